@@ -64,7 +64,7 @@ alone, and the first decoder after each predecoder. The first decoder alone is t
 GPU.
 
 Examples:
-  cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --rule isolated,guarded,plain
+  cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --predecoder local
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --errors 4 --shots 1000000
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d3_p0.003.dem --decoder pymatching lookup)";
 #endif
@@ -145,10 +145,6 @@ void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
       ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::IsMember({"local", "passthrough", "none"}));
-  command.add_option("--rule", o.rules, "rules of the local predecoder")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->check(CLI::IsMember({"isolated", "guarded", "plain"}));
   add_shots_option(command, o.shots, "shots to sample");
   add_duration_option(command, o.duration_s, "seconds to decode, instead of --shots");
   command.add_option("--failures", o.failures, "stop when the reference has failed so often; 0: do not")

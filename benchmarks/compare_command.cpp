@@ -13,8 +13,9 @@ namespace {
 constexpr const char *kCompareFooter =
     R"(The first report is the base. Each ratio has an interval of 95 %: from the rounds of the report (latency, device,
 graph),
-or from several runs, as a list with commas. A figure is worse if its whole interval is beyond --tolerance; if the noise
-is not known, its ratio. The exit status is 1 if a judged figure is worse.
+or from several runs, as a list with commas. A figure is worse if its whole interval is beyond --tolerance, the same
+if the whole interval is within it; else the runs cannot tell. If the noise is not known, the ratio decides. The exit
+status is 1 if a judged figure is worse. A star marks the better side.
 
 Examples:
   cudaq-realtime latency --json before.json

@@ -54,13 +54,18 @@ if(TARGET cudaq-realtime-dispatch)
   get_target_property(CUDAQ_ARCHIVE_ARCHITECTURES cudaq-realtime-dispatch CUDA_ARCHITECTURES)
 endif()
 configure_package_config_file(cmake/cudaq-realtime-config.cmake.in cudaq-realtime-config.cmake
-                              INSTALL_DESTINATION "${_package_dir}" NO_SET_AND_CHECK_MACRO)
+                              INSTALL_DESTINATION "${_package_dir}" PATH_VARS CMAKE_INSTALL_INCLUDEDIR
+                              NO_SET_AND_CHECK_MACRO)
 # Like the soname: within a major version, a released name keeps its meaning and layout.
 write_basic_package_version_file(cudaq-realtime-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config-version.cmake" DESTINATION "${_package_dir}")
 
 file(RELATIVE_PATH CUDAQ_PC_PREFIX "/x/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/x")
+set(CUDAQ_PC_CUDA_INCLUDE_DIR "${CUDAQ_CUDA_INCLUDE_DIR}")
+if(CUDAQ_CUDA_INCLUDE_DIR STREQUAL "${CUDAQ_CUDA_PACKAGES}/include") # only for this build: not named to others
+  set(CUDAQ_PC_CUDA_INCLUDE_DIR /usr/local/cuda/include)
+endif()
 configure_file(cmake/cudaq-realtime.pc.in cudaq-realtime.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 # Each other library that programs link: its target has the name of the library and of its .pc file.

@@ -65,8 +65,10 @@ foreach(_plugin IN ITEMS ldpc tesseract)
   endif()
 endforeach()
 get_filename_component(_toolkit "${CUDAQ_CUDA_INCLUDE_DIR}/.." REALPATH)
-file(GLOB _runtime "${_toolkit}/dist-info/nvidia_cuda_runtime-*/licenses/License.txt")
-file(GLOB _cccl "${_toolkit}/dist-info/nvidia_cuda_cccl-*/licenses/License.txt")
+foreach(_package IN ITEMS runtime cccl) # the second: what FetchCudaHeaders.cmake has fetched
+  file(GLOB _${_package} "${_toolkit}/dist-info/nvidia_cuda_${_package}-*/licenses/License.txt"
+       "${_toolkit}/../../nvidia_cuda_${_package}-*.dist-info/licenses/License.txt")
+endforeach()
 if(CUDAQ_REALTIME_ENABLE_CUDA)
   cudaq_notice("NVIDIA CUDA runtime (libcudart_static)" "NVIDIA's end user licence agreement of the CUDA toolkit"
     "libcudaq-realtime, libcudaq-realtime-graphs, libcudaq-realtime-bridge-shm, libcudaq-qec-realtime-gpu, the programs"

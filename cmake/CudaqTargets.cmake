@@ -66,26 +66,33 @@ if(CUDAQ_SANITIZER)
   add_compile_options(${_sanitize} ${CUDAQ_QUICK_LEVEL} -g1 -fno-omit-frame-pointer)
   add_link_options(${_sanitize})
 endif()
+include(CudaqHardening)
 
-# The public headers include cuda_runtime_api.h, and the library uses libcu++. Both are headers of the toolkit. The CUDA
-# runtime is linked statically: the library also loads on a machine without a driver.
+# The library includes cuda_runtime_api.h and libcu++. Both are headers of the toolkit; without one, those that
+# FetchCudaHeaders.cmake has fetched. The CUDA runtime is linked statically: the library also loads on a machine
+# without a driver.
+include(FetchCudaHeaders)
 set(_cuda_hints "${CUDAToolkit_ROOT}/include" "$ENV{CUDAToolkit_ROOT}/include" "$ENV{CUDA_HOME}/include"
                 "$ENV{CUDA_PATH}/include" /usr/local/cuda/include)
-find_path(CUDAQ_CUDA_INCLUDE_DIR cuda_runtime_api.h HINTS ${_cuda_hints} NO_CMAKE_FIND_ROOT_PATH)
+find_path(CUDAQ_CUDA_INCLUDE_DIR cuda_runtime_api.h HINTS ${_cuda_hints} PATHS "${CUDAQ_CUDA_PACKAGES}/include"
+          NO_CMAKE_FIND_ROOT_PATH)
 # Vulkan maps device memory for the CPU. The library opens it at run time.
 find_path(CUDAQ_VULKAN_INCLUDE_DIR vulkan/vulkan_core.h)
 find_path(CUDAQ_CCCL_INCLUDE_DIR cuda/atomic
           HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/cccl" "${CUDAQ_CUDA_INCLUDE_DIR}" NO_CMAKE_FIND_ROOT_PATH)
 if(NOT CUDAQ_CUDA_INCLUDE_DIR OR NOT CUDAQ_CCCL_INCLUDE_DIR)
   message(FATAL_ERROR "The headers of the CUDA toolkit (cuda_runtime_api.h, libcu++'s cuda/atomic) were not found. "
-    "The build needs these headers, but neither a GPU nor a driver. Install CUDA toolkit 12.6 or newer. If it is not "
-    "in /usr/local/cuda, set the environment variable CUDA_HOME, or configure with -DCUDAToolkit_ROOT=DIR.")
+    "The build needs these headers, but neither a GPU, nor a driver, nor nvcc. Without a toolkit, fetch them from "
+    "NVIDIA's packages on PyPI (5.4 MB) and configure again:\n"
+    "  cmake -P ${CMAKE_CURRENT_LIST_DIR}/FetchCudaHeaders.cmake\n"
+    "Or install CUDA toolkit 12.6 or newer. If it is not in /usr/local/cuda, set the environment variable CUDA_HOME, "
+    "or configure with -DCUDAToolkit_ROOT=DIR.")
 endif()
 if(CUDAQ_REALTIME_ENABLE_CUDA)
-  find_library(CUDAQ_CUDART_STATIC cudart_static HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/../lib64")
+  find_library(CUDAQ_CUDART_STATIC cudart_static HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/.." PATH_SUFFIXES lib64 lib)
   if(NOT CUDAQ_CUDART_STATIC)
-    message(FATAL_ERROR "libcudart_static.a was not found: not in ${CUDAQ_CUDA_INCLUDE_DIR}/../lib64, and not in the "
-      "system's folders. Install the development files of the CUDA runtime, or configure with "
+    message(FATAL_ERROR "libcudart_static.a was not found: not in lib64 or lib beside ${CUDAQ_CUDA_INCLUDE_DIR}, and "
+      "not in the system's folders. Install the development files of the CUDA runtime, or configure with "
       "-DCUDAQ_REALTIME_ENABLE_CUDA=OFF (no device path, no graph workers, no mapped or device rings).")
   endif()
 endif()
@@ -114,11 +121,14 @@ endif()
 mark_as_advanced(CUDAQ_NVCC CUDAQ_CUDA_INCLUDE_DIR CUDAQ_CCCL_INCLUDE_DIR CUDAQ_CUDART_STATIC
                  CUDAQ_VULKAN_INCLUDE_DIR)
 
-option(CUDAQ_WARNINGS_AS_ERRORS "A warning in the project's own code stops the build" ${PROJECT_IS_TOP_LEVEL})
+# Only the presets switch this on: other compilers, and other build types, have other warnings.
+option(CUDAQ_WARNINGS_AS_ERRORS "A warning in the project's own code stops the build" OFF)
+if(CUDAQ_WARNINGS_AS_ERRORS)
+  set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+endif()
 add_library(cudaq-options INTERFACE)
 target_compile_options(cudaq-options INTERFACE
-  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  $<$<BOOL:${CUDAQ_WARNINGS_AS_ERRORS}>:-Werror>>)
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>)
 target_include_directories(cudaq-options INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
 target_include_directories(cudaq-options SYSTEM INTERFACE "${CUDAQ_CUDA_INCLUDE_DIR}" "${CUDAQ_CCCL_INCLUDE_DIR}")
 

@@ -61,6 +61,11 @@ elseif(CUDAQ_SANITIZER STREQUAL "address")
   set(_test_environment "ASAN_OPTIONS=detect_stack_use_after_return=1;UBSAN_OPTIONS=print_stacktrace=1")
 endif()
 
+if(CUDAQ_CUDA_INCLUDE_DIR STREQUAL "${CUDAQ_CUDA_PACKAGES}/include")
+  # No toolkit: projects and programs that tests compile find the headers as in one.
+  list(APPEND _test_environment "CUDA_HOME=${CUDAQ_CUDA_PACKAGES}" "CPATH=${CUDAQ_CUDA_PACKAGES}/include")
+endif()
+
 # Sets arg_TIMEOUT, arg_PROCESSORS and labels from the arguments of the caller and the defaults.
 macro(_cudaq_test_properties)
   if(NOT arg_TIMEOUT)

@@ -23,7 +23,7 @@ may|file:/usr/include/yaml-cpp/parser.h|libyaml-cpp-dev|the configuration of `se
 may|file:/usr/include/ucp/api/ucp.h|libucx-dev|the provider ucx and `route`: many decoding servers
 may|file:/usr/include/infiniband/verbs.h|libibverbs-dev|the provider cpu_roce, for RDMA adapters; a test of gpu-roce
 may|cmd:ccache|ccache|keeping all objects for later builds, also of other clones
-may|pip|python3-pip|fetching PyMatching's sources, once; without it only lookup and bp-osd are built
+may|pip|python3-pip|fetching once PyMatching's sources, and without a CUDA toolkit its headers
 T
   if [ "$purpose" = test ]; then
     cat <<'T'
@@ -133,14 +133,18 @@ if [ "$purpose" = test ] && command -v qemu-system-x86_64 >/dev/null && command 
     echo "bootstrap: going on without a kernel with soft-RoCE (tests of RoCE in a guest)"
 fi
 
-# The CUDA toolkit is no Debian package. Every build needs its headers. Only kernels and some tests need its compiler.
-for dir in "${CUDAToolkit_ROOT:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr; do
+# The CUDA toolkit is no Debian package. Every build needs its headers, which are fetched if there is no toolkit. Only
+# kernels and some tests need its compiler.
+for dir in "${CUDAToolkit_ROOT:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/local /usr; do
   if [ -n "$dir" ] && [ -e "$dir/include/cuda_runtime_api.h" ]; then
     exit 0
   fi
 done
-cat >&2 <<'T'
-bootstrap: the headers of the CUDA toolkit (cuda_runtime_api.h) were not found. Neither a GPU nor a driver is needed,
-bootstrap: but these headers are. Install CUDA toolkit 12.6 or newer; if it is not in /usr/local/cuda, set CUDA_HOME.
+echo "bootstrap: no CUDA toolkit here: its headers are fetched from PyPI, and GPU kernels are left out of the build"
+if ! cmake -P "$(dirname "$0")/../cmake/FetchCudaHeaders.cmake"; then
+  cat >&2 <<'T'
+bootstrap: every build needs the headers of the CUDA toolkit (cuda_runtime_api.h), but neither a GPU nor a driver.
+bootstrap: Install CUDA toolkit 12.6 or newer, and set CUDA_HOME if it is not in /usr/local/cuda; or see that pip works.
 T
-exit 1
+  exit 1
+fi

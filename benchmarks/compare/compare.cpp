@@ -84,28 +84,47 @@ std::string bound_text(double bound) {
   return bound > 1000 ? ">1000" : bound < 0.001 ? "<0.001" : fmt::format("{:.3f}", bound);
 }
 
-std::string verdict_text(std::string_view verdict) {
-  const std::string text(verdict);
-  return verdict == "worse" ? coloured(text, colour::bad) : verdict == "better" ? coloured(text, colour::good) : text;
+std::string verdict_text(const compared_figure &f) {
+  const std::string text = verdict_name(f.is);
+  return f.is == verdict::worse       ? coloured(text, colour::bad)
+         : f.is == verdict::better    ? coloured(text, colour::good)
+         : f.is == verdict::undecided ? coloured(text, colour::warning)
+                                      : text;
 }
+
+/// "base", "now", or "" if neither is known to be better.
+std::string better_side(const compared_figure &f) {
+  return f.is == verdict::better ? "now" : f.is == verdict::worse ? "base" : "";
+}
+
+/// The value of one side, with a star if this side is the better one.
+std::string side_text(const report_figure &f, bool is_better, const char *otherwise = "") {
+  return figure_text(f) + (is_better ? "*" : otherwise);
+}
+
+const char *direction(const report_figure &f) { return f.higher_is_better() ? "higher" : "lower"; }
 
 /// What is judged, and p99. The report has all.
 void print_figures(const output &out, const std::vector<compared_figure> &figures) {
-  out.text("\n{:<52} {:>11} {:>11} {:>7}  {}\n", "", "base", "now", "ratio", "95 % interval");
+  out.text("\n{:<50} {:>12} {:>12} {:>7} {:>7}  {:<19}verdict\n", "", "base", "now", "ratio", "better",
+           "95 % interval");
   for (const compared_figure &f : figures) {
     if (!f.judged && f.base.what != "p99")
       continue;
     const auto &interval = f.estimate.interval;
-    out.text("{:<52} {:>11} {:>11} {:>7}  {:<{}}{}\n",
-             fmt::format("{}{}{}", f.base.of, f.base.of.empty() ? "" : " ", f.base.what), figure_text(f.base),
-             figure_text(f.now), bound_text(f.estimate.ratio),
+    const std::string better = better_side(f);
+    out.text("{:<50} {:>12} {:>12} {:>7} {:>7}  {:<19}{}\n",
+             fmt::format("{}{}{}", f.base.of, f.base.of.empty() ? "" : " ", f.base.what),
+             side_text(f.base, better == "base", " "), side_text(f.now, better == "now", " "),
+             bound_text(f.estimate.ratio), direction(f.base),
              interval ? bound_text(interval->first) + " to " + bound_text(interval->second) : "noise not known",
-             f.judged ? 19 : 0, verdict_text(f.verdict));
+             f.judged ? verdict_text(f) : "not judged");
   }
 }
 
 json figure_json(const compared_figure &f) {
   const auto &interval = f.estimate.interval;
+  const std::string better = better_side(f);
   return {{"of", f.base.of},
           {"what", f.base.what},
           {"unit", f.base.unit},
@@ -115,24 +134,21 @@ json figure_json(const compared_figure &f) {
           {"ratio_95_percent", interval ? json{interval->first, interval->second} : json()},
           {"values_of_base", f.base_values},
           {"values_of_now", f.now_values},
+          {"better_is", direction(f.base)},
+          {"better_side", better.empty() ? json() : json(better)},
           {"judged", f.judged},
-          {"verdict", f.judged ? json(f.verdict) : json()}};
+          {"verdict", f.judged ? json(verdict_name(f.is)) : json()}};
 }
 
-struct verdict_counts {
-  std::size_t worse = 0, better = 0, same = 0, noise_unknown = 0;
-};
+std::size_t count(const std::vector<compared_figure> &figures, verdict v) {
+  return static_cast<std::size_t>(std::ranges::count(figures, v, &compared_figure::is));
+}
 
-verdict_counts count(const std::vector<compared_figure> &figures) {
-  verdict_counts n;
-  for (const compared_figure &f : figures) {
-    const std::string_view v = f.verdict;
-    n.worse += v == "worse";
-    n.better += v == "better";
-    n.same += v == "same";
-    n.noise_unknown += f.judged && !f.estimate.interval;
-  }
-  return n;
+/// "1 worse, 2 better, 3 the same, 4 cannot tell"
+std::string counts_text(const json &side) {
+  return fmt::format("{} worse, {} better, {} the same, {} cannot tell", side["worse"].get<std::size_t>(),
+                     side["better"].get<std::size_t>(), side["same"].get<std::size_t>(),
+                     side["cannot_tell"].get<std::size_t>());
 }
 
 /// Compares one side with the base, prints it, and returns it as JSON. Adds to `worse` the names of what is worse.
@@ -146,21 +162,30 @@ json compare_side(const output &out, const compared_runs &base, const compared_r
   for (const std::string &note : notes)
     out.text("note  {}\n", note);
   print_figures(out, figures);
-  const verdict_counts n = count(figures);
-  out.text("\n{} worse, {} better, {} the same; a difference up to {:g} % is the same\n", n.worse, n.better, n.same,
-           100 * o.tolerance);
-  if (n.noise_unknown != 0)
-    out.text("Figures whose noise is not known: {}. Give several runs of each side, separated by commas.\n",
-             n.noise_unknown);
   json list = json::array();
+  std::size_t noise_unknown = 0;
   for (const compared_figure &f : figures) {
     list.push_back(figure_json(f));
-    if (std::string_view(f.verdict) == "worse")
+    noise_unknown += f.judged && !f.estimate.interval;
+    if (f.is == verdict::worse)
       worse.push_back(fmt::format("{} {} ({:.2f})", f.base.of, f.base.what, f.estimate.ratio));
   }
-  return {{"name", now.name}, {"runs", now.reports.size()}, {"differences", notes},
-          {"worse", n.worse}, {"better", n.better},         {"same", n.same},
-          {"figures", list}};
+  json side = {{"name", now.name},
+               {"runs", now.reports.size()},
+               {"differences", notes},
+               {"worse", count(figures, verdict::worse)},
+               {"better", count(figures, verdict::better)},
+               {"same", count(figures, verdict::same)},
+               {"cannot_tell", count(figures, verdict::undecided)},
+               {"figures", list}};
+  out.text("\n{}; *: the better side; a difference up to {:g} % is the same\n", counts_text(side), 100 * o.tolerance);
+  if (side["cannot_tell"] != 0)
+    out.text(
+        "Cannot tell: the interval has differences within the tolerance and beyond it. More runs make it narrower.\n");
+  if (noise_unknown != 0)
+    out.text("Figures whose noise is not known: {}. Give several runs of each side, separated by commas.\n",
+             noise_unknown);
+  return side;
 }
 
 /// From the report alone.
@@ -170,7 +195,7 @@ std::string compare_html(const json &report) {
                                               report["base"]["runs"].get<std::size_t>(),
                                               report["base"]["runs"] == 1 ? "" : "s")));
   for (const json &side : report["compared"]) {
-    std::vector<std::vector<std::string>> rows{{"", "base", "now", "ratio", "95 % interval", "verdict"}};
+    std::vector<std::vector<std::string>> rows{{"", "base", "now", "ratio", "better", "95 % interval", "verdict"}};
     std::vector<plotted_ratio> ratios;
     for (const json &f : side["figures"]) {
       const double ratio = f["ratio"].get<double>();
@@ -184,26 +209,31 @@ std::string compare_html(const json &report) {
         figure.what = what;
         figure.unit = f["unit"].get<std::string>();
         figure.value = f[which].get<double>();
-        return figure_text(figure);
+        return side_text(figure, f["better_side"] == which);
       };
-      rows.push_back({name, value("base"), value("now"), bound_text(ratio),
-                      known ? bound_text(low) + " to " + bound_text(high) : "noise not known",
-                      f["judged"].get<bool>() ? f["verdict"].get<std::string>() : "not judged"});
+      const std::string is = f["judged"].get<bool>() ? f["verdict"].get<std::string>() : "not judged";
+      rows.push_back({name, value("base"), value("now"), bound_text(ratio), f["better_is"].get<std::string>(),
+                      known ? bound_text(low) + " to " + bound_text(high) : "noise not known", is});
       if (f["judged"].get<bool>())
-        ratios.push_back({name, ratio, low, high});
+        ratios.push_back({name, ratio, low, high, is});
     }
     std::string notes;
     for (const json &note : side["differences"])
       notes += html_paragraph(note.get<std::string>());
-    page.add(fmt::format("{}: {} worse, {} better, {} the same", side["name"].get<std::string>(),
-                         side["worse"].get<std::size_t>(), side["better"].get<std::size_t>(),
-                         side["same"].get<std::size_t>()),
-             notes + ratio_plot(ratios) + html_table(rows));
+    const std::string legend = fmt::format("*: the better side. A difference up to {:g} % is the same.",
+                                           100 * report["tolerance"].get<double>());
+    page.add(side["name"].get<std::string>() + ": " + counts_text(side),
+             notes + ratio_plot(ratios) + html_table(rows) + html_paragraph(legend));
   }
   return page.text(report);
 }
 
 } // namespace
+
+const char *verdict_name(verdict v) {
+  constexpr const char *kNames[] = {"", "worse", "better", "same", "cannot tell"};
+  return kNames[static_cast<std::size_t>(v)];
+}
 
 int run_compare(const compare_options &o, const output &out) {
   std::vector<compared_runs> sides;
@@ -214,6 +244,7 @@ int run_compare(const compare_options &o, const output &out) {
   json report = {{"compared_command", base.reports.front()["command"]},
                  {"method",
                   "ratio: geometric mean of the values of the runs, or of the rounds of the only run; "
+                  "base, now: the same means, or the value of all exchanges if a side has one value only; "
                   "interval: Welch's with 95 %, of the logarithms; errors: log-normal with half an error added"},
                  {"tolerance", o.tolerance},
                  {"judged", o.judge},

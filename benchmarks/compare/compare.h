@@ -6,6 +6,7 @@
 #include "benchmarks/compare/report_figures.h"
 #include "tools/common/report.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,16 +25,26 @@ struct compared_runs {
   std::vector<json> reports;
 };
 
+/// What the interval says about the difference. Without an interval, the ratio.
+enum class verdict : std::uint8_t {
+  not_judged,
+  worse,     ///< all of it is beyond the tolerance, on the bad side
+  better,    ///< the same on the good side
+  same,      ///< all of it is within the tolerance
+  undecided, ///< a part of it is: more runs or rounds make it narrower
+};
+/// "worse", "better", "same", "cannot tell"; "" if it is not judged.
+const char *verdict_name(verdict v);
+
 struct compared_figure {
-  report_figure base, now; ///< of several runs the geometric mean, or the errors of all
+  report_figure base, now; ///< their values are those of the ratio: geometric means of runs or rounds, errors of all
   ratio_estimate estimate; ///< now over base
   std::size_t base_values = 1, now_values = 1;
   bool judged = false;
-  const char *verdict = ""; ///< "worse", "better" or "same"; "" if it is not judged
+  verdict is = verdict::not_judged;
 };
 
-/// The figures that both sides have. One whose value is 0 has no ratio and is left out. Worse: the whole interval is
-/// beyond the tolerance; without an interval, the ratio.
+/// The figures that both sides have. One whose value is 0 has no ratio and is left out.
 std::vector<compared_figure> compare_runs(const compared_runs &base, const compared_runs &now,
                                           const compare_options &options);
 

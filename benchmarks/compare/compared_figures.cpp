@@ -23,20 +23,27 @@ std::vector<report_figure> in_all_runs(const compared_runs &runs, const report_f
   return found;
 }
 
-/// What is shown of one side: its only run, or the geometric mean, or the errors, of all runs.
+/// That of equal values is exactly this value.
+double geometric_mean(const std::vector<double> &values) {
+  double logarithms = 0;
+  for (const double v : values)
+    logarithms += std::log(v / values.front());
+  return values.front() * std::exp(logarithms / static_cast<double>(values.size()));
+}
+
+/// One side as a whole: its only run, or the geometric mean, or the errors, of all runs.
 report_figure of_all(const std::vector<report_figure> &runs) {
   report_figure all = runs.front();
   if (runs.size() == 1)
     return all;
-  double logarithms = 0, errors = 0, shots = 0;
+  all.errors = all.shots = 0;
+  std::vector<double> values;
   for (const report_figure &f : runs) {
-    logarithms += std::log(f.value);
-    errors += f.errors;
-    shots += f.shots;
+    values.push_back(f.value);
+    all.errors += f.errors;
+    all.shots += f.shots;
   }
-  all.errors = errors;
-  all.shots = shots;
-  all.value = all.what == "errors" ? errors / shots : std::exp(logarithms / static_cast<double>(runs.size()));
+  all.value = all.what == "errors" ? all.errors / all.shots : geometric_mean(values);
   return all;
 }
 
@@ -52,22 +59,32 @@ std::vector<double> values_of(const std::vector<report_figure> &runs) {
 
 ratio_estimate estimate(const std::vector<report_figure> &base, const std::vector<report_figure> &now,
                         compared_figure &figure) {
-  if (figure.base.what == "errors")
-    return ratio_of_errors(figure.base.errors, figure.base.shots, figure.now.errors, figure.now.shots);
+  if (figure.base.what == "errors") {
+    ratio_estimate e = ratio_of_errors(figure.base.errors, figure.base.shots, figure.now.errors, figure.now.shots);
+    if (figure.base.errors != 0 && figure.now.errors != 0) // without the half errors that the interval needs
+      e.ratio = figure.now.value / figure.base.value;
+    return e;
+  }
   const std::vector<double> a = values_of(base), b = values_of(now);
   figure.base_values = a.size();
   figure.now_values = b.size();
   // Without noise on one side the values of all exchanges together are better than the mean of the rounds.
   if (a.size() < 2 || b.size() < 2)
     return ratio_of_values({&figure.base.value, 1}, {&figure.now.value, 1});
+  figure.base.value = geometric_mean(a);
+  figure.now.value = geometric_mean(b);
   return ratio_of_values(a, b);
 }
 
-const char *verdict_of(const compared_figure &figure, double tolerance) {
+verdict verdict_of(const compared_figure &figure, double tolerance) {
   auto [low, high] = figure.estimate.interval.value_or(std::pair{figure.estimate.ratio, figure.estimate.ratio});
   if (figure.base.higher_is_better())
     std::tie(low, high) = std::pair{1 / high, 1 / low};
-  return low > 1 + tolerance ? "worse" : high < 1 / (1 + tolerance) ? "better" : "same";
+  const double most = 1 + tolerance, least = 1 / most;
+  return low > most                     ? verdict::worse
+         : high < least                 ? verdict::better
+         : low >= least && high <= most ? verdict::same
+                                        : verdict::undecided;
 }
 
 bool has_ratio(const std::vector<report_figure> &runs) {
@@ -89,7 +106,7 @@ std::vector<compared_figure> compare_runs(const compared_runs &base, const compa
     figure.estimate = estimate(a, b, figure);
     figure.judged = std::ranges::find(options.judge, of.what) != options.judge.end();
     if (figure.judged)
-      figure.verdict = verdict_of(figure, options.tolerance);
+      figure.is = verdict_of(figure, options.tolerance);
     figures.push_back(std::move(figure));
   }
   return figures;

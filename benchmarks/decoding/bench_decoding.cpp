@@ -53,29 +53,26 @@ struct named_decoder {
 
 std::vector<named_decoder> make_cases(const bench_decoding_options &o, const std::string &dem) {
   std::vector<named_decoder> cases;
-  const auto add = [&](const std::string &name, const std::string &decoder, const char *predecoder,
-                       qec::local_rule rule) {
+  const auto add = [&](const std::string &name, const std::string &decoder, const std::string &predecoder) {
     std::unique_ptr<qec::predecoder> first;
-    if (predecoder != nullptr) {
-      auto made = qec::make_predecoder(predecoder, dem, rule);
+    qec::decoder_result second = qec::make_decoder(decoder, dem);
+    if (!second)
+      throw usage_error(fmt::format("--dem {}: {}", o.dem_file, second.error));
+    if (!predecoder.empty()) {
+      if (const auto allowed = qec::check_predecoder_before(predecoder, second.instance->name()); allowed.failed())
+        throw usage_error(fmt::format("--predecoder {}: {}", predecoder, allowed.text()));
+      auto made = qec::make_predecoder(predecoder, dem);
       if (made.failed())
         throw usage_error(fmt::format("--dem {}: {}", o.dem_file, made.text()));
       first = std::move(*made);
     }
-    qec::decoder_result second = qec::make_decoder(decoder, dem);
-    if (!second)
-      throw usage_error(fmt::format("--dem {}: {}", o.dem_file, second.error));
     cases.push_back({name, {std::move(first), std::move(second.instance)}});
   };
   for (const std::string &decoder : o.decoders)
-    add(decoder, decoder, nullptr, qec::local_rule::isolated);
-  for (const std::string &predecoder : o.predecoders) {
-    if (predecoder == "passthrough")
-      add("passthrough + " + o.decoders.front(), o.decoders.front(), "passthrough", qec::local_rule::isolated);
-    else if (predecoder == "local")
-      for (const std::string &rule : o.rules)
-        add("local (" + rule + ") + " + o.decoders.front(), o.decoders.front(), "local", local_rule_named(rule));
-  }
+    add(decoder, decoder, "");
+  for (const std::string &predecoder : o.predecoders)
+    if (predecoder != "none")
+      add(predecoder + " + " + o.decoders.front(), o.decoders.front(), predecoder);
   return cases;
 }
 

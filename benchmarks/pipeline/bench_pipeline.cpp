@@ -103,7 +103,7 @@ public:
   }
 
   void local(const qec::decoding_config &c, const qec::shot_set &set) {
-    const auto graph = qec::detector_graph::from_text(set.dem_text, qec::local_rule::isolated);
+    const auto graph = qec::detector_graph::from_text(set.dem_text);
     if (graph.failed())
       throw std::runtime_error(graph.text());
     const auto on_device = std::make_shared<const gpu::device_graph>(*graph);
@@ -111,8 +111,8 @@ public:
                                         static_cast<std::uint32_t>(set.num_observables)};
     std::vector<std::unique_ptr<gpu::gpu_worker>> workers;
     for (int id = 0; id < kWorkers; ++id)
-      workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, on_device, qec::local_rule::isolated,
-                                                                  gpu::staging::automatic, c.slot_size));
+      workers.push_back(
+          std::make_unique<gpu::predecoding_worker>(layout, on_device, gpu::staging::automatic, c.slot_size));
     traffic t(options_, kWorkers, c.slot_size, set.detection_bytes());
     t.start(
         stage_of(workers),

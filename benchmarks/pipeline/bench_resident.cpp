@@ -114,7 +114,7 @@ void bench_host_predecoder(const bench_options &o, const qec::decoding_config &c
 
 void bench_resident(const bench_options &o, const qec::decoding_config &c, const qec::shot_set &set,
                     figure_list &figures) {
-  const auto graph = qec::detector_graph::from_text(set.dem_text, qec::local_rule::isolated);
+  const auto graph = qec::detector_graph::from_text(set.dem_text);
   if (graph.failed())
     throw std::runtime_error(graph.text());
   const gpu::device_graph on_device(*graph);
@@ -134,11 +134,10 @@ void bench_resident(const bench_options &o, const qec::decoding_config &c, const
     kind = alone.mailbox_info().memory_kind == CUDAQ_MEMORY_DEVICE_RX ? "mailbox in GPU memory" : "mapped mailbox";
   }
   {
-    const auto alone = gpu::resident_predecoders(1, layout, &on_device, qec::local_rule::isolated, c.slot_size, o.gpu);
+    const auto alone = gpu::resident_predecoders(1, layout, &on_device, c.slot_size, o.gpu);
     block = exchange_with_block(*alone, set, o, warm_up);
   }
-  const auto workers =
-      gpu::resident_predecoders(kPipelineWorkers, layout, &on_device, qec::local_rule::isolated, c.slot_size, o.gpu);
+  const auto workers = gpu::resident_predecoders(kPipelineWorkers, layout, &on_device, c.slot_size, o.gpu);
   const residual_times times =
       requests_to_residual([&](int id) { return workers->resources(id, kBenchPipelineFunction, nullptr); }, c, set, o,
                            warm_up, pipe::ring_memory::mapped);

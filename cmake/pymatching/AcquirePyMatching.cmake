@@ -17,67 +17,7 @@ set(CUDAQ_STIM_SHA256 95236006859d6754be99629d4fb44788e742e962ac8c59caad421ca088
 
 set(CUDAQ_PYMATCHING_DIR "" CACHE PATH "PyMatching source tree to use instead of a download")
 set(CUDAQ_STIM_DIR "" CACHE PATH "Stim source tree to use instead of a download")
-if(DEFINED ENV{XDG_CACHE_HOME})
-  set(_cudaq_cache "$ENV{XDG_CACHE_HOME}/cudaq-realtime")
-elseif(DEFINED ENV{HOME})
-  set(_cudaq_cache "$ENV{HOME}/.cache/cudaq-realtime")
-else()
-  set(_cudaq_cache "${CMAKE_BINARY_DIR}/downloads")
-endif()
-set(CUDAQ_DOWNLOAD_CACHE "${_cudaq_cache}" CACHE PATH "Folder for downloaded source archives")
-set(CUDAQ_DOWNLOAD_TIMEOUT 120 CACHE STRING "Time limit of a download, in seconds")
-unset(_cudaq_cache)
-
-# Downloads one archive with pip into the cache. `pip download` prepares the metadata of a source archive, which takes
-# some seconds and installs build tools in a separate environment. It compiles nothing.
-function(_cudaq_pip_download requirement archive sha256 out_reason)
-  set(${out_reason} "" PARENT_SCOPE)
-  find_program(CUDAQ_PYTHON3 NAMES python3)
-  mark_as_advanced(CUDAQ_PYTHON3)
-  if(NOT CUDAQ_PYTHON3)
-    set(${out_reason} "python3 is not installed" PARENT_SCOPE)
-    return()
-  endif()
-  string(REGEX REPLACE "==.*" "" package "${requirement}")
-  # A scratch folder inside the build folder, because two builds may download at the same time.
-  set(scratch "${CMAKE_BINARY_DIR}/_pip/${archive}.d")
-  file(REMOVE_RECURSE "${scratch}")
-  file(MAKE_DIRECTORY "${scratch}")
-  message(STATUS "Downloading ${requirement} with pip")
-  execute_process(
-    COMMAND "${CUDAQ_PYTHON3}" -m pip download --quiet --no-input --disable-pip-version-check
-            --retries 1 --timeout 15 --no-deps --no-binary "${package}" --dest "${scratch}" "${requirement}"
-    TIMEOUT ${CUDAQ_DOWNLOAD_TIMEOUT} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT EXISTS "${scratch}/${archive}")
-    string(REGEX REPLACE "[ \t\r\n]+$" "" output "${output}")
-    string(REGEX REPLACE "^.*\n" "" output "${output}")
-    set(${out_reason} "pip download ${requirement} failed (${result}): ${output}" PARENT_SCOPE)
-    return()
-  endif()
-  file(SHA256 "${scratch}/${archive}" found)
-  if(NOT found STREQUAL sha256)
-    set(${out_reason} "${archive} has sha256 ${found}, expected ${sha256}" PARENT_SCOPE)
-    return()
-  endif()
-  # Copies into the target's folder, then renames: a reader never finds an incomplete file.
-  string(RANDOM LENGTH 8 suffix)
-  execute_process(
-    COMMAND "${CMAKE_COMMAND}" -E make_directory "${CUDAQ_DOWNLOAD_CACHE}"
-    OUTPUT_QUIET ERROR_QUIET)
-  execute_process(
-    COMMAND "${CMAKE_COMMAND}" -E copy "${scratch}/${archive}" "${CUDAQ_DOWNLOAD_CACHE}/${archive}.${suffix}"
-    RESULT_VARIABLE result ERROR_VARIABLE output)
-  if(result)
-    set(${out_reason} "the cache ${CUDAQ_DOWNLOAD_CACHE} cannot be written (set CUDAQ_DOWNLOAD_CACHE)" PARENT_SCOPE)
-    return()
-  endif()
-  file(RENAME "${CUDAQ_DOWNLOAD_CACHE}/${archive}.${suffix}" "${CUDAQ_DOWNLOAD_CACHE}/${archive}" RESULT result)
-  if(result)
-    set(${out_reason} "${CUDAQ_DOWNLOAD_CACHE}/${archive}: ${result}" PARENT_SCOPE)
-    return()
-  endif()
-  file(REMOVE_RECURSE "${scratch}")
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/../PipDownload.cmake")
 
 # Sets the extracted source tree of one package, or a reason. `user_dir`: the directory that the user set, or "".
 # `probe`: a file that the tree must have.
@@ -106,19 +46,10 @@ function(cudaq_acquire_source package version sha256 user_dir probe out_dir out_
 
   set(archive "${stem}.tar.gz")
   set(cached "${CUDAQ_DOWNLOAD_CACHE}/${archive}")
-  set(found "")
-  if(EXISTS "${cached}")
-    file(SHA256 "${cached}" found)
-  endif()
-  if(NOT found STREQUAL sha256)
-    if(found)
-      message(STATUS "${cached} has the wrong hash and is replaced")
-    endif()
-    _cudaq_pip_download("${package}==${version}" "${archive}" "${sha256}" reason)
-    if(reason)
-      set(${out_reason} "${reason}" PARENT_SCOPE)
-      return()
-    endif()
+  cudaq_pip_archive("${package}==${version}" --no-binary "${archive}" "${sha256}" reason)
+  if(reason)
+    set(${out_reason} "${reason}" PARENT_SCOPE)
+    return()
   endif()
 
   file(REMOVE_RECURSE "${tree}" "${stamp}")

@@ -16,7 +16,8 @@ constexpr const char *kPlayerFooter = R"(Start here, with a server in another te
 Exit status:)";
 
 constexpr const char *kEmulateFooter =
-    R"(Serves the registers until Ctrl-C, and plays what a host writes there: docs/transport/fpga_player.md.
+    R"(Serves the registers until Ctrl-C, and plays what a host writes there:
+share/doc/cudaq-realtime/docs/transport/fpga_player.md.
 
 Examples:
   cudaq-realtime-fpga-player emulate --transport roce --control-port 8192
@@ -24,7 +25,8 @@ Examples:
 
 constexpr const char *kPlaybackFooter =
     R"(Writes messages into the memory of an FPGA's player, lets it send them to a server once, reads the record of the
-answers, and checks it: docs/transport/fpga_player.md. The FPGA may be `cudaq-realtime-fpga-player emulate`.
+answers, and checks it: share/doc/cudaq-realtime/docs/transport/fpga_player.md. The FPGA may be
+`cudaq-realtime-fpga-player emulate`.
 
 Examples, with a server and an emulated FPGA in two other terminals:
   cudaq-realtime serve --config decoders.yaml --transport roce -- --peer-port=0
@@ -71,7 +73,7 @@ void add_emulate_fpga(CLI::App &program, chosen_command &chosen) {
   CLI::App &emulate = *program.add_subcommand("emulate", "an FPGA in software, which a host programs by its registers");
   emulate.footer(kEmulateFooter);
   add_choice(emulate, "--transport", o.transport, "how windows reach the server", {"roce", "udp"});
-  emulate.add_option("--control-port", o.control_port, "UDP port of the registers; 0: any free one")
+  emulate.add_option("--control-port,--port", o.control_port, "UDP port of the registers; 0: any free one")
       ->capture_default_str()
       ->check(CLI::Range(0, 65535));
   add_register_address_options(emulate, o.vp_address, o.hif_address);
@@ -93,7 +95,7 @@ void add_playback(CLI::App &program, chosen_command &chosen) {
   CLI::App &playback =
       *program.add_subcommand("playback", "programs the player of an FPGA by its registers, and checks the answers");
   playback.footer(kPlaybackFooter);
-  playback.add_option("--hsb-ip", o.hsb_ip, "IP address of the FPGA")->capture_default_str();
+  playback.add_option("--hsb-ip,--hololink,--control-ip", o.hsb_ip, "IP address of the FPGA")->capture_default_str();
   playback.add_option("--control-port", o.control_port, "UDP port of the FPGA's registers")
       ->capture_default_str()
       ->check(CLI::Range(1, 65535));

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 
 using namespace cudaq::realtime::detail;
@@ -41,6 +42,8 @@ using graph_table = entry_point_handlers;
 #endif
 
 } // namespace
+
+static_assert(kTriggerStatus == CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH);
 
 cudaError_t preload_graph_kernels() { return scheduler_graphs::preload<graph_table>(); }
 
@@ -108,8 +111,58 @@ cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, const cudaq_di
   return cudaSuccess;
 }
 
+struct trigger_counts {
+  int error = 0;
+  std::uint64_t launches = 0, relaunches = 0;
+};
+
+/// For cudaq_dispatch_get_trigger_debug. It is process-wide, because that function has no context as an argument: it
+/// returns the counts of the newest context with a triggered graph, also when that context is destroyed.
+class newest_trigger {
+public:
+  static newest_trigger &get() {
+    static newest_trigger *const one = new newest_trigger; // never destroyed: contexts may live as long as the process
+    return *one;
+  }
+  void set(cudaq_dispatch_graph_context *context) {
+    const std::lock_guard lock(mutex_);
+    context_ = context;
+    counts_ = {};
+  }
+  /// Before the context is destroyed, with its device current.
+  void forget(const cudaq_dispatch_graph_context *context) {
+    const std::lock_guard lock(mutex_);
+    if (context_ != context)
+      return;
+    (void)update();
+    context_ = nullptr;
+  }
+  cudaError_t read(trigger_counts &out) {
+    const std::lock_guard lock(mutex_);
+    entered_device device;
+    cudaError_t error = context_ != nullptr ? device.enter(context_->device) : cudaSuccess;
+    if (error == cudaSuccess)
+      error = update();
+    out = counts_;
+    return error;
+  }
+
+private:
+  cudaError_t update() {
+    loop_report loop{};
+    graph_report graphs{};
+    const cudaError_t error = context_ != nullptr ? context_->schedulers.read_reports(loop, graphs) : cudaSuccess;
+    if (context_ != nullptr && error == cudaSuccess)
+      counts_ = {static_cast<int>(graphs.trigger_error), graphs.triggered, loop.relaunches};
+    return error;
+  }
+  std::mutex mutex_;
+  cudaq_dispatch_graph_context *context_ = nullptr;
+  trigger_counts counts_;
+};
+
 cudaError_t create(const cudaq_dispatch_graph_params_t &p, const cudaq_dispatch_launch_params_t &launch,
-                   cudaq_dispatch_graph_context **out) {
+                   cudaGraphExec_t triggered, cudaq_dispatch_graph_context **out) {
   const launch_report report{nullptr};
   int device = 0;
   if (const cudaError_t refused = check_device(report, device))
@@ -123,9 +176,12 @@ cudaError_t create(const cudaq_dispatch_graph_params_t &p, const cudaq_dispatch_
   graph_plan plan;
   if (const cudaError_t error = plan_directly(p, launch, *context, plan))
     return error;
+  plan.triggered = reinterpret_cast<std::uint64_t>(triggered);
   if (const cudaError_t error =
           context->schedulers.create<graph_table>(plan, context->table.host_index().view(), launch.stream, report))
     return error;
+  if (triggered != nullptr)
+    newest_trigger::get().set(context.get());
   *out = context.release();
   return cudaSuccess;
 }
@@ -178,13 +234,8 @@ cudaError_t guarded(Body &&body) {
   }
 }
 
-} // namespace
-} // namespace cudaq::realtime::detail
-
-extern "C" {
-
-cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *params,
-                                           cudaq_dispatch_graph_context **out_context) {
+cudaError_t create_checked(const cudaq_dispatch_graph_params_t *params, cudaGraphExec_t triggered,
+                           cudaq_dispatch_graph_context **out_context) {
   if (out_context != nullptr)
     *out_context = nullptr;
   cudaq_dispatch_graph_params_t p{};
@@ -192,7 +243,30 @@ cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *
   if (out_context == nullptr || !read_sized(params, p, kEightBytesInParams) ||
       !read_sized(p.launch, launch, kEightBytesInLaunch) || launch.state != nullptr)
     return cudaErrorInvalidValue;
-  return guarded([&] { return create(p, launch, out_context); });
+  return guarded([&] { return create(p, launch, triggered, out_context); });
+}
+
+/// The forms without a struct: one context for all graphs.
+cudaError_t create_regular(const cudaq_dispatch_launch_params_t &launch, void *graph_io_ctx, cudaGraphExec_t triggered,
+                           cudaq_dispatch_graph_context **out_context) {
+  return guarded([&] {
+    cudaq_dispatch_graph_params_t p{};
+    p.struct_size = sizeof(p);
+    p.launch = &launch;
+    const std::vector<void *> contexts(launch.func_count, graph_io_ctx);
+    p.graph_io_ctxs = contexts.data();
+    return create_checked(&p, triggered, out_context);
+  });
+}
+
+} // namespace
+} // namespace cudaq::realtime::detail
+
+extern "C" {
+
+cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *params,
+                                           cudaq_dispatch_graph_context **out_context) {
+  return create_checked(params, nullptr, out_context);
 }
 
 cudaError_t cudaq_create_dispatch_graph_regular_spec(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
@@ -202,18 +276,10 @@ cudaError_t cudaq_create_dispatch_graph_regular_spec(volatile uint64_t *rx_flags
                                                      uint64_t *stats, size_t num_slots, uint32_t num_blocks,
                                                      uint32_t threads_per_block, cudaStream_t stream,
                                                      cudaq_dispatch_graph_context **out_context) {
-  return guarded([&] {
-    cudaq_dispatch_graph_params_t p{};
-    p.struct_size = sizeof(p);
-    const cudaq_dispatch_launch_params_t launch = {
-        sizeof(launch), num_blocks,   threads_per_block, 0,          rx_flags,      tx_flags, rx_data,   tx_data,
-        rx_stride_sz,   tx_stride_sz, function_table,    func_count, shutdown_flag, stats,    num_slots, stream,
-        nullptr};
-    p.launch = &launch;
-    const std::vector<void *> contexts(func_count, graph_io_ctx);
-    p.graph_io_ctxs = contexts.data();
-    return cudaq_create_dispatch_graph_v2(&p, out_context);
-  });
+  return create_regular({sizeof(cudaq_dispatch_launch_params_t), num_blocks, threads_per_block, 0, rx_flags, tx_flags,
+                         rx_data, tx_data, rx_stride_sz, tx_stride_sz, function_table, func_count, shutdown_flag, stats,
+                         num_slots, stream, nullptr},
+                        graph_io_ctx, nullptr, out_context);
 }
 
 cudaError_t cudaq_create_dispatch_graph_regular_upstream(
@@ -223,11 +289,25 @@ cudaError_t cudaq_create_dispatch_graph_regular_upstream(
     cudaGraphExec_t triggered_graph_exec, cudaStream_t stream, cudaq_dispatch_graph_context **out_context) {
   if (out_context != nullptr)
     *out_context = nullptr;
-  if (triggered_graph_exec != nullptr)
-    return cudaErrorNotSupported;
-  return cudaq_create_dispatch_graph_regular_spec(rx_flags, tx_flags, rx_data, tx_data, rx_stride_sz, tx_stride_sz,
-                                                  function_table, func_count, graph_io_ctx, shutdown_flag, stats,
-                                                  num_slots, num_blocks, threads_per_block, stream, out_context);
+  if (triggered_graph_exec != nullptr && num_blocks > 1)
+    return cudaErrorInvalidValue;
+  return create_regular({sizeof(cudaq_dispatch_launch_params_t), num_blocks, threads_per_block, 0, rx_flags, tx_flags,
+                         rx_data, tx_data, rx_stride_sz, tx_stride_sz, function_table, func_count, shutdown_flag, stats,
+                         num_slots, stream, nullptr},
+                        graph_io_ctx, triggered_graph_exec, out_context);
+}
+
+cudaError_t cudaq_dispatch_get_trigger_debug(int *trigger_rc, unsigned long long *trigger_fires,
+                                             unsigned long long *tail_relaunches) {
+  trigger_counts counts;
+  const cudaError_t error = newest_trigger::get().read(counts);
+  if (trigger_rc != nullptr)
+    *trigger_rc = counts.error;
+  if (trigger_fires != nullptr)
+    *trigger_fires = counts.launches;
+  if (tail_relaunches != nullptr)
+    *tail_relaunches = counts.relaunches;
+  return error;
 }
 
 cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream) {
@@ -260,6 +340,7 @@ cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context) 
   if (!context->schedulers.end_within(std::chrono::nanoseconds(kUsualGraceNs + kEndAfterGraceNs)))
     return cudaErrorNotReady;
   const cudaError_t fault = context->schedulers.fault();
+  newest_trigger::get().forget(context);
   delete context;
   return fault;
 }

@@ -33,6 +33,7 @@ struct graph_plan {
   bool order_by_key = false;              ///< ANY ordering: one queue for each route
   bool own_streams = false;               ///< one stream for each member; else one launch starts all members
   std::uint64_t grace_ns = kUsualGraceNs; ///< how long a stop waits for waiting requests and for graphs in flight
+  std::uint64_t triggered = 0;            ///< the graph that DEVICE_CALL handlers trigger; 0: none
   graph_report *report = nullptr;         ///< as the device addresses it; only with a dispatcher
   std::uint8_t *shutdown_word = nullptr;  ///< library_shutdown as the host addresses it; only without a dispatcher
 };
@@ -52,6 +53,7 @@ inline graph_block make_graph_block(const graph_plan &plan, const function_index
   auto &state = *new (block.data()) graph_scheduler_words{};
   state.cursor = plan.dispatch.first_slot;
   state.grace_ns = plan.grace_ns;
+  state.trigger.exec = plan.triggered;
   state.report = plan.report;
   state.first_waiting = state.last_waiting = kNoGraph;
   auto *pools = reinterpret_cast<graph_pool *>(block.data() + layout.pools);

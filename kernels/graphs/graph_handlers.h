@@ -54,6 +54,15 @@ public:
            (route + 1 < index.num_routes && index.routes[route + 1].function_id == index.routes[route].function_id);
   }
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) const { graphs_.accept(slot, route); }
+  /// What a handler's status means: the response's status. `lead`: the lane that writes the state.
+  CUDAQ_REALTIME_HOST_DEVICE std::int32_t returned(std::int32_t status, bool lead) const {
+    if (likely(status != kTriggerStatus || !graphs_.has_trigger()))
+      return status;
+    if (lead)
+      graphs_.want_trigger();
+    return CUDAQ_RPC_OK;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE bool trigger_waits() const { return graphs_.trigger_waits(); }
   CUDAQ_REALTIME_HOST_DEVICE bool retries_soon() const { return graphs_.retries_soon(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_completed() const { return graphs_.anything_completed(); }
   CUDAQ_REALTIME_HOST_DEVICE bool backlog() const { return graphs_.backlog(); }

@@ -113,6 +113,15 @@ public:
       error = cudaStreamSynchronize(own_);
     return error == cudaSuccess ? static_cast<cudaError_t>(word) : error;
   }
+  /// Without a dispatcher: what the schedulers have posted, in all runs. Waits for a copy.
+  cudaError_t read_reports(loop_report &loop, graph_report &graphs) const {
+    const loop_report *const posted = report_in_block();
+    cudaError_t error = cudaMemcpyAsync(&loop, posted, sizeof(loop), cudaMemcpyDeviceToHost, own_);
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(&graphs, posted + 1, sizeof(graphs), cudaMemcpyDeviceToHost, own_);
+    const cudaError_t copied = cudaStreamSynchronize(own_); // also after an error: both are the caller's memory
+    return error == cudaSuccess ? copied : error;
+  }
   /// Without a dispatcher: requests the end of the run and waits for it. False: it did not end within `limit`; the
   /// request stands.
   bool end_within(std::chrono::nanoseconds limit) {

@@ -6,6 +6,7 @@
 //   completion_poller::round()   another warp: finds completed graphs, publishes their answers, clears the held bits
 //   collect()             makes completed instances idle again
 //   close_silent()        after the grace period of a stop: finds graphs that have ended without their signal
+//   want_trigger()        a handler has asked for the triggered graph; pump() launches it, before the next request
 //
 // Instances with the same context are never in flight together: a launch removes all of them from the idle lists of
 // their pools, and the completion puts all of them back.
@@ -74,14 +75,16 @@ public:
       : v_(view), ring_(ring), launcher_(launcher) {}
 
   CUDAQ_REALTIME_HOST_DEVICE const graph_state_view &view() const { return v_; }
-  CUDAQ_REALTIME_HOST_DEVICE bool drained() const { return v_.state.accepted == 0; }
+  CUDAQ_REALTIME_HOST_DEVICE bool drained() const { return v_.state.accepted == 0 && !trigger_waits(); }
   /// It is time to look for a successor.
   CUDAQ_REALTIME_HOST_DEVICE bool spent() const { return v_.state.launches >= kPassAtLaunches || in_doubt(); }
   /// This execution can launch no more graphs, and its relaunch would not have to wait for one.
   CUDAQ_REALTIME_HOST_DEVICE bool may_relaunch() const { return v_.state.mine == 0 && (!may_launch() || in_doubt()); }
   CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const { return v_.state.launches < kMostLaunches; }
-  /// Requests wait for a graph.
-  CUDAQ_REALTIME_HOST_DEVICE bool backlog() const { return v_.state.accepted != v_.state.in_flight; }
+  /// Requests, or a trigger, wait for a graph.
+  CUDAQ_REALTIME_HOST_DEVICE bool backlog() const { return v_.state.accepted != v_.state.in_flight || trigger_waits(); }
+  CUDAQ_REALTIME_HOST_DEVICE bool has_trigger() const { return v_.state.trigger.exec != 0; }
+  CUDAQ_REALTIME_HOST_DEVICE bool trigger_waits() const { return v_.state.trigger.wanted != 0; }
   CUDAQ_REALTIME_HOST_DEVICE int relaunch() const { return launcher_.relaunch(); }
 
   // --- one thread ---
@@ -103,13 +106,18 @@ public:
       append(queue, slot, route);
   }
 
-  /// Tries the first request of each queue that has an idle instance. fail(slot) must answer a request whose launch has
-  /// failed for good; its slot is given up after that.
+  /// The handler that was called last asks for a launch of the triggered graph.
+  CUDAQ_REALTIME_HOST_DEVICE void want_trigger() { v_.state.trigger.wanted = 1; }
+
+  /// Tries the triggered graph, if it is wanted. Then tries the first request of each queue that has an idle instance.
+  /// fail(slot) must answer a request whose launch has failed for good; its slot is given up after that.
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) {
     graph_scheduler_words &s = v_.state;
     s.retry_soon = 0;
     const std::uint64_t now = launcher_.now_ns();
+    if (unlikely(trigger_waits()) && may_launch() && s.trigger.next_try <= now)
+      launch_triggered();
     for (std::uint32_t n = s.waiting; n != 0 && may_launch(); --n) {
       const std::uint32_t queue = s.first_waiting;
       wait_queue &l = v_.queues[queue];
@@ -119,9 +127,11 @@ public:
       list(queue);
     }
   }
-  /// For when no graph can be launched any more: all waiting requests fail.
+  /// For when no graph can be launched any more: all waiting requests fail, and a trigger that waits.
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void fail_waiting(Fail &&fail) {
+    if (trigger_waits())
+      end_trigger(cudaErrorLaunchFailure);
     while (v_.state.waiting != 0)
       remove_first_queue(v_.queues[v_.state.first_waiting]);
     for (std::uint32_t queue = 0; queue < v_.num_queues; ++queue)
@@ -170,8 +180,10 @@ public:
 
   /// Another attempt may soon succeed: an instance has just completed for a waiting request, or was refused just now.
   CUDAQ_REALTIME_HOST_DEVICE bool retries_soon() const { return v_.state.retry_soon != 0 && anything_to_try(); }
-  /// A request waits, an instance is idle, and this execution may launch.
-  CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return v_.state.waiting != 0 && may_launch(); }
+  /// A request waits and an instance is idle, or a trigger waits; and this execution may launch.
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const {
+    return (v_.state.waiting != 0 || trigger_waits()) && may_launch();
+  }
   /// Something has completed since the last collect.
   CUDAQ_REALTIME_HOST_DEVICE bool anything_completed() const { // relaxed: collect() has the acquire
     return load_relaxed(v_.state.completed) != v_.state.collected;
@@ -226,20 +238,46 @@ private:
       put_idle(pool, i);
       proven |= v_.graphs[i].proven;
     }
-    // Busy for a moment after its answer, not uploaded, or broken: the error code is the same.
+    return is_refused_for_good(pool, pool.taken == 0, proven != 0) ? start_result::failed : start_result::later;
+  }
+  /// After a refused launch. Busy for a moment after its answer, not uploaded, or broken: the error code is the same.
+  /// `Of`: a pool, or the triggered graph. False: it is tried again at next_try. `may_fail`: no graph that runs can
+  /// become idle.
+  template <class Of>
+  CUDAQ_REALTIME_HOST_DEVICE bool is_refused_for_good(Of &of, bool may_fail, bool proven) {
+    graph_scheduler_words &s = v_.state;
     const std::uint64_t now = launcher_.now_ns();
-    if (pool.refused_since == 0)
-      pool.refused_since = now;
-    const std::uint64_t refused = now > pool.refused_since ? now - pool.refused_since : 0; // clocks of members differ
+    if (of.refused_since == 0)
+      of.refused_since = now;
+    const std::uint64_t refused = now > of.refused_since ? now - of.refused_since : 0; // clocks of members differ
     s.doubt |= refused >= kTryElsewhereNs;
-    if (pool.taken == 0 && refused >= (proven != 0 ? kBusyNs : kRetryNs)) {
-      pool.next_try = 0; // the next request of the pool may fail without this wait
-      return start_result::failed;
+    if (may_fail && refused >= (proven ? kBusyNs : kRetryNs)) {
+      of.next_try = 0; // the next one may fail without this wait
+      return true;
     }
     const bool fresh = refused < kFreshNs;
     s.retry_soon |= fresh;
-    pool.next_try = fresh ? 0 : now + (refused / 2 < kMostPauseNs ? refused / 2 : kMostPauseNs);
-    return start_result::later;
+    of.next_try = fresh ? 0 : now + (refused / 2 < kMostPauseNs ? refused / 2 : kMostPauseNs);
+    return false;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void launch_triggered() {
+    graph_scheduler_words &s = v_.state;
+    graph_trigger_words &t = s.trigger;
+    if (const int error = launcher_.launch(t.exec)) {
+      if (is_refused_for_good(t, true, t.proven != 0))
+        end_trigger(error);
+      return;
+    }
+    ++s.launches;
+    t.proven = 1;
+    t.refused_since = t.next_try = 0;
+    s.doubt = 0;
+    store_relaxed(s.report->triggered, ++s.found.triggered);
+    end_trigger(0);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void end_trigger(int error) {
+    v_.state.trigger.wanted = 0;
+    store_relaxed(v_.state.report->trigger_error, v_.state.found.trigger_error = static_cast<std::uint64_t>(error));
   }
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void start_first(wait_queue &l, Fail &fail) {

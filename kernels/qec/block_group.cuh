@@ -19,9 +19,6 @@ struct warp_lanes {
     return __ballot_sync(kWarp, mine) >> (threadIdx.x % 32 / Lanes * Lanes) & kAll;
   }
   __device__ static bool any_group(bool mine) { return __any_sync(kWarp, mine) != 0; }
-  __device__ static std::uint32_t of(std::uint32_t mine, std::uint32_t lane) {
-    return __shfl_sync(kWarp, mine, static_cast<int>(lane), Lanes);
-  }
 
 private:
   static constexpr unsigned kWarp = 0xffffffffu, kAll = Lanes == 32 ? kWarp : (1u << Lanes % 32) - 1;
@@ -56,10 +53,8 @@ public:
     const std::uint32_t before = __reduce_add_sync(0xffffffffu, lane < warp ? sums : 0);
     return before + to_here - mine;
   }
-  /// A warp: lists of near detectors are longer.
-  __device__ static group_team<warp_lanes<32, 1>> team() { return {threadIdx.x / 32, blockDim.x / 32, {}}; }
   /// For lists of edges: most detectors have 8 to 12.
-  __device__ static group_team<warp_lanes<8, 2>> small_team() { return {threadIdx.x / 8, blockDim.x / 8, {}}; }
+  __device__ static group_team<warp_lanes<8, 2>> team() { return {threadIdx.x / 8, blockDim.x / 8, {}}; }
   __device__ static void clear_bits(std::uint32_t &word, std::uint32_t bits) { atomicAnd(&word, ~bits); }
   __device__ static void flip_bits(std::uint32_t &word, std::uint32_t bits) { atomicXor(&word, bits); }
   __device__ static std::uint32_t add(std::uint32_t &word, std::uint32_t n) { return atomicAdd(&word, n); }

@@ -18,11 +18,11 @@ device_block upload(const T *from, std::size_t n) {
   return device_block(static_cast<const void *>(from), n * sizeof(T));
 }
 
-predecode_job predecoder_job(const predecoder_layout &layout, const device_graph *graph, local_rule rule) {
+predecode_job predecoder_job(const predecoder_layout &layout, const device_graph *graph) {
   if (!fits_a_block(layout))
     throw std::runtime_error("the predecoder's kernel has too little shared memory for " +
                              std::to_string(layout.num_detectors) + " detectors");
-  return {layout, graph != nullptr ? graph->view() : detector_graph_view{}, rule};
+  return {layout, graph != nullptr ? graph->view() : detector_graph_view{}};
 }
 
 } // namespace
@@ -46,16 +46,6 @@ device_graph::device_graph(const detector_graph &graph) : view_(graph.view()) {
   view_.boundary = boundary_.as<std::uint32_t>();
   view_.list_first = list_first_.as<std::uint32_t>();
   view_.lists = lists_.as<std::uint32_t>();
-  if (host.isolation == nullptr)
-    return;
-  steps_ = upload(host.steps, host.edge_first[n]);
-  isolation_ = upload(host.isolation, n);
-  near_first_ = upload(host.near_first, n + 1);
-  near_ = upload(host.near, host.near_first[n]);
-  view_.steps = steps_.as<edge_step>();
-  view_.isolation = isolation_.as<isolation_of>();
-  view_.near_first = near_first_.as<std::uint32_t>();
-  view_.near = near_.as<near_detector>();
 }
 
 gpu_worker::gpu_worker(staging how, std::size_t slot_size, std::size_t frame_bytes, std::size_t output_bytes,
@@ -98,18 +88,18 @@ gpu_worker_resources gpu_worker::resources(std::uint32_t function_id, void *user
   return r;
 }
 
-predecoding_worker::predecoding_worker(predecoder_layout layout, std::shared_ptr<const device_graph> graph,
-                                       local_rule rule, staging how, std::size_t slot_size)
+predecoding_worker::predecoding_worker(predecoder_layout layout, std::shared_ptr<const device_graph> graph, staging how,
+                                       std::size_t slot_size)
     : gpu_worker(how, slot_size, CUDAQ_RPC_HEADER_SIZE + layout.dense_words() * sizeof(std::uint64_t), layout.bytes()),
       graph_(std::move(graph)) {
-  predecode_job job = predecoder_job(layout, graph_.get(), rule);
+  predecode_job job = predecoder_job(layout, graph_.get());
   if (has_staging())
     job.readable = static_cast<std::uint32_t>(layout.dense_words() * sizeof(std::uint64_t));
   capture([&](cudaStream_t stream) { return launch_predecode(source(), job, output_dev(), stream); });
 }
 
 std::unique_ptr<resident_workers> resident_predecoders(int workers, predecoder_layout layout, const device_graph *graph,
-                                                       local_rule rule, std::size_t slot_size, int device_id,
+                                                       std::size_t slot_size, int device_id,
                                                        cudaq_memory_kind_t memory_kind) {
   resident_config config;
   config.num_workers = workers;
@@ -118,7 +108,7 @@ std::unique_ptr<resident_workers> resident_predecoders(int workers, predecoder_l
   config.output_bytes = layout.bytes();
   config.device_id = device_id;
   config.memory_kind = memory_kind;
-  return std::make_unique<resident_workers>(config, launch_resident_predecoder(predecoder_job(layout, graph, rule)));
+  return std::make_unique<resident_workers>(config, launch_resident_predecoder(predecoder_job(layout, graph)));
 }
 
 copy_gpu_worker::copy_gpu_worker(std::size_t payload_bytes, std::uint64_t busy_ns, staging how, std::size_t slot_size)

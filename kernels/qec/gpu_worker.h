@@ -36,7 +36,6 @@ public:
 
 private:
   device_block edge_first_, edges_, boundary_, list_first_, lists_;
-  device_block steps_, isolation_, near_first_, near_; // of the rule isolated
   detector_graph_view view_;
 };
 
@@ -79,7 +78,7 @@ class predecoding_worker final : public gpu_worker {
 public:
   /// graph: for the local rule ("local"); null: "passthrough". slot_size: of the ring. With dma staging a request's
   /// payload may be at most one shot in whole words. Throws std::runtime_error.
-  predecoding_worker(predecoder_layout layout, std::shared_ptr<const device_graph> graph, local_rule rule, staging how,
+  predecoding_worker(predecoder_layout layout, std::shared_ptr<const device_graph> graph, staging how,
                      std::size_t slot_size);
 
 private:
@@ -89,7 +88,7 @@ private:
 /// The same predecoder on resident blocks, one for each worker. `graph` must live as long as they do. slot_size: of the
 /// ring. Throws std::runtime_error.
 std::unique_ptr<resident_workers> resident_predecoders(int workers, predecoder_layout layout, const device_graph *graph,
-                                                       local_rule rule, std::size_t slot_size, int device_id,
+                                                       std::size_t slot_size, int device_id,
                                                        cudaq_memory_kind_t memory_kind = CUDAQ_MEMORY_AUTO);
 
 /// Passthrough of raw bytes: the output is as large as a request with `payload_bytes`. It waits `busy_ns` first.

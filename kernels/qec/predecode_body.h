@@ -5,17 +5,15 @@
 //
 //   1  frame -> fired words, checked                      a word per thread and step
 //   2  fired words -> list of events, ascending           a half word per thread and step
-//   3  which neighbours of each event have fired          an event per small team and step
-//   4  events that may be matched -> their own list       an event per thread and step
-//   5  distance from these to the nearest other event     an event per team and step
-//   6  each event decided, from results of steps 3 and 5  an event per thread and step
-//   7  residual words -> dense form, list -> sparse       as step 2
+//   3  which neighbours of each event have fired          an event per team and step
+//   4  each event decided, from results of step 3         an event per thread and step
+//   5  residual words -> dense form, list -> sparse       as step 2
 //
 // On a device a load of the graph takes a fraction of a microsecond, and a decision on its own is a chain of ten such
-// loads. The steps make the chain short, and do it for all events at a time. A team is a warp, a small team part of a
-// warp; on a CPU both are a thread.
+// loads. The steps make the chain short, and do it for all events at a time. A team is part of a warp; on a CPU it is a
+// thread.
 //
-// Group: thread(), threads(), sync(), any(bool), sum_before, team(), small_team(), clear_bits, flip_bits, add.
+// Group: thread(), threads(), sync(), any(bool), sum_before, team(), clear_bits, flip_bits, add.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
@@ -27,8 +25,7 @@ namespace cudaq::qec::realtime::gpu {
 /// Input of a worker's predecoder. A kernel argument, so it is fixed in the graph. Addresses are device addresses.
 struct predecode_job {
   predecoder_layout layout;
-  detector_graph_view graph; ///< of the local rule; edge_first null: passthrough, everything is residual
-  local_rule rule = local_rule::isolated;
+  detector_graph_view graph;           ///< of the local rule; edge_first null: passthrough, everything is residual
   std::uint32_t readable = UINT32_MAX; ///< payload bytes that the frame's memory has; longer requests are refused
 };
 
@@ -36,34 +33,29 @@ struct predecode_job {
 /// own, which is slower.
 inline constexpr std::uint32_t kListedEvents = 2048;
 
-/// What the steps find about an event.
+/// What step 3 finds about an event.
 struct event_facts {
   static constexpr std::uint32_t kNone = UINT32_MAX, kMany = UINT32_MAX - 1; ///< no fired neighbour, more than one
-  graph_edge edge;       ///< `neighbour`: the only fired neighbour, kNone or kMany
-  std::uint32_t matched; ///< 1: of the rule isolated, the edge may be matched
-  std::uint32_t nearest; ///< distance to the nearest other event; of events that may be matched
+  graph_edge edge; ///< `neighbour`: the only fired neighbour, kNone or kMany
 };
 
 /// The pointers of a group's own memory into one block.
 struct predecode_scratch {
   std::uint64_t *fired, *residual, *frame;
-  std::uint32_t *matched;    ///< number of matched edges
-  std::uint32_t *candidates; ///< length of the list that follows
-  std::uint32_t *candidate;  ///< events that may be matched, by their number in `list`, in any order
-  std::uint32_t *before;     ///< per half word of `fired`: number of events in the half words before it
+  std::uint32_t *matched; ///< number of matched edges; its memory is a whole word
+  std::uint32_t *before;  ///< per half word of `fired`: number of events in the half words before it
   std::uint32_t *list;
   event_facts *facts; ///< per event of `list`
 
   CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t bytes(const predecoder_layout &l) {
-    const std::size_t words = 2 * l.dense_words() + l.frame_words() + 1; // fired, residual, frame; matched, candidates
+    const std::size_t words = 2 * l.dense_words() + l.frame_words() + 1; // fired, residual, frame; matched
     return words * sizeof(std::uint64_t) + l.dense_words() * 2 * sizeof(std::uint32_t) +
-           kListedEvents * (2 * sizeof(std::uint32_t) + sizeof(event_facts));
+           kListedEvents * (sizeof(std::uint32_t) + sizeof(event_facts));
   }
   CUDAQ_QEC_HOST_DEVICE predecode_scratch(std::uint64_t *block, const predecoder_layout &l)
       : fired(block), residual(fired + l.dense_words()), frame(residual + l.dense_words()),
-        matched(reinterpret_cast<std::uint32_t *>(frame + l.frame_words())), candidates(matched + 1),
-        candidate(matched + 2), before(candidate + kListedEvents), list(before + 2 * l.dense_words()),
-        facts(reinterpret_cast<event_facts *>(list + kListedEvents)) {}
+        matched(reinterpret_cast<std::uint32_t *>(frame + l.frame_words())), before(matched + 2),
+        list(before + 2 * l.dense_words()), facts(reinterpret_cast<event_facts *>(list + kListedEvents)) {}
 };
 
 /// The threads of a group in teams: the number of one's own team, how many there are, and the lanes of a team.
@@ -174,21 +166,18 @@ CUDAQ_QEC_HOST_DEVICE inline std::uint32_t place_of(const predecode_scratch &s, 
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE void look_at_neighbours(const Group &group, const predecode_job &job, const predecode_scratch &s,
                                               std::uint32_t events) {
-  const auto team = group.small_team();
-  const edge_step *const steps = job.rule == local_rule::isolated ? job.graph.steps : nullptr;
+  const auto team = group.team();
   for (std::uint32_t first = 0; first < events; first += team.teams) {
     const std::uint32_t i = first + team.number;
     const only_neighbour mine =
-        only_fired_neighbour(job.graph, s.fired, i < events ? s.list[i] : kNoDetector, steps, team.together);
+        only_fired_neighbour(job.graph, s.fired, i < events ? s.list[i] : kNoDetector, team.together);
     if (team.together.lane() != 0 || i >= events)
       continue;
-    event_facts found{{event_facts::kNone, 0}, 0, 0};
+    event_facts found{{event_facts::kNone, 0}};
     if (mine.how == only_neighbour::many)
       found.edge.neighbour = event_facts::kMany;
-    if (mine.how == only_neighbour::one) {
+    if (mine.how == only_neighbour::one)
       found.edge = job.graph.edges[mine.edge];
-      found.matched = steps != nullptr && steps[mine.edge] == edge_step::matched ? 1 : 0;
-    }
     s.facts[i] = found;
   }
 }
@@ -199,76 +188,19 @@ CUDAQ_QEC_HOST_DEVICE inline bool is_mutual(const predecode_scratch &s, const ev
          s.facts[place_of(s, mine.edge.neighbour)].edge.neighbour < event_facts::kMany;
 }
 
-/// Step 4, of the rule isolated.
-template <class Group>
-CUDAQ_QEC_HOST_DEVICE void list_candidates(const Group &group, const predecode_job &job, const predecode_scratch &s,
-                                           std::uint32_t events) {
-  for (std::uint32_t i = group.thread(); i < events; i += group.threads()) {
-    const event_facts mine = s.facts[i];
-    if (mine.edge.neighbour == event_facts::kNone ? job.graph.isolation[s.list[i]].alone != 0
-                                                  : mine.matched != 0 && is_mutual(s, mine))
-      s.candidate[group.add(*s.candidates, 1)] = i; // of a pair both: they see the same
-  }
-}
-
-/// Step 5. Each lane loads where the list of one of the team's next events begins.
-template <class Group>
-CUDAQ_QEC_HOST_DEVICE void look_at_distances(const Group &group, const predecode_job &job, const predecode_scratch &s) {
-  const auto team = group.team();
-  const auto &together = team.together;
-  const std::uint32_t candidates = *s.candidates;
-  for (std::uint32_t first = team.number; first < candidates; first += together.lanes() * team.teams) {
-    const std::uint32_t own = first + together.lane() * team.teams;
-    const near_list mine = own < candidates ? near_of(job.graph, s.list[s.candidate[own]]) : near_list{0, 0, 0};
-    for (std::uint32_t k = 0; k < together.lanes() && first + k * team.teams < candidates; ++k) {
-      const std::uint32_t i = s.candidate[first + k * team.teams];
-      const std::uint32_t partner = s.facts[i].edge.neighbour;
-      const near_list list{together.of(mine.first, k), together.of(mine.end, k), together.of(mine.reach, k)};
-      const std::uint32_t nearest =
-          nearest_other(job.graph, s.fired, list, partner == event_facts::kNone ? s.list[i] : partner, together);
-      if (together.lane() == 0)
-        s.facts[i].nearest = nearest;
-    }
-  }
-}
-
-CUDAQ_QEC_HOST_DEVICE inline local_decision decide_candidate(const predecode_job &job, const predecode_scratch &s,
-                                                             std::uint32_t i) {
-  const event_facts mine = s.facts[i];
-  const std::uint32_t detector = s.list[i], partner = mine.edge.neighbour;
-  const isolation_of here = job.graph.isolation[detector];
-  if (partner == event_facts::kNone)
-    return mine.nearest == here.reach ? local_decision{true, true, job.graph.boundary[detector]} : local_decision{};
-  if (!is_isolated_pair(here, job.graph.isolation[partner], mine.nearest, s.facts[place_of(s, partner)].nearest))
-    return {};
-  return {true, detector < partner, mine.edge.observables};
-}
-
-/// Steps 3 to 6. The list is complete.
+/// Steps 3 and 4. The list is complete.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE void decide_listed(const Group &group, const predecode_job &job, const predecode_scratch &s,
                                          std::uint32_t events) {
   look_at_neighbours(group, job, s, events);
   group.sync();
-  if (job.rule != local_rule::isolated) {
-    for (std::uint32_t i = group.thread(); i < events; i += group.threads()) {
-      const event_facts mine = s.facts[i];
-      const only_neighbour::kind how = mine.edge.neighbour == event_facts::kNone   ? only_neighbour::none
-                                       : mine.edge.neighbour == event_facts::kMany ? only_neighbour::many
-                                                                                   : only_neighbour::one;
-      apply(group, job, s, s.list[i],
-            decide_by_steps(job.graph, s.fired, s.list[i], job.rule, how, mine.edge, is_mutual(s, mine)));
-    }
-    return;
+  for (std::uint32_t i = group.thread(); i < events; i += group.threads()) {
+    const event_facts mine = s.facts[i];
+    const only_neighbour::kind how = mine.edge.neighbour == event_facts::kNone   ? only_neighbour::none
+                                     : mine.edge.neighbour == event_facts::kMany ? only_neighbour::many
+                                                                                 : only_neighbour::one;
+    apply(group, job, s, s.list[i], decide(job.graph, s.fired, s.list[i], how, mine.edge, is_mutual(s, mine)));
   }
-  if (job.graph.isolation == nullptr)
-    return;
-  list_candidates(group, job, s, events);
-  group.sync();
-  look_at_distances(group, job, s);
-  group.sync();
-  for (std::uint32_t c = group.thread(); c < *s.candidates; c += group.threads())
-    apply(group, job, s, s.list[s.candidate[c]], decide_candidate(job, s, s.candidate[c]));
 }
 
 /// The same for events that do not fit into the list.
@@ -277,7 +209,7 @@ CUDAQ_QEC_HOST_DEVICE void decide_in_words(const Group &group, const predecode_j
   for (std::uint32_t h = group.thread(); h < 2 * job.layout.dense_words(); h += group.threads())
     for (std::uint32_t left = halves(s.fired)[h]; left != 0; left &= left - 1) {
       const std::uint32_t detector = 32 * h + lowest_lane(left);
-      apply(group, job, s, detector, decide_locally(job.graph, s.fired, detector, job.rule));
+      apply(group, job, s, detector, decide_locally(job.graph, s.fired, detector));
     }
 }
 
@@ -303,7 +235,7 @@ CUDAQ_QEC_HOST_DEVICE void predecode(const Group &group, const predecode_job &jo
   for (std::uint32_t w = group.thread(); w < frame_words; w += group.threads())
     s.frame[w] = 0;
   if (group.thread() == 0)
-    *s.matched = *s.candidates = 0;
+    *s.matched = 0;
   group.sync();
   for (std::uint32_t w = group.thread(); w < words; w += group.threads())
     s.residual[w] = s.fired[w];

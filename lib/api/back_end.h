@@ -41,7 +41,9 @@ struct wiring {
   std::vector<v2_handler> v2;
   std::vector<cudaq_host_worker_t> workers;
   void **mailbox = nullptr;
-  upstream_words words; ///< of a loop on the thread of the caller
+  bool mailbox_of_contexts = false; ///< of the upstream form
+  bool finds_device_views = false;  ///< upstream forms: views of the device that the ring lacks are looked up
+  upstream_words words;             ///< of a loop on the thread of the caller
   cudaq_dispatcher_options_t options{};
   cudaq_dispatch_launch_fn_t launch_fn = nullptr; ///< at most one of launch_fn and launch_fn_v2 is set
   cudaq_dispatch_launch_fn_v2_t launch_fn_v2 = nullptr;

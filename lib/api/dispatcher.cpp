@@ -228,10 +228,13 @@ expected<> cudaq_dispatcher_t::set_host_workers(std::vector<cudaq_host_worker_t>
       [&] { wiring_.workers = std::move(workers); });
 }
 
-expected<> cudaq_dispatcher_t::set_mailbox(void **mailbox) {
+expected<> cudaq_dispatcher_t::set_mailbox(void **mailbox, bool of_contexts) {
   return wire(
       "the mailbox", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a mailbox"); },
-      [&] { wiring_.mailbox = mailbox; });
+      [&] {
+        wiring_.mailbox = mailbox;
+        wiring_.mailbox_of_contexts = wiring_.finds_device_views = of_contexts;
+      });
 }
 
 expected<> cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn,

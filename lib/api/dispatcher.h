@@ -76,7 +76,8 @@ struct cudaq_dispatcher_t {
   expected<> set_control(volatile int *shutdown_flag, std::uint64_t *stats);
   expected<> set_options(const cudaq_dispatcher_options_t &given);
   expected<> set_host_workers(std::vector<cudaq_host_worker_t> workers);
-  expected<> set_mailbox(void **mailbox);
+  /// `of_contexts`: the upstream form.
+  expected<> set_mailbox(void **mailbox, bool of_contexts);
   expected<> set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
   /// Exactly one of the two is not NULL.
   expected<> set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
@@ -84,6 +85,7 @@ struct cudaq_dispatcher_t {
   expected<> set_unified_launch(const cudaq::realtime::detail::unified_launch &given);
   /// For a run by run_here.
   void set_upstream_words(const cudaq::realtime::detail::upstream_words &words) { wiring_.words = words; }
+  void find_device_views() { wiring_.finds_device_views = true; }
 
   expected<> start();
   /// Starts a run of the host path, and runs its loop on the calling thread instead of a thread of the library.

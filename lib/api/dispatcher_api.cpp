@@ -123,10 +123,12 @@ expected<> run_loop_here(const host_loop &what) {
   if (result.ok() && !what.workers.empty())
     result = dispatcher->set_host_workers(what.workers);
   if (result.ok() && what.mailbox != nullptr)
-    result = dispatcher->set_mailbox(what.mailbox);
+    result = dispatcher->set_mailbox(what.mailbox, false);
   if (result.ok())
     result = dispatcher->set_control(what.shutdown_flag, what.stats);
   dispatcher->set_upstream_words(what.words);
+  if (what.finds_device_views)
+    dispatcher->find_device_views();
   if (result.failed())
     return result;
   try {
@@ -308,8 +310,9 @@ cudaq_status_t cudaq_dispatcher_set_max_result_bytes(cudaq_dispatcher_t *dispatc
   return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->set_max_result_bytes(bytes); });
 }
 
-cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank) {
-  return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->set_mailbox(h_mailbox_bank); });
+cudaq_status_t cudaq_dispatcher_set_mailbox_spec(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank) {
+  return with("cudaq_dispatcher_set_mailbox", dispatcher, dispatcher, "dispatcher",
+              [&] { return dispatcher->set_mailbox(h_mailbox_bank, false); });
 }
 
 cudaq_status_t cudaq_host_release_worker(cudaq_dispatcher_t *dispatcher, int worker_id) {

@@ -17,6 +17,7 @@ struct host_loop {
   std::uint64_t *stats = nullptr;
   void **mailbox = nullptr;
   upstream_words words;
+  bool finds_device_views = false; ///< of the wiring
 };
 
 /// Returns when the shutdown flag is set and the run is over, or with the reason why it did not begin.

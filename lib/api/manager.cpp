@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/manager.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
 #include "lib/base/cuda_device.h"
 

@@ -54,6 +54,14 @@ std::vector<cudaq_host_worker_t> workers_of(const cudaq_host_dispatch_loop_ctx_t
   return workers;
 }
 
+/// The existing loop reads no stride of the RX slots.
+cudaq_ringbuffer_t ring_of(const cudaq_host_dispatch_loop_ctx_t &ctx) {
+  cudaq_ringbuffer_t ring = ctx.ringbuffer;
+  if (ring.rx_stride_sz == 0)
+    ring.rx_stride_sz = ctx.config.slot_size != 0 ? ctx.config.slot_size : ring.tx_stride_sz;
+  return ring;
+}
+
 expected<> run(const cudaq_host_dispatch_loop_ctx_t *ctx) {
   if (ctx == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "ctx is NULL");
@@ -61,6 +69,7 @@ expected<> run(const cudaq_host_dispatch_loop_ctx_t *ctx) {
     return result;
   cudaq_dispatcher_config_t config = ctx->config;
   config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
+  config.kernel_type = CUDAQ_KERNEL_REGULAR;
   cudaq_dispatcher_options_t options = default_dispatcher_options();
   options.mailbox_content = ctx->io_ctxs_host != nullptr ? CUDAQ_MAILBOX_IO_CONTEXT : CUDAQ_MAILBOX_RX_SLOT;
   std::uint64_t uncounted = 0;
@@ -69,7 +78,7 @@ expected<> run(const cudaq_host_dispatch_loop_ctx_t *ctx) {
     if (workers[i].graph_exec == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "ctx->workers[%zu].graph_exec is NULL", i);
   return run_loop_here({config,
-                        ctx->ringbuffer,
+                        ring_of(*ctx),
                         ctx->function_table,
                         std::move(workers),
                         &options,
@@ -77,7 +86,8 @@ expected<> run(const cudaq_host_dispatch_loop_ctx_t *ctx) {
                         ctx->stats_counter != nullptr ? ctx->stats_counter : &uncounted,
                         ctx->h_mailbox_bank,
                         {static_cast<shared_word<std::uint64_t> *>(ctx->idle_mask),
-                         static_cast<shared_word<std::uint64_t> *>(ctx->live_dispatched), ctx->inflight_slot_tags}});
+                         static_cast<shared_word<std::uint64_t> *>(ctx->live_dispatched), ctx->inflight_slot_tags},
+                        true});
 }
 
 } // namespace
@@ -94,6 +104,14 @@ cudaq_status_t cudaq_dispatcher_set_unified_launch_upstream(cudaq_dispatcher_t *
       return make_reason(CUDAQ_ERR_INVALID_ARG, "config->slot_size is 0: the launch function gets it as tx_stride_sz");
     return dispatcher->set_unified_launch(
         {nullptr, launch_fn != nullptr ? launch_fn : cudaq_launch_unified_dispatch_device_upstream, transport_ctx});
+  });
+}
+
+cudaq_status_t cudaq_dispatcher_set_mailbox_upstream(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank) {
+  return guarded("cudaq_dispatcher_set_mailbox", [&]() -> expected<> {
+    if (dispatcher == nullptr)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "dispatcher is NULL");
+    return dispatcher->set_mailbox(h_mailbox_bank, true);
   });
 }
 

@@ -86,6 +86,8 @@ struct alignas(16) graph_report {
   std::uint64_t silent;       ///< graphs that have ended without their signal
   std::uint64_t silent_graph; ///< graph_in_slot of the last of them
   std::uint64_t late_graph;   ///< graph_in_slot of one that the stop waits for after the grace period; 0: there is none
+  std::uint64_t triggered;    ///< launches of the triggered graph
+  std::uint64_t trigger_error; ///< cudaError_t of its last launch, also if that failed for good
 };
 /// A graph (its number among the graphs of the table) and the slot of its request, in one word. Never 0.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint64_t graph_in_slot(std::uint32_t graph, std::uint32_t slot) {
@@ -97,6 +99,20 @@ struct graph_stop_words {
   std::uint64_t grace_end; ///< ns; end of the grace period; 0: it has not begun
   std::uint32_t requested; ///< 1: a stop is requested
   std::uint32_t over;      ///< 1: the grace period is over
+};
+
+/// The status of a DEVICE_CALL handler that asks for a launch of the triggered graph: the public constant
+/// CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH.
+inline constexpr std::int32_t kTriggerStatus = 0x12A6E5;
+
+/// The graph that handlers trigger. It has no request: nothing shows when it has ended. Until a requested launch has
+/// succeeded, or failed for good, no further request is served.
+struct graph_trigger_words {
+  std::uint64_t exec;          ///< 0: there is none
+  std::uint64_t refused_since; ///< as in graph_pool
+  std::uint64_t next_try;
+  std::uint32_t wanted; ///< 1: a handler has asked for a launch
+  std::uint32_t proven; ///< 1: a launch has succeeded
 };
 
 /// The words of the scheduler. During a run the poller writes `completed`, the scheduler the rest.
@@ -115,6 +131,7 @@ struct graph_scheduler_words {
   std::uint32_t doubt; ///< 1: launches were refused for long without a success since: the runtime's limit may be lower
   std::uint32_t retry_soon; ///< see graph_scheduler_state::retries_soon
   graph_stop_words stop;
+  graph_trigger_words trigger;
   graph_report found; ///< the same as *report
   graph_report *report = nullptr;
   std::uint64_t grace_ns; ///< how long a stop waits for waiting requests and for graphs in flight

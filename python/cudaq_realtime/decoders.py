@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, Sequence, overload
+from typing import Any, Literal, Sequence, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-
-if TYPE_CHECKING:
-    import stim
+from .arguments import Form, Model, decoder_name, model_text, to_native, whole_number
 
 Bits = npt.NDArray[np.uint8]
+MOST_THREADS = 1024
 
 
 class DecodeError(RuntimeError):
@@ -24,23 +23,8 @@ class DecodeError(RuntimeError):
         where = "" if shot is None else f"shot {shot}: "
         super().__init__(f"{where}{_native.status_text(status)} (status {status})")
 
-
-def packed_rows(shots: npt.ArrayLike, bits: int, bit_packed: bool) -> Bits:
-    """Rows of bytes with bit k in bit k % 8 of byte k // 8, from rows of bits or of such bytes."""
-    shots = np.asarray(shots)
-    width, what = ((bits + 7) // 8, "bytes") if bit_packed else (bits, "bits")
-    if shots.ndim != 2 or shots.shape[1] != width:
-        raise ValueError(f"shots has the shape {shots.shape}, accepted: rows of {width} {what}")
-    if bit_packed:
-        if shots.dtype != np.uint8:
-            raise ValueError(f"shots has the type {shots.dtype}, accepted for packed bits: uint8")
-        return np.ascontiguousarray(shots)
-    if shots.dtype != np.bool_:
-        if not np.issubdtype(shots.dtype, np.integer):
-            raise ValueError(f"shots has the type {shots.dtype}, accepted: bool and whole numbers")
-        if shots.size and (shots.min() < 0 or shots.max() > 1):
-            raise ValueError("shots has values other than 0 and 1; packed bits need bit_packed_shots=True")
-    return np.ascontiguousarray(np.packbits(shots.astype(np.uint8, copy=False), axis=1, bitorder="little"))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.status, self.shot), self.__dict__
 
 
 def unpacked_rows(rows: Bits, bits: int) -> Bits:
@@ -51,18 +35,24 @@ class Decoder:
     """A decoder for one detector error model.
 
     name: a name of decoder_names(), "auto", or the path of a plug-in, with settings: "bp-osd:osd_order=7".
-    dem: the text of a model in Stim's format, or a stim.DetectorErrorModel.
+    dem: a stim.DetectorErrorModel, its text, or the path of a file with it.
     Raises ValueError with the reason if the decoder does not take the model.
 
     Threads: any may call; the calls of one object run one after another. No call holds the GIL while it decodes.
     """
 
-    def __init__(self, name: str, dem: str | stim.DetectorErrorModel):
-        self._name, self._dem = name, str(dem)
+    def __init__(self, name: str | os.PathLike[str], dem: Model):
+        self._name, self._dem = decoder_name(name), model_text(dem)
         self._native = _native.NativeDecoder(self._name, self._dem)
 
     def __reduce__(self) -> tuple[type[Decoder], tuple[str, str]]:
-        return Decoder, (self._name, self._dem)
+        return type(self), (self._name, self._dem)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Decoder) and (self._name, self._dem) == (other._name, other._dem)
+
+    def __hash__(self) -> int:
+        return hash((self._name, self._dem))
 
     def __repr__(self) -> str:
         return (f"Decoder({self._name!r}, {self.num_detectors} detectors, {self.num_observables} observables)")
@@ -80,18 +70,6 @@ class Decoder:
     def num_observables(self) -> int:
         return self._native.num_observables
 
-    def _one(self, events: npt.ArrayLike) -> tuple[Bits, float]:
-        events = np.asarray(events)
-        if events.size and not np.issubdtype(events.dtype, np.integer):
-            raise ValueError(f"events has the type {events.dtype}, accepted: indices of detectors")
-        if events.size and events.min() < 0:
-            raise ValueError(f"events contains {events.min()}, accepted: 0 to {self.num_detectors - 1}")
-        packed = np.zeros(self._native.observable_bytes, dtype=np.uint8)
-        status, weight = self._native.decode(np.ascontiguousarray(events, dtype=np.uint64).reshape(-1), packed)
-        if status:
-            raise DecodeError(status)
-        return np.unpackbits(packed, count=self.num_observables, bitorder="little"), weight
-
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False) -> Bits: ...
 
@@ -102,11 +80,16 @@ class Decoder:
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: bool = False) -> Any:
         """Decodes one shot.
 
-        events: the indices of the detectors that fired, each once, in any order.
+        events: the indices of the detectors that fired, each once, in any order; np.flatnonzero(bits) of bits.
         Returns uint8[num_observables], 1 for each flipped observable; with return_weight also the weight of the
-        correction, NaN if the decoder does not give it. Raises DecodeError.
+        correction: of pymatching and pymatching-correlated; NaN of others. Raises DecodeError.
         """
-        observables, weight = self._one(events)
+        indices = to_native(events, self.num_detectors, "indices", "events")
+        packed = np.zeros(self._native.observable_bytes, dtype=np.uint8)
+        status, weight = self._native.decode(indices, packed, return_weight)
+        if status:
+            raise DecodeError(status)
+        observables = np.unpackbits(packed, count=self.num_observables, bitorder="little")
         return (observables, weight) if return_weight else observables
 
     def decode_to_edges_array(self, events: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -116,7 +99,7 @@ class Decoder:
         """
         if not self._native.gives_edges:
             raise NotImplementedError(f"the decoder {self._name} gives no edges; 'pymatching:edges=1' does")
-        indices = np.ascontiguousarray(events, dtype=np.uint64).reshape(-1)
+        indices = to_native(events, self.num_detectors, "indices", "events")
         edges = np.empty((max(1, self.num_detectors), 2), dtype=np.int64)
         status, count = self._native.decode_edges(indices, edges)
         if status:
@@ -129,17 +112,22 @@ class Decoder:
         """Decodes many shots.
 
         shots: bool or 0/1 [shots, num_detectors]; with bit_packed_shots uint8 [shots, (num_detectors + 7) // 8].
-        threads: each has a decoder of its own and decodes a part of the shots; 0: one for each core.
-        statuses: int32 [shots] that gets the status of each shot. Without it the first shot that could not be decoded
-            raises DecodeError; with it such a shot has the answer 0.
+        threads: 0 to 1024; each has a decoder of its own and decodes a part of the shots; 0: one for each core.
+        statuses: writeable int32 [shots] that gets the status of each shot. Without it the first shot that could not be
+            decoded raises DecodeError; with it such a shot has the answer 0.
         Returns uint8 [shots, num_observables], with bit_packed_predictions [shots, (num_observables + 7) // 8].
         """
-        events = packed_rows(shots, self.num_detectors, bit_packed_shots)
-        if threads < 0:
-            raise ValueError(f"threads is {threads}, accepted: 0 or more")
+        form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
+        events = to_native(shots, self.num_detectors, form, "shots")
+        threads = whole_number(threads, "threads", 0, MOST_THREADS)
         found = np.empty(len(events), dtype=np.int32) if statuses is None else statuses
-        if found.shape != (len(events),) or found.dtype != np.int32 or not found.flags.c_contiguous:
+        if not isinstance(found, np.ndarray):
+            raise ValueError(f"statuses is {found!r:.60}, accepted: an array int32[{len(events)}]")
+        if found.shape != (len(events),) or found.dtype != np.int32:
             raise ValueError(f"statuses is {found.dtype}{list(found.shape)}, accepted: int32[{len(events)}]")
+        if not found.flags.writeable or not found.flags.c_contiguous:
+            why = "not contiguous" if found.flags.writeable else "read only"
+            raise ValueError(f"statuses is {why}, accepted: an array of its own, as np.empty makes it")
         out = np.zeros((len(events), self._native.observable_bytes), dtype=np.uint8)
         self._native.decode_batch(events, out, found, threads or len(os.sched_getaffinity(0)))
         if statuses is None and found.any():

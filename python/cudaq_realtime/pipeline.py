@@ -2,19 +2,20 @@
 """The QEC pipeline: shots as requests through a ring, decoded by several workers."""
 from __future__ import annotations
 
+import functools
 import platform
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Union
+from typing import Any, Callable, Dict, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from .decoders import Bits, DecodeError, packed_rows, unpacked_rows
+from .arguments import Form, Model, model_text, positive_number, to_native, whole_number
+from .decoders import Bits, DecodeError, unpacked_rows
 
-if TYPE_CHECKING:
-    import stim
-
+MOST_WORKERS, MOST_SLOTS = 64, 2**24
+LONGEST_S = 1e9  # of a run at a rate: its times in nanoseconds fit into 64 bits
 STAGES = ("predecode", "decode")  # in their order
 STAGE_FAILED = -1  # status of a shot whose function failed
 DecodeFunction = Callable[[Bits], npt.ArrayLike]
@@ -37,27 +38,26 @@ class Report(Dict[str, Any]):
         super().__init__(figures)
         self.latencies_ns, self.stages_ns = latencies_ns, stages_ns
 
+    def copy(self) -> Report:
+        return Report(self, self.latencies_ns, self.stages_ns)
+
+    __copy__ = copy
+
 
 class StageError(RuntimeError):
     """A function that is a stage has raised an exception, or returned what does not fit. `shot` is the row of the first
     shot that has no answer."""
 
     def __init__(self, text: str, shot: int):
-        self.shot = shot
+        self._text, self.shot = text, shot
         super().__init__(f"shot {shot}: {text}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._text, self.shot), self.__dict__
 
 
 def _bits(packed: bytes, count: int) -> Bits:
     return np.unpackbits(np.frombuffer(packed, np.uint8), count=count, bitorder="little")
-
-
-def _packed(bits: npt.ArrayLike, count: int, what: str) -> Bits:
-    array = np.asarray(bits)
-    if array.shape != (count,):
-        raise ValueError(f"{what} has the shape {array.shape}, accepted: ({count},)")
-    if not np.isin(array, (0, 1)).all():
-        raise ValueError(f"{what} has values other than 0 and 1")
-    return np.packbits(array.astype(np.uint8), bitorder="little")
 
 
 class Pipeline:
@@ -67,20 +67,27 @@ class Pipeline:
     predecoder: None, or a function: events -> events that are left for the decoder, or a tuple of these and the
         observables that the predecoder has found flipped.
     dem: the model, as of Decoder. workers: threads, 1 to 64. slots: requests in flight at most.
+    A copy, also a pickled one, is a new pipeline with the same arguments.
 
     Events and observables of a function are 0 or 1, uint8[num_detectors] and [num_observables]. A function runs on the
     threads of the workers and takes the GIL: it is for trying out, and slow. Its first exception is raised by run.
     Experimental, as the pipeline itself: docs/pipeline.md.
     """
 
-    def __init__(self, decoder: str | DecodeFunction, dem: str | stim.DetectorErrorModel, *,
+    def __init__(self, decoder: str | DecodeFunction, dem: Model, *,
                  predecoder: PredecodeFunction | None = None, workers: int = 2, slots: int = 32):
+        if not isinstance(decoder, str) and not callable(decoder):
+            raise TypeError(f"decoder is {decoder!r:.60}, accepted: a name as of Decoder, or a function of one shot")
+        if predecoder is not None and not callable(predecoder):
+            raise TypeError(f"predecoder is {predecoder!r:.60}, accepted: None, or a function of one shot")
+        self._arguments = decoder, model_text(dem), predecoder
         self._names = {stage: getattr(function, "__name__", type(function).__name__)
                        for stage, function in (("predecode", predecoder), ("decode", decoder))
                        if function is not None and not isinstance(function, str)}
         if isinstance(decoder, str):
             self._names["decode"] = decoder
-        self._workers, self._slots = workers, slots
+        self._workers = whole_number(workers, "workers", 1, MOST_WORKERS)
+        self._slots = whole_number(slots, "slots", 1, MOST_SLOTS)
         # bp-osd takes every model; beside a function it only tells how many detectors and observables there are.
         name = decoder if isinstance(decoder, str) else "bp-osd"
         # The functions below refer to what they need, not to this object, whose native part would keep it alive.
@@ -89,18 +96,33 @@ class Pipeline:
         def predecode(packed: bytes) -> bytes:
             assert predecoder is not None
             found = predecoder(_bits(packed, sizes["detectors"]))
-            left, flips = found if isinstance(found, tuple) else (found, np.zeros(sizes["observables"], np.uint8))
-            return (_packed(left, sizes["detectors"], "the array of events of the predecoder").tobytes()
-                    + _packed(flips, sizes["observables"], "the array of observables of the predecoder").tobytes())
+            if not isinstance(found, tuple):
+                found = found, np.zeros(sizes["observables"], np.uint8)
+            if len(found) != 2:
+                raise ValueError(f"the predecoder returned a tuple of {len(found)}, accepted: events and observables")
+            left, flips = found
+            return b"".join(to_native(array, sizes[kind], "bits", f"the array of {what} of the predecoder").tobytes()
+                            for array, kind, what in ((left, "detectors", "events"),
+                                                      (flips, "observables", "observables")))
 
         def decode(packed: bytes) -> bytes:
             assert callable(decoder)
             found = decoder(_bits(packed, sizes["detectors"]))
-            return _packed(found, sizes["observables"], "the answer of the decoder").tobytes()
+            return to_native(found, sizes["observables"], "bits", "the answer of the decoder").tobytes()
 
-        self._native = _native.NativePipeline(name, str(dem), workers, slots, None if predecoder is None else predecode,
+        self._native = _native.NativePipeline(name, self._arguments[1], self._workers, self._slots,
+                                              None if predecoder is None else predecode,
                                               decode if callable(decoder) else None)
         sizes.update(detectors=self._native.num_detectors, observables=self._native.num_observables)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        decoder, dem, predecoder = self._arguments
+        make = functools.partial(type(self), predecoder=predecoder, workers=self._workers, slots=self._slots)
+        return make, (decoder, dem)
+
+    def __repr__(self) -> str:
+        predecoder = f"predecoder={self._names['predecode']!r}, " if "predecode" in self._names else ""
+        return f"Pipeline({self._names['decode']!r}, {predecoder}workers={self._workers}, slots={self._slots})"
 
     def run(self, shots: npt.ArrayLike, *, rate: float = 0.0, bit_packed_shots: bool = False,
             bit_packed_predictions: bool = False) -> tuple[Bits, Report]:
@@ -112,9 +134,11 @@ class Pipeline:
         if a function failed. Ctrl-C ends the run.
         """
         native = self._native
-        events = packed_rows(shots, native.num_detectors, bit_packed_shots)
-        if rate < 0:
-            raise ValueError(f"rate is {rate}, accepted: 0 or more")
+        form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
+        events = to_native(shots, native.num_detectors, form, "shots")
+        rate = positive_number(rate, "rate")
+        if rate and len(events) / rate > LONGEST_S:
+            raise ValueError(f"rate is {rate}, accepted: {len(events) / LONGEST_S} or more for {len(events)} shots; 0")
         out = np.zeros((len(events), native.observable_bytes), dtype=np.uint8)
         statuses = np.empty(len(events), dtype=np.int32)
         latencies = np.empty(len(events), dtype=np.int64)

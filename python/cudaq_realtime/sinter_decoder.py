@@ -5,6 +5,8 @@
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import sinter
@@ -14,21 +16,21 @@ from ._native import decoder_names
 from .decoders import Bits, Decoder
 
 
+@dataclass(frozen=True)
 class CompiledSinterDecoder(sinter.CompiledDecoder):
-    def __init__(self, decoder: Decoder):
-        self._decoder = decoder
+    decoder: Decoder
 
     def decode_shots_bit_packed(self, *, bit_packed_detection_event_data: npt.NDArray[np.uint8]) -> Bits:
-        return self._decoder.decode_batch(bit_packed_detection_event_data, bit_packed_shots=True,
+        return self.decoder.decode_batch(bit_packed_detection_event_data, bit_packed_shots=True,
                                           bit_packed_predictions=True)
 
 
+@dataclass(frozen=True)
 class SinterDecoder(sinter.Decoder):
     """name: as of Decoder. It can be pickled, so sinter's worker processes can use it. A shot that cannot be decoded
     raises DecodeError, which ends the collection."""
 
-    def __init__(self, name: str = "auto"):
-        self.name = name
+    name: str = "auto"
 
     def compile_decoder_for_dem(self, *, dem: stim.DetectorErrorModel) -> CompiledSinterDecoder:
         return CompiledSinterDecoder(Decoder(self.name, dem))

@@ -12,7 +12,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <span>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <tuple>
 
@@ -39,13 +41,15 @@ public:
   std::string name() const { return instances_[0]->name(); }
   bool gives_edges() const { return instances_[0]->gives_edges(); }
 
-  /// One shot: its status and weight; the observables go to `out`.
-  std::tuple<int, double> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out) {
+  /// One shot: its status and, if `weigh` is set, its weight, else NaN; the observables go to `out`.
+  std::tuple<int, double> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out, bool weigh) {
     const nb::gil_scoped_release released;
     const std::lock_guard locked(mutex_);
     decode_details details;
+    const std::span<const std::uint64_t> fired(events.data(), events.size());
+    const std::span<std::uint8_t> observables(out.data(), out.size());
     const decode_status status =
-        instances_[0]->decode({events.data(), events.size()}, {out.data(), out.size()}, details);
+        weigh ? instances_[0]->decode(fired, observables, details) : instances_[0]->decode(fired, observables);
     return {static_cast<int>(status), details.weight};
   }
 
@@ -87,10 +91,15 @@ public:
                                             {out.data() + begin * observable_bytes(), count * observable_bytes()},
                                             {found.data() + begin, count});
         };
-        if (t + 1 < threads)
-          running.emplace_back(part);
-        else
-          part();
+        try {
+          if (t + 1 < threads)
+            running.emplace_back(part);
+          else
+            part();
+        } catch (const std::system_error &failure) {
+          throw std::runtime_error("threads is " + std::to_string(threads) + ", but the system starts no more than " +
+                                   std::to_string(t) + " (" + failure.what() + "): use fewer");
+        }
       }
     }
     for (std::size_t i = 0; i < shots; ++i)
@@ -124,7 +133,7 @@ void bind_decoder(nb::module_ &m) {
       .def_prop_ro("observable_bytes", &native_decoder::observable_bytes)
       .def_prop_ro("name", &native_decoder::name)
       .def_prop_ro("gives_edges", &native_decoder::gives_edges)
-      .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"))
+      .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"), nb::arg("weigh"))
       .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"))
       .def("decode_batch", &native_decoder::decode_batch, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
            nb::arg("threads"));

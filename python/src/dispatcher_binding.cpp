@@ -3,6 +3,7 @@
 // the GIL, so it costs microseconds and waits for all other Python code: not for measurements.
 #include "bindings.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h>
@@ -105,13 +106,15 @@ public:
   void start() {
     const nb::gil_scoped_release released;
     check(cudaq_dispatcher_start(dispatcher_)); // a later start continues at the slot where the last run stopped
+    running_ = true;
   }
   void stop() {
     const nb::gil_scoped_release released;
     check(cudaq_dispatcher_stop(dispatcher_));
+    running_ = false;
   }
 
-  /// Sends one request and waits for its answer: status and result.
+  /// Sends one request and waits for its answer: status and result. Throws if no answer can come.
   std::tuple<std::int32_t, nb::bytes> call(const std::string &name, nb::bytes payload, double timeout) {
     cudaq_rpc_response_t header{};
     std::string result;
@@ -122,11 +125,22 @@ public:
       if (memory_ == nullptr)
         throw std::runtime_error("the dispatcher is closed");
       const std::uint32_t slot = next_;
-      const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout);
+      using clock = std::chrono::steady_clock;
+      const auto begin = clock::now();
+      auto next_look = begin;
       const auto wait_for = [&](auto done) {
         while (!done()) {
-          if (std::chrono::steady_clock::now() > end)
-            throw std::runtime_error("no answer within " + std::to_string(timeout) + " s: does the dispatcher run?");
+          if (!running_ && !done()) // stop answers what it has accepted
+            throw std::runtime_error("the dispatcher does not run: call start(), or use it in a `with` statement");
+          const auto now = clock::now();
+          if (std::chrono::duration<double>(now - begin).count() > timeout)
+            throw std::runtime_error("no answer within " + std::to_string(timeout) + " s: does the handler return?");
+          if (now >= next_look) { // Ctrl-C
+            next_look = now + std::chrono::milliseconds(50);
+            const nb::gil_scoped_acquire acquired;
+            if (PyErr_CheckSignals() != 0)
+              throw nb::python_error();
+          }
           std::this_thread::yield();
         }
       };
@@ -134,7 +148,7 @@ public:
         // The late answer to a request that was given up.
         if (cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, nullptr) == CUDAQ_TX_READY)
           cudaq_host_ringbuffer_clear_slot(&ring_, slot);
-        return cudaq_host_ringbuffer_slot_available(&ring_, slot) == 1;
+        return running_ && cudaq_host_ringbuffer_slot_available(&ring_, slot) == 1;
       });
       check(cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, cudaq::realtime::fnv1a_hash(name.c_str()),
                                                     request.data(), static_cast<std::uint32_t>(request.size()),
@@ -201,6 +215,7 @@ private:
   cudaq_dispatcher_t *dispatcher_ = nullptr;
   volatile int shutdown_ = 0;
   std::uint64_t processed_ = 0;
+  std::atomic<bool> running_ = false;
   std::mutex client_;
   std::vector<std::unique_ptr<python_handler>> handlers_;
 };

@@ -124,9 +124,11 @@ progress::~progress() {
     print_error("\r\x1b[K");
 }
 
-void progress::show(std::uint64_t done, std::uint64_t now_ns) {
+void progress::show(std::uint64_t done, std::uint64_t now_ns, std::uint64_t total) {
   if (!terminal_)
     return;
+  if (total != 0)
+    plan_.total = total;
   if (begin_ns_ == 0) {
     begin_ns_ = last_ns_ = now_ns;
     last_done_ = done;

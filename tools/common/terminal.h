@@ -39,11 +39,12 @@ public:
   progress(const progress &) = delete;
   progress &operator=(const progress &) = delete;
 
-  /// Shows `done` if it is time for that. The first call is the begin of the run.
-  void show(std::uint64_t done, std::uint64_t now_ns);
+  /// Shows `done` if it is time for that. The first call is the begin of the run. `total`: that of the plan, if it has
+  /// become known only now.
+  void show(std::uint64_t done, std::uint64_t now_ns, std::uint64_t total = 0);
 
 private:
-  const progress_plan plan_;
+  progress_plan plan_;
   const bool terminal_;
   bool shown_ = false;
   std::uint64_t begin_ns_ = 0, last_ns_ = 0, last_done_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/decode/decode.h"
 
-#include "lib/qec/decoders/predecoder_choice.h"
+#include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
@@ -23,15 +23,18 @@ namespace {
 constexpr std::size_t kMostShotsInABatch = 1024;
 constexpr std::size_t kBytesOfABatch = std::size_t{1} << 20; ///< about; at least one shot
 
-/// `choice`: the reason for the predecoder that was chosen, if it was.
-decoder_threads::worker_list make_workers(const decode_options &o, const std::string &dem_text, std::string &choice) {
+/// Why the names "auto" stand for this predecoder and this decoder; "" if the user named them.
+struct choices {
+  std::string predecoder, decoder;
+};
+
+decoder_threads::worker_list make_workers(const decode_options &o, const std::string &dem_text, choices &why) {
   const std::size_t count = o.threads != 0 ? o.threads : allowed_cores().size();
   decoder_threads::worker_list workers;
   std::string predecoder = o.predecoder;
   if (predecoder == "auto") {
-    qec::predecoder_choice chosen = qec::choose_predecoder(dem_text, o.decoder);
-    predecoder = std::move(chosen.name);
-    choice = std::move(chosen.reason);
+    predecoder = qec::kAutoPredecoder;
+    why.predecoder = qec::kAutoPredecoderReason;
   }
   while (workers.size() != count) {
     auto first = qec::make_predecoder(predecoder, dem_text);
@@ -40,6 +43,10 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
       throw usage_error(fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, second.error));
     if (first.failed())
       throw usage_error(fmt::format("--predecoder {}: {}: {}", o.predecoder, o.data.dem, first.text()));
+    if (const auto allowed = qec::check_predecoder_before(predecoder, second.instance->name()); allowed.failed())
+      throw usage_error(fmt::format("--predecoder {}: {}", o.predecoder, allowed.text()));
+    if (workers.empty())
+      why.decoder = qec::auto_reason(o.decoder, second.instance->name(), dem_text);
     workers.push_back(std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance)));
   }
   return workers;
@@ -47,9 +54,8 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
 
 class decode_run {
 public:
-  /// choice: why this predecoder was chosen; "" if the user named it.
-  decode_run(const decode_options &o, decoder_threads::worker_list workers, std::string choice)
-      : options_(o), choice_(std::move(choice)), decoder_(workers.front()->stage().decoder_name()),
+  decode_run(const decode_options &o, decoder_threads::worker_list workers, choices why)
+      : options_(o), choices_(std::move(why)), decoder_(workers.front()->stage().decoder_name()),
         predecoder_(workers.front()->engine().name()), layout_(workers.front()->stage().layout()),
         num_threads_(workers.size()), truth_appended_(o.data.in_includes_appended_observables),
         in_(o.data.in.path, o.data.in.shot_format(),
@@ -86,7 +92,7 @@ public:
         break;
       more = read(batch(reading), error);
       threads_->submit(batch(reading));
-      display.show(shots_, now_ns());
+      display.show(shots_, now_ns(), in_.expected_shots());
     }
     while (writing != reading && bad_shot.empty())
       bad_shot = write(batch(writing++));
@@ -114,8 +120,10 @@ public:
                                    format_rate(wall_ns_ == 0 ? 0 : static_cast<double>(shots_) / seconds),
                                    predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, num_threads_,
                                    num_threads_ == 1 ? "" : "s");
-    if (!choice_.empty())
-      text += fmt::format("predecoder      {}\n", choice_);
+    if (!choices_.predecoder.empty())
+      text += fmt::format("predecoder      {}\n", choices_.predecoder);
+    if (!choices_.decoder.empty())
+      text += fmt::format("decoder         {}\n", choices_.decoder);
     if (has_truth())
       text += fmt::format("logical errors  {}\n", logical_errors().text());
     if (golden_)
@@ -132,8 +140,10 @@ public:
               {"observables", layout_.num_observables},
               {"shots", shots_},
               {"wall_ns", wall_ns_}};
-    if (!choice_.empty())
-      j["predecoder_choice"] = choice_;
+    if (!choices_.predecoder.empty())
+      j["predecoder_choice"] = choices_.predecoder;
+    if (!choices_.decoder.empty())
+      j["decoder_choice"] = choices_.decoder;
     if (has_truth()) {
       const auto [low, high] = logical_errors().interval_95();
       j["logical_errors"] = logical_errors_;
@@ -207,7 +217,7 @@ private:
   }
 
   const decode_options &options_;
-  const std::string choice_;
+  const choices choices_;
   const std::string decoder_;
   const std::string predecoder_;
   const qec::predecoder_layout layout_;
@@ -256,11 +266,11 @@ void check(const decode_options &o, const output &out) {
 int run_decode(const decode_options &o, const output &out) {
   check(o, out);
   const std::string dem_text = read_dem_file(o.data.dem);
-  std::string choice;
+  choices why;
   std::optional<decode_run> run;
   try {
-    auto workers = make_workers(o, dem_text, choice);
-    run.emplace(o, std::move(workers), std::move(choice));
+    auto workers = make_workers(o, dem_text, why);
+    run.emplace(o, std::move(workers), std::move(why));
   } catch (const qec::shot_file_error &error) {
     throw usage_error(error.what());
   }
@@ -271,7 +281,7 @@ int run_decode(const decode_options &o, const output &out) {
   else
     out.raw(run->text());
   return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions", kExitCheckFailed,
-                    guard.interrupted());
+                    guard.interrupted(), &decode_html);
 }
 
 } // namespace cudaq::realtime::tools

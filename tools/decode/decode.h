@@ -26,6 +26,9 @@ struct decode_options {
   unsigned threads = 1; ///< 0: one for each core that the program may use
 };
 
+/// From the report alone.
+std::string decode_html(const json &report);
+
 /// Returns an exit_code. Throws usage_error if a file cannot be used; the text says how many answers were written.
 int run_decode(const decode_options &options, const output &out);
 

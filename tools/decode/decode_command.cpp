@@ -30,9 +30,10 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
   add_shot_source_options(decode, o.out, "--out", "predicted observables; -: stdout")->capture_default_str();
   add_decoder_option(decode, o.decoder, "decoder");
   add_choice(decode, "--predecoder", o.predecoder,
-             "predecoder; passthrough: none; local: the built-in rule; auto: local if it was measured to save time",
+             "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone",
              {"passthrough", "local", "auto"});
   add_threads_option(decode, o.threads);
+  add_html_option(decode, chosen.output);
   run_when_chosen(decode, chosen, [options](const output &out) { return run_decode(*options, out); });
 }
 

@@ -126,6 +126,10 @@ void print_header(const output &out, const demo_options &o, const demo_setup &s,
                              plan.predictions_name())
                : "",
            format_ns(plan.offline_ns_per_shot()));
+  if (!service.decoder_choice().empty())
+    out.text("choice   {}\n", service.decoder_choice());
+  if (const std::string reference = reference_text(plan, service.decoder_name()); !reference.empty())
+    out.text("errors   {}\n", reference);
   const std::string server =
       place != nullptr
           ? "decoded " + place->text
@@ -151,6 +155,7 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
         {"request_bytes", shots.detection_bytes()}}},
       {"decoder",
        {{"name", service.decoder_name()},
+        {"choice", service.decoder_choice()},
         {"pymatching_version", qec::pymatching_version()},
         {"instances", service.instances()},
         {"offline_ns_per_shot", plan.offline_ns_per_shot()},
@@ -168,6 +173,7 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
         {"core_dispatcher", o.cores.dispatcher},
         {"core_workers", o.cores.workers},
         {"notice", s.notice}}}};
+  j["reference"] = reference_json(plan, service.decoder_name());
   j["passes"] = json::array();
   for (const pass_result &r : passes)
     j["passes"].push_back(pass_json(r, plan));
@@ -239,8 +245,11 @@ int run_demo(const demo_options &options, const output &out, const decode_place 
     run();
   }
   out.write_trace([&](std::ostream &file) { write_trace(file, traced_passes(o, setup, passes, traces)); });
+  if (const std::string warning = reference_warning(plan, decoders->decoder_name()); !warning.empty())
+    out.text("\nwarning: {}\n", warning);
   if (ok)
-    out.text("\nok: every shot answered once, every answer right\n");
+    out.text("\nok: every shot answered once, every answer as {}\n",
+             plan.expects_offline() ? "the same decoder offline" : fmt::format("{} say", plan.predictions_name()));
   else
     for (const std::string &note : passes.back().notes)
       print_error("  {}\n", note);

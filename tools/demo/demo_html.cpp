@@ -10,13 +10,24 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-std::string errors_table(const std::vector<pass_result> &passes, const shot_plan &plan) {
+std::string errors_table(const std::vector<pass_result> &passes, const shot_plan &plan, const std::string &decoder) {
   if (!plan.shots().has_observables())
     return html_paragraph("Not counted: the shots have no true observables.");
-  std::vector<std::vector<std::string>> rows{{"", "logical errors, with 95 % interval"}};
-  for (const pass_result &r : passes)
+  const bool golden = plan.shots().has_predictions();
+  std::vector<std::vector<std::string>> rows{{"", fmt::format("logical errors of {}, with 95 % interval", decoder)}};
+  if (golden)
+    rows.front().push_back(fmt::format("of {}", plan.predictions_name()));
+  for (const pass_result &r : passes) {
     rows.push_back({r.config.label, error_rate{r.logical_errors, r.answered}.text()});
-  return html_table(rows);
+    if (golden)
+      rows.back().push_back(error_rate{r.golden_logical_errors, r.answered}.text());
+  }
+  std::string text = html_table(rows);
+  if (const std::string reference = reference_text(plan, decoder); !reference.empty())
+    text += html_paragraph(reference + ".");
+  if (const std::string warning = reference_warning(plan, decoder); !warning.empty())
+    text += html_paragraph("Warning: " + warning + ".");
+  return text;
 }
 
 std::string throughput_table(const std::vector<pass_result> &passes) {
@@ -31,7 +42,8 @@ std::string throughput_table(const std::vector<pass_result> &passes) {
 } // namespace
 
 std::string demo_html(const json &report, const std::vector<pass_result> &passes, const shot_plan &plan) {
-  html_page page(fmt::format("Demo: {}, decoder {}", plan.shots().name, report["decoder"]["name"].get<std::string>()));
+  const auto decoder = report["decoder"]["name"].get<std::string>();
+  html_page page(fmt::format("Demo: {}, decoder {}", plan.shots().name, decoder));
   std::vector<plotted_latency> latencies;
   std::vector<plotted_latency> rows;
   for (const pass_result &r : passes) {
@@ -43,8 +55,9 @@ std::string demo_html(const json &report, const std::vector<pass_result> &passes
     if (r.config.cadence_ns != 0)
       rows.push_back({r.config.label + ", since due", &r.from_due});
   }
-  page.add("Shots", throughput_table(passes));
-  page.add("Logical errors", errors_table(passes, plan));
+  page.add("Shots", throughput_table(passes) +
+                        html_paragraph(fmt::format("Answers are compared with {}.", expected_text(plan))));
+  page.add("Logical errors", errors_table(passes, plan, decoder));
   page.add("Latency histogram", histogram_plot(latencies));
   page.add("Latency percentiles", percentile_plot(latencies) + latency_table(rows));
   for (const pass_result &r : passes)

@@ -35,7 +35,7 @@ void print_pass(const output &out, const pass_result &r, const shot_plan &plan) 
   out.raw(draw_histogram(r.from_sent));
   const qec::shot_set &shots = plan.shots();
   out.text("  corrections   {} of {} as expected ({})", r.answered - r.faults - r.bad_status - r.mismatches, r.answered,
-           plan.expects_offline() ? "the same decoder, offline" : plan.predictions_name());
+           expected_text(plan));
   if (shots.has_predictions())
     out.text("; {} differ from {}", r.golden_differences, plan.predictions_name());
   out.text("\n");
@@ -58,6 +58,35 @@ void print_pass(const output &out, const pass_result &r, const shot_plan &plan) 
     out.text("    {}\n", note);
   for (const std::string &problem : r.problems)
     out.text("  FAILED        {}\n", problem);
+}
+
+std::string expected_text(const shot_plan &plan) {
+  return plan.expects_offline() ? "the same decoder offline" : plan.predictions_name();
+}
+
+std::string reference_text(const shot_plan &plan, const std::string &decoder) {
+  const paired_errors &e = plan.reference_errors();
+  return e.shots == 0 ? ""
+                      : fmt::format("{} logical errors by {}, {} by {}; {} recorded shots, each decoded once", e.with,
+                                    decoder, e.without, plan.reference_name(), e.shots);
+}
+
+std::string reference_warning(const shot_plan &plan, const std::string &decoder) {
+  const paired_errors &e = plan.reference_errors();
+  if (e.shots == 0 || !e.beyond_chance())
+    return "";
+  return fmt::format("{} makes {} logical errors than {} on the same {} shots, beyond chance: {} and {}", decoder,
+                     e.with > e.without ? "more" : "fewer", plan.reference_name(), e.shots, e.with, e.without);
+}
+
+json reference_json(const shot_plan &plan, const std::string &decoder) {
+  const paired_errors &e = plan.reference_errors();
+  if (e.shots == 0)
+    return nullptr;
+  return {{"name", plan.reference_name()},      {"shots", e.shots},
+          {"decoder_logical_errors", e.with},   {"reference_logical_errors", e.without},
+          {"only_decoder", e.only_with},        {"only_reference", e.only_without},
+          {"beyond_chance", e.beyond_chance()}, {"warning", reference_warning(plan, decoder)}};
 }
 
 json stats_json(const cudaq_dispatcher_stats_t &s) {

@@ -9,6 +9,14 @@ namespace cudaq::realtime::tools {
 
 void print_pass(const output &out, const pass_result &result, const shot_plan &plan);
 std::string demo_html(const json &report, const std::vector<pass_result> &passes, const shot_plan &plan);
+/// What the answers of the passes are compared with: "the same decoder offline".
+std::string expected_text(const shot_plan &plan);
+/// Logical errors of the decoder and of the reference on the recorded shots; "" without a reference.
+std::string reference_text(const shot_plan &plan, const std::string &decoder);
+/// A warning if the two differ beyond chance; else "".
+std::string reference_warning(const shot_plan &plan, const std::string &decoder);
+json reference_json(const shot_plan &plan, const std::string &decoder);
+
 json pass_json(const pass_result &result, const shot_plan &plan);
 json stats_json(const cudaq_dispatcher_stats_t &stats);
 

@@ -11,7 +11,7 @@ namespace cudaq::realtime::tools {
 /// Cores, frequency, sleep states, interrupts, limits and memory. `cores`: those that this process may use.
 std::vector<finding> check_machine(const system_files &files, const std::vector<int> &cores);
 
-/// Driver, devices, permissions, and the ways to map memory of a GPU.
+/// Driver, device kernels, devices, permissions, and the ways to map memory of a GPU.
 std::vector<finding> check_gpu(const system_files &files, const cuda_probe &probe);
 
 /// The requirements of the transport. Throws usage_error for a transport that has no checks.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/doctor_checks.h"
 
+#include "tools/info/gpu_pieces.h"
+
 #include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::tools {
@@ -18,6 +20,11 @@ finding driver_line(const cuda_probe &probe) {
                         format_cuda_version(CUDART_VERSION)),
             "install a newer driver, or build with an older toolkit"};
   return {"CUDA driver", grade::good, "serves up to CUDA " + format_cuda_version(probe.driver_version), ""};
+}
+
+finding kernels_line() {
+  const piece p = kernels_piece();
+  return {p.name, p.present ? grade::good : grade::warning, p.detail, p.present ? "" : p.get};
 }
 
 finding device_line(const cuda_device &d, std::size_t number) {
@@ -58,7 +65,9 @@ std::vector<finding> mapping_lines(const system_files &files, const cuda_probe &
     lines.push_back(
         {fmt::format("requests in memory of GPU {}", n), d.maps_requests ? grade::good : grade::warning,
          d.mapping_of_those,
-         d.maps_requests ? "" : "install libvulkan1 and the Vulkan part of the driver: docs/guide/rings.md"});
+         d.maps_requests
+             ? ""
+             : "install libvulkan1 and the Vulkan part of the driver: share/doc/cudaq-realtime/docs/guide/rings.md"});
   }
   return lines;
 }
@@ -66,7 +75,7 @@ std::vector<finding> mapping_lines(const system_files &files, const cuda_probe &
 } // namespace
 
 std::vector<finding> check_gpu(const system_files &files, const cuda_probe &probe) {
-  std::vector<finding> lines = {driver_line(probe)};
+  std::vector<finding> lines = {driver_line(probe), kernels_line()};
   for (const finding &f : permission_lines(files))
     lines.push_back(f);
   for (std::size_t n = 0; n < probe.devices.size(); ++n)

@@ -10,7 +10,7 @@ namespace {
 
 finding provider_line() {
   constexpr const char *remedy = "build it with the Holoscan sensor bridge and the DOCA SDK: HOLOLINK_ROOT, "
-                                 "DOCA_GPUNETIO_ROOT; docs/transport/gpu_roce.md";
+                                 "DOCA_GPUNETIO_ROOT; share/doc/cudaq-realtime/docs/transport/gpu_roce.md";
   const std::string path = provider_library("gpu-roce");
   void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); // stays loaded: drivers may have threads
   if (library == nullptr)

@@ -138,8 +138,9 @@ std::vector<finding> rdma_lines(const system_files &files) {
 }
 
 std::vector<finding> gpu_request_lines(const cuda_probe &probe) {
-  const std::string remedy = "install libvulkan1 and the Vulkan part of the driver (docs/guide/rings.md), or leave "
-                             "--requests gpu out: the requests are then in pinned memory";
+  const std::string remedy =
+      "install libvulkan1 and the Vulkan part of the driver (share/doc/cudaq-realtime/docs/guide/rings.md), or leave "
+      "--requests gpu out: the requests are then in pinned memory";
   if (probe.devices.empty())
     return {{"requests gpu", grade::warning, "no client can map them: no GPU that CUDA knows",
              "leave --requests gpu out: the requests are then in host memory"}};

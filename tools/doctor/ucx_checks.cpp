@@ -70,7 +70,8 @@ std::vector<finding> ucx_lines() {
   try {
     library = std::make_unique<ucx_library>("the transport");
   } catch (const usage_error &e) {
-    return {{"provider", grade::wrong, e.what(), "install UCX, and configure and build again: docs/building.md"}};
+    return {{"provider", grade::wrong, e.what(),
+             "install UCX, and configure and build again: share/doc/cudaq-realtime/docs/building.md"}};
   }
   std::vector<finding> lines = {{"provider", grade::good, library->path(), ""}};
   try {

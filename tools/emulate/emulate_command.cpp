@@ -10,8 +10,9 @@ namespace {
 
 constexpr const char *kEmulateFooter =
     R"(Plays recorded syndromes to a server as a control system would, and measures each round trip. The server runs in
-another process: `cudaq-realtime serve`, or any program with a transport (docs/transport/transports.md). With
-`--transport ring` no server is needed: ring, dispatcher and decoder are in this process, as in `cudaq-realtime demo`.
+another process: `cudaq-realtime serve`, or any program with a transport
+(share/doc/cudaq-realtime/docs/transport/transports.md). With `--transport ring` no server is needed: ring, dispatcher
+and decoder are in this process, as in `cudaq-realtime demo`.
 
 Without a server:
   cudaq-realtime emulate --transport ring --config d3
@@ -58,11 +59,11 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate.footer(kEmulateFooter);
   add_choice(emulate, "--transport", o.transport, "how requests reach the server; ring: the server is in this process",
              {"udp", "roce", "shm", "ring"});
-  emulate.add_option("--address", o.address, "udp, roce: the server's IP address")->capture_default_str();
+  emulate.add_option("--address,--bridge-ip", o.address, "udp, roce: the server's IP address")->capture_default_str();
   emulate.add_option("--port", o.port, "the server's UDP port; roce: 4791 if it is not given")
       ->check(CLI::Range(1, 65535));
   emulate
-      .add_option("--slot-size", o.slot_size,
+      .add_option("--slot-size,--page-size", o.slot_size,
                   "udp, roce: bytes of a slot, as the server has it; default: what `serve` chooses for this model")
       ->check(CLI::Range(24u, 65507u));
   emulate.add_option("--own-address", o.own_address,

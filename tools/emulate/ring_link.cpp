@@ -25,8 +25,9 @@ public:
     service_ = std::make_unique<host_service>(config, kDecodeFunctionId, &decode_service::handle, decoder_, &schema);
     use_ring(service_->ring(), num_slots);
     service_->start();
-    where_ = fmt::format("ring in this process, {} slots of {} bytes, decoder {}", num_slots, config.slot_bytes,
-                         decoder_->decoder_name());
+    where_ = fmt::format("ring in this process, {} slots of {} bytes, decoder {}{}", num_slots, config.slot_bytes,
+                         decoder_->decoder_name(),
+                         decoder_->decoder_choice().empty() ? "" : " (" + decoder_->decoder_choice() + ")");
   }
 
   bool alive() override { return true; }

@@ -26,7 +26,10 @@ svg .title{fill:var(--soft)}.grid{stroke:var(--line);stroke-width:1}
 polyline{fill:none;stroke-width:1.8;stroke-linejoin:round}
 .s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}
 line.s0,line.s1,line.s2,line.s3{stroke-width:3}
+.s1{stroke-dasharray:7 4}.s2{stroke-dasharray:2 3}.s3{stroke-dasharray:10 3 2 3}
 .f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}
+g.even{color:var(--c0)}g circle{fill:currentColor}g line{stroke:currentColor;stroke-width:3}
+g.open circle{fill:var(--back);stroke:currentColor;stroke-width:2}
 .filled{fill:var(--c0);fill-opacity:.18}.mark{stroke:var(--text);stroke-dasharray:3 3}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}
 th,td{padding:.2rem .8rem .2rem 0;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap;

@@ -7,15 +7,17 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <iterator>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
 
 // The drawing area, in the units of the SVG.
 constexpr double kWidth = 760, kHeight = 300;
-constexpr double kLeft = 74, kRight = 736, kTop = 40, kBottom = 246;
-constexpr std::size_t kColours = 4, kBars = 90;
+constexpr double kLeft = 74, kRight = 736, kTop = 26, kBottom = 246;
+constexpr double kLegendRow = 18;
+constexpr std::size_t kColours = 4;
+constexpr double kMostBars = 60; ///< about; of a histogram, and parts of a timeline
 constexpr double kCharacter = 7; ///< width of a character, rounded up
 constexpr double kHalf = 0.5;    ///< low end of an axis of counts: below a single request
 
@@ -58,17 +60,24 @@ std::vector<axis_tick> ticks(const plot_axis &axis, std::size_t most, std::strin
   return all;
 }
 
-/// Names in a row above the plot, each after a sample of its line. The first one has the colour `first`.
-std::string legend(const std::vector<std::string> &names, std::size_t first = 0) {
-  std::string out;
-  const double each = (kRight - kLeft) / static_cast<double>(std::max<std::size_t>(names.size(), 1));
+/// A plot with its axes and lines, and below it the names of the lines, each after a sample. They fill as many rows as
+/// they need. Each line has a colour and dashes of its own, so that both of two equal lines are seen.
+std::string plot(const std::string &what, const std::string &content, const std::vector<std::string> &names) {
+  constexpr double kSample = 26, kBetween = 22;
+  double x = kLeft, y = kHeight + 4;
+  std::string legend;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const double x = kLeft + each * static_cast<double>(i);
-    out +=
-        fmt::format(R"(<line class="s{}" x1="{:.1f}" x2="{:.1f}" y1="10" y2="10"/><text x="{:.1f}" y="14">{}</text>)",
-                    (first + i) % kColours, x, x + 20, x + 26, html_text(names[i]));
+    const double width = kSample + kCharacter * static_cast<double>(names[i].size());
+    if (x != kLeft && x + width > kRight) {
+      x = kLeft;
+      y += kLegendRow;
+    }
+    legend += fmt::format(R"(<line class="s{}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>)"
+                          R"(<text x="{:.1f}" y="{:.1f}">{}</text>)",
+                          i % kColours, x, x + 20, y, y, x + kSample, y + 4, html_text(names[i]));
+    x += width + kBetween;
   }
-  return out;
+  return svg(what, y + 12, content + legend);
 }
 
 std::vector<std::string> names_of(const std::vector<plotted_latency> &series) {
@@ -80,6 +89,11 @@ std::vector<std::string> names_of(const std::vector<plotted_latency> &series) {
 
 std::string polyline(std::size_t colour, const std::string &points) {
   return fmt::format(R"(<polyline class="s{}" points="{}"/>)", colour % kColours, points);
+}
+
+/// A horizontal part of a line.
+std::string step(double from, double to, double y) {
+  return fmt::format("{0:.1f},{2:.1f} {1:.1f},{2:.1f} ", from, to, y);
 }
 
 struct value_range {
@@ -98,37 +112,91 @@ value_range range_of(const std::vector<plotted_latency> &series) {
   return all;
 }
 
-std::vector<double> bars_of(const latency_histogram &h, const plot_axis &x) {
-  std::vector<double> bars(kBars);
-  h.each_bucket([&](std::uint64_t value, std::uint64_t count) {
-    const double part = (x.at(static_cast<double>(value)) - kLeft) / (kRight - kLeft);
-    bars[std::min(static_cast<std::size_t>(part * kBars), kBars - 1)] += static_cast<double>(count);
-  });
-  return bars;
-}
+/// Bars of a logarithmic axis: each decade has the same number of them, so that powers of ten are edges. They are wider
+/// than a nanosecond.
+struct bar_edges {
+  double each_decade = 1, first = 0; ///< the lowest edge is 10^(first / each_decade)
+  std::size_t bars = 1;
 
-/// Marks of the percentiles: lines, with names in a row above the plot. Near names move apart.
+  explicit bar_edges(const value_range &range) {
+    const double decades = std::log10(range.high / range.low);
+    for (const double n : {2, 5, 10, 20, 50, 100})
+      if (n * decades <= kMostBars && range.low * (std::pow(10, 1 / n) - 1) >= 1)
+        each_decade = n;
+    first = std::floor(std::log10(range.low) * each_decade + 1e-9);
+    bars = static_cast<std::size_t>(std::floor(std::log10(range.high) * each_decade + 1e-9) - first) + 1;
+  }
+  [[nodiscard]] double edge(std::size_t i) const {
+    return std::pow(10, (first + static_cast<double>(i)) / each_decade);
+  }
+  [[nodiscard]] std::vector<double> counts(const latency_histogram &h) const {
+    std::vector<double> all(bars);
+    h.each_bucket([&](std::uint64_t value, std::uint64_t count) {
+      const double at = std::log10(std::max(1.0, static_cast<double>(value))) * each_decade + 1e-9 - first;
+      all[std::min(static_cast<std::size_t>(std::max(at, 0.0)), bars - 1)] += static_cast<double>(count);
+    });
+    return all;
+  }
+};
+
+/// The parts of a timeline, joined to fewer ones that take a round time. With few answers there are few parts, so that
+/// the rate does not show single answers: at most 2 n^(1/3) parts, Rice's rule.
+struct joined_parts {
+  std::vector<run_timeline::part> parts;
+  double part_ns;
+
+  explicit joined_parts(const run_timeline &recorded) : part_ns(static_cast<double>(recorded.part_ns())) {
+    double answers = 0;
+    for (std::size_t i = 0; i < recorded.size(); ++i)
+      answers += static_cast<double>(recorded[i].count);
+    const double most = std::clamp(2 * std::cbrt(answers), 1.0, kMostBars);
+    const std::size_t joined = round_number(static_cast<double>(recorded.size()) / most, recorded.part_ns());
+    parts.resize((recorded.size() + joined - 1) / joined);
+    for (std::size_t i = 0; i < recorded.size(); ++i) {
+      run_timeline::part &p = parts[i / joined];
+      p = {p.count + recorded[i].count, p.sum + recorded[i].sum, std::max(p.max, recorded[i].max)};
+    }
+    part_ns *= static_cast<double>(joined);
+  }
+  [[nodiscard]] double edge(std::size_t i) const { return part_ns * static_cast<double>(i); }
+  [[nodiscard]] double per_second(const run_timeline::part &p) const {
+    return static_cast<double>(p.count) / (part_ns * 1e-9);
+  }
+
+private:
+  /// At least `least` parts of 1 or 2 times a power of ten, that together take 1, 2 or 5 times a power of ten.
+  static std::size_t round_number(double least, std::uint64_t part_ns) {
+    while (part_ns >= 10)
+      part_ns /= 10;
+    for (std::size_t power = 1;; power *= 10)
+      for (const std::size_t digit : {1, 2, 5})
+        if (digit * power % part_ns == 0 && static_cast<double>(digit * power / part_ns) >= least)
+          return digit * power / part_ns;
+  }
+};
+
+/// Marks of the percentiles: lines, with names above the plot. Names that would touch become one.
 std::string percentile_marks(const latency_histogram &h, const plot_axis &x) {
-  constexpr double kNameWidth = 40;
-  struct mark {
-    double percent, at, name_at;
-  } marks[] = {{50, 0, 0}, {99, 0, 0}, {99.9, 0, 0}};
-  double free = kLeft;
-  for (mark &m : marks) {
-    m.at = x.at(static_cast<double>(h.percentile(m.percent)));
-    m.name_at = std::max(m.at, free);
-    free = m.name_at + kNameWidth;
-  }
-  double end = kRight;
-  for (auto m = std::rbegin(marks); m != std::rend(marks); ++m) {
-    m->name_at = std::min(m->name_at, end);
-    end = m->name_at - kNameWidth;
-  }
+  struct mark_name {
+    std::string text;
+    double from, to; ///< its marks
+    [[nodiscard]] double half() const { return kCharacter / 2 * static_cast<double>(text.size()); }
+    [[nodiscard]] double middle() const { return std::min((from + to) / 2, kWidth - half()); }
+  };
+  std::vector<mark_name> names;
   std::string out;
-  for (const mark &m : marks)
-    out += fmt::format(R"(<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>)"
-                       R"(<text x="{3:.1f}" y="{4}" text-anchor="middle">p{5:g}</text>)",
-                       m.at, kTop, kBottom, m.name_at, kTop - 5, m.percent);
+  for (const double percent : {50.0, 99.0, 99.9}) {
+    const double at = x.at(static_cast<double>(h.percentile(percent)));
+    out += fmt::format(R"(<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>)", at, kTop, kBottom);
+    mark_name name{fmt::format("p{:g}", percent), at, at};
+    while (!names.empty() && names.back().middle() + names.back().half() > name.middle() - name.half()) {
+      name = {names.back().text + ", " + name.text, names.back().from, name.to};
+      names.pop_back();
+    }
+    names.push_back(std::move(name));
+  }
+  for (const mark_name &n : names)
+    out += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>)", n.middle(), kTop - 6, n.text);
   return out;
 }
 
@@ -160,28 +228,27 @@ std::string histogram_plot(const std::vector<plotted_latency> &series) {
   const value_range range = range_of(series);
   if (range.high == 0)
     return "";
-  const plot_axis x = plot_axis::logarithmic(range.low, range.high, kLeft, kRight);
+  const bar_edges edges(range);
+  const plot_axis x = plot_axis::logarithmic(edges.edge(0), edges.edge(edges.bars), kLeft, kRight);
   std::vector<std::vector<double>> bars;
   double most = 1;
   for (const plotted_latency &s : series) {
-    bars.push_back(bars_of(*s.histogram, x));
+    bars.push_back(edges.counts(*s.histogram));
     most = std::max(most, std::ranges::max(bars.back()));
   }
   const plot_axis y = plot_axis::logarithmic(kHalf, 1.2 * most, kBottom, kTop);
   std::string out = horizontal(x, ticks(x, 8, &time_label), "latency (logarithmic)") +
-                    vertical(y, ticks(y, 6, &count_label), "requests (logarithmic)") + legend(names_of(series));
-  const double width = (kRight - kLeft) / kBars;
+                    vertical(y, ticks(y, 6, &count_label), "requests (logarithmic)");
   for (std::size_t s = 0; s < series.size(); ++s) {
     std::string points;
-    for (std::size_t i = 0; i < kBars; ++i)
-      points += fmt::format("{0:.1f},{2:.1f} {1:.1f},{2:.1f} ", kLeft + width * static_cast<double>(i),
-                            kLeft + width * static_cast<double>(i + 1), y.at(std::max(bars[s][i], kHalf)));
+    for (std::size_t i = 0; i < edges.bars; ++i)
+      points += step(x.at(edges.edge(i)), x.at(edges.edge(i + 1)), y.at(std::max(bars[s][i], kHalf)));
     if (s == 0)
       out +=
           fmt::format(R"(<polygon class="filled" points="{},{} {}{},{}"/>)", kLeft, kBottom, points, kRight, kBottom);
     out += polyline(s, points);
   }
-  return svg("latency histogram", kHeight, out + percentile_marks(*series.front().histogram, x));
+  return plot("latency histogram", out + percentile_marks(*series.front().histogram, x), names_of(series));
 }
 
 std::string percentile_plot(const std::vector<plotted_latency> &series) {
@@ -201,7 +268,7 @@ std::string percentile_plot(const std::vector<plotted_latency> &series) {
     nines = value == 10 ? "99 %" : value == 100 ? "99.9 %" : nines.substr(0, nines.size() - 2) + "9 %";
   }
   std::string out = horizontal(x, labels, "percentile (logarithmic towards 100 %)") +
-                    vertical(y, ticks(y, 7, &time_label), "latency (logarithmic)") + legend(names_of(series));
+                    vertical(y, ticks(y, 7, &time_label), "latency (logarithmic)");
   for (std::size_t s = 0; s < series.size(); ++s) {
     const latency_histogram &h = *series[s].histogram;
     std::string points;
@@ -216,47 +283,52 @@ std::string percentile_plot(const std::vector<plotted_latency> &series) {
       if (end - last_x < 0.3 && seen != h.count()) // closer than a pixel
         return;
       last_x = end;
-      points += fmt::format("{0:.1f},{2:.1f} {1:.1f},{2:.1f} ", begin, end, y.at(static_cast<double>(value)));
+      points += step(begin, end, y.at(static_cast<double>(value)));
     });
     out += polyline(s, points);
   }
-  return svg("latency over percentile", kHeight, out);
+  return plot("latency over percentile", out, names_of(series));
 }
 
-std::string timeline_plot(const run_timeline &timeline) {
+std::string timeline_plot(const run_timeline &recorded) {
+  const joined_parts timeline(recorded);
   value_range range;
   double most = 0;
-  const double part_s = static_cast<double>(timeline.part_ns()) * 1e-9;
-  for (std::size_t i = 0; i < timeline.size(); ++i)
-    if (timeline[i].count != 0) {
-      range.add(timeline[i].mean(), static_cast<double>(timeline[i].max));
-      most = std::max(most, static_cast<double>(timeline[i].count) / part_s);
+  for (const run_timeline::part &p : timeline.parts)
+    if (p.count != 0) {
+      range.add(p.mean(), static_cast<double>(p.max));
+      most = std::max(most, timeline.per_second(p));
     }
   if (range.high == 0)
     return "";
-  const auto seconds = [](double s) { return fmt::format("{:g}", s); };
-  const plot_axis x = plot_axis::linear(0, part_s * static_cast<double>(timeline.size()), kLeft, kRight);
+  const plot_axis x = plot_axis::linear(0, timeline.edge(timeline.parts.size()), kLeft, kRight);
   const plot_axis latency = plot_axis::logarithmic(range.low, range.high, kBottom, kTop);
   const plot_axis rate = plot_axis::linear(0, most, kBottom, kTop);
-  std::vector<axis_tick> times;
-  for (const double t : x.round_values(8))
-    times.push_back({t, seconds(t)});
-  std::string mean, longest, rates;
-  for (std::size_t i = 0; i < timeline.size(); ++i) {
-    const double at = x.at((static_cast<double>(i) + 0.5) * part_s);
-    rates += fmt::format("{:.1f},{:.1f} ", at, rate.at(static_cast<double>(timeline[i].count) / part_s));
-    if (timeline[i].count == 0)
+  std::string mean, longest, rates, lines;
+  const auto end_line = [&] { // a part without answers has no latency: the line is interrupted
+    if (!mean.empty())
+      lines += polyline(0, std::exchange(mean, "")) + polyline(1, std::exchange(longest, ""));
+  };
+  for (std::size_t i = 0; i < timeline.parts.size(); ++i) {
+    const run_timeline::part &p = timeline.parts[i];
+    const double from = x.at(timeline.edge(i)), to = x.at(timeline.edge(i + 1));
+    rates += step(from, to, rate.at(timeline.per_second(p)));
+    if (p.count == 0) {
+      end_line();
       continue;
-    mean += fmt::format("{:.1f},{:.1f} ", at, latency.at(timeline[i].mean()));
-    longest += fmt::format("{:.1f},{:.1f} ", at, latency.at(static_cast<double>(timeline[i].max)));
+    }
+    mean += step(from, to, latency.at(p.mean()));
+    longest += step(from, to, latency.at(static_cast<double>(p.max)));
   }
-  const std::string title = "time since the first answer, in s";
-  return svg("latency over time", kHeight,
-             horizontal(x, times, title) + vertical(latency, ticks(latency, 7, &time_label), "latency (logarithmic)") +
-                 legend({"mean", "longest"}) + polyline(0, mean) + polyline(1, longest)) +
-         svg("rate over time", kHeight,
-             horizontal(x, times, title) + vertical(rate, ticks(rate, 5, &count_label), "answers per second") +
-                 legend({"rate"}, 2) + polyline(2, rates));
+  end_line();
+  const std::string title = "time since the first answer, in parts of " + time_label(timeline.part_ns);
+  const std::string times = horizontal(x, ticks(x, 8, &time_label), title);
+  return plot("latency over time",
+              times + vertical(latency, ticks(latency, 7, &time_label), "latency (logarithmic)") + lines,
+              {"mean", "longest"}) +
+         plot("rate over time",
+              times + vertical(rate, ticks(rate, 5, &count_label), "answers per second") + polyline(0, rates),
+              {"rate"});
 }
 
 std::string stages_plot(const std::vector<plotted_stage> &stages) {

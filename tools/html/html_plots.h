@@ -17,14 +17,15 @@ struct plotted_latency {
 };
 
 /// How many requests took how long: both axes logarithmic, with marks at p50, p99 and p99.9 of the first series. "" if
-/// no series has values. At most four series have colours of their own.
+/// no series has values. Powers of ten are edges of bars. At most four series have colours and dashes of their own.
 std::string histogram_plot(const std::vector<plotted_latency> &series);
 
 /// Latency over percentile. The axis of the percentiles is stretched towards 100 %: 90 %, 99 % and 99.9 % have the same
 /// distance.
 std::string percentile_plot(const std::vector<plotted_latency> &series);
 
-/// Mean and longest latency, and the rate, over the time of the run. "" if nothing was recorded.
+/// Mean and longest latency, and the rate, over the time of the run, as steps: the parts take a round time. A part
+/// without answers has a rate of 0 and no latency. "" if nothing was recorded.
 std::string timeline_plot(const run_timeline &timeline);
 
 /// Parts of a whole, as one bar with a legend. `ns` are mean times.
@@ -34,11 +35,13 @@ struct plotted_stage {
 };
 std::string stages_plot(const std::vector<plotted_stage> &stages);
 
-/// Ratios to 1, a row each: a point and its interval, on a logarithmic axis. Without an interval low and high are the
-/// ratio. Long names are shortened. "" without ratios.
+/// Ratios to 1, a row each: a point, its interval and a verdict, on a logarithmic axis. Without an interval low and
+/// high are the ratio. Long names are shortened. "worse" and "better" have the colours of a result; the point of any
+/// verdict but these and "same" is hollow. "" without ratios.
 struct plotted_ratio {
   std::string name;
   double ratio, low, high;
+  std::string verdict;
 };
 std::string ratio_plot(const std::vector<plotted_ratio> &ratios);
 

@@ -52,6 +52,8 @@ std::vector<double> plot_axis::round_values(std::size_t most) const {
 }
 
 std::string time_label(double ns) {
+  if (ns == 0)
+    return "0";
   if (ns < 1e3)
     return fmt::format("{:g} ns", ns);
   if (ns < 1e6)

@@ -36,7 +36,7 @@ private:
   double low_, high_, from_, to_;
 };
 
-/// "200 ns", "5 us", "1.5 ms", "10 s".
+/// "0", "200 ns", "5 us", "1.5 ms", "10 s".
 std::string time_label(double ns);
 /// "10", "5k", "2M".
 std::string count_label(double count);

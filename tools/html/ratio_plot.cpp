@@ -8,7 +8,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr double kRatioWidth = 760, kRatioLeft = 330, kRatioRight = 740, kRatioTop = 14, kRatioRow = 22;
+constexpr double kRatioWidth = 760, kRatioLeft = 330, kRatioRight = 660, kRatioTop = 14, kRatioRow = 22;
 constexpr std::size_t kMostRatioLetters = 50; ///< of a name beside the plot; the table has all of it
 
 std::string shortened(const std::string &name) {
@@ -43,11 +43,15 @@ std::string ratio_plot(const std::vector<plotted_ratio> &ratios) {
   for (std::size_t i = 0; i < ratios.size(); ++i) {
     const plotted_ratio &r = ratios[i];
     const double y = kRatioTop + kRatioRow * (static_cast<double>(i) + 0.5);
-    out +=
-        fmt::format(R"(<text x="{0}" y="{1:.1f}" text-anchor="end">{2}</text>)"
-                    R"(<line class="s0" x1="{3:.1f}" x2="{4:.1f}" y1="{5:.1f}" y2="{5:.1f}"/>)"
-                    R"(<circle class="f0" cx="{6:.1f}" cy="{5:.1f}" r="5"/>)",
-                    kRatioLeft - 12, y + 4, html_text(shortened(r.name)), x.at(r.low), x.at(r.high), y, x.at(r.ratio));
+    const char *sign = r.verdict == "worse"    ? "bad"
+                       : r.verdict == "better" ? "good"
+                       : r.verdict == "same"   ? "even"
+                                               : "even open";
+    out += fmt::format(R"(<g class="{0}"><text x="{1}" y="{2:.1f}" text-anchor="end">{3}</text>)"
+                       R"(<line x1="{4:.1f}" x2="{5:.1f}" y1="{6:.1f}" y2="{6:.1f}"/>)"
+                       R"(<circle cx="{7:.1f}" cy="{6:.1f}" r="5"/><text x="{8}" y="{2:.1f}">{9}</text></g>)",
+                       sign, kRatioLeft - 12, y + 4, html_text(shortened(r.name)), x.at(r.low), x.at(r.high), y,
+                       x.at(r.ratio), kRatioRight + 14, html_text(r.verdict));
   }
   out += fmt::format(R"(<text class="title" x="{}" y="{}" text-anchor="middle">ratio to the base, with 95 % interval )"
                      R"((logarithmic)</text>)",

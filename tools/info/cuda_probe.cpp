@@ -122,4 +122,12 @@ cuda_probe probe_cuda() {
   return probe;
 }
 
+bool built_with_kernels() noexcept {
+#ifdef CUDAQ_TOOL_HAS_KERNELS
+  return true;
+#else
+  return false;
+#endif
+}
+
 } // namespace cudaq::realtime::tools

@@ -30,4 +30,7 @@ struct cuda_probe {
 /// Loads libcuda.so.1 and queries it. Never throws; `error` names the missing part.
 cuda_probe probe_cuda();
 
+/// Device kernels are built with this program, into cudaq-realtime-gpu: nvcc was found.
+bool built_with_kernels() noexcept;
+
 } // namespace cudaq::realtime::tools

@@ -31,10 +31,17 @@ piece devices_piece(const cuda_probe &probe) {
   return p;
 }
 
+piece kernels_piece() {
+  const bool built = built_with_kernels();
+  return {"device kernels", built, built ? "in cudaq-realtime-gpu" : "left out: no nvcc was found when this was built",
+          "handlers and graphs that a kernel on the GPU dispatches, and --device gpu; nothing else needs them",
+          "build again on a machine with the CUDA toolkit, 12.6 or newer"};
+}
+
 piece requests_piece(const cuda_probe &probe) {
   piece p{"requests in GPU memory", false, "",
           "rings of the kind CUDAQ_MEMORY_DEVICE_RX: about 1 us less for a request of a CPU to a kernel",
-          "libvulkan1 and the Vulkan part of the driver, or GDRCopy: docs/guide/rings.md"};
+          "libvulkan1 and the Vulkan part of the driver, or GDRCopy: share/doc/cudaq-realtime/docs/guide/rings.md"};
   for (const cuda_device &d : probe.devices) {
     p.present = p.present || d.maps_requests;
     p.detail += (p.detail.empty() ? "" : "; ") + d.mapping_of_those;

@@ -17,6 +17,8 @@ struct piece {
 
 piece driver_piece(const cuda_probe &probe);
 piece devices_piece(const cuda_probe &probe);
+/// What only nvcc compiles.
+piece kernels_piece();
 /// Rings whose requests lie in GPU memory.
 piece requests_piece(const cuda_probe &probe);
 

@@ -138,10 +138,10 @@ int run_info(const output &out) {
   const bool fits = library >> 8 == CUDAQ_REALTIME_VERSION >> 8;
   const machine_info m = read_machine_info();
   const cuda_probe probe = probe_cuda();
-  const std::vector<piece> pieces = {cores_piece(),       pymatching_piece(),   cuda_memory_piece(),
-                                     driver_piece(probe), devices_piece(probe), requests_piece(probe),
-                                     nvcc_piece(),        numa_piece(),         hugepages_piece(),
-                                     isolation_piece(),   realtime_piece()};
+  const std::vector<piece> pieces = {cores_piece(),         pymatching_piece(),  cuda_memory_piece(),
+                                     kernels_piece(),       driver_piece(probe), devices_piece(probe),
+                                     requests_piece(probe), nvcc_piece(),        numa_piece(),
+                                     hugepages_piece(),     isolation_piece(),   realtime_piece()};
   const bool host_path = (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_HOST_PATH) != 0;
   out.text("cudaq-realtime {} (built {} with {}); library {}{}\n", version_text(CUDAQ_REALTIME_VERSION),
            CUDAQ_TOOL_BUILD_TYPE, __VERSION__, version_text(library),

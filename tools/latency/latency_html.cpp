@@ -14,7 +14,7 @@ std::vector<plotted_latency> series(const std::vector<latency_case> &cases, std:
   std::vector<plotted_latency> all;
   for (const char *name : names)
     if (const auto c = std::ranges::find(cases, name, &latency_case::name); c != cases.end())
-      all.push_back({c->name, &c->total.per_exchange});
+      all.push_back({c->what, &c->total.per_exchange});
   return all;
 }
 

@@ -17,23 +17,22 @@ public:
     const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
                                         static_cast<std::uint32_t>(set.num_observables)};
     std::shared_ptr<const gpu::device_graph> graph;
-    const qec::local_rule rule = shots.rule();
     if (shots.engine() == "local") {
-      const auto on_host = qec::detector_graph::from_text(set.dem_text, rule);
+      const auto on_host = qec::detector_graph::from_text(set.dem_text);
       if (on_host.failed())
         throw usage_error(on_host.text());
       graph = std::make_shared<gpu::device_graph>(*on_host);
     }
     graph_ = graph;
     if (o.staging == "resident") {
-      resident_ = gpu::resident_predecoders(workers, layout, graph.get(), rule, slot_size, o.gpu);
+      resident_ = gpu::resident_predecoders(workers, layout, graph.get(), slot_size, o.gpu);
       return;
     }
     const gpu::staging how = o.staging == "dma"      ? gpu::staging::dma
                              : o.staging == "mapped" ? gpu::staging::mapped
                                                      : gpu::staging::automatic;
     for (int id = 0; id < workers; ++id)
-      workers_.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, rule, how, slot_size));
+      workers_.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, how, slot_size));
   }
   qec::experimental::gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) override {
     return resident_ != nullptr ? resident_->resources(id, function_id, user_context)

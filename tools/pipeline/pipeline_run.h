@@ -29,8 +29,7 @@ namespace cudaq::realtime::tools {
 
 struct pipeline_options {
   std::string config = "d7";
-  std::string engine = "passthrough"; ///< predecoder; "auto" is replaced by the choice of choose_predecoder()
-  std::string rule = "isolated";      ///< of the local engine
+  std::string engine = "passthrough"; ///< predecoder; "auto" stands for qec::kAutoPredecoder
   std::string device = "cpu";         ///< where the engine runs
   int gpu = 0;
   std::string staging = "auto";

@@ -60,7 +60,7 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
     throw usage_error(fmt::format("--config {}: unknown configuration", o.config));
   const pipeline_shots shots(o.data.given() ? load_own_shots(o.data)
                                             : load_config_shots(*named, o.noise, find_data_folder(o.data_folder)),
-                             o.engine, o.decoder, local_rule_named(o.rule), o.seed);
+                             o.engine, o.decoder, o.seed);
   const qec::decoding_config own = own_config(shots), &config = o.data.given() ? own : *named;
   const pipe::pipeline_stage_config stages = stage_config(o, config);
   std::unique_ptr<gpu_stage> gpu;

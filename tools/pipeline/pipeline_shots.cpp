@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/pipeline/pipeline_shots.h"
 
-#include "lib/qec/decoders/predecoder_choice.h"
+#include "lib/qec/decoders/decoder_factories.h"
 #include "tools/common/clock.h"
 #include "tools/common/report.h"
 #include "tools/common/terminal.h"
@@ -14,32 +14,32 @@
 
 namespace cudaq::realtime::tools {
 
-pipeline_shots::pipeline_shots(qec::shot_set shots, std::string engine, std::string decoder, qec::local_rule rule,
-                               std::uint64_t seed)
-    : shots_(std::move(shots)), engine_(std::move(engine)), decoder_(std::move(decoder)), rule_(rule) {
+pipeline_shots::pipeline_shots(qec::shot_set shots, std::string engine, std::string decoder, std::uint64_t seed)
+    : shots_(std::move(shots)), engine_(std::move(engine)), decoder_(std::move(decoder)) {
   order_.resize(static_cast<std::size_t>(shots_.shots));
   std::iota(order_.begin(), order_.end(), 0u);
   if (seed != 0)
     std::shuffle(order_.begin(), order_.end(), std::mt19937_64(seed));
   if (engine_ == "auto") {
-    qec::predecoder_choice chosen = qec::choose_predecoder(shots_.dem_text, decoder_);
-    engine_ = chosen.name;
-    choice_ = std::move(chosen.reason);
-    rule_ = qec::local_rule::isolated;
+    engine_ = qec::kAutoPredecoder;
+    choice_ = qec::kAutoPredecoderReason;
   }
   decode_offline();
 }
 
 std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine) const {
-  auto first = qec::make_predecoder(engine, shots_.dem_text, rule_);
+  auto first = qec::make_predecoder(engine, shots_.dem_text);
   qec::decoder_result second = qec::make_decoder(decoder_, shots_.dem_text);
   if (first.failed() || !second)
     throw usage_error(fmt::format("{}: {}", shots_.name, first.ok() ? second.error : first.text()));
+  if (const auto allowed = qec::check_predecoder_before(engine, second.instance->name()); allowed.failed())
+    throw usage_error(fmt::format("--predecoder {}: {}", engine, allowed.text()));
   return std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance));
 }
 
 void pipeline_shots::decode_offline() {
   const auto with = make_worker(engine_), without = make_worker("passthrough");
+  decoder_choice_ = qec::auto_reason(decoder_, with->stage().decoder_name(), shots_.dem_text);
   response_bytes_ = with->stage().response_bytes();
   expected_.resize(response_bytes_ * order_.size());
   std::vector<std::uint8_t> alone(response_bytes_);

@@ -16,10 +16,9 @@ namespace cudaq::realtime::tools {
 
 class pipeline_shots {
 public:
-  /// engine: "local", "passthrough", or "auto" for the faster one. Throws usage_error if a shot cannot be
-  /// decoded, or if the model does not suit the engine or the decoder.
-  pipeline_shots(qec::shot_set shots, std::string engine, std::string decoder, qec::local_rule rule,
-                 std::uint64_t seed);
+  /// engine: "local", "passthrough", or "auto". Throws usage_error if a shot cannot be decoded, if the model does not
+  /// suit the engine or the decoder, or if the engine does not run before the decoder.
+  pipeline_shots(qec::shot_set shots, std::string engine, std::string decoder, std::uint64_t seed);
 
   /// Makes a worker: an engine and a matcher. Each thread needs a worker of its own.
   [[nodiscard]] std::unique_ptr<qec::decoding_worker> make_worker() const { return make_worker(engine_); }
@@ -41,9 +40,10 @@ public:
   [[nodiscard]] double offline_ns_per_shot() const noexcept { return per_shot(offline_ns_); }
   [[nodiscard]] double matcher_ns_per_shot() const noexcept { return per_shot(matcher_ns_); }
   [[nodiscard]] const std::string &engine() const noexcept { return engine_; }
-  [[nodiscard]] qec::local_rule rule() const noexcept { return rule_; }
   /// Why "auto" has chosen the engine; empty without "auto".
   [[nodiscard]] const std::string &choice() const noexcept { return choice_; }
+  /// Why "auto" took this decoder and not its first choice; empty otherwise.
+  [[nodiscard]] const std::string &decoder_choice() const noexcept { return decoder_choice_; }
 
 private:
   std::unique_ptr<qec::decoding_worker> make_worker(const std::string &engine) const;
@@ -53,8 +53,7 @@ private:
   }
 
   qec::shot_set shots_;
-  std::string engine_, decoder_, choice_;
-  qec::local_rule rule_;
+  std::string engine_, decoder_, choice_, decoder_choice_;
   std::vector<std::uint32_t> order_;
   std::size_t response_bytes_ = 0;
   std::vector<std::uint8_t> expected_;

@@ -11,11 +11,9 @@
 #include "tools/serve/serve_signals.h"
 #include "tools/services/ucx_library.h"
 
-#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <poll.h>
 #include <random>
 #include <thread>
@@ -28,8 +26,6 @@ using namespace std::chrono_literals;
 using detail::node_state;
 
 constexpr auto kAnswerAllLimit = 10s, kThreadLimit = 2s;
-/// A second SIGTERM within this time is the same wish to end.
-constexpr auto kRepeatedEnd = 200ms;
 
 route_config load_route(const std::string &path) {
   refuse_output_file("--config", path);
@@ -218,13 +214,13 @@ void routing::run(signal_events &signals) {
       if (fd.revents != 0)
         listeners_.answer(fd.fd, [this] { return route_counters_text(engine_, config_.nodes, transport_); });
     announce_notes();
-    for (int signal = signals.next(); signal != 0; signal = signals.next()) {
-      if (signal != SIGHUP) {
-        engine_.close();
-        return signals.ignore_repetitions(kRepeatedEnd);
-      }
-      reload();
+    signals.clear();
+    if (signals.end_is_wanted()) {
+      engine_.close();
+      return signal_events::wait_out_repetitions();
     }
+    if (signals.take_reload())
+      reload();
   }
 }
 
@@ -293,20 +289,19 @@ int run_route(const route_options &options, const output &out) {
     return kExitOk;
   }
   if (options.config.empty())
-    throw usage_error("--config is missing; docs/transport/route.md has examples, and --schema prints its fields");
-  std::optional<signal_events> signals(std::in_place); // before any thread: all of them block these signals
+    throw usage_error("--config is missing; share/doc/cudaq-realtime/docs/transport/route.md has examples, and "
+                      "--schema prints its fields");
+  signal_events signals(kAnswerAllLimit + 3 * kThreadLimit); // before any thread: all of them block these signals
   // Not destroyed if a thread does not end: it uses the object.
   auto router = std::make_unique<routing>(options, load_route(options.config), out);
   try {
     router->start();
-    router->run(*signals);
+    router->run(signals);
   } catch (...) {
     if (!router->drain()) // ends the threads
       (void)router.release();
     throw;
   }
-  std::signal(SIGHUP, SIG_IGN);
-  signals.reset(); // from now on SIGTERM and SIGINT end the program at once
   if (router->drain())
     return router->report("");
   const int status = router.release()->report("the library did not stop in time; requests may have no answer");

@@ -8,8 +8,8 @@ namespace {
 
 constexpr const char *kRouteFooter =
     R"(The nodes are decoding servers: cudaq-realtime serve --transport ucx. The configuration is YAML:
-docs/transport/route.md. SIGHUP reads it again, to drain nodes; SIGTERM answers what was accepted and ends. Options
-after -- are the provider's.
+share/doc/cudaq-realtime/docs/transport/route.md. SIGHUP reads it again, to drain nodes; SIGTERM answers what was
+accepted and ends. Options after -- are the provider's.
 
 Examples:
   cudaq-realtime route --schema

@@ -6,13 +6,15 @@
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/output_file.h"
+#include "tools/serve/background_task.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/slot_size.h"
 
 #include <algorithm>
-#include <csignal>
+#include <atomic>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -28,17 +30,18 @@ using namespace std::chrono_literals;
 
 /// How long a reload waits for the ends of shots.
 constexpr auto kReloadLimit = 5s;
-/// A second SIGTERM within this time is the same wish to end.
-constexpr auto kRepetitions = 200ms;
+/// How long the end waits for a reload after all requests were answered.
+constexpr auto kReloadEndLimit = 500ms;
+/// What the end may take after --end-limit: the threads of the dispatcher, a reload, the decoders' destroy.
+constexpr auto kAfterEndLimit = 3s;
 
 struct loaded_config {
   server_ns::server_config config;
   std::vector<server_ns::decoder_setup> setups;
 };
 
-/// Throws usage_error with the reason.
+/// Reads the file and builds the decoders. Throws usage_error with the reason.
 loaded_config load(const std::string &path) {
-  refuse_output_file("--config", path);
   const auto text = server_ns::read_whole_file(path);
   if (text.failed())
     throw usage_error("--config " + text.text());
@@ -50,6 +53,39 @@ loaded_config load(const std::string &path) {
   if (setups.failed())
     throw usage_error(fmt::format("--config {}: {}", path, setups.text()));
   return {std::move(*config), std::move(*setups)};
+}
+
+/// load() for the start. Nothing if the end is wanted before it has ended: then its thread still runs.
+std::optional<loaded_config> load_until_end(const std::string &path, signal_events &signals) {
+  refuse_output_file("--config", path);
+  struct result {
+    std::optional<loaded_config> loaded;
+    std::exception_ptr failure;
+  };
+  const auto kept = std::make_shared<result>();
+  auto task = std::make_unique<background_task>(
+      [kept, &path] {
+        try {
+          kept->loaded = load(path);
+        } catch (const std::exception &) {
+          kept->failure = std::current_exception();
+        }
+      },
+      [&signals] { signals.wake(); });
+  while (!task->ended() && !signals.end_is_wanted()) {
+    pollfd fd{signals.descriptor(), POLLIN, 0};
+    poll(&fd, 1, -1);
+    signals.clear();
+  }
+  if (!task->ended()) {
+    (void)task.release(); // its destructor would wait
+    return {};
+  }
+  if (kept->failure)
+    std::rethrow_exception(kept->failure);
+  if (!kept->loaded)
+    throw usage_error(fmt::format("--config {}: a plug-in ended the thread that called it", path));
+  return std::move(kept->loaded);
 }
 
 cudaq_wait_policy_t wait_of(const std::string &word, bool few_cores) {
@@ -91,13 +127,13 @@ std::uint64_t most_bits_of(const std::vector<server_ns::decoder_setup> &setups) 
   return most;
 }
 
-/// The server with its transport. The main thread calls everything, except the two handlers.
+/// The server with its transport. The main thread calls everything, except the two handlers and the work of a reload.
 class serving {
 public:
-  serving(const serve_options &o, loaded_config loaded, const output &out)
-      : options_(o), out_(out), lines_(out.uses_stdout_for_json() ? stderr : stdout), config_(std::move(loaded.config)),
-        most_bits_(most_bits_of(loaded.setups)), server_(std::move(loaded.setups)),
-        few_cores_(std::thread::hardware_concurrency() < server_.decoders().size() + 3),
+  serving(const serve_options &o, loaded_config loaded, const output &out, signal_events &signals)
+      : options_(o), out_(out), signals_(signals), lines_(out.uses_stdout_for_json() ? stderr : stdout),
+        config_(std::move(loaded.config)), most_bits_(most_bits_of(loaded.setups)), server_(std::move(loaded.setups)),
+        few_cores_(std::thread::hardware_concurrency() < server_.threads_for(o.decoder_threads) + 3),
         library_(provider_library(chosen_transport(o, config_))),
         transport_(library_, chosen_args(o, config_, library_, most_bits_), wait_of(o.wait, false)),
         listeners_(o.counters, o.prometheus_port) {
@@ -122,22 +158,27 @@ public:
   void start();
   void announce_queue_pair() const;
   /// Returns when the program must end.
-  void run(signal_events &signals);
+  void run();
   /// Answers the requests that were taken, refuses new ones, and stops. False: a decoder did not end in time, and may
   /// still use this object.
   [[nodiscard]] bool drain();
   int report(const std::string &problem) const;
   /// Reports, and ends the program while a decoder works: nothing that it uses is destroyed.
-  [[noreturn]] void leave() noexcept;
+  [[noreturn]] void leave(const std::string &problem) noexcept;
+  /// Waits for a reload that runs. False: it did not end soon, and may still use this object.
+  [[nodiscard]] bool finish_reload();
 
 private:
   static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
-  void reload(signal_events &signals);
+  void begin_reload();
+  void reload();
+  void finish_reload_with(const std::string &outcome, const std::string &reason) const;
   void answer_a_reader(const std::vector<pollfd> &fds);
   std::string counters() const { return counters_text(server_, transport_, reloads_); }
 
   const serve_options &options_;
   const output &out_;
+  signal_events &signals_;
   std::FILE *const lines_;
   server_ns::server_config config_;
   const std::uint64_t most_bits_;
@@ -148,7 +189,8 @@ private:
   counter_listeners listeners_;
   bool running_ = false; ///< handlers may be called, and use this object
   std::size_t next_listener_ = 0;
-  std::uint64_t reloads_ = 0;
+  std::atomic<std::uint64_t> reloads_ = 0;
+  std::unique_ptr<background_task> reload_task_; ///< the last reload
 };
 
 // After an error, while it runs: as at its normal end.
@@ -159,8 +201,8 @@ serving::~serving() {
   } catch (const std::exception &e) {
     print_error("cudaq-realtime: {}\n", e.what());
   }
-  if (!ended)
-    leave();
+  if (!ended || !finish_reload())
+    leave("a decoder did not end; its requests may have no answer");
   server_.stop(std::chrono::steady_clock::time_point::max());
 }
 
@@ -181,8 +223,9 @@ void serving::start() {
         (void)static_cast<serving *>(self)->transport_.complete(job, answer.status, answer.bytes);
       },
       this};
-  if (const auto result = server_.start(receiver, wait_of(options_.wait, few_cores_)); result.failed())
-    throw api_error("a decoder's thread: " + result.text());
+  if (const auto result = server_.start(receiver, wait_of(options_.wait, few_cores_), options_.decoder_threads);
+      result.failed())
+    throw api_error("the decoders' threads: " + result.text());
   transport_.start();
   running_ = true;
   std::string line = "QEC_DECODING_SERVER_READY " + transport_.ready_words();
@@ -207,7 +250,7 @@ void serving::answer_a_reader(const std::vector<pollfd> &fds) {
   }
 }
 
-void serving::run(signal_events &signals) {
+void serving::run() {
   bool connected = false;
   std::uint64_t before = 0, since = now_ns();
   for (;;) {
@@ -219,28 +262,40 @@ void serving::run(signal_events &signals) {
     std::vector<pollfd> fds;
     for (const int fd : listeners_.descriptors())
       fds.push_back({fd, POLLIN, 0});
-    fds.push_back({signals.descriptor(), POLLIN, 0});
+    fds.push_back({signals_.descriptor(), POLLIN, 0});
     poll(fds.data(), fds.size(), connected ? 100 : 0);
     fds.pop_back();
     answer_a_reader(fds);
-    for (int signal = signals.next(); signal != 0; signal = signals.next()) {
-      if (signal != SIGHUP) {
-        server_.close();
-        return signals.ignore_repetitions(kRepetitions);
-      }
-      reload(signals);
+    signals_.clear();
+    if (signals_.end_is_wanted()) {
+      server_.close();
+      return signal_events::wait_out_repetitions();
     }
+    // Signals that arrive during a reload are one more reload after it.
+    if ((!reload_task_ || reload_task_->ended()) && signals_.take_reload())
+      begin_reload();
     if (const std::uint64_t now = transport_.processed(); now != before) {
       before = now;
       since = now_ns();
     }
     if (options_.timeout_s > 0 && static_cast<double>(now_ns() - since) > options_.timeout_s * 1e9)
-      return;
+      return signals_.begin_end();
   }
 }
 
-void serving::reload(signal_events &signals) {
+/// Not on the main thread: a file or a plug-in may take any time.
+void serving::begin_reload() {
   notify_service_manager(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now_ns() / 1000));
+  reload_task_.reset();
+  try {
+    refuse_output_file("--config", options_.config);
+    reload_task_ = std::make_unique<background_task>([this] { reload(); }, [this] { signals_.wake(); });
+  } catch (const std::exception &e) {
+    finish_reload_with("REJECTED old_config_active", e.what());
+  }
+}
+
+void serving::reload() {
   std::string outcome = "REJECTED old_config_active", reason;
   try {
     loaded_config loaded = load(options_.config);
@@ -249,7 +304,7 @@ void serving::reload(signal_events &signals) {
     } else {
       server_ns::reload_result result =
           server_.reload(std::move(loaded.setups), std::chrono::steady_clock::now() + kReloadLimit,
-                         [&signals] { return signals.end_is_wanted(); });
+                         [this] { return signals_.end_is_wanted(); });
       reason = std::move(result.reason);
       if (result.outcome != server_ns::reload_outcome::rejected)
         outcome = result.outcome == server_ns::reload_outcome::applied ? "APPLIED" : "BUSY";
@@ -258,10 +313,22 @@ void serving::reload(signal_events &signals) {
   } catch (const std::exception &e) {
     reason = e.what();
   }
+  finish_reload_with(outcome, reason);
+}
+
+void serving::finish_reload_with(const std::string &outcome, const std::string &reason) const {
   if (!reason.empty())
     print_error("cudaq-realtime: {}\n", reason);
   announce("QEC_DECODING_SERVER_CONFIG_" + outcome); // after the reason, for programs that wait for this line
-  notify_service_manager("READY=1");
+  if (!signals_.end_is_wanted())
+    notify_service_manager("READY=1");
+}
+
+bool serving::finish_reload() {
+  const auto deadline = std::chrono::steady_clock::now() + kReloadEndLimit;
+  while (reload_task_ && !reload_task_->ended() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(1ms);
+  return !reload_task_ || reload_task_->ended();
 }
 
 bool serving::drain() {
@@ -276,19 +343,21 @@ bool serving::drain() {
   const std::chrono::nanoseconds left =
       std::max<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now(), 1s);
   const bool stopped = transport_.stop(static_cast<std::uint64_t>(left.count()));
-  running_ = !server_.stop(deadline) || !stopped;
+  // Threads without work need a moment, also after a limit of 0.
+  running_ = !server_.stop(idle ? std::max(deadline, std::chrono::steady_clock::now() + 500ms) : deadline) || !stopped;
   return idle && !running_;
 }
 
-void serving::leave() noexcept {
+void serving::leave(const std::string &problem) noexcept {
+  int status = kExitCheckFailed;
   try {
-    (void)report("a decoder did not end; its requests may have no answer");
+    status = report(problem);
   } catch (const std::exception &e) {
     print_error("cudaq-realtime: {}\n", e.what());
   }
   listeners_.close_all();
   std::fflush(nullptr);
-  _exit(kExitCheckFailed);
+  _exit(status);
 }
 
 int serving::report(const std::string &problem) const {
@@ -308,7 +377,7 @@ int serving::report(const std::string &problem) const {
   out_.text("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
   return out_.finish({{"endpoint", transport_.endpoint()},
                       {"processed", transport_.processed()},
-                      {"reloads", reloads_},
+                      {"reloads", reloads_.load()},
                       {"stray_requests", server_.strays()},
                       {"decoders", decoders}},
                      problem);
@@ -322,16 +391,33 @@ int run_serve(const serve_options &options, const output &out) {
     return kExitOk;
   }
   if (options.config.empty())
-    throw usage_error("--config is missing; docs/transport/server.md has examples, and --schema prints its fields");
-  std::optional<signal_events> signals(std::in_place); // before any thread: all of them block these signals
-  serving server(options, load(options.config), out);
+    throw usage_error("--config is missing; share/doc/cudaq-realtime/docs/transport/server.md has examples, and "
+                      "--schema prints its fields");
+  // Before any thread: all of them block these signals. Before the server: decoders that do not end at its destruction
+  // do not delay the end.
+  signal_events signals(kAfterEndLimit +
+                        std::chrono::nanoseconds(static_cast<std::int64_t>(options.end_limit_s * 1e9)));
+  auto loaded = load_until_end(options.config, signals);
+  if (!loaded) {
+    print_error("cudaq-realtime: the end came while --config {} was read; nothing was served\n", options.config);
+    const int status = out.finish(
+        {{"endpoint", ""}, {"processed", 0}, {"reloads", 0}, {"stray_requests", 0}, {"decoders", json::array()}}, "");
+    std::fflush(nullptr);
+    _exit(status);
+  }
+  serving server(options, std::move(*loaded), out, signals);
   server.start();
-  server.run(*signals);
-  std::signal(SIGHUP, SIG_IGN);
-  signals.reset(); // from now on SIGTERM and SIGINT end the program at once
+  server.run();
   if (!server.drain())
-    server.leave();
-  return server.report("");
+    server.leave("a decoder did not end; its requests may have no answer");
+  if (!server.finish_reload()) {
+    print_error("cudaq-realtime: the end came while --config {} was read again\n", options.config);
+    server.announce("QEC_DECODING_SERVER_CONFIG_BUSY");
+    server.leave("");
+  }
+  const int status = server.report("");
+  std::fflush(stdout); // the server's destructor frees the decoders, which may not end
+  return status;
 }
 
 } // namespace cudaq::realtime::tools

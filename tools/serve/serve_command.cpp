@@ -7,8 +7,8 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr const char *kServeFooter =
-    R"(The configuration is YAML: docs/transport/server.md. SIGHUP reads it again and exchanges the models between
-shots; SIGTERM answers what was accepted and ends. Options after -- are the provider's.
+    R"(The configuration is YAML: share/doc/cudaq-realtime/docs/transport/server.md. SIGHUP reads it again and exchanges
+the models between shots; SIGTERM answers what was accepted and ends. Options after -- are the provider's.
 
 Examples:
   cudaq-realtime serve --schema
@@ -32,6 +32,11 @@ void add_serve(CLI::App &program, chosen_command &chosen) {
   serve.add_option("--end-limit", o.end_limit_s, "seconds that the end waits for the requests that were accepted")
       ->capture_default_str()
       ->check(number_between(0, 1e9));
+  serve
+      .add_option("--decoder-threads", o.decoder_threads,
+                  "threads that the decoders share; 0: as many as cores, at least 8; never more than decoders")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 4096));
   add_wait_option(serve, o.wait, "how the threads of dispatcher and decoders wait");
   serve.add_option("--counters", o.counters, "Unix socket on which the live counters can be read")->type_name("PATH");
   serve

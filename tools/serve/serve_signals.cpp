@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/serve_signals.h"
 
+#include "tools/common/report.h"
+
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -8,14 +12,21 @@
 #include <cstring>
 #include <poll.h>
 #include <stdexcept>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
-#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
+
+using namespace std::chrono_literals;
+using steady_clock = std::chrono::steady_clock;
+
+/// A second SIGTERM within this time is the same wish to end.
+constexpr auto kRepetitions = 200ms;
 
 sigset_t served_signals() noexcept {
   sigset_t set;
@@ -25,55 +36,100 @@ sigset_t served_signals() noexcept {
   return set;
 }
 
+/// Makes a descriptor readable.
+void raise_event(int fd) noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one); // full: readable all the same
+}
+
+[[noreturn]] void end_by(int number) noexcept {
+  std::signal(number, SIG_DFL);
+  const sigset_t set = served_signals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  raise(number);
+  _exit(kExitCheckFailed);
+}
+
+/// The main thread may hold the locks of the streams, and stderr may be full: the text is written only if that cannot
+/// block.
+[[noreturn]] void end_at_the_limit() noexcept {
+  constexpr char kText[] = "cudaq-realtime: the end took longer than its limit; the program ends without the rest\n";
+  pollfd fd{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&fd, 1, 0) == 1) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof kText - 1);
+  }
+  _exit(kExitCheckFailed);
+}
+
 } // namespace
 
-signal_events::signal_events() {
+struct signal_events::state {
+  std::chrono::nanoseconds limit{};
+  int signals = -1; ///< signalfd
+  int events = -1;  ///< for the main thread
+  int begun = -1;   ///< the end has begun without a signal
+  std::atomic<bool> end{false}, reload{false};
+
+  ~state() {
+    for (const int fd : {signals, events, begun})
+      if (fd >= 0)
+        close(fd);
+  }
+  [[noreturn]] void watch() noexcept {
+    steady_clock::time_point begin{}, deadline = steady_clock::time_point::max();
+    for (bool ending = false;;) {
+      const auto left = deadline - steady_clock::now();
+      if (ending && left <= 0ns)
+        end_at_the_limit();
+      const auto most = std::min<std::chrono::milliseconds>(std::chrono::ceil<std::chrono::milliseconds>(left), 1h);
+      pollfd fds[] = {{signals, POLLIN, 0}, {ending ? -1 : begun, POLLIN, 0}};
+      poll(fds, 2, ending ? static_cast<int>(most.count()) : -1);
+      signalfd_siginfo info{};
+      const bool arrived = read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info);
+      const int number = arrived ? static_cast<int>(info.ssi_signo) : 0;
+      if (number == SIGHUP)
+        reload = true;
+      else if (number != 0 && ending && steady_clock::now() - begin >= kRepetitions)
+        end_by(number);
+      else if (!ending && (number != 0 || fds[1].revents != 0)) {
+        ending = end = true;
+        begin = steady_clock::now();
+        deadline = steady_clock::time_point::max() - begin < limit ? steady_clock::time_point::max() : begin + limit;
+      }
+      raise_event(events);
+    }
+  }
+};
+
+signal_events::signal_events(std::chrono::nanoseconds end_limit) : state_(std::make_shared<state>()) {
   std::signal(SIGPIPE, SIG_IGN);
   const sigset_t set = served_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (fd_ < 0)
-    throw std::runtime_error(std::string("signalfd: ") + std::strerror(errno));
+  state_->limit = end_limit;
+  state_->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  state_->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  state_->begun = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (state_->signals < 0 || state_->events < 0 || state_->begun < 0)
+    throw std::runtime_error(std::string("signalfd, eventfd: ") + std::strerror(errno));
+  std::thread([kept = state_] { kept->watch(); }).detach();
 }
 
-signal_events::~signal_events() {
-  close(fd_);
-  const sigset_t set = served_signals();
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+int signal_events::descriptor() const noexcept { return state_->events; }
+
+void signal_events::wake() noexcept { raise_event(state_->events); }
+
+void signal_events::clear() noexcept {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t taken = read(state_->events, &count, sizeof count); // none: nothing to clear
 }
 
-int signal_events::next() noexcept {
-  if (end_ != 0)
-    return std::exchange(end_, 0);
-  return std::exchange(reload_, false) ? SIGHUP : read_one();
-}
+bool signal_events::end_is_wanted() const noexcept { return state_->end; }
 
-bool signal_events::end_is_wanted() noexcept {
-  for (int signal = 0; end_ == 0 && (signal = read_one()) != 0;) {
-    if (signal == SIGHUP)
-      reload_ = true;
-    else
-      end_ = signal;
-  }
-  return end_ != 0;
-}
+void signal_events::wait_out_repetitions() { std::this_thread::sleep_for(kRepetitions); }
 
-int signal_events::read_one() noexcept {
-  signalfd_siginfo info{};
-  return read(fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info) ? static_cast<int>(info.ssi_signo) : 0;
-}
+bool signal_events::take_reload() noexcept { return state_->reload.exchange(false); }
 
-void signal_events::ignore_repetitions(std::chrono::milliseconds time) noexcept {
-  const auto end = std::chrono::steady_clock::now() + time;
-  for (;;) {
-    while (next() != 0) {
-    }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-    pollfd fd{fd_, POLLIN, 0};
-    if (left <= 0 || poll(&fd, 1, static_cast<int>(left)) == 0)
-      return;
-  }
-}
+void signal_events::begin_end() noexcept { raise_event(state_->begun); }
 
 void notify_service_manager(const std::string &text) noexcept {
   const char *const path = std::getenv("NOTIFY_SOCKET");

@@ -3,37 +3,44 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 namespace cudaq::realtime::tools {
 
-/// Blocks SIGTERM, SIGINT and SIGHUP for this thread and for the threads that it starts later, and reads them from a
-/// descriptor. The destructor unblocks. SIGPIPE is ignored from then on: a reader of the program's lines that ends must
-/// not end the server.
+/// SIGTERM, SIGINT and SIGHUP as events, and the promise that the end comes.
+///
+/// A thread of its own takes the signals, so that no state of the program delays them: not a file that cannot be read,
+/// nor a plug-in or a write that does not return. The first SIGTERM or SIGINT begins the end. If the process is still
+/// there when the limit has passed, the thread ends it with kExitCheckFailed. A second one ends it at once, by the
+/// signal; in the first 0.2 s it is taken for a repetition of the first, because timeout(1) sends a signal to a process
+/// and then to its group. The thread lives until the process ends, whatever happens to this object.
+///
+/// The three signals are blocked for the calling thread and for the threads that it starts later. SIGPIPE is ignored
+/// from then on: a reader of the program's lines that ends must not end the server.
 class signal_events {
 public:
-  /// Throws std::runtime_error.
-  signal_events();
+  /// Throws std::runtime_error, or std::system_error.
+  explicit signal_events(std::chrono::nanoseconds end_limit);
   signal_events(const signal_events &) = delete;
   signal_events &operator=(const signal_events &) = delete;
-  ~signal_events();
 
-  /// For poll.
-  [[nodiscard]] int descriptor() const noexcept { return fd_; }
-  /// The next signal, or 0 if there is none.
-  int next() noexcept;
-  /// SIGTERM or SIGINT has arrived. The signals stay for next().
-  bool end_is_wanted() noexcept;
-  /// Takes the signals that arrive within this time, and ignores them: timeout(1) sends a signal to a process and then
-  /// to its group, which is not a second wish.
-  void ignore_repetitions(std::chrono::milliseconds time) noexcept;
+  /// For poll: readable when a signal has arrived, or wake() was called, since the last call of clear().
+  [[nodiscard]] int descriptor() const noexcept;
+  void wake() noexcept; ///< any thread
+  void clear() noexcept;
+  /// The end has begun. Any thread.
+  [[nodiscard]] bool end_is_wanted() const noexcept;
+  /// Waits while a second signal would be taken for a repetition of the first.
+  static void wait_out_repetitions();
+  /// A SIGHUP has arrived since the last call.
+  bool take_reload() noexcept;
+  /// The end begins without a signal; its limit counts from now.
+  void begin_end() noexcept;
 
 private:
-  int read_one() noexcept;
-
-  int fd_ = -1;
-  int end_ = 0;         ///< SIGTERM or SIGINT, read and not yet returned
-  bool reload_ = false; ///< SIGHUP, likewise
+  struct state;
+  const std::shared_ptr<state> state_;
 };
 
 /// Sends a text ("READY=1") to the socket that $NOTIFY_SOCKET names. Does nothing if the variable is not set or the

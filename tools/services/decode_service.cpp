@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/services/decode_service.h"
 
+#include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoding/event_bits.h"
 #include "tools/common/clock.h"
 #include "tools/common/report.h"
@@ -12,6 +13,8 @@ decode_service::decode_service(const std::string &decoder_name, const qec::shot_
     qec::decoder_result made = qec::make_decoder(decoder_name, shots.dem_text);
     if (!made)
       throw usage_error(fmt::format("--decoder {}: no decoder for {}: {}", decoder_name, shots.name, made.error));
+    if (i == 0)
+      choice_ = qec::auto_reason(decoder_name, made.instance->name(), shots.dem_text);
     entry &e = entries_.emplace_back();
     e.events.resize(static_cast<std::size_t>(made.instance->num_detectors()));
     e.decoder = std::move(made.instance);

@@ -50,6 +50,8 @@ public:
   qec::decode_status decode(std::span<const std::uint8_t> packed, std::span<std::uint8_t> observables) noexcept;
 
   [[nodiscard]] const char *decoder_name() const noexcept { return entries_.front().decoder->name(); }
+  /// Why "auto" took this decoder and not its first choice; "" otherwise.
+  [[nodiscard]] const std::string &decoder_choice() const noexcept { return choice_; }
   [[nodiscard]] std::size_t instances() const noexcept { return entries_.size(); }
   [[nodiscard]] std::uint64_t num_detectors() const noexcept { return entries_.front().decoder->num_detectors(); }
   [[nodiscard]] std::size_t observable_bytes() const noexcept { return entries_.front().decoder->observable_bytes(); }
@@ -66,6 +68,7 @@ private:
   std::uint32_t number_of_this_thread() noexcept;
 
   std::deque<entry> entries_;
+  std::string choice_;
   std::vector<handled_span> spans_; ///< empty: nothing is recorded
   std::uint32_t recording_ = 0;     ///< calls of record_spans
   std::atomic<std::uint32_t> threads_{0};

@@ -44,6 +44,15 @@ static std::string endpoint_words_except(const std::string &endpoint, const std:
   return found;
 }
 
+/// Providers of this project ignore options that they do not know, as those of the existing system do. Here a mistyped
+/// option is refused.
+static bool has_strict_options(const std::string &library) {
+  for (const char *const name : {"udp", "roce", "shm", "ucx", "cpu-roce", "gpu-roce"})
+    if (library.ends_with(fmt::format("libcudaq-realtime-bridge-{}.so", name)))
+      return true;
+  return false;
+}
+
 std::string endpoint_value(const std::string &endpoint, const std::string &key, const std::string &otherwise) {
   std::istringstream words(endpoint);
   for (std::string word; words >> word;)
@@ -72,6 +81,8 @@ provider_service::provider_service(const std::string &library, const std::vector
     : library_(library), control_(new control_words) {
   try {
     std::vector<std::string> texts = args;
+    if (has_strict_options(library))
+      texts.emplace_back("--strict");
     std::vector<char *> pointers;
     for (std::string &text : texts)
       pointers.push_back(text.data());

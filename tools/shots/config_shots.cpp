@@ -3,6 +3,7 @@
 
 #include "tools/common/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +18,19 @@ paired_errors::interval paired_errors::ratio_interval() const noexcept {
   const double deviation = std::sqrt(static_cast<double>(only_with + only_without) / (a * b));
   constexpr double kTwoSided95 = 1.959964;
   return {ratio() * std::exp(-kTwoSided95 * deviation), ratio() * std::exp(kTwoSided95 * deviation)};
+}
+
+bool paired_errors::beyond_chance() const noexcept {
+  constexpr double kLevel = 0.01;
+  const auto n = static_cast<double>(only_with + only_without);
+  double tail = 0; // P(k or more of n)
+  for (auto k = static_cast<double>(std::max(only_with, only_without)); k <= n; ++k) {
+    const double term = std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2));
+    tail += term;
+    if (term < 1e-9 * tail)
+      break;
+  }
+  return 2 * tail < kLevel;
 }
 
 qec::shot_set load_config_shots(const qec::decoding_config &config, const std::string &noise,
@@ -35,12 +49,6 @@ qec::shot_set load_config_shots(const qec::decoding_config &config, const std::s
     throw usage_error(fmt::format("{}: {} shots of {} detectors; {} has {} detectors", name, set.shots,
                                   set.num_detectors, config.name, config.num_detectors()));
   return std::move(*loaded);
-}
-
-qec::local_rule local_rule_named(const std::string &name) {
-  return name == "plain"     ? qec::local_rule::plain
-         : name == "guarded" ? qec::local_rule::guarded
-                             : qec::local_rule::isolated;
 }
 
 } // namespace cudaq::realtime::tools

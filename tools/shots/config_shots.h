@@ -3,7 +3,6 @@
 #pragma once
 
 #include "lib/qec/decoding/decoding_config.h"
-#include "lib/qec/decoding/local_rule.h"
 #include "lib/qec/decoding/shot_file.h"
 
 #include <cstdint>
@@ -13,11 +12,11 @@ namespace cudaq::realtime::tools {
 
 namespace qec = cudaq::qec::realtime;
 
-/// Logical errors of two decoders on the same shots.
+/// Logical errors of two decoders on the same shots: of a decoder or a predecoder, and of its reference.
 struct paired_errors {
   std::uint64_t shots = 0;   ///< 0: the shots have no true observables
-  std::uint64_t with = 0;    ///< with the predecoder
-  std::uint64_t without = 0; ///< by the matcher alone
+  std::uint64_t with = 0;    ///< by the decoder, or with the predecoder
+  std::uint64_t without = 0; ///< by the reference, or by the matcher alone
   std::uint64_t only_with = 0, only_without = 0;
 
   struct interval {
@@ -27,10 +26,10 @@ struct paired_errors {
   /// 95 % confidence interval of the ratio: the logarithm of the ratio is taken as normal, with the variance of paired
   /// proportions. NaN unless both decoders made errors.
   [[nodiscard]] interval ratio_interval() const noexcept;
+  /// Whether decoders that are equally good would differ so much in fewer than 1 of 100 sets of independent shots: the
+  /// two-sided sign test on the shots that only one of them decodes right.
+  [[nodiscard]] bool beyond_chance() const noexcept;
 };
-
-/// The rule with the name of a --rule: isolated, guarded, plain.
-qec::local_rule local_rule_named(const std::string &name);
 
 /// Loads the recorded shots of a configuration. Throws usage_error if the set does not exist or has not the
 /// configuration's size.

@@ -2,7 +2,7 @@
 // Shots that are sampled from a model, the same ones for the same seed in every subcommand.
 #pragma once
 
-#include "lib/qec/decoding/predecoding/model_sampler.h"
+#include "lib/qec/decoding/model_sampler.h"
 #include "tools/shots/own_data.h"
 
 #include <cstdint>

@@ -44,9 +44,40 @@ void shot_plan::decode_offline(decode_service &service, bool use_offline) {
     if (shots_.has_predictions() &&
         !std::ranges::equal(shots_.prediction_row(shot), std::span(answers).subspan(shot * bytes, bytes)))
       ++offline_differences_;
+  compare_with_reference(service.decoder_name(), answers);
   expects_offline_ = use_offline;
   if (use_offline)
     expected_ = std::move(answers);
+}
+
+void shot_plan::compare_with_reference(const std::string &decoder_name, std::span<const std::uint8_t> answers) {
+  reference_errors_ = {};
+  if (!shots_.has_observables())
+    return;
+  std::unique_ptr<qec::decoder> matching;
+  if (!shots_.has_predictions() && decoder_name != "pymatching" && qec::pymatching_available())
+    matching = qec::make_decoder("pymatching", shots_.dem_text).instance;
+  if (!shots_.has_predictions() && matching == nullptr)
+    return;
+  const std::size_t bytes = shots_.observable_bytes();
+  std::vector<std::uint8_t> matched(bytes);
+  progress display({"reference", "shots", shots_.shots});
+  for (std::uint32_t shot = 0; shot < shots_.shots; ++shot) {
+    if (shot % kShotsPerProgress == 0)
+      display.show(shot, now_ns());
+    // A shot that matching cannot decode is one of its errors: its answer is 0 then.
+    if (matching != nullptr)
+      static_cast<void>(matching->decode_bits(shots_.detection_row(shot), matched));
+    const auto reference = matching != nullptr ? std::span<const std::uint8_t>(matched) : shots_.prediction_row(shot);
+    const auto truth = shots_.observable_row(shot);
+    const bool wrong = !std::ranges::equal(answers.subspan(shot * bytes, bytes), truth);
+    const bool reference_wrong = !std::ranges::equal(reference, truth);
+    reference_errors_.with += wrong;
+    reference_errors_.without += reference_wrong;
+    reference_errors_.only_with += wrong && !reference_wrong;
+    reference_errors_.only_without += reference_wrong && !wrong;
+  }
+  reference_errors_.shots = shots_.shots;
 }
 
 std::string find_data_folder(const std::string &given) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tools/services/decode_service.h"
+#include "tools/shots/config_shots.h"
 
 #include <cstdint>
 #include <span>
@@ -43,14 +44,24 @@ public:
   /// Of the offline decode: number of shots whose answer differs from the set's prediction, and time per shot.
   [[nodiscard]] std::uint64_t offline_differences() const noexcept { return offline_differences_; }
   [[nodiscard]] double offline_ns_per_shot() const noexcept { return offline_ns_per_shot_; }
+  /// Of the offline decode: logical errors on each shot of the set once, of the decoder and of a reference. The
+  /// reference is the set's predictions, else the decoder pymatching where it takes the model. No shots: there is no
+  /// reference, or no true observables.
+  [[nodiscard]] const paired_errors &reference_errors() const noexcept { return reference_errors_; }
+  [[nodiscard]] const char *reference_name() const noexcept {
+    return shots_.has_predictions() ? predictions_name() : "pymatching";
+  }
 
 private:
+  void compare_with_reference(const std::string &decoder_name, std::span<const std::uint8_t> answers);
+
   const qec::shot_set &shots_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint8_t> expected_;
   bool expects_offline_ = false;
   std::uint64_t offline_differences_ = 0;
   double offline_ns_per_shot_ = 0;
+  paired_errors reference_errors_;
 };
 
 /// Folder of the recorded shots: `given` if it is not empty. Otherwise the first of these that holds shots:

@@ -9,7 +9,7 @@ namespace {
 constexpr const char *kTopFooter =
     R"(The server must run with --counters PATH. Rates, latencies and errors are those of the interval, queue lengths
 those of its end. Latencies are from a request's arrival at the decoder to its answer, up to 25 %
-or 256 ns too high, and only as ">8.59 s" above that.
+or 256 ns too high, and only as ">8.59 s" above that. On a terminal, q ends it and a space reads at once.
 
 Examples:
   cudaq-realtime top --counters /run/decoders.sock

@@ -22,6 +22,7 @@ version_map = root / (sys.argv[4] if of_archive else "lib/cudaq-realtime.map")
 TWO_FORMS = ("two forms of this name exist, with different arguments; a program that was compiled with another header "
              "must not link (docs/migration.md)")
 WITHDRAWN = {"cudaq_create_dispatch_graph_regular": TWO_FORMS,
+             "cudaq_dispatcher_set_mailbox": TWO_FORMS,
              "cudaq_dispatcher_set_unified_launch": TWO_FORMS,
              "cudaq_host_dispatcher_loop": TWO_FORMS,
              "cudaq_launch_unified_dispatch_device": TWO_FORMS}

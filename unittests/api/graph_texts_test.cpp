@@ -12,7 +12,7 @@ const std::vector<std::string> kNames = {"the graph of table->entries[3] (functi
 
 // Known failure 59.
 TEST(GraphTexts, NameASilentGraphAndItsSlot) {
-  const detail::graph_report seen{2, graph_in_slot(0, 5), 0};
+  const detail::graph_report seen{2, graph_in_slot(0, 5), 0, 0, 0};
   const std::string text = detail::describe_stop_of_graphs(seen, false, kNames);
   for (const char *word :
        {"without raising their flag, found by the stop: 2, ", kNames[0].c_str(), ", slot 5.", "NO_RESPONSE"})
@@ -21,7 +21,7 @@ TEST(GraphTexts, NameASilentGraphAndItsSlot) {
 }
 
 TEST(GraphTexts, NameAGraphThatTheStopWaitsForWhileTheRunLasts) {
-  const detail::graph_report seen{0, 0, graph_in_slot(0, 1)};
+  const detail::graph_report seen{0, 0, graph_in_slot(0, 1), 0, 0};
   const std::string text = detail::describe_stop_of_graphs(seen, true, kNames);
   EXPECT_EQ(text, "the stop waits, after its grace period, for the end of " + kNames[0] + ", slot 1\n");
   EXPECT_EQ(detail::describe_stop_of_graphs(seen, false, kNames), "");

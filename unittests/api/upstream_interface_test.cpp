@@ -10,6 +10,7 @@ namespace cudaq::realtime::test {
 namespace {
 
 static_assert(std::is_same_v<cudaq_unified_launch_fn_t, cudaq_unified_launch_upstream_fn_t>);
+static_assert(CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH == 0x12A6E5);
 static_assert(std::is_same_v<decltype(cudaq_create_dispatch_graph_regular),
                              decltype(cudaq_create_dispatch_graph_regular_upstream)>);
 
@@ -48,6 +49,27 @@ TEST_F(UpstreamLoop, ServesHostCallsUntilTheFlagIsSet) {
   EXPECT_EQ(stats, 23u);
 }
 
+// The existing loop reads neither: a program of it may leave them out.
+TEST_F(UpstreamLoop, NeedsNoStrideOfRequestsAndNoKindOfKernel) {
+  ctx.ringbuffer.rx_stride_sz = 0;
+  ctx.ringbuffer.rx_flags = ctx.ringbuffer.tx_flags = nullptr;
+  ctx.config.kernel_type = CUDAQ_KERNEL_COOPERATIVE;
+  for (const std::uint32_t slot_size : {64u, 0u}) { // without it: the stride of the answers
+    ctx.config.slot_size = slot_size;
+    shutdown.store(0);
+    std::string why;
+    std::thread loop([&] {
+      cudaq_host_dispatcher_loop(&ctx);
+      why = cudaq_last_error_message();
+    });
+    ring_client client(ring);
+    for (std::uint32_t id = 0; id < 4; ++id)
+      EXPECT_EQ(client.call(fnv1a_hash("reverse"), {1, 2, 3}, id).result, (std::vector<std::uint8_t>{3, 2, 1})) << why;
+    shutdown.store(1);
+    loop.join();
+  }
+}
+
 TEST_F(UpstreamLoop, ReturnsAndNamesWhatItRefuses) {
   cudaq_host_dispatcher_loop(nullptr);
   EXPECT_TRUE(error_names({"cudaq_host_dispatcher_loop", "ctx is NULL"}));
@@ -76,6 +98,8 @@ TEST_F(UpstreamLoop, TheNameIsTheFunctionOfTheMacro) {
   EXPECT_EQ(loop, cudaq_host_dispatcher_loop_upstream);
   EXPECT_NE(reinterpret_cast<void *>(&cudaq_dispatcher_set_unified_launch),
             reinterpret_cast<void *>(&cudaq_dispatcher_set_unified_launch_spec));
+  EXPECT_NE(reinterpret_cast<void *>(&cudaq_dispatcher_set_mailbox),
+            reinterpret_cast<void *>(&cudaq_dispatcher_set_mailbox_spec));
 }
 
 void launches_nothing_upstream(void *, size_t, cudaq_function_entry_t *, size_t, volatile int *, uint64_t *,

@@ -10,7 +10,7 @@ namespace {
 
 /// The report without what differs from run to run.
 nlohmann::json counts(const std::string &options) {
-  auto report = run_good_program("decoding --json --rule isolated,plain --dem " + std::string(CUDAQ_TEST_DATA) +
+  auto report = run_good_program("decoding --json --predecoder local --dem " + std::string(CUDAQ_TEST_DATA) +
                                  "/surface_z_d5_p0.005.dem " + options);
   if (report.is_discarded())
     return {};

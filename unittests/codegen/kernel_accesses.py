@@ -270,7 +270,8 @@ def mutated(root, output, name):
         source = file.read()
     if text not in source:
         sys.exit(f"{header} does not contain the text that {name} replaces")
-    os.makedirs(os.path.dirname(f"{output}.sources/{header}"), exist_ok=True)
+    shutil.rmtree(f"{output}.sources", ignore_errors=True)  # a run of another version may have left another header
+    os.makedirs(os.path.dirname(f"{output}.sources/{header}"))
     with open(f"{output}.sources/{header}", "w") as file:
         file.write(source.replace(text, replacement))
     return f"{output}.sources/include"

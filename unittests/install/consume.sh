@@ -70,6 +70,22 @@ case $way in
       grep -F -e "$text" <<<"$all" >/dev/null || { echo "not said: $text" && exit 1; }
     done
     ;;
+  CmakeExistingNames) # its targets and its variable; of those that are not here, CMake says why
+    cmake_project ExistingNames "-DLINKED=cudaq-realtime;cudaq-realtime-host-dispatch"
+    cmake --build "$scratch"
+    "$scratch/consumer"
+    if cmake_project ExistingNames "-DLINKED=cudaq-realtime-dispatch;cudaq-realtime-udp-transport" \
+      >"$scratch.log" 2>&1; then
+      echo "CMake linked targets that this package does not have"
+      exit 1
+    fi
+    cat "$scratch.log"
+    all=$(tr -s ' \n' ' ' <"$scratch.log")
+    for text in 'No cudaq::cudaq-realtime-dispatch here: ' \
+      'No cudaq::cudaq-realtime-udp-transport here: the provider udp is opened by its name'; do
+      grep -F -e "$text" <<<"$all" >/dev/null || { echo "not said: $text" && exit 1; }
+    done
+    ;;
   CmakeWantsOtherVersion)
     if cmake_project CmakeC -DWANTED_VERSION=99.0 >"$scratch.log" 2>&1; then
       echo "find_package accepted this version for a consumer that needs version 99.0"
@@ -155,7 +171,7 @@ case $way in
     "$scratch/consumer"
     ;;
   Decoders) # the examples of docs/decoder_plugin.md, with the plug-in too
-    examples=$here/../../docs/examples
+    examples=$prefix/share/doc/cudaq-realtime/docs/examples
     cmake_project Decoders "-DEXAMPLES=$examples"
     cmake --build "$scratch"
     cc -std=c11 -Wall -Wextra -Wpedantic -Werror -D_POSIX_C_SOURCE=200809L -I "$prefix/include" -shared -fPIC \
@@ -164,6 +180,15 @@ case $way in
       "$scratch/decoder_batch" "$decoder"
       "$scratch/decoder_pipeline" "$decoder"
     done
+    ;;
+  Examples | GpuExamples) # as their Makefile says; without a GPU those for it are only built
+    if [ "$way" = GpuExamples ] && [ -z "${CUDAQ_TEST_WHOLE:-}" ]; then
+      echo "skipped: they take a minute to build; scripts/test.sh --all does it"
+      exit 77
+    fi
+    cp -r "$prefix/share/doc/cudaq-realtime/docs/examples/." "$scratch"
+    declare -A targets=([Examples]="test" [GpuExamples]="gpu")
+    PKG_CONFIG_PATH=$libdir/pkgconfig make -C "$scratch" "${targets[$way]}" ${nvcc:+"NVCC=$nvcc"}
     ;;
   GpuServices)
     cmake_project Services

@@ -61,7 +61,7 @@ check_contents() {
     done
     files_in "$name"
   done | grep -vE '/doc/lib[^/]*/(copyright|changelog.*)$|/lintian/|/cudaq-realtime-gpu\.1\.gz$' |
-    sed -E 's|(/man1/.*)\.gz$|\1|' | sort >"$scratch/packed"
+    sed -E 's|(/man[13]/.*)\.gz$|\1|' | sort >"$scratch/packed"
   uniq -d "$scratch/packed" | grep . && fail "the files above are in several packages"
   cmake --install "$build" --prefix "$scratch/installed" >/dev/null
   (cd "$scratch/installed" && find . -type f -o -type l) | grep -v -e -bridge-ucx |
@@ -152,7 +152,7 @@ in_fresh_root() {
   echo "== the first tutorial, with the headers and libraries of the root"
   local flags
   eval "flags=($(PKG_CONFIG_PATH=$root/usr/lib/pkgconfig pkg-config --cflags --libs cudaq-realtime))"
-  cc "$source/docs/examples/host_call.c" -o "$root/tmp/host_call" "${flags[@]}"
+  cc "$root/usr/share/doc/cudaq-realtime/docs/examples/host_call.c" -o "$root/tmp/host_call" "${flags[@]}"
   chroot "$root" /tmp/host_call
 
   echo "== removal"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does what a page tells its reader to do: tutorial.py PAGE SOURCE PREFIX SCRATCH [NVCC [HEADING]]. With HEADING only
-what is in this section of the page.
+"""Does what a page tells its reader to do: tutorial.py PAGE PREFIX SCRATCH [NVCC [HEADING]]. PAGE is a file of the
+documents that are installed below PREFIX, so nothing comes from the source tree. With HEADING only what is in this
+section of the page.
 
 The ```sh blocks of the page run in their order, in one shell that stops at the first error, in the empty folder
 SCRATCH. A ```text block after them must be the end of what they have printed; `...` in it stands for any text. A block
@@ -17,9 +18,10 @@ import shutil
 import subprocess
 import sys
 
-page, source, prefix, scratch = (pathlib.Path(p).resolve() for p in sys.argv[1:5])
-nvcc = sys.argv[5] if len(sys.argv) > 5 else ""
-heading = sys.argv[6] if len(sys.argv) > 6 else ""
+prefix, scratch = (pathlib.Path(p).resolve() for p in sys.argv[2:4])
+page = prefix / "share/doc/cudaq-realtime" / sys.argv[1]
+nvcc = sys.argv[4] if len(sys.argv) > 4 else ""
+heading = sys.argv[5] if len(sys.argv) > 5 else ""
 END_SERVER = """if [ -n "${terminal:-}" ]; then
   kill -- "-$terminal"
   wait "$terminal" || true
@@ -69,7 +71,8 @@ def environment():
     installed = scratch / "installed"
     installed.symlink_to(prefix)
     library_folder = installed / next(prefix.rglob("libcudaq-realtime.so")).parent.relative_to(prefix)
-    variables = dict(os.environ, SOURCE=str(source), PREFIX=str(installed), HOME=str(scratch),
+    variables = dict(os.environ, PREFIX=str(installed), HOME=str(scratch),
+                     EXAMPLES=f"{installed}/share/doc/cudaq-realtime/docs/examples",
                      PATH=f"{installed}/bin:{os.environ['PATH']}", PKG_CONFIG_PATH=str(library_folder / "pkgconfig"))
     variables.pop("LD_LIBRARY_PATH", None)
     if nvcc:

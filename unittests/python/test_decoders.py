@@ -45,6 +45,31 @@ def test_answers_and_weights_equal_those_of_pymatching(code):
         assert decoder.decode(np.flatnonzero(events[i]), return_weight=True)[1] == pytest.approx(weights[i], rel=1e-3)
 
 
+@pytest.mark.parametrize("name", ["pymatching", "pymatching-correlated"])
+def test_the_weight_is_that_of_the_edges_also_of_correlated_matching(code, name):
+    dem, events, _ = code
+    weights = {}  # of the model's edges, -1 for the boundary
+    for error in dem.flattened():
+        parts = [[]]
+        for target in error.targets_copy() if error.type == "error" else []:
+            if target.is_separator():
+                parts.append([])
+            elif target.is_relative_detector_id():
+                parts[-1].append(target.val)
+        for ends in parts if parts != [[]] else []:
+            key = tuple(sorted([-1, *ends][-2:]))
+            p, q = weights.get(key, 0), error.args_copy()[0]
+            weights[key] = p * (1 - q) + q * (1 - p)
+    decoder, with_edges = Decoder(name, dem), Decoder(name + ":edges=1", dem)
+    for shot in events[:100]:
+        fired = np.flatnonzero(shot)
+        p = np.array([weights[tuple(sorted(edge))] for edge in with_edges.decode_to_edges_array(fired).tolist()])
+        expected = pytest.approx(np.log((1 - p) / p).sum(), rel=1e-3)
+        for one in (decoder, with_edges):
+            observables, weight = one.decode(fired, return_weight=True)
+            assert weight == expected and observables.shape == (1,)
+
+
 def test_edges_explain_the_events(code):
     dem, events, _ = code
     decoder = Decoder("pymatching:edges=1", dem)
@@ -83,7 +108,7 @@ def test_each_decoder_corrects_single_errors(name):
 
 def test_bp_osd_makes_fewer_errors_than_guessing():
     circuit = stim.Circuit.generated("color_code:memory_xyz", distance=3, rounds=2, after_clifford_depolarization=0.002)
-    events, observables = shots_of(circuit, 2000)
+    events, observables = shots_of(circuit, 100000)  # each version of Stim has other ones
     wrong = Decoder("bp-osd", circuit.detector_error_model()).decode_batch(events, threads=2) != observables
     assert wrong.sum() < observables.sum() / 4
 

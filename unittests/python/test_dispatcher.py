@@ -53,7 +53,7 @@ def test_a_call_without_an_answer_ends_and_the_late_answer_is_dropped():
 
 def test_it_stops_and_starts_again_and_wrong_sizes_are_refused():
     dispatcher = Dispatcher({"echo": lambda payload: payload}, slots=3)
-    with pytest.raises(RuntimeError, match="does the dispatcher run"):
+    with pytest.raises(RuntimeError, match="does not run"):
         dispatcher.call("echo", timeout=0.05)
     for _ in range(3):
         with dispatcher:

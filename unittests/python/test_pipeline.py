@@ -54,7 +54,7 @@ def test_requests_are_sent_at_the_rate(code):
 def test_errors_name_the_shot_or_the_field(code):
     with pytest.raises(DecodeError, match="shot 1: no error of the model"):
         Pipeline("pymatching", "error(0.1) D0 D1 L0").run(np.array([[0, 0], [1, 0]]))
-    with pytest.raises(ValueError, match="num_workers"):
+    with pytest.raises(ValueError, match="workers is 0"):
         Pipeline("lookup", "error(0.1) D0 L0", workers=0)
     with pytest.raises(ValueError, match="rate is -1"):
         Pipeline("lookup", "error(0.1) D0 L0").run(np.zeros((1, 1), dtype=bool), rate=-1)

@@ -70,6 +70,7 @@ def test_each_stage_has_its_times():
     (lambda shot: shot[:1], r"array of events of the predecoder has the shape \(1,\), accepted: \(2,\)"),
     (lambda shot: (shot, [0, 0]), r"array of observables of the predecoder has the shape \(2,\), accepted: \(1,\)"),
     (lambda shot: shot * 3, "values other than 0 and 1"),
+    (lambda shot: (0, 1, 0), "returned a tuple of 3, accepted: events and observables"),
 ])
 def test_a_predecoder_that_fails_is_named_with_its_shot(wrong, text):
     def predecoder(shot):

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the wheel with the installed libraries, installs it outside the source tree, and runs its tests and its page
-# there. Usage: wheel.sh <source directory> <installed prefix> <scratch directory>
+# there. Usage: wheel.sh <source directory> <installed prefix> <scratch directory> [lowest]
 # The Python packages that this needs are taken from the Python at hand, or put by pip into a folder of the cache, once.
+# lowest: the lowest Python, and the lowest version of each package, that python/pyproject.toml declares.
 set -euo pipefail
-source=$1 prefix=$2 scratch=$3
+source=$1 prefix=$2 scratch=$3 versions=${4:-}
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/cudaq-realtime/python-packages
 needed="nanobind scikit_build_core numpy pytest stim sinter pymatching pandas mypy auditwheel"
 
@@ -19,7 +20,20 @@ have_all() { # python
 
 command -v python3 >/dev/null || skip "python3 is not installed"
 python=python3
-if ! have_all python3; then
+if [[ $versions == lowest ]]; then
+  [[ -n ${CUDAQ_TEST_WHOLE:-} ]] || skip "only whole runs (scripts/test.sh --all) take the lowest versions"
+  number=$(sed -n 's/^requires-python = ">=\(.*\)"$/\1/p' "$source/python/pyproject.toml")
+  mapfile -t packages < <(grep -oE '"[a-z-]+>=[0-9.]+"' "$source/python/pyproject.toml" | tr -d '"' | sed 's/>=/==/')
+  for python in "python$number" "$HOME/.pyenv/versions/$number".*/bin/python none; do
+    ! "$python" -c 'import ensurepip, venv' 2>/dev/null || break
+  done
+  [[ $python != none ]] || skip "Python $number, the lowest version, is not installed"
+  cache+=-lowest
+  [[ -x $cache/bin/python ]] || "$python" -m venv "$cache"
+  python=$cache/bin/python
+  timeout 300 "$python" -m pip install --quiet --disable-pip-version-check "${packages[@]}" >"$cache/pip.log" 2>&1 ||
+    skip "pip did not install ${packages[*]}: $(tail -n 1 "$cache/pip.log")"
+elif ! have_all python3; then
   python=$cache/bin/python
   if ! have_all "$python"; then
     rm -rf "$cache"
@@ -44,22 +58,25 @@ version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p'
   echo "the wheel is $wheel, the version $version"
   exit 1
 }
-# The platform that the wheel may name, from what its files need of the system. auditwheel needs patchelf to write it.
-"$python" -m auditwheel show "$wheel" >"$scratch/audit"
-grep -o 'manylinux_2_[0-9]*_[a-z0-9_]*' "$scratch/audit" | head -n 1 | tee "$scratch/platform"
-grep -x 'manylinux_2_[0-9]*_.*' "$scratch/platform" >/dev/null || {
-  cat "$scratch/audit"
-  echo "the wheel needs more of the system than any manylinux has"
-  exit 1
-}
-export PATH=$cache/bin:$PATH # with patchelf, unless the system's Python had all packages
-if "$python" -m auditwheel repair --plat auto --wheel-dir "$scratch/portable" "$wheel" >"$scratch/repair.log" 2>&1; then
-  wheel=$(find "$scratch/portable" -name "*-$(cat "$scratch/platform").whl")
-elif grep -i 'patchelf' "$scratch/repair.log" >/dev/null; then
-  echo "the wheel keeps the platform linux: $(tail -n 1 "$scratch/repair.log")"
-else
-  cat "$scratch/repair.log"
-  exit 1
+if [[ $versions != lowest ]]; then
+  # The platform that the wheel may name, from what its files need of the system. auditwheel writes it with patchelf.
+  "$python" -m auditwheel show "$wheel" >"$scratch/audit"
+  grep -o 'manylinux_2_[0-9]*_[a-z0-9_]*' "$scratch/audit" | head -n 1 | tee "$scratch/platform"
+  grep -x 'manylinux_2_[0-9]*_.*' "$scratch/platform" >/dev/null || {
+    cat "$scratch/audit"
+    echo "the wheel needs more of the system than any manylinux has"
+    exit 1
+  }
+  export PATH=$cache/bin:$PATH # with patchelf, unless the system's Python had all packages
+  if "$python" -m auditwheel repair --plat auto --wheel-dir "$scratch/portable" "$wheel" \
+    >"$scratch/repair.log" 2>&1; then
+    wheel=$(find "$scratch/portable" -name "*-$(cat "$scratch/platform").whl")
+  elif grep -i 'patchelf' "$scratch/repair.log" >/dev/null; then
+    echo "the wheel keeps the platform linux: $(tail -n 1 "$scratch/repair.log")"
+  else
+    cat "$scratch/repair.log"
+    exit 1
+  fi
 fi
 du -h "$wheel"
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$scratch/site" "$wheel"
@@ -84,6 +101,7 @@ cd "$scratch"
 export PYTHONPATH=$scratch/site PYTHONDONTWRITEBYTECODE=1
 unset LD_LIBRARY_PATH
 timeout 300 "$python" -m pytest -q -p no:cacheprovider "$source/unittests/python"
+[[ $versions != lowest ]] || exit 0
 timeout 120 "$python" -m mypy --strict --ignore-missing-imports --allow-subclassing-any --cache-dir "$scratch/mypy" \
   -p cudaq_realtime
 timeout 120 "$python" "$source/unittests/python/run_page.py" "$source/docs/packages/python.md"

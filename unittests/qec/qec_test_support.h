@@ -81,7 +81,7 @@ inline std::vector<std::string> decoder_kinds() {
 /// All kinds that were built in.
 inline std::vector<std::string> all_decoder_kinds() {
   std::vector<std::string> kinds = decoder_kinds();
-  kinds.push_back("bp-osd");
+  kinds.insert(kinds.end(), {"bp-osd", "relay-bp"});
   return kinds;
 }
 

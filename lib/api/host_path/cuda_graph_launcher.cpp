@@ -36,7 +36,7 @@ public:
         return result;
       if (expected<> result = find_write_value(); result.failed())
         return result;
-      if (expected<> result = allocate_done_words(); result.failed())
+      if (expected<> result = allocate_words(); result.failed())
         return result;
       if (const cudaError_t error = cudaStreamCreateWithFlags(&probe_, cudaStreamNonBlocking))
         return cuda_failed("cudaStreamCreateWithFlags", error);
@@ -63,8 +63,8 @@ public:
     result.error = cudaErrorUnknown; // of a hook
     if (setup_.mailbox != nullptr)
       store_release<void *>(setup_.mailbox[index], w.mail != nullptr ? w.mail : rx_slot);
-    if (spec.io_ctx != nullptr)
-      *static_cast<GraphIOContext *>(spec.io_ctx) = io_context(slot, rx_slot);
+    if (w.io != nullptr)
+      *w.io = io_context(slot, rx_slot);
     result.hook_threw = !run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream);
     if (result.hook_threw)
       return;
@@ -126,7 +126,8 @@ private:
     return w.failed;
   }
 
-  static constexpr std::size_t kDoneStride = 64;
+  static constexpr std::size_t kDoneStride = 64, kContextStride = 64;
+  static_assert(sizeof(GraphIOContext) <= kContextStride);
   static constexpr std::size_t kQueriesAtOnce = 8;
 
   struct worker {
@@ -134,6 +135,7 @@ private:
     bool own_stream = false;
     bool blocking = false;            ///< its stream and the legacy stream wait for each other
     cudaError_t failed = cudaSuccess; ///< error of its last launch
+    GraphIOContext *io = nullptr;     ///< its context, if it has one
     void *mail = nullptr;             ///< the value for the mailbox; NULL: the address of the slot
   };
 
@@ -173,6 +175,8 @@ private:
       result = check("ringbuffer->tx_data", setup_.ring.tx_data);
     if (result.ok())
       result = check("the mailbox", setup_.mailbox, true);
+    if (result.ok() && setup_.own_contexts)
+      result = check("ringbuffer->tx_flags", setup_.ring.tx_flags);
     for (std::size_t i = 0; i < setup_.workers.size() && result.ok(); ++i)
       if (setup_.workers[i].io_ctx != nullptr) {
         result = check(("workers[" + std::to_string(i) + "].io_ctx").c_str(), setup_.workers[i].io_ctx, true);
@@ -194,8 +198,10 @@ private:
     return {};
   }
 
-  expected<> allocate_done_words() {
-    const std::size_t bytes = workers_.size() * kDoneStride;
+  /// The contexts of the launcher come after the done words.
+  expected<> allocate_words() {
+    const std::size_t done_bytes = workers_.size() * kDoneStride;
+    const std::size_t bytes = done_bytes + (setup_.own_contexts ? workers_.size() * kContextStride : 0);
     void *block = nullptr, *device = nullptr;
     if (expected<> result = manager_.take_mapped_block(bytes, block); result.failed())
       return result;
@@ -204,11 +210,18 @@ private:
     if (const cudaError_t error = cudaHostGetDevicePointer(&device, block, 0))
       return cuda_failed("cudaHostGetDevicePointer", error);
     done_device_ = reinterpret_cast<CUdeviceptr>(device);
+    for (std::size_t i = 0; setup_.own_contexts && i < workers_.size(); ++i) {
+      const std::size_t at = done_bytes + i * kContextStride;
+      workers_[i].io = reinterpret_cast<GraphIOContext *>(static_cast<std::uint8_t *>(block) + at);
+      workers_[i].mail = static_cast<std::uint8_t *>(device) + at;
+    }
     return {};
   }
 
   expected<> prepare_worker(std::size_t i) {
     worker &w = workers_[i];
+    if (setup_.workers[i].io_ctx != nullptr)
+      w.io = static_cast<GraphIOContext *>(setup_.workers[i].io_ctx);
     if (setup_.mailbox_gets_context && setup_.workers[i].io_ctx != nullptr) {
       cudaPointerAttributes seen{};
       if (const cudaError_t error = cudaPointerGetAttributes(&seen, setup_.workers[i].io_ctx))
@@ -243,7 +256,28 @@ private:
   CUdeviceptr done_device_ = 0;
 };
 
+template <class T>
+void find_device_view(T *&device, T *host) {
+  cudaPointerAttributes seen{};
+  if (device != nullptr || host == nullptr)
+    return;
+  device = host;
+  const volatile void *const address = host;
+  if (cudaPointerGetAttributes(&seen, const_cast<const void *>(address)) != cudaSuccess)
+    cudaGetLastError(); // the launcher's own check returns it
+  else if (seen.devicePointer != nullptr)
+    device = static_cast<T *>(seen.devicePointer);
+}
+
 } // namespace
+
+void find_device_views(cudaq_ringbuffer_t &ring, bool contexts) {
+  find_device_view(ring.rx_data, ring.rx_data_host);
+  if (!contexts)
+    return;
+  find_device_view(ring.tx_flags, ring.tx_flags_host);
+  find_device_view(ring.tx_data, ring.tx_data_host);
+}
 
 expected<> make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
                                     std::shared_ptr<graph_launcher> &out) {

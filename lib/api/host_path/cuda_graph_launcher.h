@@ -19,7 +19,13 @@ struct graph_launch_setup {
   void **mailbox = nullptr;  ///< the caller's, one word per worker, or NULL
   std::vector<cudaq_host_worker_t> workers;
   bool mailbox_gets_context = false; ///< options.mailbox_content
+  bool own_contexts = false;         ///< the workers have no io_ctx, and get contexts of the launcher
 };
+
+/// Sets the views of the device that are NULL, as far as graphs need them: those of mapped memory, found by the host's.
+/// Memory that the device cannot use keeps the host's address, and the launcher refuses it. `contexts`: some worker has
+/// a context.
+void find_device_views(cudaq_ringbuffer_t &ring, bool contexts);
 
 /// Makes the launcher and uploads every graph. Destroy the launcher before the manager, and only when none of its
 /// graphs runs.

@@ -8,6 +8,8 @@
 #include "lib/base/cuda_device.h"
 #endif
 
+#include <algorithm>
+
 namespace cudaq::realtime::detail {
 
 const char *host_back_end::missing_call(const wiring &w) const {
@@ -58,14 +60,22 @@ void host_back_end::release_ring() {
 expected<> host_back_end::make_launcher(const wiring &w, host_setup &setup) {
   if (expected<> result = workers_of_run(w, config_, setup.workers); result.failed() || setup.workers.empty())
     return result;
-  if (expected<> result = check_ring_for_graphs(*w.ring, setup.workers); result.failed())
+  const bool own_contexts = have_own_contexts(w);
+  const bool contexts = own_contexts || std::any_of(setup.workers.begin(), setup.workers.end(),
+                                                    [](const auto &worker) { return worker.io_ctx != nullptr; });
+  cudaq_ringbuffer_t ring = *w.ring;
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+  if (w.finds_device_views)
+    find_device_views(ring, contexts);
+#endif
+  if (expected<> result = check_ring_for_graphs(ring, contexts); result.failed())
     return result;
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-  const bool contexts = w.options.mailbox_content == CUDAQ_MAILBOX_IO_CONTEXT;
-  expected<> result = make_cuda_graph_launcher(
-      manager_,
-      {config_.device_id, view_of(*w.ring, config_, ring_side::host), *w.ring, w.mailbox, setup.workers, contexts},
-      setup.launcher);
+  expected<> result =
+      make_cuda_graph_launcher(manager_,
+                               {config_.device_id, view_of(*w.ring, config_, ring_side::host), ring, w.mailbox,
+                                setup.workers, w.options.mailbox_content == CUDAQ_MAILBOX_IO_CONTEXT, own_contexts},
+                               setup.launcher);
   if (result.ok() && w.words.any())
     setup.launcher = std::make_shared<upstream_launcher>(std::move(setup.launcher), w.words);
   return result;

@@ -81,10 +81,15 @@ expected<> workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &conf
     worker.graph_exec = entry.handler.graph_exec;
     worker.function_id = entry.function_id;
     worker.routing_key = entry.routing_key;
+    worker.completion = have_own_contexts(w) ? CUDAQ_WORKER_GRAPH_PUBLISHES : CUDAQ_WORKER_LIBRARY_PUBLISHES;
     out.push_back(worker);
   }
   expected<> result = check_count("the number of GRAPH_LAUNCH entries in the table", out.size());
   return result.failed() ? result : check_distinct("GRAPH_LAUNCH entries of the table", out);
+}
+
+bool have_own_contexts(const wiring &w) {
+  return w.mailbox != nullptr && w.mailbox_of_contexts && w.workers.empty() && !is_in_place(*w.ring, ring_side::host);
 }
 
 expected<> check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
@@ -100,19 +105,16 @@ expected<> check_reachable(const char *what, const volatile void *address, const
       seen.type == cudaMemoryTypeHost ? "pinned memory without a device address" : "plain host memory");
 }
 
-expected<> check_ring_for_graphs(const cudaq_ringbuffer_t &ring, const std::vector<cudaq_host_worker_t> &workers) {
-  const bool in_place = is_in_place(ring, ring_side::host);
+expected<> check_ring_for_graphs(const cudaq_ringbuffer_t &ring, bool contexts) {
   const auto missing = [](const char *field, const char *why) {
     return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is NULL: %s", field, why);
   };
   if (ring.rx_data == nullptr)
     return missing("rx_data", "graph workers need the device's address of the slots");
-  for (const cudaq_host_worker_t &w : workers) {
-    if (w.io_ctx != nullptr && ring.tx_flags == nullptr)
-      return missing("tx_flags", "a worker's io_ctx needs the device's address of the flags");
-    if (w.io_ctx != nullptr && !in_place && ring.tx_data == nullptr)
-      return missing("tx_data", "a worker's io_ctx needs the device's address of the TX slots");
-  }
+  if (contexts && ring.tx_flags == nullptr)
+    return missing("tx_flags", "a worker's io_ctx needs the device's address of the flags");
+  if (contexts && !is_in_place(ring, ring_side::host) && ring.tx_data == nullptr)
+    return missing("tx_data", "a worker's io_ctx needs the device's address of the TX slots");
   return {};
 }
 

@@ -16,12 +16,15 @@ expected<> read_workers(const cudaq_host_worker_t *workers, std::size_t count, s
 expected<> workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
                           std::vector<cudaq_host_worker_t> &out);
 
+/// Each of these workers has a context of the library, for the mailbox of the upstream form.
+bool have_own_contexts(const wiring &w);
+
 /// Refuses memory that the device cannot use. `what` names it in the reason. `pageable`: the device can use all host
 /// memory.
 expected<> check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
                            bool pageable);
 
-/// Refuses a ring without the device addresses that graphs need.
-expected<> check_ring_for_graphs(const cudaq_ringbuffer_t &ring, const std::vector<cudaq_host_worker_t> &workers);
+/// Refuses a ring without the device addresses that graphs need. `contexts`: some worker has a context.
+expected<> check_ring_for_graphs(const cudaq_ringbuffer_t &ring, bool contexts);
 
 } // namespace cudaq::realtime::detail

@@ -24,6 +24,10 @@ const char *decode_status_text(decode_status status) noexcept {
     return "internal error of the decoder";
   case decode_status::not_supported:
     return "the decoder does not give what was asked for";
+  case decode_status::not_converged:
+    return "the decoder found no solution within its limits";
+  case decode_status::stream_misaligned:
+    return "the bits are not those of the model's tail after a whole repetition";
   }
   return "unknown decode status";
 }

@@ -15,6 +15,10 @@ namespace cudaq::qec::realtime {
 /// the decoder itself, and a plug-in only when it is loaded.
 [[nodiscard]] expected<> check_decoder_name(std::string_view name);
 
+/// Why make_decoder("auto") did not make its first choice; "" if it did, or if `name` is not auto. made: the name() of
+/// the decoder that it made.
+[[nodiscard]] std::string auto_reason(std::string_view name, std::string_view made, std::string_view dem_text);
+
 /// Minimum-weight perfect matching, for any graph-like model. The instance is warmed up: its first decode is as fast
 /// as the later ones. Setting edges=1: it gives edges.
 [[nodiscard]] decoder_result make_pymatching_decoder(std::string_view dem_text, decoder_settings &settings);
@@ -27,6 +31,13 @@ namespace cudaq::qec::realtime {
 
 /// Belief propagation and ordered statistics, for any model (bp_osd/bp_osd_options.h has the settings).
 [[nodiscard]] decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &settings);
+
+/// Relay belief propagation, for any model (relay_bp/relay_bp_options.h has the settings).
+[[nodiscard]] decoder_result make_relay_bp_decoder(std::string_view dem_text, decoder_settings &settings);
+
+/// Windows of a repeating model one after another, as a stream is decoded. Settings: inner (the decoder of a window),
+/// commit, buffer, rounds; all others are those of the inner decoder.
+[[nodiscard]] decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_settings &settings);
 
 /// A decoder of a plug-in (decoder_plugin.h). All settings are the plug-in's.
 [[nodiscard]] decoder_result make_plugin_decoder(const std::string &path, std::string_view dem_text,

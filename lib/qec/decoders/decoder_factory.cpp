@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/predecoded_decoder.h"
+#include "lib/qec/decoding/dem.h"
 
 #include <array>
 #include <utility>
@@ -17,6 +18,8 @@ constexpr std::array kDecoders{
     known_decoder{"pymatching-correlated", &make_correlated_decoder},
     known_decoder{"lookup", &make_lookup_decoder},
     known_decoder{"bp-osd", &make_bp_osd_decoder},
+    known_decoder{"relay-bp", &make_relay_bp_decoder},
+    known_decoder{"sliding-window", &make_sliding_window_decoder},
 };
 
 bool is_built(const known_decoder &one) { return !one.name.starts_with("pymatching") || pymatching_available(); }
@@ -26,6 +29,25 @@ const known_decoder *find_decoder(std::string_view name) {
     if (one.name == name)
       return &one;
   return nullptr;
+}
+
+const char *first_of_auto() { return pymatching_available() ? "pymatching" : "lookup"; }
+
+decoder_result make_named(decoder_name wanted, std::string_view dem_text) {
+  const std::string before = wanted.settings.text("predecoder", "none");
+  decoder_result made = wanted.is_plugin() ? make_plugin_decoder(wanted.name, dem_text, wanted.settings)
+                                           : find_decoder(wanted.name)->make(dem_text, wanted.settings);
+  return made && before != "none" ? make_predecoded_decoder(before, std::move(made.instance), dem_text)
+                                  : std::move(made);
+}
+
+/// A setting that the first choice does not know is an error, not a reason to take another decoder.
+decoder_result make_auto(const decoder_settings &settings, std::string_view dem_text) {
+  decoder_result first = make_named({first_of_auto(), settings}, dem_text);
+  if (first || make_named({first_of_auto(), decoder_settings{}}, dem_text) || parse_dem(dem_text).failed())
+    return first;
+  decoder_result other = make_named({"bp-osd", settings}, dem_text);
+  return other ? std::move(other) : decoder_result{nullptr, first.error + "; " + other.error};
 }
 
 } // namespace
@@ -47,16 +69,18 @@ decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
     if (expected<> result = check_decoder_name(name); result.failed())
       return {nullptr, result.text()};
     auto wanted = decoder_name::parse(name);
-    if (wanted->name == "auto")
-      wanted->name = pymatching_available() ? "pymatching" : "lookup";
-    const std::string before = wanted->settings.text("predecoder", "none");
-    decoder_result made = wanted->is_plugin() ? make_plugin_decoder(wanted->name, dem_text, wanted->settings)
-                                              : find_decoder(wanted->name)->make(dem_text, wanted->settings);
-    return made && before != "none" ? make_predecoded_decoder(before, std::move(made.instance), dem_text)
-                                    : std::move(made);
+    return wanted->name == "auto" ? make_auto(wanted->settings, dem_text) : make_named(std::move(*wanted), dem_text);
   } catch (const std::exception &failure) { // out of memory
     return {nullptr, std::string(name) + " decoder: " + failure.what()};
   }
+}
+
+std::string auto_reason(std::string_view name, std::string_view made, std::string_view dem_text) {
+  const auto wanted = decoder_name::parse(name);
+  if (wanted.failed() || wanted->name != "auto" || made.ends_with(first_of_auto()))
+    return {};
+  return std::string("auto took ").append(made) +
+         ", because its first choice refuses the model: " + make_decoder(first_of_auto(), dem_text).error;
 }
 
 std::vector<std::string> decoder_names() {

@@ -234,7 +234,11 @@ plan make_plan(std::uint64_t num_detectors, const std::vector<piece> &pieces) {
   return result;
 }
 
-lookup_table build(const detector_error_model &model) {
+lookup_table build(const detector_error_model &given) {
+  const auto placed = place_observables(given);
+  if (placed.failed())
+    throw table_error(placed.text());
+  const detector_error_model &model = *placed;
   const std::vector<merged_error> errors = merge_errors(model);
   const std::vector<piece> pieces = split(model.num_detectors, errors);
   const plan planned = make_plan(model.num_detectors, pieces);

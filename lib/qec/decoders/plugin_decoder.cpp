@@ -4,10 +4,13 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoding/dem.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cmath>
+#include <exception>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -35,6 +38,41 @@ struct loaded_plugin {
   }
 };
 
+/// Calls a function of a plug-in. Returns "", or the text of what it threw. pthread_exit passes: the thread ends.
+template <class Call>
+std::string exception_of(Call &&call) {
+  try {
+    call();
+    return {};
+  } catch (const abi::__forced_unwind &) {
+    throw;
+  } catch (const std::exception &e) {
+    return std::string(" threw an exception: ") + e.what();
+  } catch (...) {
+    return " threw an exception that is no std::exception";
+  }
+}
+
+/// The same where there is no room for a text: whether the call returned.
+template <class Call>
+bool returns(Call &&call) noexcept {
+  try {
+    call();
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Frees a decoder of a plug-in.
+struct decoder_closer {
+  void (*destroy)(void *decoder);
+  void operator()(void *decoder) const noexcept {
+    (void)returns([&] { destroy(decoder); });
+  }
+};
+using made_decoder = std::unique_ptr<void, decoder_closer>;
+
 std::string last_load_error() {
   const char *const text = dlerror();
   return text != nullptr ? text : "unknown error of the loader";
@@ -44,6 +82,9 @@ std::string last_load_error() {
 std::string load(const std::string &path, loaded_plugin &plugin) {
   // RTLD_LOCAL: two plug-ins may have symbols of the same name. A path without / would be searched for by the loader.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  struct stat info {};
+  if (stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) // to open a FIFO could take any time
+    return "it is not a regular file";
   void *const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
     return last_load_error();
@@ -52,7 +93,9 @@ std::string load(const std::string &path, loaded_plugin &plugin) {
   if (symbol == nullptr)
     return "it exports no function cudaq_qec_decoder_plugin_get, so it is no decoder plug-in";
   const auto entry = reinterpret_cast<decltype(&cudaq_qec_decoder_plugin_get)>(symbol);
-  plugin.table = entry(CUDAQ_QEC_DECODER_PLUGIN_VERSION);
+  const std::string thrown = exception_of([&] { plugin.table = entry(CUDAQ_QEC_DECODER_PLUGIN_VERSION); });
+  if (!thrown.empty())
+    return "cudaq_qec_decoder_plugin_get" + thrown;
   const cudaq_qec_decoder_plugin_t *const t = plugin.table;
   if (t == nullptr)
     return "it does not serve version " + std::to_string(CUDAQ_QEC_DECODER_PLUGIN_VERSION) +
@@ -71,7 +114,7 @@ std::string load(const std::string &path, loaded_plugin &plugin) {
 class plugin_decoder final : public decoder {
 public:
   /// If this throws, the caller still has both, and must free `made` before it unloads the plug-in.
-  plugin_decoder(loaded_plugin &&plugin, std::unique_ptr<void, void (*)(void *)> &&made, std::uint64_t num_detectors,
+  plugin_decoder(loaded_plugin &&plugin, made_decoder &&made, std::uint64_t num_detectors,
                  std::uint64_t num_observables)
       : decoder(num_detectors, num_observables), plugin_(std::move(plugin)), made_(std::move(made)) {}
 
@@ -84,8 +127,10 @@ protected:
     double weight = std::nan("");
     // A plug-in without observables may not get a null pointer that it could not add to.
     std::uint8_t none = 0;
-    const std::int32_t status = plugin_.table->decode(made_.get(), events.data(), events.size(),
-                                                      observables.empty() ? &none : observables.data(), &weight);
+    std::uint8_t *const bits = observables.empty() ? &none : observables.data();
+    std::int32_t status = CUDAQ_QEC_DECODE_INTERNAL_ERROR;
+    if (!returns([&] { status = plugin_.table->decode(made_.get(), events.data(), events.size(), bits, &weight); }))
+      return decode_status::internal_error;
     if (status == CUDAQ_QEC_DECODE_NO_SOLUTION)
       return decode_status::no_solution;
     if (status != CUDAQ_QEC_DECODE_OK || has_bits_after_the_last(observables))
@@ -104,7 +149,9 @@ private:
 
   decode_status take_edges(decode_details &details) const noexcept {
     auto *const room = reinterpret_cast<cudaq_qec_correction_edge_t *>(details.edges.data());
-    const std::size_t count = plugin_.table->edges(made_.get(), room, details.edges.size());
+    std::size_t count = 0;
+    if (!returns([&] { count = plugin_.table->edges(made_.get(), room, details.edges.size()); }))
+      return decode_status::internal_error;
     if (count > details.edges.size())
       return decode_status::buffer_too_small;
     for (const correction_edge &edge : details.edges.first(count))
@@ -115,7 +162,7 @@ private:
   }
 
   loaded_plugin plugin_; ///< before made_, so it is unloaded after the decoder is freed
-  std::unique_ptr<void, void (*)(void *)> made_;
+  made_decoder made_;
 };
 
 } // namespace
@@ -139,12 +186,16 @@ decoder_result make_plugin_decoder(const std::string &path, std::string_view dem
                                         parsed->num_observables, given.data(), given.size()};
   void *raw = nullptr;
   std::array<char, 1024> error{};
-  const std::int32_t status = plugin.table->create(&model, &raw, error.data(), error.size());
+  std::int32_t status = CUDAQ_QEC_DECODE_INTERNAL_ERROR;
+  const std::string thrown =
+      exception_of([&] { status = plugin.table->create(&model, &raw, error.data(), error.size()); });
+  if (!thrown.empty())
+    return failed("create" + thrown);
   if (status != CUDAQ_QEC_DECODE_OK) {
     error.back() = '\0';
     return failed(error.front() != '\0' ? error.data() : "create failed with status " + std::to_string(status));
   }
-  std::unique_ptr<void, void (*)(void *)> made(raw, plugin.table->destroy);
+  made_decoder made(raw, decoder_closer{plugin.table->destroy});
   if (raw == nullptr)
     return failed("create said ok and returned no decoder");
   return {std::make_unique<plugin_decoder>(std::move(plugin), std::move(made), parsed->num_detectors,

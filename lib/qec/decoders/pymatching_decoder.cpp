@@ -49,7 +49,8 @@ protected:
       if (options_.correlated)
         reweight(events);
       decode_status status = decode_status::ok;
-      if (details != nullptr && !details->edges.empty())
+      // The weight of the second pass is not that of the model, which the edges have.
+      if (details != nullptr && (options_.correlated || !details->edges.empty()))
         status = decode_to_edges(events, observables, *details);
       else
         decode_to_observables(events, observables, details);
@@ -103,19 +104,20 @@ private:
       store_mask(found.obs_mask, observables);
       weight = found.weight;
     }
-    if (details != nullptr && !options_.correlated) // the weights of the second pass are not those of the model
+    if (details != nullptr)
       details->weight = real_weight(weight);
   }
 
-  /// The observables are those of the edges: of several corrections of least weight, decode_to_observables may take
-  /// another one.
+  /// Weight, and edges if there is room for some. The observables are those of the edges: of several corrections of
+  /// least weight, decode_to_observables may take another one.
   decode_status decode_to_edges(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                 decode_details &details) {
     edges_.clear();
     pm::decode_detection_events_to_edges(*mwpm_, events, edges_);
     undo_reweight(); // the weight of the answer is that in the model
     const std::size_t count = edges_.size() / 2;
-    if (count > details.edges.size())
+    const bool listed = !details.edges.empty();
+    if (listed && count > details.edges.size())
       return decode_status::buffer_too_small;
     flip_bits(graph_.always_flipped, observables);
     auto &nodes = mwpm_->search_flooder.graph.nodes;
@@ -127,10 +129,11 @@ private:
       flip_bits(from.neighbor_observable_indices[at], observables);
       const auto size = static_cast<pm::total_weight_int>(from.neighbor_weights[at]);
       weight += (from.neighbor_markers[at] & pm::WEIGHT_SIGN) != 0 ? -size : size;
-      details.edges[i] = {static_cast<std::uint64_t>(edges_[2 * i]),
-                          second < 0 ? kBoundary : static_cast<std::uint64_t>(second)};
+      if (listed)
+        details.edges[i] = {static_cast<std::uint64_t>(edges_[2 * i]),
+                            second < 0 ? kBoundary : static_cast<std::uint64_t>(second)};
     }
-    details.num_edges = count;
+    details.num_edges = listed ? count : 0;
     details.weight = real_weight(weight);
     return decode_status::ok;
   }
@@ -191,7 +194,9 @@ decoder_result make_with(std::string_view dem_text, const char *name, matching_o
   try {
     if (const std::string error = settings.error(); !error.empty())
       return failed(error);
-    const auto parsed = parse_dem(dem_text);
+    auto parsed = parse_dem(dem_text);
+    if (parsed.ok())
+      parsed = place_observables(std::move(*parsed));
     if (parsed.failed())
       return failed(parsed.text());
     if (expected<> result = options.correlated ? check_correlated_graph(*parsed) : check_matching_graph(*parsed);

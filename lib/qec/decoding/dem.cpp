@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <string>
+#include <utility>
 
 namespace cudaq::qec::realtime {
 namespace {
@@ -13,7 +16,9 @@ using namespace dem_text;
 
 class unroller {
 public:
-  unroller(const program &of, const dem_limits &limits) : program_(of), limits_(limits) {
+  unroller(const program &of, const dem_limits &limits, std::size_t loop, std::uint64_t rounds,
+           unrolled_detectors *notes)
+      : program_(of), limits_(limits), loop_(loop), rounds_(rounds), notes_(notes) {
     model.num_observables = of.num_observables;
   }
 
@@ -26,7 +31,7 @@ public:
         if (--rounds_left_.back() != 0)
           at = step.other_end;
         else
-          rounds_left_.pop_back();
+          leave_loop(step.other_end);
         continue;
       }
       take(instructions_, 1, limits_.instructions, "instructions", step.line);
@@ -36,18 +41,15 @@ public:
         add_error(step);
         break;
       case kind::detector:
-        absolute(program_.targets_of(step)[0].index, step.line);
+        declare(step);
         break;
       case kind::shift:
+        if (notes_ != nullptr)
+          shift_coordinates(program_.arguments_of(step));
         shift_ = std::min(shift_ + step.number, kMaxNumber); // refused when a detector is named after it
         break;
       case kind::repeat:
-        // Counted in one step: a huge loop without instructions must not run.
-        take(instructions_, step.number, limits_.instructions, "instructions", step.line);
-        if (step.number == 0)
-          at = step.other_end;
-        else
-          rounds_left_.push_back(step.number);
+        at = enter_loop(step, at);
         break;
       case kind::observable:
       case kind::end_of_repeat:
@@ -57,6 +59,47 @@ public:
   }
 
 private:
+  /// Returns the instruction after which the program goes on.
+  std::size_t enter_loop(const instruction &loop, std::size_t at) {
+    const std::uint64_t rounds = at == loop_ ? rounds_ : loop.number;
+    if (at == loop_ && notes_ != nullptr) {
+      notes_->declared_before = notes_->declared_after = declared_;
+      notes_->shift_before = notes_->shift_after = shift_;
+    }
+    // Counted in one step: a huge loop without instructions must not run.
+    take(instructions_, rounds, limits_.instructions, "instructions", loop.line);
+    if (rounds == 0)
+      return loop.other_end;
+    rounds_left_.push_back(rounds);
+    return at;
+  }
+
+  void leave_loop(std::size_t begin) {
+    rounds_left_.pop_back();
+    if (begin == loop_ && notes_ != nullptr) {
+      notes_->declared_after = declared_;
+      notes_->shift_after = shift_;
+    }
+  }
+
+  void declare(const instruction &detector) {
+    const std::uint64_t index = absolute(program_.targets_of(detector)[0].index, detector.line);
+    declared_ = std::max(declared_, index + 1);
+    const auto coordinates = program_.arguments_of(detector);
+    if (notes_ == nullptr || coordinates.empty())
+      return;
+    if (notes_->time.size() <= index)
+      notes_->time.resize(index + 1, std::numeric_limits<double>::quiet_NaN());
+    const std::size_t last = coordinates.size() - 1;
+    notes_->time[index] = coordinates[last] + (last < coordinate_shift_.size() ? coordinate_shift_[last] : 0);
+  }
+
+  void shift_coordinates(std::span<const double> by) {
+    coordinate_shift_.resize(std::max(coordinate_shift_.size(), by.size()));
+    for (std::size_t k = 0; k < by.size(); ++k)
+      coordinate_shift_[k] += by[k];
+  }
+
   static void take(std::uint64_t &count, std::uint64_t by, std::uint64_t limit, const char *of_what,
                    std::uint64_t line) {
     if (by > limit - count)
@@ -68,7 +111,9 @@ private:
   std::uint64_t absolute(std::uint64_t relative, std::uint64_t line) {
     const std::uint64_t index = relative + shift_;
     if (index >= limits_.detectors)
-      throw dem_error(line, "the index of D" + std::to_string(index) + " is too large");
+      throw dem_error(line, "the index of D" + std::to_string(index) + " is too large: a shot has at most " +
+                                std::to_string(limits_.detectors) +
+                                " detectors; a model with a loop decodes as a stream of any length");
     model.num_detectors = std::max(model.num_detectors, index + 1);
     return index;
   }
@@ -117,6 +162,11 @@ private:
 
   const program &program_;
   const dem_limits limits_;
+  const std::size_t loop_;
+  const std::uint64_t rounds_;
+  unrolled_detectors *const notes_;
+  std::uint64_t declared_ = 0;
+  std::vector<double> coordinate_shift_;
   std::vector<std::uint64_t> rounds_left_; // of the loops that are running, the innermost last
   std::uint64_t shift_ = 0;
   std::uint64_t instructions_ = 0;
@@ -128,17 +178,74 @@ private:
 
 } // namespace
 
+detector_error_model dem_text::unroll(const program &of, const dem_limits &limits, std::size_t loop,
+                                      std::uint64_t rounds, unrolled_detectors *notes) {
+  unroller unrolled(of, limits, loop, rounds, notes);
+  unrolled.run();
+  if (notes != nullptr)
+    notes->time.resize(unrolled.model.num_detectors, std::numeric_limits<double>::quiet_NaN());
+  return std::move(unrolled.model);
+}
+
 expected<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits) {
   try {
-    const program parsed = read_program(text, limits);
-    unroller unrolled(parsed, limits);
-    unrolled.run();
-    return std::move(unrolled.model);
+    return unroll(read_program(text, limits), limits);
   } catch (const dem_error &failure) {
     return reason(failure.what());
   } catch (const std::exception &failure) {
     return reason(std::string("the model does not fit into memory: ") + failure.what());
   }
+}
+
+expected<detector_error_model> place_observables(detector_error_model model) {
+  const auto &parts = model.components;
+  const auto has_company = [&parts](std::size_t k) {
+    return (k > 0 && parts[k - 1].mechanism == parts[k].mechanism) ||
+           (k + 1 < parts.size() && parts[k + 1].mechanism == parts[k].mechanism);
+  };
+  bool none = true;
+  for (std::size_t k = 0; k < parts.size() && none; ++k)
+    none = parts[k].detectors != 0 || !has_company(k);
+  if (none)
+    return model;
+
+  detector_error_model placed{model.num_detectors, model.num_observables, {}, {}};
+  std::vector<std::uint64_t> loose, sum; // observables of components without detectors
+  const auto add_mod_2 = [&](std::span<const std::uint64_t> observables) {
+    sum.clear();
+    std::ranges::set_symmetric_difference(loose, observables, std::back_inserter(sum));
+    loose.swap(sum);
+  };
+  for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
+    loose.clear();
+    std::size_t with_detectors = 0;
+    for (; end < parts.size() && parts[end].mechanism == parts[begin].mechanism; ++end) {
+      with_detectors += parts[end].detectors != 0;
+      if (parts[end].detectors == 0)
+        add_mod_2(model.observables_of(parts[end]));
+    }
+    if (with_detectors > 1 && !loose.empty())
+      return reason("line " + std::to_string(parts[begin].line) + ": L" + std::to_string(loose.front()) +
+                    " is in a component without detectors, and the error has " + std::to_string(with_detectors) +
+                    " others: it belongs to all of them together; the decoder bp-osd takes such models");
+    const auto add = [&](dem_component c, std::span<const std::uint64_t> detectors) {
+      c.first_target = placed.targets.size();
+      c.detectors = static_cast<std::uint32_t>(detectors.size());
+      c.observables = static_cast<std::uint32_t>(loose.size());
+      placed.targets.insert(placed.targets.end(), detectors.begin(), detectors.end());
+      placed.targets.insert(placed.targets.end(), loose.begin(), loose.end());
+      placed.components.push_back(c);
+      loose.clear();
+    };
+    for (std::size_t k = begin; k < end; ++k)
+      if (parts[k].detectors != 0) {
+        add_mod_2(model.observables_of(parts[k]));
+        add(parts[k], model.detectors_of(parts[k]));
+      }
+    if (with_detectors == 0 && !loose.empty())
+      add(parts[begin], {});
+  }
+  return placed;
 }
 
 double log_odds(double probability) noexcept {

@@ -55,6 +55,12 @@ struct dem_limits {
 /// that stands in a component twice is flipped twice, so it is left out, too. All count for the size of the model.
 [[nodiscard]] expected<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits = {});
 
+/// The model for a decoder that takes each component as an error of its own. Observables of a component without
+/// detectors belong to the whole error, so they move to its component with detectors: `D0 ^ L0` becomes `D0 L0`. That
+/// is exact if there is one such component; if there are several, as in `D0 ^ D1 ^ L0`, the reason has the line. An
+/// error without any detector becomes one component.
+[[nodiscard]] expected<detector_error_model> place_observables(detector_error_model model);
+
 /// log((1 - p) / p) for 0 < p < 1, the weight of an error. The quotient decides the rounding, as in PyMatching; it is
 /// infinite for a probability near the smallest double, then the weight is -log(p).
 [[nodiscard]] double log_odds(double probability) noexcept;

@@ -10,7 +10,6 @@ namespace cudaq::qec::realtime {
 namespace {
 
 constexpr std::uint64_t kBoundaryEnd = UINT64_MAX;
-constexpr double kAmbiguousShare = 1e-5; ///< of another error with the same detectors, to count
 using observable_list = std::vector<std::uint32_t>;
 /// Key: the two ends of an edge; the second may be the boundary. Value: the observables that errors there flip, with
 /// their probability.
@@ -34,7 +33,11 @@ private:
 
 } // namespace
 
-expected<detector_graph> detector_graph::from_dem(const detector_error_model &model, local_rule rule) {
+expected<detector_graph> detector_graph::from_dem(const detector_error_model &given) {
+  const auto placed = place_observables(given);
+  if (placed.failed())
+    return placed.reason();
+  const detector_error_model &model = *placed;
   edge_variants variants;
   for (const dem_component &c : model.components) {
     if (c.detectors == 0)
@@ -57,17 +60,10 @@ expected<detector_graph> detector_graph::from_dem(const detector_error_model &mo
   list_numbers numbers;
   numbers.of({});
   std::vector<std::vector<graph_edge>> edges_of(made.num_detectors_);
-  std::vector<weighted_edge> weighted;
   for (const auto &[ends, found] : variants) {
     const auto likeliest =
         std::max_element(found.begin(), found.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
     const std::uint32_t list = numbers.of(likeliest->first);
-    double others = 0;
-    for (const auto &[observables, probability] : found)
-      others += &observables == &likeliest->first ? 0 : probability;
-    weighted.push_back({static_cast<std::uint32_t>(ends.first),
-                        ends.second == kBoundaryEnd ? kBoundaryNode : static_cast<std::uint32_t>(ends.second), list,
-                        likeliest->second, others > kAmbiguousShare * likeliest->second});
     if (ends.second == kBoundaryEnd) {
       made.boundary_[ends.first] = list;
       continue;
@@ -85,26 +81,17 @@ expected<detector_graph> detector_graph::from_dem(const detector_error_model &mo
     made.lists_.insert(made.lists_.end(), list.begin(), list.end());
     made.list_first_.push_back(static_cast<std::uint32_t>(made.lists_.size()));
   }
-  if (rule == local_rule::isolated)
-    made.isolation_ = make_isolation(weighted, made.view());
   return made;
 }
 
-expected<detector_graph> detector_graph::from_text(std::string_view dem_text, local_rule rule) {
+expected<detector_graph> detector_graph::from_text(std::string_view dem_text) {
   const expected<detector_error_model> model = parse_dem(dem_text);
-  return model.ok() ? from_dem(*model, rule) : model.reason();
+  return model.ok() ? from_dem(*model) : model.reason();
 }
 
 detector_graph_view detector_graph::view() const noexcept {
-  detector_graph_view view{num_detectors_,   num_observables_,   edge_first_.data(), edges_.data(),
-                           boundary_.data(), list_first_.data(), lists_.data()};
-  if (isolation_.near_first.empty())
-    return view;
-  view.steps = isolation_.steps.data();
-  view.isolation = isolation_.detectors.data();
-  view.near_first = isolation_.near_first.data();
-  view.near = isolation_.near.data();
-  return view;
+  return {num_detectors_,   num_observables_,   edge_first_.data(), edges_.data(),
+          boundary_.data(), list_first_.data(), lists_.data()};
 }
 
 std::size_t detector_graph::num_boundary_edges() const noexcept {

@@ -3,7 +3,6 @@
 
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/local_rule.h"
-#include "lib/qec/decoding/predecoding/isolation.h"
 
 #include <cstdint>
 #include <string_view>
@@ -16,9 +15,9 @@ namespace cudaq::qec::realtime {
 /// matcher.
 class detector_graph {
 public:
-  /// Fails for a component with more than two detectors. rule: `isolated` needs lists that the other rules do not.
-  static expected<detector_graph> from_dem(const detector_error_model &model, local_rule rule = local_rule::isolated);
-  static expected<detector_graph> from_text(std::string_view dem_text, local_rule rule = local_rule::isolated);
+  /// Fails for a component with more than two detectors.
+  static expected<detector_graph> from_dem(const detector_error_model &model);
+  static expected<detector_graph> from_text(std::string_view dem_text);
 
   /// Valid as long as this object exists, also after it is moved.
   [[nodiscard]] detector_graph_view view() const noexcept;
@@ -35,7 +34,6 @@ private:
   std::vector<std::uint32_t> boundary_;
   std::vector<std::uint32_t> list_first_;
   std::vector<std::uint32_t> lists_;
-  isolation isolation_;
 };
 
 } // namespace cudaq::qec::realtime

@@ -26,8 +26,7 @@ protected:
 
 class local_predecoder final : public predecoder {
 public:
-  local_predecoder(detector_graph graph, predecoder_layout layout, local_rule rule)
-      : predecoder(layout), graph_(std::move(graph)), rule_(rule) {}
+  local_predecoder(detector_graph graph, predecoder_layout layout) : predecoder(layout), graph_(std::move(graph)) {}
   const char *name() const noexcept override { return "local"; }
 
 protected:
@@ -38,8 +37,8 @@ protected:
     for (std::size_t at = 0; at < fired.size(); ++at)
       for (std::uint64_t word = fired[at]; word != 0; word &= word - 1) {
         const int bit = std::countr_zero(word);
-        const local_decision decision = decide_locally(
-            graph, fired.data(), static_cast<std::uint32_t>(at * 64) + static_cast<std::uint32_t>(bit), rule_);
+        const local_decision decision =
+            decide_locally(graph, fired.data(), static_cast<std::uint32_t>(at * 64) + static_cast<std::uint32_t>(bit));
         if (!decision.matched)
           residual[at] |= std::uint64_t{1} << bit;
         if (!decision.toggles)
@@ -54,7 +53,6 @@ protected:
 
 private:
   detector_graph graph_;
-  local_rule rule_;
 };
 
 } // namespace
@@ -97,8 +95,7 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
   return say(decode_status::ok);
 }
 
-expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text,
-                                                      local_rule rule) {
+expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text) {
   if (name != "local" && name != "passthrough")
     return reason("unknown predecoder \"" + std::string(name) + "\": known are local, passthrough");
   const expected<detector_error_model> model = parse_dem(dem_text);
@@ -108,10 +105,18 @@ expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std
                                  static_cast<std::uint32_t>(model->num_observables)};
   if (name == "passthrough")
     return std::make_unique<passthrough_predecoder>(layout);
-  expected<detector_graph> graph = detector_graph::from_dem(*model, rule);
+  expected<detector_graph> graph = detector_graph::from_dem(*model);
   if (graph.failed())
     return reason("local predecoder: " + graph.text());
-  return std::make_unique<local_predecoder>(std::move(*graph), layout, rule);
+  return std::make_unique<local_predecoder>(std::move(*graph), layout);
+}
+
+expected<> check_predecoder_before(std::string_view name, std::string_view decoder) {
+  if (name == "passthrough" || decoder == "pymatching")
+    return {};
+  return reason("the predecoder " + std::string(name) + " runs before the decoder pymatching only, not before " +
+                std::string(decoder) +
+                ": it makes more logical errors than a decoder alone; leave it out (docs/predecoding.md)");
 }
 
 } // namespace cudaq::qec::realtime

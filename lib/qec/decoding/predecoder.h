@@ -42,10 +42,17 @@ private:
   std::vector<std::uint64_t> fired_;
 };
 
-/// "passthrough": all events are residual, so the answers are those of the matcher alone. "local": the rule of
-/// local_rule.h on the model's detector graph. The rules other than isolated make more logical errors than matching
-/// alone (docs/predecoding.md has the ratios).
-[[nodiscard]] expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text,
-                                                                    local_rule rule = local_rule::isolated);
+/// "passthrough": all events are residual, so the answers are those of the decoder alone. "local": the rule of
+/// local_rule.h on the model's detector graph. It makes more logical errors than matching alone (docs/predecoding.md
+/// has the ratios).
+[[nodiscard]] expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text);
+
+/// Refuses every predecoder but "passthrough" before a decoder other than "pymatching". decoder: its name().
+[[nodiscard]] expected<> check_predecoder_before(std::string_view name, std::string_view decoder);
+
+/// The predecoder that the choice "auto" stands for, and why. A predecoder that changes answers is never chosen.
+inline constexpr const char *kAutoPredecoder = "passthrough";
+inline constexpr const char *kAutoPredecoderReason =
+    "auto takes no predecoder: the local one makes more logical errors than the decoder alone";
 
 } // namespace cudaq::qec::realtime

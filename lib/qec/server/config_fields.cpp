@@ -51,7 +51,9 @@ constexpr config_field kDecoderFields[] = {
      "configuration",
      nullptr},
     {"decoder_custom_args", settings, false, 0, 0, "",
-     "settings of the decoder (docs/decoding.md), and the probabilities of the errors of H_sparse", &kCustom},
+     "settings of the decoder (share/doc/cudaq-realtime/docs/decoding.md), and the probabilities of the errors of "
+     "H_sparse",
+     &kCustom},
     {"counter", choice, false, 0, 0, "sequence|any",
      "sequence: the counter of enqueue requests must ascend by 1 from one to the next, so that a lost one is detected. "
      "any: it is ignored",
@@ -94,7 +96,7 @@ std::string quoted(const config_node &node) {
   if (node.what == config_node::kind::map)
     return "a map";
   constexpr std::size_t kMost = 60;
-  return "\"" + node.text.substr(0, kMost) + (node.text.size() > kMost ? "...\"" : "\"");
+  return std::string("\"").append(node.text, 0, kMost).append(node.text.size() > kMost ? "...\"" : "\"");
 }
 
 std::string whole(double value) { return std::to_string(static_cast<long long>(value)); }
@@ -132,6 +134,13 @@ std::string accepted(const config_field &field) {
   return "a list of maps";
 }
 
+bool is_word_of(std::string_view words, std::string_view text) {
+  for (std::size_t end; (end = words.find('|')) != std::string_view::npos; words.remove_prefix(end + 1))
+    if (words.substr(0, end) == text)
+      return true;
+  return words == text;
+}
+
 bool is_scalar_of(const config_node &node, const config_field &field) {
   if (node.what != config_node::kind::scalar)
     return false;
@@ -147,8 +156,7 @@ bool is_scalar_of(const config_node &node, const config_field &field) {
     const auto [rest, error] = std::from_chars(begin, end, value);
     return error == std::errc() && rest == end && value >= field.lowest && value <= field.highest;
   }
-  return field.type != choice ||
-         ("|" + std::string(field.words) + "|").find("|" + node.text + "|") != std::string::npos;
+  return field.type != choice || is_word_of(field.words, node.text);
 }
 
 expected<> check_map(const config_node &node, const config_object &object, const std::string &path, bool open);

@@ -47,7 +47,7 @@ void take_custom_args(const config_node &map, decoder_config &config) {
   take_numbers(*custom, "error_rate_vec", config.error_rates);
   for (std::size_t i = 0; i + 1 < custom->items.size(); i += 2) {
     const std::string &key = custom->items[i].text;
-    if (key != "error_rate" && key != "error_rate_vec" && key != "lut_error_depth")
+    if (key != "error_rate" && key != "error_rate_vec")
       config.settings.emplace_back(key, custom->items[i + 1].text);
   }
 }

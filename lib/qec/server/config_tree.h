@@ -31,6 +31,7 @@ struct config_limits {
   std::size_t bytes = std::size_t{64} << 20;
   std::size_t nodes = std::size_t{1} << 22;
   std::size_t depth = 32;
+  std::size_t maps = std::size_t{1} << 14; ///< in one list: the decoders of a server
 };
 
 /// Reads one YAML document. Refused, because no configuration needs them: anchors and aliases, tags, a second document,

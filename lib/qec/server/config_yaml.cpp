@@ -63,6 +63,10 @@ private:
     if (!open_.empty() && open_.back().what == config_node::kind::map && open_.back().items.size() % 2 == 0 &&
         what != config_node::kind::scalar)
       throw refusal(place(mark) + "a key that is no word");
+    if (what == config_node::kind::map && !open_.empty() && open_.back().what == config_node::kind::list &&
+        open_.back().items.size() == limits_.maps)
+      throw refusal(place(mark) + "a list of more than " + std::to_string(limits_.maps) +
+                    " maps; a server has at most so many decoders");
     config_node &node = open_.empty() ? root_ : open_.back().items.emplace_back();
     node.what = what;
     node.line = static_cast<std::uint32_t>(mark.line + 1);

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/lookup_decoder.h"
+#include "lib/qec/decoding/dem.h"
 #include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/server/sparse_model.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <fcntl.h>
+#include <memory>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace cudaq::qec::realtime {
 namespace {
@@ -81,6 +87,12 @@ expected<std::string> name_with_settings(const decoder_config &c, const decoder_
   std::string name = type.name;
   char separator = name.find(':') == std::string::npos ? ':' : ',';
   for (const auto &[key, value] : c.settings) {
+    if (const foreign_setting *const foreign = find_foreign_setting(type.name, key); foreign != nullptr) {
+      if (foreign->accepted == "*" || (!value.empty() && is_one_of(foreign->accepted, value)))
+        continue;
+      return reason("decoder_custom_args." + key + ": \"" + value + "\" is not available for " + c.type + ": " +
+                    std::string(foreign->reason));
+    }
     if (key.find_first_of(",=:") != std::string::npos || value.find(',') != std::string::npos)
       return reason("decoder_custom_args." + key + ": \"" + value + "\": a setting has no comma, and " +
                     "its name no comma, colon or equals sign");
@@ -88,6 +100,14 @@ expected<std::string> name_with_settings(const decoder_config &c, const decoder_
     separator = ',';
   }
   return name;
+}
+
+/// Bits of a shot in the stream; 0: those of the model.
+std::uint64_t stream_bits(const decoder_config &c) {
+  if (!c.has_measurements || c.measurements != 0)
+    return c.measurements;
+  const auto highest = std::max_element(c.from_measurements.begin(), c.from_measurements.end());
+  return highest == c.from_measurements.end() ? 0 : static_cast<std::uint64_t>(*highest + 1);
 }
 
 expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with, const decoder_config &c) {
@@ -98,15 +118,12 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
   if (c.syndrome_size != 0 && c.syndrome_size != detectors)
     return reason("syndrome_size is " + std::to_string(c.syndrome_size) + ", the model has " +
                   std::to_string(detectors) + " detectors");
+  const std::uint64_t bits = stream_bits(c);
   if (!c.has_measurements) {
-    if (c.measurements != 0)
+    if (bits != 0)
       return reason("measurements is for D_sparse");
     return std::make_unique<decoding_unit>(std::move(with), sparse_rows{}, detectors);
   }
-  std::int64_t highest = -1;
-  for (const std::int64_t m : c.from_measurements)
-    highest = std::max(highest, m);
-  const std::uint64_t bits = c.measurements != 0 ? c.measurements : static_cast<std::uint64_t>(highest + 1);
   auto rows = matrix("D_sparse", c.from_measurements, bits);
   if (rows.failed())
     return rows.reason();
@@ -118,17 +135,46 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
   return std::make_unique<decoding_unit>(std::move(with), std::move(*rows), bits);
 }
 
-expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const std::string &folder) {
+/// What make_decoder gets.
+struct decoder_plan {
+  std::string name, text;
+  std::uint64_t bytes = 0; ///< of memory, estimated
+};
+
+/// Decoders keep several times the memory of a parsed model: graphs, indices, scratch memory.
+constexpr std::uint64_t kBytesPerModelByte = 8;
+
+std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, const detector_error_model &model) {
+  const std::uint64_t detectors = model.num_detectors;
+  std::uint64_t bytes = sizeof(served_decoder) + detectors * sizeof(std::uint64_t) + model.num_observables;
+  bytes += kBytesPerModelByte *
+           (model.components.size() * sizeof(dem_component) + model.targets.size() * sizeof(std::uint64_t));
+  if (name.starts_with("lookup")) // a table of all syndromes of one part; parts of a model share its detectors
+    bytes += std::min(kLookupMaxBytes, (model.num_observables / 8 + 1)
+                                           << std::min<std::uint64_t>(detectors, kLookupMaxPartDetectors));
+  return bytes +
+         queue_bytes(c.limits.queue_length, longest_request_bits(std::max(stream_bits(c), detectors), detectors));
+}
+
+expected<decoder_plan> plan_for(const decoder_config &c, const std::string &folder) {
   const auto type = decoder_type_of(c.type);
   if (type.failed())
     return reason("type: \"" + c.type + "\": " + type.text());
-  const auto name = name_with_settings(c, *type);
+  auto name = name_with_settings(c, *type);
   if (name.failed())
     return name.reason();
-  const auto text = model_text(c, *type, folder);
+  auto text = model_text(c, *type, folder);
   if (text.failed())
     return text.reason();
-  decoder_result made = make_decoder(*name, *text);
+  decoder_plan plan{std::move(*name), std::move(*text)};
+  // A text that cannot be parsed is refused by the decoder.
+  if (const auto model = parse_dem(plan.text); model.ok())
+    plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model);
+  return plan;
+}
+
+expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const decoder_plan &plan) {
+  decoder_result made = make_decoder(plan.name, plan.text);
   if (!made)
     return reason(made.error + (c.has_checks ? " (line N is column N - 1 of H_sparse)" : ""));
   return unit_with(std::move(made.instance), c);
@@ -137,26 +183,53 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const st
 } // namespace
 
 expected<std::string> read_whole_file(const std::string &path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
+  const auto failure = [&path](const std::string &what) { return reason(path + ": " + what); };
+  // A FIFO without a writer is opened at once, and refused.
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(fd < 0 ? nullptr : fdopen(fd, "rb"), &std::fclose);
+  struct stat info {};
+  if (file == nullptr || fstat(fd, &info) != 0)
+    return failure(std::strerror(errno));
+  if (S_ISDIR(info.st_mode))
+    return failure(std::strerror(EISDIR));
+  if (!S_ISREG(info.st_mode))
+    return failure("it is not a regular file; a pipe or a device may never end: copy its contents into a file");
   std::string text;
   char part[65536];
-  while (file.read(part, sizeof part), file.gcount() > 0) {
-    text.append(part, static_cast<std::size_t>(file.gcount()));
+  while (const std::size_t n = std::fread(part, 1, sizeof part, file.get())) {
+    text.append(part, n);
     if (text.size() > kLargestFile)
-      return reason(path + ": the file has more than " + std::to_string(kLargestFile) + " bytes");
+      return failure("the file has more than " + std::to_string(kLargestFile) + " bytes");
   }
-  if (!file.eof() || file.bad())
-    return reason(path + ": " + (errno != 0 ? std::strerror(errno) : "it cannot be read"));
+  if (std::ferror(file.get()) != 0)
+    return failure(std::strerror(errno));
   return text;
 }
 
 expected<std::vector<decoder_setup>> build_decoders(const server_config &config, const std::string &folder) {
-  std::vector<decoder_setup> setups;
+  const auto failure = [](const decoder_config &c, const std::string &what) {
+    return reason(c.place + " (id " + std::to_string(c.limits.id) + "): " + what);
+  };
+  std::vector<decoder_plan> plans;
+  std::uint64_t bytes = 0;
   for (const decoder_config &c : config.decoders) {
-    auto unit = build(c, folder);
+    auto plan = plan_for(c, folder);
+    if (plan.failed())
+      return failure(c, plan.text());
+    bytes += plan->bytes;
+    if (bytes > kMostDecoderBytes)
+      return failure(c, "the decoders up to this one need about " + std::to_string(bytes >> 20) + " MiB, at most " +
+                            std::to_string(kMostDecoderBytes >> 20) +
+                            " are accepted; give fewer decoders, a smaller queue_length, or smaller models");
+    plans.push_back(std::move(*plan));
+  }
+  std::vector<decoder_setup> setups;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const decoder_config &c = config.decoders[i];
+    auto unit = build(c, plans[i]);
     if (unit.failed())
-      return reason(c.place + " (id " + std::to_string(c.limits.id) + "): " + unit.text());
+      return failure(c, unit.text());
+    plans[i].text = {};
     setups.push_back({c.limits, std::move(*unit)});
   }
   return setups;

@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoding/qec_expected.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,26 @@ struct decoder_type {
 /// A name of docs/decoding.md, or the name of another server's decoder that has an equal here. Any other name is
 /// refused, with the type to use instead if the decoder is known.
 [[nodiscard]] expected<decoder_type> decoder_type_of(std::string_view type);
+
+/// A type of the existing server that this one does not have.
+struct foreign_type {
+  std::string_view type, instead; ///< `instead`: the reason, and what to use
+};
+/// A setting of the existing server's decoders that the decoder here does not know.
+struct foreign_setting {
+  std::string_view name;
+  std::string_view types;    ///< of this library, separated by |
+  std::string_view accepted; ///< values without effect, separated by |; "*": every value; "": none
+  std::string_view reason;   ///< why an accepted value has no effect, or another one is refused
+};
+/// What the published documentation of the existing server names; docs/transport/server.md has the same rows.
+[[nodiscard]] std::span<const foreign_type> foreign_types() noexcept;
+[[nodiscard]] std::span<const foreign_setting> foreign_settings() noexcept;
+
+/// The row of foreign_settings() for a setting of a decoder with this name (for make_decoder); null: the decoder
+/// decides about it.
+[[nodiscard]] const foreign_setting *find_foreign_setting(std::string_view decoder, std::string_view setting) noexcept;
+/// Whether one of the words that | separates.
+[[nodiscard]] bool is_one_of(std::string_view words, std::string_view word);
 
 } // namespace cudaq::qec::realtime

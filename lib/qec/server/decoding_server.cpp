@@ -2,13 +2,21 @@
 #include "lib/qec/server/decoding_server.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace cudaq::qec::realtime {
 
 namespace rt = cudaq::realtime::detail;
 
-decoding_server::decoding_server(std::vector<decoder_setup> setups) {
+namespace {
+
+/// So that on a small machine, too, a few slow decoders do not delay the others.
+constexpr std::uint32_t kFewestUsualThreads = 8;
+
+} // namespace
+
+decoding_server::decoding_server(std::vector<decoder_setup> setups) : pool_(setups.size()) {
   for (decoder_setup &setup : setups)
     decoders_.push_back(std::make_unique<served_decoder>(setup.limits, std::move(setup.unit)));
   for (const auto &decoder : decoders_)
@@ -17,13 +25,23 @@ decoding_server::decoding_server(std::vector<decoder_setup> setups) {
             [](const served_decoder *a, const served_decoder *b) { return a->limits().id < b->limits().id; });
 }
 
-expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait) {
+decoding_server::~decoding_server() { stop(rt::steady_clock::time_point::max()); }
+
+std::uint32_t decoding_server::threads_for(std::uint32_t most) const noexcept {
+  const auto queued = std::count_if(decoders_.begin(), decoders_.end(),
+                                    [](const auto &decoder) { return decoder->limits().queue_length != 0; });
+  const std::uint32_t usual = std::max(std::thread::hardware_concurrency(), kFewestUsualThreads);
+  return std::min(static_cast<std::uint32_t>(queued), most != 0 ? most : usual);
+}
+
+expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait,
+                                  std::uint32_t most_threads) {
   for (const auto &decoder : decoders_)
-    if (expected<> result = decoder->start(receiver, wait); result.failed()) {
-      stop(rt::steady_clock::time_point::max());
-      return result;
-    }
-  return {};
+    decoder->connect(receiver, pool_);
+  expected<> result = pool_.start(threads_for(most_threads), wait, [this] { return idle(); });
+  if (result.failed())
+    stop(rt::steady_clock::time_point::max());
+  return result;
 }
 
 bool decoding_server::idle() const noexcept {
@@ -32,10 +50,9 @@ bool decoding_server::idle() const noexcept {
 
 bool decoding_server::stop(rt::steady_clock::time_point deadline) {
   close();
-  bool all = true;
   for (const auto &decoder : decoders_)
-    all = decoder->stop(deadline) && all;
-  return all;
+    decoder->close();
+  return pool_.stop(deadline);
 }
 
 served_decoder *decoding_server::find(const read_result &read) const noexcept {

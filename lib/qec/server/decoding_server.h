@@ -36,9 +36,13 @@ class decoding_server {
 public:
   /// `setups`: at least one, all ids different. Throws std::bad_alloc.
   explicit decoding_server(std::vector<decoder_setup> setups);
+  ~decoding_server(); ///< stops, and waits as long as that takes
 
-  /// Starts the threads of the decoders. After a failure the server is stopped.
-  expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait);
+  /// The threads that start makes if it may make this number. 0: as many as the machine has cores, at least 8. Never
+  /// more than there are decoders with a queue.
+  [[nodiscard]] std::uint32_t threads_for(std::uint32_t most) const noexcept;
+  /// Starts the threads that the decoders share. After a failure the server is stopped.
+  expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t most_threads = 0);
   /// From now on requests are answered not_ready. Those that were taken are still served: idle() tells when.
   void close() noexcept { closed_.store(1); }
   [[nodiscard]] bool idle() const noexcept;
@@ -67,6 +71,7 @@ private:
 
   std::vector<std::unique_ptr<served_decoder>> decoders_;
   std::vector<served_decoder *> by_id_;
+  decoder_pool pool_;
   std::mutex reloading_;
   cudaq::realtime::detail::counter strays_;
   cudaq::realtime::detail::shared_word<std::uint32_t> closed_;

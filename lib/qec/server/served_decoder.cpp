@@ -2,50 +2,48 @@
 #include "lib/qec/server/served_decoder.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace cudaq::qec::realtime {
-namespace {
-
 namespace rt = cudaq::realtime::detail;
 
-/// How long the thread sleeps after a while without requests, if it may sleep.
+namespace {
+
+/// How long a thread sleeps after a while without requests, if it may sleep.
 constexpr std::uint64_t kSleepNs = 50'000;
 
-/// The longest bits that a request for this decoder can have: longer ones are refused by their length.
-std::size_t longest_bits(const decoding_unit &unit) {
-  const std::uint64_t stream = std::min(unit.bits_per_shot(), kMostEnqueuedBits);
-  return static_cast<std::size_t>((std::max(stream, unit.num_detectors()) + 7) / 8);
+} // namespace
+
+std::uint64_t longest_request_bits(std::uint64_t bits_per_shot, std::uint64_t num_detectors) noexcept {
+  return std::max(std::min(bits_per_shot, kMostEnqueuedBits), num_detectors);
 }
 
-} // namespace
+std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept {
+  return queue_length * (sizeof(served_decoder::entry) + (bits + 7) / 8);
+}
 
 served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
     : limits_(limits), num_observables_(unit->num_observables()), session_(std::move(unit), limits.sequence),
       entries_(limits.queue_length) {
+  const std::uint64_t bits = longest_request_bits(session_.unit().bits_per_shot(), session_.unit().num_detectors());
   for (entry &e : entries_)
-    e.bits.resize(longest_bits(session_.unit()));
+    e.bits.resize(static_cast<std::size_t>((bits + 7) / 8));
 }
 
-served_decoder::~served_decoder() { stop(clock::time_point::max()); }
-
-expected<> served_decoder::start(const answer_receiver &receiver, cudaq_wait_policy_t wait) {
+void served_decoder::connect(const answer_receiver &receiver, decoder_pool &pool) {
   receiver_ = receiver;
-  if (limits_.queue_length == 0)
-    return {};
-  return thread_.start("qec-decode-" + std::to_string(limits_.id % 10000), {}, [this, wait] {
-    rt::run_loop([this] { return turn(); }, [this] { return stop_requested_.load() != 0 && idle(); },
-                 rt::idle_strategy(wait, kSleepNs));
-  });
+  pool_ = &pool;
 }
 
-bool served_decoder::stop(clock::time_point deadline) {
-  {
-    const std::lock_guard<std::mutex> lock(queue_mutex_);
-    closed_ = true;
-  }
-  stop_requested_.store(1);
-  return thread_.join_until(deadline);
+void served_decoder::close() {
+  const std::lock_guard<std::mutex> lock(queue_mutex_);
+  closed_ = true;
+}
+
+bool served_decoder::unschedule() noexcept {
+  scheduled_.clear_bits(1);
+  return waiting() != 0 && scheduled_.raise_bits(1) == 0;
 }
 
 bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
@@ -59,8 +57,11 @@ bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> res
     return true;
   }
   server_status refused = server_status::busy;
-  if (enter(read, result, job, refused))
+  if (enter(read, result, job, refused)) {
+    if (scheduled_.raise_bits(1) == 0)
+      pool_->push(*this);
     return false;
+  }
   now = refuse(function, refused);
   count(function, now);
   return true;
@@ -204,6 +205,60 @@ decoder_counts served_decoder::counts() const noexcept {
   for (std::size_t i = 0; i < c.by_status.size(); ++i)
     c.by_status[i] = by_status_[i].value();
   return c;
+}
+
+expected<> decoder_pool::start(std::uint32_t threads, cudaq_wait_policy_t wait, std::function<bool()> all_idle) {
+  all_idle_ = std::move(all_idle);
+  for (std::uint32_t k = 0; k < threads; ++k) {
+    expected<> result = threads_.emplace_back().start("qec-decode-" + std::to_string(k), {}, [this, wait] {
+      rt::run_loop([this] { return turn(); }, [this] { return stop_requested_.load() != 0 && all_idle_(); },
+                   rt::idle_strategy(wait, kSleepNs));
+    });
+    if (result.failed())
+      return result;
+  }
+  return {};
+}
+
+bool decoder_pool::stop(rt::steady_clock::time_point deadline) {
+  stop_requested_.store(1);
+  bool all = true;
+  for (rt::loop_thread &thread : threads_)
+    all = thread.join_until(deadline) && all;
+  return all;
+}
+
+void decoder_pool::push(served_decoder &decoder) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::uint64_t count = count_.peek();
+  ready_[(first_ + count) % ready_.size()] = &decoder;
+  count_.store(count + 1);
+}
+
+served_decoder *decoder_pool::pop() noexcept {
+  if (count_.load() == 0)
+    return nullptr;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::uint64_t count = count_.peek();
+  if (count == 0)
+    return nullptr;
+  served_decoder *const decoder = ready_[first_];
+  first_ = (first_ + 1) % ready_.size();
+  count_.store(count - 1);
+  return decoder;
+}
+
+std::uint32_t decoder_pool::turn() noexcept {
+  served_decoder *const decoder = pop();
+  if (decoder == nullptr)
+    return 0;
+  std::uint32_t served = 0;
+  do // as long as no other decoder waits for a thread
+    served += decoder->turn();
+  while (decoder->waiting() != 0 && count_.load() == 0);
+  if (decoder->unschedule())
+    push(*decoder);
+  return served;
 }
 
 } // namespace cudaq::qec::realtime

@@ -5,6 +5,7 @@
 
 #include "lib/base/runner.h"
 #include "lib/qec/decoding/qec_expected.h"
+#include "lib/qec/server/decoder_pool.h"
 #include "lib/qec/server/decoder_session.h"
 #include "lib/qec/server/latency_counters.h"
 
@@ -20,8 +21,7 @@ namespace cudaq::qec::realtime {
 struct decoder_limits {
   std::uint64_t id = 0;
   bool sequence = true; ///< counters of enqueue ascend by 1
-  /// Requests that may wait for the decoder's thread; one more is answered busy. 0: no thread of its own, the caller of
-  /// submit does the work.
+  /// Requests that may wait for a thread of the pool; one more is answered busy. 0: the caller of submit does the work.
   std::uint32_t queue_length = 0;
   std::uint64_t age_limit_ns = 0; ///< a request that waited longer is not served; 0: without limit
   bool operator==(const decoder_limits &) const = default;
@@ -33,28 +33,38 @@ struct decoder_counts {
   std::array<std::uint64_t, kServerStatuses> by_status{};
 };
 
-/// Called once for each request that submit has taken, by the decoder's thread. Must not throw.
+/// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
 struct answer_receiver {
   void (*answer)(void *user, const cudaq_host_job_t &job, const server_answer &answer) = nullptr;
   void *user = nullptr;
 };
 
-/// One decoder of the running server: its session, the queue before it, and the thread that serves the queue.
+/// The longest bits of a request for a decoder with these sizes: longer ones are refused by their length.
+[[nodiscard]] std::uint64_t longest_request_bits(std::uint64_t bits_per_shot, std::uint64_t num_detectors) noexcept;
+/// Bytes of a queue of this length, if requests have at most `bits` bits.
+[[nodiscard]] std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept;
+
+/// One decoder of the running server: its session, and the queue before it, which the threads of a pool serve.
 ///
-/// Threads: submit by any number of threads, each sees its own requests served in order; offer, settle, take_back and
-/// stop by one control thread; counts by any thread.
+/// Threads: submit by any number of threads, each sees its own requests served in order; turn and unschedule by the
+/// thread of the pool that has the decoder; offer, settle, take_back and close by one control thread; counts by any
+/// thread.
 class served_decoder {
 public:
   /// Throws std::bad_alloc.
   served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit);
   served_decoder(const served_decoder &) = delete;
   served_decoder &operator=(const served_decoder &) = delete;
-  ~served_decoder();
 
-  /// Starts the thread, if there is a queue.
-  expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait);
-  /// Serves the requests in the queue and ends the thread. False: it still runs at the deadline.
-  bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
+  /// Before the first request. The threads of the pool serve the queue, if there is one.
+  void connect(const answer_receiver &receiver, decoder_pool &pool);
+  /// The queue takes no more requests: they are answered not_ready. Those in it are still served.
+  void close();
+
+  /// Serves the next request of the queue; returns the number of requests: 0 or 1.
+  std::uint32_t turn() noexcept;
+  /// The thread of the pool gives the decoder back. True: a request came, and the decoder is scheduled again.
+  [[nodiscard]] bool unschedule() noexcept;
 
   /// Serves a request, or takes it for later. True: `now` is its answer. False: it was taken, and the receiver gets
   /// its answer. `read` may be a request that could not be read; its place in the stream is then lost. The payload is
@@ -90,34 +100,36 @@ private:
     cudaq_host_job_t job{};
     clock::time_point arrival;
   };
+  friend std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept;
 
   bool enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
              server_status &refused);
   server_answer serve(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept;
   server_answer serve_locked(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept;
   void exchange_if_possible() noexcept;
-  std::uint32_t turn() noexcept;
   void count(wire_function function, const server_answer &answer) noexcept;
   void record_latency(clock::time_point arrival) noexcept;
 
   const decoder_limits limits_;
   const std::uint64_t num_observables_;
   answer_receiver receiver_;
+  decoder_pool *pool_ = nullptr;
   std::mutex session_mutex_; ///< protects the three members below
   decoder_session session_;
   std::unique_ptr<decoding_unit> offered_;
   std::unique_ptr<decoding_unit> previous_;
 
   // The queue: request n is in entries_[n % size]. head_ counts the requests that came in, tail_ those that left.
-  std::mutex queue_mutex_; ///< taken by the threads that submit; the decoder's thread needs none
+  std::mutex queue_mutex_; ///< taken by the threads that submit; a thread of the pool needs none
   bool closed_ = false;    ///< protected by queue_mutex_
   std::vector<entry> entries_;
   cudaq::realtime::detail::shared_word<std::uint64_t> head_, tail_;
   cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_;
   std::array<cudaq::realtime::detail::counter, kServerStatuses> by_status_;
   latency_counters latency_;
-  cudaq::realtime::detail::shared_word<std::uint32_t> stop_requested_;
-  cudaq::realtime::detail::loop_thread thread_;
+  /// 1: it is in the list of the pool, or a thread of the pool has it. Only changed by read-modify-writes: so the
+  /// thread that sets it to 0 sees each request whose submit found 1.
+  cudaq::realtime::detail::shared_word<std::uint32_t> scheduled_;
 };
 
 } // namespace cudaq::qec::realtime

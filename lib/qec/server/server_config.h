@@ -36,11 +36,16 @@ struct server_config {
 /// Reads a YAML text. An error names place, field, value, and what is accepted.
 [[nodiscard]] expected<server_config> read_server_config(std::string_view text);
 
+/// The most memory that the decoders of a configuration may need. It is estimated, before any of them is built, from
+/// the sizes of the models, of lookup tables and of queues.
+inline constexpr std::uint64_t kMostDecoderBytes = std::uint64_t{4} << 30;
+
 /// Makes the decoders. `folder`: where a relative dem_file begins. The error begins with the decoder's place.
 [[nodiscard]] expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
                                                                   const std::string &folder);
 
-/// Reads a whole file. The error names the path and the system's reason.
+/// Reads a whole file. The error names the path and the system's reason. Only regular files: to open or to read another
+/// one may take any time.
 [[nodiscard]] expected<std::string> read_whole_file(const std::string &path);
 
 } // namespace cudaq::qec::realtime

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio_ext.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -179,12 +181,22 @@ shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits 
     in.decoder = make_stim_decoder(in.file, format, bits);
   if (in.decoder == nullptr)
     throw shot_file_error(in.name + ": format " + std::string(name_of(format)) +
-                          ": this build has no Stim, so it reads only b8 (docs/decoding.md, \"Getting PyMatching\")");
+                          ": this build has no Stim, so it reads only b8 (share/doc/cudaq-realtime/docs/decoding.md, "
+                          "\"Getting PyMatching\")");
 }
 
 shot_reader::~shot_reader() = default;
 
 const std::string &shot_reader::name() const noexcept { return input_->name; }
+
+std::uint64_t shot_reader::expected_shots() const noexcept {
+  struct stat file {};
+  const off_t read = ftello(input_->file);
+  if (read <= 0 || fstat(input_->fd, &file) != 0 || !S_ISREG(file.st_mode))
+    return 0;
+  return static_cast<std::uint64_t>(
+      std::llround(static_cast<double>(shots_) * static_cast<double>(file.st_size) / static_cast<double>(read)));
+}
 
 void shot_reader::stop_when(std::function<bool()> stop_requested) noexcept {
   input_->stop_requested = std::move(stop_requested);

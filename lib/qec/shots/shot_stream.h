@@ -45,6 +45,9 @@ public:
 
   /// Shots that were read.
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
+  /// Shots of the whole file, by its size and that of the shots which were read: exact if all take the same bytes. 0 if
+  /// it cannot be known, as of a pipe.
+  [[nodiscard]] std::uint64_t expected_shots() const noexcept;
   /// The path, or "stdin".
   [[nodiscard]] const std::string &name() const noexcept;
 

@@ -69,7 +69,7 @@ void cpu_roce_instance::write_endpoint() {
   endpoint_ = words;
   std::snprintf(words, sizeof(words), " frame_size=%u qp_type=%s mtu=%u", o.frame_size, o.reliable ? "rc" : "uc",
                 port_->mtu());
-  endpoint_ += words;
+  endpoint_ += words + o.ignored_words;
 }
 
 // --- peers ---

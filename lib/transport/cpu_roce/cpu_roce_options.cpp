@@ -92,6 +92,7 @@ expected<> parse_cpu_roce_options(int argc, char *const *argv, cpu_roce_options 
   parser.add_flag("--pinned-rings", out.pinned_rings);
   if (expected<> result = parser.parse(argc, argv); result.failed())
     return result;
+  out.ignored_words = parser.ignored_words();
   out.sensor_bridge = mode == "hsb_fpga";
   out.reliable = type == "rc";
   out.mtu = static_cast<std::uint32_t>(std::stoul(mtu));

@@ -28,6 +28,7 @@ struct cpu_roce_options {
   bool unified = false, pinned_rings = false;
   cudaq_wait_policy_t wait = CUDAQ_WAIT_SPIN_YIELD; ///< of the thread in the ring shape
   int core = CUDAQ_CORE_ANY;
+  std::string ignored_words; ///< of option_parser
 
   /// Receives that are posted while all slots are free. With UC there are twice as many as slots: a write to a slot in
   /// use is then seen, and answered. With RC a missing receive holds the sender back.

@@ -47,8 +47,11 @@ cudaq_rx_status_t datagram_dataplane::poll(std::uint32_t &slot) {
 void datagram_dataplane::receive() {
   ready_.clear();
   next_ready_ = 0;
-  if (free_.empty()) {
-    exchange_.refuse();
+  if (free_.empty() || exchange_.crowded()) {
+    exchange_.receive_without_slot();
+    for (; !free_.empty() && exchange_.take_waiting(free_.back()); free_.pop_back())
+      ready_.push_back(free_.back());
+    exchange_.send_refusals();
     return;
   }
   const auto max_count = static_cast<std::uint32_t>(std::min<std::size_t>(free_.size(), kUdpBatch));
@@ -117,7 +120,7 @@ bool datagram_dataplane::send_waiting() {
     const std::uint32_t done = exchange_.send_answers();
     accepted = exchange_.counters().send_errors.value() == errors;
     for (std::uint32_t i = 0; i < done; ++i) {
-      exchange_.request(waiting_[i]).open = false;
+      exchange_.close(waiting_[i]);
       free_.push_back(waiting_[i]);
     }
     waiting_.erase(waiting_.begin(), waiting_.begin() + done);

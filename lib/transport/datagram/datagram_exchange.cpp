@@ -19,7 +19,7 @@ datagram_exchange::datagram_exchange(const datagram_options &options, std::uniqu
                                      const cudaq_ringbuffer_t &ring)
     : options_(options), ring_(ring), gate_(options_, counters_), wire_(std::move(wire)),
       incoming_(wire_->make_receiver()), answers_(wire_->make_sender()), refusals_(wire_->make_sender()),
-      requests_(options.num_slots), bounce_(options.busy_reply ? std::size_t{kUdpBatch} * options.slot_size : 0) {}
+      requests_(options.num_slots) {}
 
 expected<> datagram_exchange::open() {
   udp_address local;
@@ -27,6 +27,11 @@ expected<> datagram_exchange::open() {
     return result;
   if (expected<> result = socket_.open(local, options_.receive_buffer); result.failed())
     return result;
+  // As many requests wait as the socket's buffer would hold: the system counts more than twice the bytes of a small
+  // datagram.
+  constexpr std::size_t kFewestWaiting = 64, kLeastCounted = 512;
+  waiting_.set_limit(
+      std::max(kFewestWaiting, socket_.receive_buffer() / std::max<std::size_t>(kLeastCounted, options_.slot_size)));
   return wire_->prepare(socket_);
 }
 
@@ -55,8 +60,10 @@ gate_decision datagram_exchange::judge(const received_frame &frame, bool room) {
 
 bool datagram_exchange::take(std::uint32_t i, std::uint32_t slot) {
   const received_frame frame = incoming_->frame(i);
-  if (frame.from == nullptr)
-    return false;
+  return frame.from != nullptr && accept(frame, slot);
+}
+
+bool datagram_exchange::accept(const received_frame &frame, std::uint32_t slot) {
   const gate_decision decision = judge(frame, true);
   if (decision.what != gate_decision::action::accept)
     return false;
@@ -65,7 +72,29 @@ bool datagram_exchange::take(std::uint32_t i, std::uint32_t slot) {
     std::memcpy(target, frame.bytes.data(), frame.bytes.size());
   std::memset(target + frame.bytes.size(), 0, ring_.rx_stride_sz - frame.bytes.size());
   requests_[slot] = {*frame.from, decision.key, decision.header.request_id, decision.header.ptp_timestamp, true, false};
+  if (crowded())
+    waiting_.hold(*frame.from);
   return true;
+}
+
+bool datagram_exchange::take_waiting(std::uint32_t slot) {
+  while (crowded()) {
+    const waiting_room::frame next = waiting_.next();
+    if (refusals_->count() == kUdpBatch)
+      send_refusals();
+    if (accept({&next.from, next.bytes, next.cut}, slot))
+      return true;
+  }
+  return false;
+}
+
+void datagram_exchange::let_wait(const received_frame &frame) {
+  if (!crowded())
+    for (const slot_request &request : requests_)
+      if (request.open)
+        waiting_.hold(request.from);
+  if (!waiting_.add(frame))
+    counters_.dropped_kernel.bump();
 }
 
 void datagram_exchange::send_refusals() {
@@ -77,15 +106,20 @@ void datagram_exchange::send_refusals() {
   counters_.send_errors.bump(queued - sent.done + sent.failed);
 }
 
-std::uint32_t datagram_exchange::refuse() {
-  if (!options_.busy_reply)
-    return 0;
+std::uint32_t datagram_exchange::receive_without_slot() {
+  bounce_.resize(std::size_t{kUdpBatch} * options_.slot_size);
   for (std::uint32_t i = 0; i < kUdpBatch; ++i)
     incoming_->set_target(i, bounce_.data() + std::size_t{i} * options_.slot_size, options_.slot_size);
   const std::uint32_t n = receive(kUdpBatch);
-  for (std::uint32_t i = 0; i < n; ++i)
-    if (const received_frame frame = incoming_->frame(i); frame.from != nullptr)
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const received_frame frame = incoming_->frame(i);
+    if (frame.from == nullptr)
+      continue;
+    if (options_.busy_reply)
       judge(frame, false);
+    else
+      let_wait(frame);
+  }
   send_refusals();
   return n;
 }
@@ -121,8 +155,14 @@ std::uint32_t datagram_exchange::send_answers() {
   return sent.done;
 }
 
-void datagram_exchange::close_unanswered(std::uint32_t slot) {
+void datagram_exchange::close(std::uint32_t slot) {
   requests_[slot].open = false;
+  if (crowded())
+    waiting_.release(requests_[slot].from);
+}
+
+void datagram_exchange::close_unanswered(std::uint32_t slot) {
+  close(slot);
   gate_.unanswered(requests_[slot].key);
 }
 

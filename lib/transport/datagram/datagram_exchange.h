@@ -5,6 +5,7 @@
 
 #include "lib/transport/datagram/request_gate.h"
 #include "lib/transport/datagram/udp_socket.h"
+#include "lib/transport/datagram/waiting_room.h"
 
 #include <array>
 #include <memory>
@@ -49,8 +50,13 @@ public:
   /// Sends the answers that `take` has queued. An answer that the system has no room for is dropped: the peer can send
   /// its request again.
   void send_refusals();
-  /// With --busy-reply: receives while no slot is free, and answers. Returns the number of datagrams.
-  std::uint32_t refuse();
+  /// Receives while no slot is free, or while requests wait: with --busy-reply it answers BUSY, else the requests wait,
+  /// by sender. Returns the number of datagrams.
+  std::uint32_t receive_without_slot();
+  /// Requests wait for a slot: they get the next ones, by `take_waiting`.
+  bool crowded() const { return !waiting_.empty(); }
+  /// Puts a request that waits into the slot, judged as by `take`. False: there is none that is accepted.
+  bool take_waiting(std::uint32_t slot);
 
   // --- answering ---
   /// Gives the answer in the TX slot to the gate, and queues it. At most kUdpBatch until send_answers.
@@ -59,11 +65,15 @@ public:
   void queue_status(std::uint32_t slot, std::int32_t status);
   /// Returns how many of the queued answers are done.
   std::uint32_t send_answers();
+  /// The answer is sent: the slot has no request any more.
+  void close(std::uint32_t slot);
   /// The dispatcher has dropped the request.
   void close_unanswered(std::uint32_t slot);
 
 private:
   gate_decision judge(const received_frame &frame, bool room);
+  bool accept(const received_frame &frame, std::uint32_t slot);
+  void let_wait(const received_frame &frame);
   void queue(std::uint32_t slot, std::span<std::uint8_t> frame);
 
   const datagram_options options_;
@@ -76,7 +86,8 @@ private:
   const std::unique_ptr<frame_sender> answers_, refusals_;
   peer_windows::time received_at_{};
   std::vector<slot_request> requests_;
-  std::vector<std::uint8_t> bounce_; ///< datagrams that are received without a slot
+  waiting_room waiting_;
+  std::vector<std::uint8_t> bounce_; ///< datagrams that are received without a slot; made when the first is
   std::array<cudaq_rpc_response_t, kUdpBatch> answer_frames_{}, refusal_frames_{};
 };
 

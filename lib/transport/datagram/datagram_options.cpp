@@ -28,6 +28,7 @@ option_reader::option_reader(datagram_options &out, bool with_peers)
 expected<> option_reader::read(int argc, char *const *argv) {
   if (expected<> result = parse(argc, argv); result.failed())
     return result;
+  out_.ignored_words = ignored_words();
   return check();
 }
 

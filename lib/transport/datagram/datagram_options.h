@@ -24,6 +24,7 @@ struct datagram_options {
   std::uint64_t busy_poll_us = 50;
   int core = CUDAQ_CORE_ANY;
   std::uint32_t receive_buffer = 0; ///< bytes; 0: the system's default
+  std::string ignored_words;        ///< of option_parser
 
   std::string thread_name() const { return "cudaq-" + provider; }
 };

@@ -20,7 +20,8 @@ expected<> datagram_provider::open(const datagram_options &options, std::unique_
   if (expected<> result = exchange_->open(); result.failed())
     return result;
   endpoint_ = "transport=" + options.provider + " port=" + std::to_string(exchange_->socket().port()) +
-              " address=" + options.bind_address + " frame_size=" + std::to_string(options.slot_size);
+              " address=" + options.bind_address + " frame_size=" + std::to_string(options.slot_size) +
+              options.ignored_words;
   if (options.unified)
     dataplane_ = std::make_unique<datagram_dataplane>(*exchange_);
   else

@@ -80,7 +80,7 @@ void datagram_ring::wait_for_work(std::uint32_t empty_turns) {
       return cpu_relax();
   }
   const bool quiet = in_flight_.empty() && room_ != 0;
-  exchange_.socket().wait(room_ != 0 || exchange_.options().busy_reply,
+  exchange_.socket().wait(true,
                           quiet ? std::chrono::nanoseconds(kSleepIdle) : std::chrono::nanoseconds(kSleepInFlight));
 }
 
@@ -96,7 +96,7 @@ std::uint32_t datagram_ring::collect() {
   if (num_queued_ != 0) {
     const std::uint32_t done = exchange_.send_answers();
     for (std::uint32_t i = 0; i < done; ++i) {
-      exchange_.request(queued_[i]).open = false;
+      exchange_.close(queued_[i]);
       store_release<std::uint64_t>(exchange_.tx_flag(queued_[i]), 0);
     }
     closed += done;
@@ -139,24 +139,31 @@ void datagram_ring::find_room() {
 
 std::uint32_t datagram_ring::receive() {
   find_room();
-  if (room_ == 0)
-    return exchange_.refuse();
+  if (room_ == 0 || exchange_.crowded()) {
+    std::uint32_t work = exchange_.receive_without_slot();
+    while (room_ != 0 && exchange_.take_waiting(head_)) {
+      signal(head_);
+      ++work;
+    }
+    exchange_.send_refusals();
+    return work;
+  }
   for (std::uint32_t i = 0; i < room_; ++i)
     exchange_.set_target(i, (head_ + i) % slots_);
   const std::uint32_t n = exchange_.receive(room_);
-  std::uint32_t accepted = 0;
-  for (std::uint32_t i = 0; i < n; ++i) {
-    const std::uint32_t slot = (head_ + accepted) % slots_;
-    if (!exchange_.take(i, slot))
-      continue;
-    ++accepted;
-    in_flight_.push_back(slot);
-    store_release(exchange_.rx_flag(slot), reinterpret_cast<std::uint64_t>(exchange_.rx_slot(slot)));
-  }
-  head_ = (head_ + accepted) % slots_;
-  room_ -= accepted;
+  for (std::uint32_t i = 0; i < n; ++i)
+    if (exchange_.take(i, head_))
+      signal(head_);
   exchange_.send_refusals();
   return n;
+}
+
+/// The request in the slot at the head is complete.
+void datagram_ring::signal(std::uint32_t slot) {
+  in_flight_.push_back(slot);
+  store_release(exchange_.rx_flag(slot), reinterpret_cast<std::uint64_t>(exchange_.rx_slot(slot)));
+  head_ = (slot + 1) % slots_;
+  --room_;
 }
 
 } // namespace cudaq::realtime::detail

@@ -39,6 +39,7 @@ private:
   /// Queues the answer of a slot, if there is one. Returns true if the slot has changed.
   bool look_for_answer(std::uint32_t slot);
   std::uint32_t receive();
+  void signal(std::uint32_t slot);
   void find_room();
 
   datagram_exchange &exchange_;

@@ -93,6 +93,12 @@ udp_address udp_socket::local() const {
   return bound;
 }
 
+std::size_t udp_socket::receive_buffer() const {
+  int bytes = 0;
+  socklen_t size = sizeof(bytes);
+  return getsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, &size) == 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
 void udp_socket::wait(bool receive, std::chrono::nanoseconds time) const {
   pollfd entry{fd_, POLLIN, 0};
   timespec limit{};

@@ -33,6 +33,8 @@ public:
   udp_address local() const;
   std::uint32_t port() const { return local().port(); }
   int fd() const { return fd_; }
+  /// Bytes that the system keeps for datagrams that wait.
+  std::size_t receive_buffer() const;
   /// Waits until a datagram has arrived (only if `receive` is set), or until the time is over.
   void wait(bool receive, std::chrono::nanoseconds time) const;
 

@@ -33,7 +33,7 @@ expected<> gpu_roce_bridge::open() {
   char line[128];
   std::snprintf(line, sizeof(line), "transport=gpu_roce exchange_port=%u frame_size=%u page_size=%u", exchange_.port(),
                 options_.frame_size(), options_.page_size);
-  endpoint_ = line;
+  endpoint_ = line + options_.ignored_words;
   return {};
 }
 
@@ -62,7 +62,7 @@ expected<> gpu_roce_bridge::start_link() {
                 "transport=gpu_roce qp=0x%x rkey=%u buffer_addr=0x%llx peer_ip=%s frame_size=%u page_size=%u",
                 link->queue_pair(), link->key(), static_cast<unsigned long long>(link->buffer_address()),
                 peer_ip.c_str(), options_.frame_size(), options_.page_size);
-  endpoint_ = line;
+  endpoint_ = line + options_.ignored_words;
   link_ = std::move(link);
   return {};
 }

@@ -64,6 +64,7 @@ expected<> parse_gpu_roce_options(int argc, char *const *argv, gpu_roce_options 
   parser.add_flag("--exchange-qp", out.exchange_qp);
   if (expected<> result = parser.parse(argc, argv); result.failed())
     return result;
+  out.ignored_words = parser.ignored_words();
   return check(out);
 }
 

@@ -32,15 +32,14 @@ struct gpu_roce_options {
   bool unified = false;
   bool cpu = false;
   bool exchange_qp = false;
+  std::string ignored_words; ///< of option_parser
 
   std::uint32_t frame_size() const { return CUDAQ_RPC_HEADER_SIZE + payload_size; }
   /// How long the ends of the monitor and of the kernels are waited for.
   std::uint32_t end_limit_s() const { return timeout_s < 5 ? timeout_s : 5; }
 };
 
-/// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. argv[0] is skipped if it does
-/// not begin with "--": it is the name of the program. An unknown option is refused, or ignored if --lenient is among
-/// them. The reason names the option, its value, and what is accepted; `out` is then unspecified.
+/// As option_parser. An argv[0] that does not begin with -- is a program's name, also with --strict.
 expected<> parse_gpu_roce_options(int argc, char *const *argv, gpu_roce_options &out);
 
 } // namespace cudaq::realtime::detail

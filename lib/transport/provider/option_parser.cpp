@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
+#include <utility>
 
 namespace cudaq::realtime::detail {
 namespace {
 
 std::string text(std::string_view view) { return std::string(view); }
+
+bool is_option(std::string_view word) { return word.substr(0, 2) == "--"; }
 
 template <class Options>
 auto *named(Options &options, std::string_view name) {
@@ -27,12 +31,41 @@ expected<> option_parser::parse(int argc, char *const *argv) {
   return parse_words(std::vector<std::string_view>(argv, argv + std::max(argc, 0)));
 }
 
+expected<> option_parser::refuse_unknown(std::string_view word) const {
+  return make_reason(CUDAQ_ERR_INVALID_ARG, "'%s': the %s provider has no such option%s", text(word).c_str(),
+                     provider_.c_str(),
+                     is_option(word)       ? "; --lenient ignores unknown options"
+                     : after_program_name_ ? ""
+                                           : "; options begin with --, and the first is argv[0]");
+}
+
+void option_parser::note_ignored(const std::vector<std::string_view> &ignored) {
+  constexpr std::size_t kMostNamed = 80; // bytes: the line goes into a buffer of the caller
+  const auto printable = [](char c) { return c > ' ' && c < 127 && c != ','; };
+  std::string names;
+  for (const std::string_view word : ignored) {
+    std::string name(word.substr(0, word.find('=')));
+    std::replace_if(name.begin(), name.end(), std::not_fn(printable), '?');
+    if (names.size() + name.size() > kMostNamed) {
+      names += names.empty() ? "..." : ",...";
+      break;
+    }
+    names += (names.empty() ? "" : ",") + name;
+  }
+  if (!ignored.empty())
+    ignored_words_ = " ignored=" + std::to_string(ignored.size()) + " ignored_options=" + names;
+}
+
 expected<> option_parser::parse_words(const std::vector<std::string_view> &words) {
-  const bool lenient = std::find(words.begin(), words.end(), "--lenient") != words.end();
-  const bool named_program = after_program_name_ && !words.empty() && words[0].substr(0, 2) != "--";
+  const auto among = [&](std::string_view flag) { return std::find(words.begin(), words.end(), flag) != words.end(); };
+  const bool strict = among("--strict") && !among("--lenient");
+  const bool named_program = (after_program_name_ || !strict) && !words.empty() && !is_option(words[0]);
+  std::vector<std::string_view> ignored;
+  bool value_may_follow = false; // of an option that is ignored
   for (std::size_t at = named_program ? 1 : 0; at < words.size(); ++at) {
     const std::size_t equals = words[at].find('=');
     const std::string_view name = words[at].substr(0, equals);
+    const bool may_be_value = std::exchange(value_may_follow, false) && !is_option(name);
     std::optional<std::string_view> value;
     if (equals != std::string_view::npos)
       value = words[at].substr(equals + 1);
@@ -43,13 +76,12 @@ expected<> option_parser::parse_words(const std::vector<std::string_view> &words
       continue;
     }
     if (named(numbers_, name) == nullptr && named(choices_, name) == nullptr) {
-      if (lenient)
-        continue;
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "'%s': the %s provider has no such option%s", text(words[at]).c_str(),
-                         provider_.c_str(),
-                         name.substr(0, 2) == "--" ? "; --lenient ignores unknown options"
-                         : after_program_name_     ? ""
-                                                   : "; options begin with --, and the first is argv[0]");
+      if (strict)
+        return refuse_unknown(words[at]);
+      if (!may_be_value)
+        ignored.push_back(words[at]);
+      value_may_follow = is_option(name) && !value;
+      continue;
     }
     if (!value && at + 1 < words.size())
       value = words[++at];
@@ -58,6 +90,7 @@ expected<> option_parser::parse_words(const std::vector<std::string_view> &words
     if (expected<> result = set(name, *value); result.failed())
       return result;
   }
+  note_ignored(ignored);
   return {};
 }
 

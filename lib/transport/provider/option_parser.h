@@ -12,13 +12,14 @@
 
 namespace cudaq::realtime::detail {
 
-/// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. An unknown option is refused,
-/// or ignored if --lenient is among them. The reason names the option, its value, and what is accepted; the
+/// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. A program may hand over its
+/// whole argv: argv[0] may be its name, and options that the provider does not know are ignored and counted. With
+/// --strict, and without --lenient, they are refused. The reason names the option, its value, and what is accepted; the
 /// destinations of the options are then unspecified.
 class option_parser {
 public:
-  /// `provider`: its name, for the texts. `after_program_name`: argv[0] may be the name of the program, and is then
-  /// skipped; without it the first option is argv[0].
+  /// `provider`: its name, for the texts. `after_program_name`: argv[0] may be the name of the program also with
+  /// --strict.
   explicit option_parser(std::string provider, bool after_program_name = false)
       : provider_(std::move(provider)), after_program_name_(after_program_name) {}
 
@@ -36,6 +37,8 @@ public:
   expected<> parse(int argc, char *const *argv);
   /// Whether parse has found the option, which is not a flag.
   bool given(std::string_view name) const;
+  /// For the endpoint line: "", or " ignored=N ignored_options=NAMES" with the first names.
+  const std::string &ignored_words() const { return ignored_words_; }
 
 private:
   struct number_option {
@@ -56,14 +59,17 @@ private:
   };
 
   expected<> parse_words(const std::vector<std::string_view> &words);
+  expected<> refuse_unknown(std::string_view word) const;
+  void note_ignored(const std::vector<std::string_view> &ignored);
   expected<> set(std::string_view name, std::string_view value);
 
   const std::string provider_;
   const bool after_program_name_;
-  bool lenient_ = false;
+  bool strict_ = false, lenient_ = false; ///< as flags; what they mean is decided before the first option is read
+  std::string ignored_words_;
   std::vector<number_option> numbers_;
   std::vector<choice_option> choices_;
-  std::vector<flag_option> flags_{{"--lenient", &lenient_}};
+  std::vector<flag_option> flags_{{"--strict", &strict_}, {"--lenient", &lenient_}};
 };
 
 } // namespace cudaq::realtime::detail

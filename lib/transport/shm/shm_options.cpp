@@ -78,6 +78,7 @@ expected<> parse_shm_options(int argc, char **argv, shm_options &out) {
   parser.add_number("--gpu", 0, 1023, out.gpu);
   if (expected<> result = parser.parse(argc, argv); result.failed())
     return result;
+  out.ignored_words = parser.ignored_words();
   if (parser.given("--mode"))
     if (expected<> result = read_mode(mode, out.mode); result.failed())
       return result;

@@ -19,10 +19,11 @@ struct shm_options {
   int gpu = 0;                   ///< the device whose memory holds the requests, with requests_on_gpu
   bool unified = false, pinned = false, huge_pages = false;
   bool requests_on_gpu = false;
-  bool gpu_given = false; ///< without it, pages are pinned in the context of the calling thread's device
+  bool gpu_given = false;    ///< without it, pages are pinned in the context of the calling thread's device
+  std::string ignored_words; ///< of option_parser
 };
 
-/// As option_parser. An argv[0] that does not begin with -- is a program's name.
+/// As option_parser. An argv[0] that does not begin with -- is a program's name, also with --strict.
 expected<> parse_shm_options(int argc, char **argv, shm_options &out);
 
 } // namespace cudaq::realtime::detail

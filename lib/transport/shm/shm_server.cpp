@@ -111,7 +111,7 @@ std::string shm_server::endpoint() const {
   char line[256];
   std::snprintf(line, sizeof(line), "transport=shm name=%s clients=%u slots=%u frame_size=%u", options_.name.c_str(),
                 options_.max_clients, options_.num_slots, options_.slot_size);
-  return line;
+  return line + options_.ignored_words;
 }
 
 cudaq_ringbuffer_t shm_server::ring() const {

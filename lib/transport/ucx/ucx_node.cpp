@@ -55,7 +55,7 @@ expected<> ucx_node::open(const ucx_options &options) {
     return result;
   endpoint_ = "transport=ucx port=" + std::to_string(worker_.port()) + " address=" + options.bind_address +
               " frame_size=" + std::to_string(options.slot_size) +
-              " credits=" + std::to_string(options.num_slots / options.most_routers);
+              " credits=" + std::to_string(options.num_slots / options.most_routers) + options.ignored_words;
   return {};
 }
 

@@ -18,6 +18,7 @@ expected<> read_ucx_options(int argc, char *const *argv, ucx_options &out) {
   parser.add_choice("--tls", {}, out.tls);
   if (expected<> result = parser.parse(argc, argv); result.failed())
     return result;
+  out.ignored_words = parser.ignored_words();
   if (out.num_slots < out.most_routers)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--num-slots %u: each of --max-routers %u needs one slot or more",
                        out.num_slots, out.most_routers);

@@ -16,10 +16,11 @@ struct ucx_options {
   std::uint32_t slot_size = 256;
   std::uint32_t most_routers = 2;
   std::uint32_t silence_ms = 5000;
-  std::string tls; ///< UCX_TLS
+  std::string tls;           ///< UCX_TLS
+  std::string ignored_words; ///< of option_parser
 };
 
-/// As option_parser: an unknown option is refused, or ignored if --lenient is among them.
+/// As option_parser.
 expected<> read_ucx_options(int argc, char *const *argv, ucx_options &out);
 
 } // namespace cudaq::realtime::detail

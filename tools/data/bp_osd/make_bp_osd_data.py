@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make (or check) the answers of the ldpc package in this folder, or large sets for the tables of docs/bp_osd.md.
+"""Make (or check) the answers of the ldpc package in this folder, or large sets for the tables of
+docs/decoders/bp_osd.md.
 
     python3 -m venv venv && venv/bin/pip install stim==1.15.0 ldpc==2.4.1 numpy==2.4.6 scipy==1.17.1
     venv/bin/python make_bp_osd_data.py                   # write every file

@@ -98,7 +98,6 @@ int run_decode(const decode_options &o, const output &) {
 int run_pipeline(const pipeline_options &o, const output &, gpu_stage_maker) {
   require(one_of(o.config, {"d7", "d13", "d21", "d31", "d13_T104"}), "--config");
   require(one_of(o.engine, {"auto", "local", "passthrough", "resident"}), "--predecoder");
-  require(one_of(o.rule, {"isolated", "guarded", "plain"}), "--rule");
   require(one_of(o.device, {"cpu", "gpu"}) && between(o.gpu, 0, 255), "--device, --gpu");
   require(one_of(o.staging, {"auto", "mapped", "dma", "resident"}), "--staging");
   require(qec::check_decoder_name(o.decoder).ok(), "--decoder");

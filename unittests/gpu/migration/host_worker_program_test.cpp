@@ -7,6 +7,7 @@
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
 namespace cudaq::realtime::migration {
@@ -58,7 +59,8 @@ protected:
     entry.handler.graph_exec = graphs[0];
     entry.function_id = kFunction;
     entry.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
-    ctx.ringbuffer = ring->both();
+    if (ctx.ringbuffer.rx_flags_host == nullptr)
+      ctx.ringbuffer = ring->both();
     ctx.config.num_slots = kSlots;
     ctx.config.slot_size = kSlotSize;
     ctx.config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
@@ -85,6 +87,33 @@ protected:
     loop.join();
     EXPECT_EQ(stats, kRequests) << why;
     EXPECT_EQ(live.load(), kRequests);
+  }
+  /// Creates a dispatcher, wires it, sends requests and destroys it.
+  void run_dispatcher(const std::function<void(cudaq_dispatcher_t *)> &wire) {
+    cudaq_dispatcher_config_t config{};
+    config.device_id = device_now();
+    config.num_slots = kSlots;
+    config.slot_size = kSlotSize;
+    config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
+    config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+    cudaq_dispatch_manager_t *manager = nullptr;
+    cudaq_dispatcher_t *d = nullptr;
+    volatile int shutdown = 0;
+    std::uint64_t stats = 0;
+    const cudaq_ringbuffer_t r = ring->both();
+    CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager, &config, &d));
+    wire(d);
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(d, &r));
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_control(d, &shutdown, &stats));
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_mailbox(d, mailbox->host));
+    CUDAQ_EXPECT_OK_WITHIN(kStartLimit, cudaq_dispatcher_start(d));
+    for (std::uint32_t n = 0; n < kRequests && !HasFatalFailure(); ++n) {
+      ring->send(n % kSlots, kFunction, n, n);
+      ring->expect(n % kSlots, 0, 2 * n, n);
+    }
+    CUDAQ_EXPECT_OK_WITHIN(kDeadline, cudaq_dispatcher_destroy(d));
+    CUDAQ_EXPECT_OK_WITHIN(kDeadline, cudaq_dispatch_manager_destroy(manager));
   }
   std::unique_ptr<pinned_ring> ring;
   std::unique_ptr<pinned<void *>> mailbox;
@@ -138,6 +167,17 @@ TEST_F(WorkerProgram, AGraphFindsItsContextInTheMailboxAndPublishes) {
   run(ctx);
 }
 
+// What the existing loop does not read is left out.
+TEST_F(WorkerProgram, AContextWithoutViewsOfTheDeviceAndStrideOfRequests) {
+  make_context_graphs();
+  cudaq_host_dispatch_loop_ctx_t ctx{};
+  ctx.ringbuffer = ring->host_only();
+  ctx.ringbuffer.rx_stride_sz = 0;
+  ctx.io_ctxs_host = contexts->host;
+  ctx.io_ctxs_dev = contexts->dev;
+  run(ctx);
+}
+
 // Known failure 64.
 TEST_F(WorkerProgram, ADispatcherWithAMailboxOfContexts) {
   make_context_graphs();
@@ -150,33 +190,23 @@ TEST_F(WorkerProgram, ADispatcherWithAMailboxOfContexts) {
     workers[w].completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
     workers[w].io_ctx = contexts->host + w;
   }
-  cudaq_dispatcher_config_t config{};
-  config.device_id = device_now();
-  config.num_slots = kSlots;
-  config.slot_size = kSlotSize;
-  config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
-  config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
-  cudaq_dispatch_manager_t *manager = nullptr;
-  cudaq_dispatcher_t *d = nullptr;
-  volatile int shutdown = 0;
-  std::uint64_t stats = 0;
-  const cudaq_ringbuffer_t r = ring->both();
   cudaq_dispatcher_options_t options = default_options();
   options.mailbox_content = CUDAQ_MAILBOX_IO_CONTEXT;
-  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager, &config, &d));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(d, &options));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(d, &r));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_control(d, &shutdown, &stats));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_workers(d, workers.data(), workers.size()));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_mailbox(d, mailbox->host));
-  CUDAQ_EXPECT_OK_WITHIN(kStartLimit, cudaq_dispatcher_start(d));
-  for (std::uint32_t n = 0; n < kRequests && !HasFatalFailure(); ++n) {
-    ring->send(n % kSlots, kFunction, n, n);
-    ring->expect(n % kSlots, 0, 2 * n, n);
-  }
-  CUDAQ_EXPECT_OK_WITHIN(kDeadline, cudaq_dispatcher_destroy(d));
-  CUDAQ_EXPECT_OK_WITHIN(kDeadline, cudaq_dispatch_manager_destroy(manager));
+  run_dispatcher([&](cudaq_dispatcher_t *d) {
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(d, &options));
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_workers(d, workers.data(), workers.size()));
+  });
+}
+
+// The program makes no contexts: the library has them.
+TEST_F(WorkerProgram, ADispatcherWithAMailboxWhoseTableHasAGraph) {
+  make_context_graphs();
+  cudaq_function_entry_t entry{};
+  entry.handler.graph_exec = graphs[0];
+  entry.function_id = kFunction;
+  entry.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  const cudaq_function_table_t table{&entry, 1};
+  run_dispatcher([&](cudaq_dispatcher_t *d) { CUDAQ_ASSERT_OK(cudaq_dispatcher_set_function_table(d, &table)); });
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_modes.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
+#include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
 
 #include <cstring>
@@ -50,6 +51,20 @@ __device__ int add_one_rpc(const void *input, void *output, std::uint32_t arg_le
   return 0;
 }
 
+__device__ int add_one_and_trigger_rpc(const void *input, void *output, std::uint32_t arg_len,
+                                       std::uint32_t max_result_len, std::uint32_t *result_len) {
+  const int status = add_one_rpc(input, output, arg_len, max_result_len, result_len);
+  return status == 0 ? CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH : status;
+}
+
+__global__ void triggered_kernel(const int *gate, std::uint64_t *runs) {
+  constexpr long long kMostCycles = 2'000'000'000;
+  const long long begun = clock64();
+  while (detail::load_acquire(*gate) == 0 && clock64() - begun < kMostCycles) {
+  }
+  detail::store_release<std::uint64_t>(*runs, *runs + 1);
+}
+
 __global__ void init_graph_table_kernel(cudaq_function_entry_t *entries, std::uint32_t function_id,
                                         cudaGraphExec_t graph) {
   entries[0] = {};
@@ -60,9 +75,10 @@ __global__ void init_graph_table_kernel(cudaq_function_entry_t *entries, std::ui
   entries[0].schema.args[0] = {TYPE_BIT_PACKED, {0}, 4, 32};
 }
 
-__global__ void init_device_table_kernel(cudaq_function_entry_t *entries, std::uint32_t function_id) {
+__global__ void init_device_table_kernel(cudaq_function_entry_t *entries, std::uint32_t function_id, bool triggers) {
   entries[0] = {};
-  entries[0].handler.device_fn_ptr = reinterpret_cast<void *>(&add_one_rpc);
+  entries[0].handler.device_fn_ptr =
+      triggers ? reinterpret_cast<void *>(&add_one_and_trigger_rpc) : reinterpret_cast<void *>(&add_one_rpc);
   entries[0].function_id = function_id;
   entries[0].dispatch_mode = CUDAQ_DISPATCH_DEVICE_CALL;
 }
@@ -82,7 +98,8 @@ __global__ void mode_kernel(int *result) {
 }
 
 template <class Launch>
-cudaError_t instantiate(Launch &&launch, unsigned long long flags, cudaStream_t stream, cudaGraphExec_t *out) {
+cudaError_t instantiate(Launch &&launch, unsigned long long flags, cudaStream_t stream, cudaGraphExec_t *out,
+                        bool upload = true) {
   cudaGraph_t graph = nullptr;
   cudaError_t error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
   if (error != cudaSuccess)
@@ -91,7 +108,7 @@ cudaError_t instantiate(Launch &&launch, unsigned long long flags, cudaStream_t 
   error = cudaStreamEndCapture(stream, &graph);
   if (error == cudaSuccess)
     error = cudaGraphInstantiateWithFlags(out, graph, flags);
-  if (error == cudaSuccess)
+  if (error == cudaSuccess && upload)
     error = cudaGraphUpload(*out, stream);
   if (error == cudaSuccess)
     error = cudaStreamSynchronize(stream);
@@ -124,8 +141,14 @@ cudaError_t init_graph_table(cudaq_function_entry_t *entries_dev, std::uint32_t 
   init_graph_table_kernel<<<1, 1, 0, stream>>>(entries_dev, function_id, graph);
   return finish(stream);
 }
-cudaError_t init_device_table(cudaq_function_entry_t *entries_dev, std::uint32_t function_id, cudaStream_t stream) {
-  init_device_table_kernel<<<1, 1, 0, stream>>>(entries_dev, function_id);
+cudaError_t make_triggered_graph(const int *gate_dev, std::uint64_t *runs_dev, bool upload, cudaStream_t stream,
+                                 cudaGraphExec_t *out) {
+  return instantiate([&] { triggered_kernel<<<1, 1, 0, stream>>>(gate_dev, runs_dev); },
+                     cudaGraphInstantiateFlagDeviceLaunch, stream, out, upload);
+}
+cudaError_t init_device_table(cudaq_function_entry_t *entries_dev, std::uint32_t function_id, cudaStream_t stream,
+                              bool triggers) {
+  init_device_table_kernel<<<1, 1, 0, stream>>>(entries_dev, function_id, triggers);
   return finish(stream);
 }
 cudaError_t use_mode_tags(int *result_dev, cudaStream_t stream) {

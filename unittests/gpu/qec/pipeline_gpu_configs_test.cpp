@@ -30,16 +30,16 @@ TEST_P(PipelineConfigsOnGpu, EveryShotCompletesOnceAndIsDecodedAsOffline) {
   if (found.failed())
     GTEST_SKIP() << found.text();
   const qec::shot_set &set = *found;
-  const auto expected = offline_answers(set, *offline_worker(set, "local", qec::local_rule::guarded));
+  const auto expected = offline_answers(set, *offline_worker(set, "local"));
   const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
                                       static_cast<std::uint32_t>(set.num_observables)};
   const auto graph = std::make_shared<const gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text));
   std::vector<std::unique_ptr<gpu::predecoding_worker>> workers;
   std::vector<std::unique_ptr<qec::decoding_worker>> matchers;
   for (int id = 0; id < kWorkers; ++id) {
-    workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, qec::local_rule::guarded,
-                                                                gpu::staging::automatic, config.slot_size));
-    matchers.push_back(offline_worker(set, "local", qec::local_rule::guarded));
+    workers.push_back(
+        std::make_unique<gpu::predecoding_worker>(layout, graph, gpu::staging::automatic, config.slot_size));
+    matchers.push_back(offline_worker(set, "local"));
   }
   const host_ring ring({kSlots, static_cast<std::uint32_t>(config.slot_size), false}, CUDAQ_MEMORY_MAPPED);
   cudaq_ringbuffer_t view = ring.ring;

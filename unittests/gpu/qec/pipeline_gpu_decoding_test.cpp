@@ -8,7 +8,6 @@ namespace {
 
 struct engine_case {
   const char *name, *set, *engine;
-  qec::local_rule rule = qec::local_rule::guarded;
   gpu::staging staging = gpu::staging::mapped;
   int workers = 4;
   int resident = -1; ///< cudaq_memory_kind_t of the mailboxes; -1: graphs
@@ -25,18 +24,16 @@ protected:
     set = recorded(c.set);
     layout = {static_cast<std::uint32_t>(set.num_detectors), static_cast<std::uint32_t>(set.num_observables)};
     if (c.engine == std::string("local"))
-      graph = std::make_shared<gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text, c.rule));
+      graph = std::make_shared<gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text));
     slot_size = (CUDAQ_RPC_HEADER_SIZE + std::max<std::size_t>(set.detection_bytes() + 8, 64) + 63) / 64 * 64;
     if (c.resident >= 0)
-      resident = gpu::resident_predecoders(c.workers, layout, graph.get(), c.rule, slot_size, test_device(),
+      resident = gpu::resident_predecoders(c.workers, layout, graph.get(), slot_size, test_device(),
                                            static_cast<cudaq_memory_kind_t>(c.resident));
     for (int id = 0; id < c.workers && c.resident < 0; ++id)
-      workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, c.rule, c.staging, slot_size));
+      workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, c.staging, slot_size));
   }
   stage_of_worker stage() const { return resident != nullptr ? stage_of(*resident) : stage_of(workers); }
-  std::unique_ptr<qec::decoding_worker> offline() const {
-    return offline_worker(set, GetParam().engine, GetParam().rule);
-  }
+  std::unique_ptr<qec::decoding_worker> offline() const { return offline_worker(set, GetParam().engine); }
 
   qec::shot_set set;
   qec::predecoder_layout layout;
@@ -55,7 +52,7 @@ TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
   };
   std::deque<compared> by_worker;
   for (int id = 0; id < GetParam().workers; ++id) {
-    by_worker.push_back({std::move(*qec::make_predecoder(GetParam().engine, set.dem_text, GetParam().rule)), {}, 0});
+    by_worker.push_back({std::move(*qec::make_predecoder(GetParam().engine, set.dem_text)), {}, 0});
     by_worker.back().expected.resize((layout.bytes() + 7) / 8);
   }
   constexpr std::uint64_t kShots = 3000;
@@ -116,16 +113,15 @@ TEST_F(PipelineOnTwoGpus, PipelinesOfBothAnswerAsOffline) {
                                       static_cast<std::uint32_t>(set.num_observables)};
   const std::size_t slot_size =
       (CUDAQ_RPC_HEADER_SIZE + std::max<std::size_t>(set.detection_bytes() + 8, 64) + 63) / 64 * 64;
-  const auto expected = offline_answers(set, *offline_worker(set, "local", qec::local_rule::guarded));
+  const auto expected = offline_answers(set, *offline_worker(set, "local"));
   const auto decode_on = [&](int device) {
     const current_device here(device);
     const auto graph = std::make_shared<gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text));
     std::vector<std::unique_ptr<gpu::predecoding_worker>> on_gpu;
     std::vector<std::unique_ptr<qec::decoding_worker>> matchers;
     for (int id = 0; id < 4; ++id) {
-      on_gpu.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, qec::local_rule::guarded,
-                                                                 gpu::staging::mapped, slot_size));
-      matchers.push_back(offline_worker(set, "local", qec::local_rule::guarded));
+      on_gpu.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, gpu::staging::mapped, slot_size));
+      matchers.push_back(offline_worker(set, "local"));
     }
     pipe::pipeline_stage_config config = gpu_pipeline(4, 16, slot_size);
     config.device_id = device;
@@ -140,30 +136,20 @@ INSTANTIATE_TEST_SUITE_P(
     Engines, PipelineOnGpu,
     ::testing::Values(
         engine_case{"LocalD3", "surface_z_d3_p0.005", "local"},
-        engine_case{"LocalD3OneWorker", "surface_z_d3_p0.005", "local", qec::local_rule::guarded, gpu::staging::mapped,
-                    1},
-        engine_case{"PlainD3Staged", "surface_z_d3_p0.003", "local", qec::local_rule::plain, gpu::staging::dma},
+        engine_case{"LocalD3OneWorker", "surface_z_d3_p0.005", "local", gpu::staging::mapped, 1},
+        engine_case{"LocalD3Staged", "surface_z_d3_p0.003", "local", gpu::staging::dma},
         engine_case{"PassthroughD3", "surface_z_d3_p0.005", "passthrough"},
         engine_case{"LocalD7", "surface_z_d7_p0.005", "local"},
-        engine_case{"LocalD7Staged64", "surface_z_d7_p0.005", "local", qec::local_rule::guarded, gpu::staging::dma, 64},
-        engine_case{"IsolatedD3", "surface_z_d3_p0.005", "local", qec::local_rule::isolated},
-        engine_case{"IsolatedD7Staged", "surface_z_d7_p0.005", "local", qec::local_rule::isolated, gpu::staging::dma},
-        engine_case{"IsolatedD13", "surface_z_d13_p0.005", "local", qec::local_rule::isolated},
-        engine_case{"PlainD13", "surface_z_d13_p0.005", "local", qec::local_rule::plain},
-        engine_case{"PassthroughD13Staged", "surface_z_d13_p0.005", "passthrough", qec::local_rule::guarded,
-                    gpu::staging::dma},
-        engine_case{"ResidentD3OneWorker", "surface_z_d3_p0.005", "local", qec::local_rule::isolated,
-                    gpu::staging::mapped, 1, CUDAQ_MEMORY_AUTO},
-        engine_case{"ResidentD7", "surface_z_d7_p0.005", "local", qec::local_rule::isolated, gpu::staging::mapped, 4,
-                    CUDAQ_MEMORY_AUTO},
-        engine_case{"ResidentD7Guarded64", "surface_z_d7_p0.005", "local", qec::local_rule::guarded,
-                    gpu::staging::mapped, 64, CUDAQ_MEMORY_AUTO},
-        engine_case{"ResidentD13", "surface_z_d13_p0.005", "local", qec::local_rule::isolated, gpu::staging::mapped, 8,
-                    CUDAQ_MEMORY_AUTO},
-        engine_case{"ResidentD13Mapped", "surface_z_d13_p0.005", "local", qec::local_rule::isolated,
-                    gpu::staging::mapped, 8, CUDAQ_MEMORY_MAPPED},
-        engine_case{"ResidentPassthroughD13", "surface_z_d13_p0.005", "passthrough", qec::local_rule::guarded,
-                    gpu::staging::mapped, 4, CUDAQ_MEMORY_AUTO}),
+        engine_case{"LocalD7Staged64", "surface_z_d7_p0.005", "local", gpu::staging::dma, 64},
+        engine_case{"LocalD13", "surface_z_d13_p0.005", "local"},
+        engine_case{"PassthroughD13Staged", "surface_z_d13_p0.005", "passthrough", gpu::staging::dma},
+        engine_case{"ResidentD3OneWorker", "surface_z_d3_p0.005", "local", gpu::staging::mapped, 1, CUDAQ_MEMORY_AUTO},
+        engine_case{"ResidentD7", "surface_z_d7_p0.005", "local", gpu::staging::mapped, 4, CUDAQ_MEMORY_AUTO},
+        engine_case{"ResidentD7On64", "surface_z_d7_p0.005", "local", gpu::staging::mapped, 64, CUDAQ_MEMORY_AUTO},
+        engine_case{"ResidentD13", "surface_z_d13_p0.005", "local", gpu::staging::mapped, 8, CUDAQ_MEMORY_AUTO},
+        engine_case{"ResidentD13Mapped", "surface_z_d13_p0.005", "local", gpu::staging::mapped, 8, CUDAQ_MEMORY_MAPPED},
+        engine_case{"ResidentPassthroughD13", "surface_z_d13_p0.005", "passthrough", gpu::staging::mapped, 4,
+                    CUDAQ_MEMORY_AUTO}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
 } // namespace

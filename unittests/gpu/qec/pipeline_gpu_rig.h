@@ -148,9 +148,8 @@ std::uint64_t exchange_on_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num
 }
 
 /// The worker that decodes the same shots offline.
-inline std::unique_ptr<qec::decoding_worker> offline_worker(const qec::shot_set &set, const std::string &engine,
-                                                            qec::local_rule rule) {
-  auto first = qec::make_predecoder(engine, set.dem_text, rule);
+inline std::unique_ptr<qec::decoding_worker> offline_worker(const qec::shot_set &set, const std::string &engine) {
+  auto first = qec::make_predecoder(engine, set.dem_text);
   auto second = qec::make_decoder("auto", set.dem_text);
   EXPECT_TRUE(first.ok() && second) << first.text() << second.error;
   return std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance));

@@ -161,11 +161,12 @@ struct fake_launcher {
   }
 };
 
-/// An entry of the table: a graph, or a checked function of loop_host.
+/// An entry of the table: a graph, a function, or, without both, a checked function of loop_host.
 struct graph_entry {
   std::uint32_t function_id = 0;
   std::uint64_t key = 0;
   fake_graph *graph = nullptr;
+  DeviceRPCFunction call = nullptr;
 };
 
 class graph_host {
@@ -175,7 +176,8 @@ public:
 
   /// one_context: all graphs share one context.
   graph_host(const host_ring &ring, const std::vector<graph_entry> &what, std::uint32_t members,
-             std::uint32_t num_workers = 2, bool order_by_key = false, bool one_context = false)
+             std::uint32_t num_workers = 2, bool order_by_key = false, bool one_context = false,
+             fake_graph *triggered = nullptr)
       : base(ring, 1, 1, 3), workers_(num_workers), members_(members) {
     static const DeviceRPCFunction kCalls[] = {handler<1>, handler<2>, handler<3>};
     for (const graph_entry &e : what) {
@@ -183,8 +185,9 @@ public:
       entry.function_id = e.function_id;
       entry.routing_key = e.key;
       entry.dispatch_mode = e.graph != nullptr ? CUDAQ_DISPATCH_GRAPH_LAUNCH : CUDAQ_DISPATCH_DEVICE_CALL;
-      entry.handler.device_fn_ptr =
-          e.graph != nullptr ? static_cast<void *>(e.graph) : reinterpret_cast<void *>(kCalls[e.function_id - 1]);
+      entry.handler.device_fn_ptr = e.graph != nullptr  ? static_cast<void *>(e.graph)
+                                    : e.call != nullptr ? reinterpret_cast<void *>(e.call)
+                                                        : reinterpret_cast<void *>(kCalls[e.function_id - 1]);
       entries_.push_back(entry);
     }
     std::vector<cudaq_function_entry_t> unique = entries_;
@@ -209,6 +212,7 @@ public:
     plan_.members = members;
     plan_.order_by_key = order_by_key;
     plan_.report = &report;
+    plan_.triggered = reinterpret_cast<std::uint64_t>(triggered);
     block_ = make_graph_block(plan_, index, layout_);
     new (&words()) graph_rotation_words{};
     words().token = kTokenFree;

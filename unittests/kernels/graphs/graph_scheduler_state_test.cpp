@@ -54,6 +54,8 @@ protected:
     plan_.graphs = bind_graphs(entries, index_.view());
     for (graph_binding &b : plan_.graphs)
       b.io = reinterpret_cast<std::uint64_t>(&contexts_[context_of.empty() ? b.entry : context_of[b.entry]]);
+    plan_.triggered = triggered;
+    plan_.report = &report;
     block_ = make_graph_block(plan_, index_.view(), layout_);
     view_ = std::make_unique<graph_state_view>(layout_, block_.data(), block_.data());
     scheduler = std::make_unique<graph_scheduler_state<scripted_launcher>>(*view_, plan_.dispatch.ring,
@@ -91,6 +93,8 @@ protected:
   const graph_state_view &view() const { return *view_; }
 
   runtime says;
+  std::uint64_t triggered = 0; ///< exec of the triggered graph
+  graph_report report{};
   std::unique_ptr<graph_scheduler_state<scripted_launcher>> scheduler;
 
 private:
@@ -373,6 +377,94 @@ TEST(GraphBindings, OneGraphHasOneContext) {
   graphs.push_back({2, 24, 3, 3, false});
   EXPECT_EQ(graph_of_two_contexts(graphs).first->entry, 1u);
   EXPECT_EQ(graph_of_two_contexts(graphs).second->entry, 3u);
+}
+
+constexpr std::uint64_t kTriggered = 77;
+
+class TriggeredGraph : public GraphSchedulerState {
+protected:
+  void SetUp() override {
+    triggered = kTriggered;
+    make(1);
+  }
+};
+
+TEST_F(TriggeredGraph, IsLaunchedOnceForEachTriggerAndCountsAsALaunch) {
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    EXPECT_FALSE(scheduler->anything_to_try());
+    scheduler->want_trigger();
+    EXPECT_TRUE(scheduler->anything_to_try() && scheduler->backlog());
+    EXPECT_FALSE(scheduler->drained()) << "a stop comes after the launch";
+    pump();
+    EXPECT_FALSE(scheduler->trigger_waits());
+    EXPECT_TRUE(scheduler->drained());
+    EXPECT_EQ(says.attempts, n);
+    EXPECT_EQ(state().launches, n);
+    EXPECT_EQ(report.triggered, n);
+  }
+  EXPECT_EQ(report.trigger_error, 0u);
+  EXPECT_EQ(state().mine, 0u) << "a relaunch waits for the triggered graph, but the scheduler does not";
+}
+
+TEST_F(TriggeredGraph, WaitsForTheNextExecutionIfTheBudgetIsSpent) {
+  state().launches = kMostLaunches;
+  scheduler->want_trigger();
+  EXPECT_FALSE(scheduler->anything_to_try());
+  EXPECT_TRUE(scheduler->spent() && scheduler->may_relaunch());
+  pump();
+  EXPECT_EQ(says.attempts, 0u);
+  scheduler->begin_execution();
+  pump();
+  EXPECT_EQ(report.triggered, 1u);
+  EXPECT_FALSE(scheduler->trigger_waits());
+}
+
+TEST_F(TriggeredGraph, ThatRunsIsTriedAgainAndFailsWhenItRunsTooLong) {
+  using tested = graph_scheduler_state<scripted_launcher>;
+  scheduler->want_trigger();
+  pump();
+  says.refuses = {kTriggered};
+  scheduler->want_trigger();
+  pump();
+  EXPECT_TRUE(scheduler->trigger_waits() && scheduler->retries_soon());
+  says.now += tested::kBusyNs / 2;
+  pump();
+  EXPECT_TRUE(scheduler->trigger_waits());
+  EXPECT_EQ(report.trigger_error, 0u);
+  says.now += tested::kBusyNs;
+  pump();
+  EXPECT_FALSE(scheduler->trigger_waits());
+  EXPECT_EQ(report.trigger_error, 1u);
+  scheduler->want_trigger(); // it runs on: the next one does not hold the requests up again
+  pump();
+  EXPECT_FALSE(scheduler->trigger_waits());
+  says.refuses.clear();
+  scheduler->want_trigger();
+  pump();
+  EXPECT_EQ(report.triggered, 2u);
+  EXPECT_EQ(report.trigger_error, 0u);
+}
+
+TEST_F(TriggeredGraph, ThatWasNeverUploadedFailsSoon) {
+  says.refuses = {kTriggered};
+  scheduler->want_trigger();
+  pump();
+  says.now += graph_scheduler_state<scripted_launcher>::kRetryNs;
+  pump();
+  EXPECT_FALSE(scheduler->trigger_waits());
+  EXPECT_EQ(report.trigger_error, 1u);
+  EXPECT_EQ(report.triggered, 0u);
+}
+
+TEST_F(TriggeredGraph, EndsWithTheRequestsThatWaitIfNothingCanBeLaunched) {
+  says.refuses = {1, kTriggered};
+  accept(0, 1);
+  scheduler->want_trigger();
+  numbers failed;
+  scheduler->fail_waiting([&](std::uint32_t slot) { failed.push_back(slot); });
+  EXPECT_EQ(failed, numbers{0});
+  EXPECT_TRUE(scheduler->drained());
+  EXPECT_EQ(report.trigger_error, static_cast<std::uint64_t>(cudaErrorLaunchFailure));
 }
 
 } // namespace

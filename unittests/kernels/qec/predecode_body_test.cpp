@@ -46,7 +46,6 @@ public:
     return std::accumulate(of_.counts.begin(), of_.counts.begin() + thread_, std::uint32_t{0});
   }
   gpu::group_team<single_lane> team() const { return {thread_, threads(), {}}; }
-  gpu::group_team<single_lane> small_team() const { return team(); }
   void clear_bits(std::uint32_t &word, std::uint32_t bits) const { std::atomic_ref(word) &= ~bits; }
   void flip_bits(std::uint32_t &word, std::uint32_t bits) const { std::atomic_ref(word) ^= bits; }
   std::uint32_t add(std::uint32_t &word, std::uint32_t n) const { return std::atomic_ref(word).fetch_add(n); }
@@ -57,10 +56,9 @@ private:
 };
 
 struct both {
-  both(const std::string &name, const std::string &dem, local_rule rule)
-      : cpu(std::move(*make_predecoder(name, dem, rule))), graph(detector_graph::from_text(dem)) {
+  both(const std::string &name, const std::string &dem)
+      : cpu(std::move(*make_predecoder(name, dem))), graph(detector_graph::from_text(dem)) {
     job.layout = cpu->layout();
-    job.rule = rule;
     if (name == "local")
       job.graph = graph->view();
   }
@@ -100,15 +98,14 @@ class PredecodeBody : public testing::TestWithParam<std::string> {};
 
 TEST_P(PredecodeBody, WritesWhatTheCpuWritesForRecordedShots) {
   const shot_set set = load_committed(GetParam());
-  for (const char *name : {"local", "passthrough"})
-    for (const local_rule rule : {local_rule::guarded, local_rule::plain, local_rule::isolated}) {
-      both compared(name, set.dem_text, rule);
-      for (std::uint64_t shot = 0; shot < std::min<std::uint64_t>(set.shots, 40); ++shot) {
-        const auto row = set.detection_row(shot);
-        ASSERT_NO_FATAL_FAILURE(
-            compared.expect_equal({row.begin(), row.end()}, static_cast<std::uint32_t>(1 + shot % 3)));
-      }
+  for (const char *name : {"local", "passthrough"}) {
+    both compared(name, set.dem_text);
+    for (std::uint64_t shot = 0; shot < std::min<std::uint64_t>(set.shots, 40); ++shot) {
+      const auto row = set.detection_row(shot);
+      ASSERT_NO_FATAL_FAILURE(
+          compared.expect_equal({row.begin(), row.end()}, static_cast<std::uint32_t>(1 + shot % 3)));
     }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, PredecodeBody, testing::ValuesIn(committed_sets()), kind_name);
@@ -118,22 +115,20 @@ TEST(PredecodeBody, MoreEventsThanTheGroupListsComeOutInOrder) {
   for (int d = 0; d < 9000; d += 3)
     dem += "error(0.1) D" + std::to_string(d) + " D" + std::to_string(d + 1) + " L" + std::to_string(d % 70) + "\n" +
            "error(0.1) D" + std::to_string(d + 2) + " L3\n";
-  for (const local_rule rule : {local_rule::guarded, local_rule::isolated}) {
-    both compared("local", dem, rule);
-    std::mt19937_64 random(1);
-    for (const unsigned density : {0u, 40u, 60u, 90u, 100u}) {
-      std::vector<std::uint8_t> shot(9000 / 8);
-      for (int d = 0; d < 9000; ++d)
-        shot[static_cast<std::size_t>(d / 8)] |= static_cast<std::uint8_t>((random() % 100 < density) << d % 8);
-      ASSERT_NO_FATAL_FAILURE(compared.expect_equal(shot, 2)) << density;
-    }
+  both compared("local", dem);
+  std::mt19937_64 random(1);
+  for (const unsigned density : {0u, 40u, 60u, 90u, 100u}) {
+    std::vector<std::uint8_t> shot(9000 / 8);
+    for (int d = 0; d < 9000; ++d)
+      shot[static_cast<std::size_t>(d / 8)] |= static_cast<std::uint8_t>((random() % 100 < density) << d % 8);
+    ASSERT_NO_FATAL_FAILURE(compared.expect_equal(shot, 2)) << density;
   }
 }
 
 TEST(PredecodeBody, ShotsThatCannotBeAreRefusedAsOnTheCpu) {
   const std::string dem = "error(0.1) D0 D1 L0\nerror(0.1) D9\n"; // 10 detectors, 2 bytes
   for (const std::uint32_t threads : {1u, 3u}) {
-    both compared("local", dem, local_rule::isolated);
+    both compared("local", dem);
     for (const std::vector<std::uint8_t> &shot : std::vector<std::vector<std::uint8_t>>{{},
                                                                                         {0x03},
                                                                                         {0x03, 0x00},

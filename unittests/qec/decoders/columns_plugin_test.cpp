@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plug-ins for ldpc and for Tesseract, one program each. The plug-in's path and the settings to test come from
 // CMake.
-#include "unittests/qec/decoders/bp_osd_test_support.h"
+#include "unittests/qec/propagation/bp_osd_test_support.h"
 #include "unittests/support/program_paths.h"
 
 #include <sstream>

@@ -59,7 +59,7 @@ TEST_P(DecoderContract, TakesErrorsThatAreLikelierThanNot) {
 
 TEST_P(DecoderContract, RefusesABadModelWithItsLine) {
   std::vector<std::string> models{"error(0.1) D0\nerrors(0.1) D0\n", "\nerror(2) D0\n", "\nerror(0.1) D0 ^\n"};
-  if (GetParam() != "bp-osd") // it takes errors that are certain
+  if (GetParam() != "bp-osd" && GetParam() != "relay-bp") // it takes errors that are certain
     models.push_back("\nerror(1) D0\n");
   for (const std::string &dem : models) {
     const decoder_result made = make_decoder(GetParam(), dem);
@@ -82,7 +82,7 @@ TEST(DecoderSelector, RefusesAnUnknownNameAndListsTheKnown) {
   const decoder_result made = make_decoder("magic", "error(0.1) D0");
   EXPECT_FALSE(made);
   EXPECT_NE(made.error.find("\"magic\""), std::string::npos);
-  EXPECT_NE(made.error.find("lookup, bp-osd, auto"), std::string::npos);
+  EXPECT_NE(made.error.find("lookup, bp-osd, relay-bp, sliding-window, auto"), std::string::npos);
 }
 
 TEST(DecoderSelector, PyMatchingRefusesUndecomposedErrors) {

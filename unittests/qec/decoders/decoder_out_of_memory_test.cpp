@@ -65,9 +65,11 @@ TEST_P(DecoderOutOfMemory, EveryFailedAllocationCostsOneShotOnly) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, DecoderOutOfMemory, testing::ValuesIn(decoder_kinds()), kind_name);
 
-TEST(DecoderOutOfMemory, BpOsdAllocatesNothingWhileItDecodes) {
+class PropagationOutOfMemory : public testing::TestWithParam<std::string> {};
+
+TEST_P(PropagationOutOfMemory, ADecodeAllocatesNothing) {
   const shot_set set = load_committed(shot_set_name(3, "0.005"));
-  const auto with = make_or_throw("bp-osd", set.dem_text);
+  const auto with = make_or_throw(GetParam(), set.dem_text);
   std::vector<std::uint64_t> events(set.num_detectors);
   for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
     const std::size_t count = unpack_events(set.detection_row(shot), set.num_detectors, events).count;
@@ -80,6 +82,8 @@ TEST(DecoderOutOfMemory, BpOsdAllocatesNothingWhileItDecodes) {
     ASSERT_TRUE(none_failed) << "shot " << shot;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PropagationOutOfMemory, testing::Values("bp-osd", "relay-bp"), kind_name);
 
 // The plug-in's destroy is in its own memory: it must run before the plug-in is unloaded.
 TEST(DecoderOutOfMemory, APluginIsFreedBeforeItIsUnloaded) {

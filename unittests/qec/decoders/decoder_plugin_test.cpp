@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cmath>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -106,6 +108,35 @@ TEST(DecoderPlugin, TurnsAnswersThatBreakTheContractIntoInternalErrors) {
   std::vector<std::uint8_t> out(1);
   EXPECT_EQ(with->decode(std::vector<std::uint64_t>{}, out, details), decode_status::internal_error);
   EXPECT_EQ(details.num_edges, 0U);
+}
+
+TEST(DecoderPlugin, CatchesExceptionsOfAnyTypeInEachFunction) {
+  const std::string model = "error(0.1) D0 L0\nerror(0.1) D1 L0\n", plugin = CUDAQ_TEST_THROWING_PLUGIN;
+  for (const std::string what : {"std", "int", "own"}) {
+    SCOPED_TRACE(what);
+    const std::string refusal = make_decoder(plugin + ":in=create,what=" + what, model).error;
+    EXPECT_NE(refusal.find("create threw an exception"), std::string::npos) << refusal;
+    EXPECT_EQ(refusal.find("no more beans") != std::string::npos, what == "std") << refusal;
+    for (const std::string in : {"decode", "edges", "destroy"}) {
+      SCOPED_TRACE(in);
+      const auto with = make_or_throw(plugin + ":in=" + in + ",what=" + what, model);
+      std::vector<correction_edge> room(2);
+      decode_details details{.edges = room};
+      std::vector<std::uint8_t> out(1);
+      EXPECT_EQ(with->decode(std::vector<std::uint64_t>{0}, out, details),
+                in == "destroy" ? decode_status::ok : decode_status::internal_error);
+      EXPECT_EQ(with->decode(std::vector<std::uint64_t>{1}, out, details), decode_status::ok);
+      EXPECT_EQ(out, std::vector<std::uint8_t>{1});
+    }
+  }
+}
+
+TEST(DecoderPlugin, IsARegularFile) {
+  const std::string fifo = testing::TempDir() + "plugin_" + std::to_string(getpid()) + ".so";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string &path : {fifo, testing::TempDir(), std::string("/dev/null")})
+    EXPECT_NE(make_decoder(path, kChain).error.find("it is not a regular file"), std::string::npos) << path;
+  unlink(fifo.c_str());
 }
 
 TEST(DecoderPlugin, ServesATableOfAnOlderHeader) {

@@ -28,7 +28,10 @@ TEST(DemBounds, RefuseAShortTextThatNamesMillionsOfDetectors) {
   for (const std::string &kind : decoder_kinds()) {
     const auto made = make_decoder(kind, "error(0.1) D16777215 L0");
     EXPECT_EQ(made.instance, nullptr) << kind;
-    EXPECT_EQ(made.error, kind + " decoder: line 1: the index of D16777215 is too large");
+    EXPECT_EQ(
+        made.error,
+        kind + " decoder: line 1: the index of D16777215 is too large: a shot has at most 1048576 detectors; a model "
+               "with a loop decodes as a stream of any length");
   }
 }
 
@@ -65,7 +68,9 @@ TEST(DemBounds, EachLimitCountsExactly) {
   EXPECT_EQ(refusal("error(0.1) D0\nerror(0.1) D1", {.instructions = 1}),
             "line 2: the model has too many instructions when unrolled");
   EXPECT_EQ(refusal("error(0.1) D7", {.detectors = 8}), "accepted");
-  EXPECT_EQ(refusal("error(0.1) D7", {.detectors = 7}), "line 1: the index of D7 is too large");
+  EXPECT_EQ(refusal("error(0.1) D7", {.detectors = 7}),
+            "line 1: the index of D7 is too large: a shot has at most 7 "
+            "detectors; a model with a loop decodes as a stream of any length");
   EXPECT_EQ(refusal("error(0.1) L7", {.observables = 8}), "accepted");
   EXPECT_EQ(refusal("error(0.1) L7", {.observables = 7}), "line 1: the index of L7 is too large");
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/detector_graph.h"
 #include "lib/qec/decoding/predecoder.h"
 #include "unittests/qec/qec_test_support.h"
@@ -52,7 +53,7 @@ public:
     }
   }
 
-  residual of(const index_set &fired, local_rule rule = local_rule::guarded) const {
+  residual of(const index_set &fired) const {
     residual r;
     r.events = fired;
     const auto take = [&](const index_set &ends) {
@@ -65,7 +66,7 @@ public:
     };
     for (const std::uint64_t a : fired) {
       const index_set near = neighbours(a, fired);
-      if (edges.count({a}) != 0 && near.empty() && (rule == local_rule::plain || within_two_steps(a, fired).empty()))
+      if (edges.count({a}) != 0 && near.empty() && within_two_steps(a, fired).empty())
         take({a});
       if (near.size() == 1 && *near.begin() > a && neighbours(*near.begin(), fired) == index_set{a})
         take({a, *near.begin()});
@@ -104,8 +105,8 @@ private:
   std::map<std::uint64_t, index_set> next_to_;
 };
 
-std::unique_ptr<predecoder> make(std::string_view name, const std::string &dem, local_rule rule = local_rule::guarded) {
-  auto made = make_predecoder(name, dem, rule);
+std::unique_ptr<predecoder> make(std::string_view name, const std::string &dem) {
+  auto made = make_predecoder(name, dem);
   if (made.failed())
     throw std::runtime_error(made.text());
   return std::move(*made);
@@ -169,7 +170,7 @@ const std::vector<std::string> kSmallModels = {
 TEST(LocalPredecoder, FollowsTheRuleOnEverySyndromeOfSmallModels) {
   for (const std::string &dem : kSmallModels) {
     const reference expected(dem);
-    const auto with = make("local", dem), plain = make("local", dem, local_rule::plain);
+    const auto with = make("local", dem);
     const std::uint64_t n = with->layout().num_detectors;
     ASSERT_LE(n, 12u);
     for (std::uint64_t syndrome = 0; syndrome < std::uint64_t{1} << n; ++syndrome) {
@@ -178,7 +179,6 @@ TEST(LocalPredecoder, FollowsTheRuleOnEverySyndromeOfSmallModels) {
         if ((syndrome >> d & 1) != 0)
           fired.insert(d);
       ASSERT_EQ(run(*with, packed(fired, n)), expected.of(fired)) << dem << testing::PrintToString(fired);
-      ASSERT_EQ(run(*plain, packed(fired, n)), expected.of(fired, local_rule::plain)) << dem;
     }
   }
 }
@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, LocalPredecoderSets, testing::ValuesIn(committed_
 
 TEST(LocalPredecoder, ObservablesBeyond64HaveTheirOwnBits) {
   for (const std::uint64_t o : {0u, 1u, 31u, 32u, 33u, 63u, 64u, 65u, 127u, 128u}) {
-    const auto with = make("local", "error(0.1) D0 D1 L" + std::to_string(o) + "\n", local_rule::isolated);
+    const auto with = make("local", "error(0.1) D0 D1 L" + std::to_string(o) + "\n");
     EXPECT_EQ(run(*with, packed({0, 1}, 2)), (residual{{}, {o}, 1}));
   }
 }
@@ -260,8 +260,28 @@ TEST(LocalPredecoder, ModelsThatAreNoGraphAreRefusedWithTheLine) {
   const auto made = make_predecoder("local", "error(0.1) D0 D1\nerror(0.1) D0 D1 D2\n");
   EXPECT_FALSE(made.ok());
   EXPECT_NE(made.text().find("line 2"), std::string::npos) << made.text();
+  const auto loose = make_predecoder("local", "error(0.1) D0 D1 ^ D2 ^ L4\n");
+  EXPECT_NE(loose.text().find("line 1: L4 is in a component without detectors"), std::string::npos) << loose.text();
   EXPECT_FALSE(make_predecoder("local", "rubbish").ok());
   EXPECT_NE(make_predecoder("neural", "").text().find("unknown predecoder \"neural\""), std::string::npos);
+}
+
+TEST(OfflineDecoder, WithAndWithoutAPredecoderItAnswersAsTheDecoder) {
+  const std::string dem = "error(0.1) D0 D1 L0\nerror(0.1) D1 D2 L70\nerror(0.1) D2 L1\n";
+  for (const char *name : {"", "passthrough", "local"}) {
+    offline_decoder with(*name == '\0' ? nullptr : std::move(*make_predecoder(name, dem)),
+                         make_or_throw("lookup", dem));
+    const auto expected = make_or_throw("lookup", dem);
+    for (std::uint8_t shot = 0; shot < 8; ++shot) {
+      events fired;
+      for (std::uint64_t d = 0; d < 3; ++d)
+        if ((shot >> d & 1) != 0)
+          fired.push_back(d);
+      ASSERT_EQ(with.decode({&shot, 1}), decode_status::ok) << name;
+      const answer right = decode(*expected, fired);
+      EXPECT_TRUE(std::ranges::equal(with.observables(), right.observables)) << name << " " << int{shot};
+    }
+  }
 }
 
 } // namespace

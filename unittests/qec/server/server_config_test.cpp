@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/server_config.h"
 #include "unittests/qec/server/server_test_support.h"
 #include "unittests/support/program_paths.h"
+
+#include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace {
 
@@ -95,6 +100,8 @@ TEST(ServerConfig, NamesTheFieldTheValueAndWhatIsAccepted) {
       {"    H_sparse: [0, -2]\n",
        "line 4, column 19: decoders[0].H_sparse[1]: \"-2\" is not a whole number from -1 to 16777216"},
       {"    counter: off\n", "line 4, column 14: decoders[0].counter: \"off\" is not sequence or any"},
+      {"    counter: sequence|any\n",
+       "line 4, column 14: decoders[0].counter: \"sequence|any\" is not sequence or any"},
       {"    decoder_custom_args: {error_rate: 0.7}\n",
        "line 4, column 39: decoders[0].decoder_custom_args.error_rate: \"0.7\" is not a number from 0 to 0.5"},
       {"    decoder_custom_args: {osd_order: [1]}\n",
@@ -147,14 +154,60 @@ TEST(ServerConfig, RefusesModelsThatContradictTheirSizes) {
 
 TEST(ServerConfig, RefusesDecodersThatItDoesNotHaveByName) {
   const std::string dem = "    dem: error(0.1) D0 L0\n";
-  for (const char *type : {"nv-qldpc-decoder", "trt_decoder", "sliding_window", "tensor_network"}) {
-    const std::string error = error_of(dem, type);
-    EXPECT_NE(error.find(std::string("type: \"") + type + "\": "), std::string::npos) << error;
+  for (const auto &[type, instead] : foreign_types()) {
+    const std::string name(type), error = error_of(dem, name);
+    EXPECT_NE(error.find("type: \"" + name + "\": " + std::string(instead)), std::string::npos) << error;
     EXPECT_NE(error.find("use "), std::string::npos) << error;
   }
   EXPECT_NE(error_of(dem, "mwpm").find("mwpm"), std::string::npos);
   EXPECT_NE(error_of(dem + "    decoder_custom_args: {speed: 3}\n").find("speed"), std::string::npos);
   EXPECT_NE(error_of(dem, "single_error_lut").find("is for H_sparse"), std::string::npos);
+}
+
+TEST(ServerConfig, AcceptsOrRefusesEachSettingOfTheExistingServerByItsValue) {
+  const auto page = read_whole_file(CUDAQ_TEST_SERVER_PAGE);
+  ASSERT_TRUE(page.ok()) << page.text();
+  const auto words_of = [](std::string_view list) {
+    std::vector<std::string> words;
+    std::istringstream stream{std::string(list)};
+    for (std::string word; std::getline(stream, word, '|');)
+      words.push_back(word == "*" ? "17" : word);
+    return words;
+  };
+  for (const foreign_setting &setting : foreign_settings()) {
+    const std::string name(setting.name);
+    EXPECT_NE(page->find("| `" + name + "` |"), std::string::npos) << name << " is not in the table of the page";
+    for (const std::string &type : words_of(setting.types)) {
+      if (type.starts_with("pymatching") && !pymatching_available())
+        continue;
+      const auto error_with = [&](const std::string &value) {
+        return error_of("    dem: error(0.1) D0 L0\n    decoder_custom_args: {" + name + ": " + value + "}\n", type);
+      };
+      for (const std::string &value : words_of(setting.accepted))
+        EXPECT_EQ(error_with(value), "") << type << " " << name << " " << value;
+      if (setting.accepted != "*") {
+        EXPECT_NE(error_with("other").find("decoder_custom_args." + name + ": \"other\" is not available for " + type +
+                                           ": " + std::string(setting.reason)),
+                  std::string::npos)
+            << error_with("other");
+      }
+    }
+  }
+  for (const foreign_type &foreign : foreign_types())
+    EXPECT_NE(page->find("`" + std::string(foreign.type) + "`"), std::string::npos) << foreign.type;
+}
+
+TEST(ServerConfig, RefusesALookupTableThatIsTooLargeAndNamesWhatToUse) {
+  std::string rows, observables = "    O_sparse: [0, -1]\n";
+  for (int d = 0; d < 24; ++d) // a repetition code: errors d and d + 1 flip detector d
+    rows += std::to_string(d) + ", " + std::to_string(d + 1) + ", -1, ";
+  const std::string code = "    block_size: 25\n    syndrome_size: 24\n    H_sparse: [" + rows + "]\n" + observables;
+  for (const char *type : {"lookup", "multi_error_lut"}) {
+    const std::string error = error_of(code, type);
+    EXPECT_NE(error.find("24 detectors"), std::string::npos) << error;
+    EXPECT_NE(error.find("use the pymatching decoder; the decoder bp-osd takes such models"), std::string::npos)
+        << error;
+  }
 }
 
 TEST(ServerConfig, RefusesOneIdForTwoDecoders) {
@@ -179,6 +232,32 @@ TEST(ServerConfig, RefusesYamlThatNoConfigurationNeeds) {
   EXPECT_NE(read_server_config(std::string(100000, '[')).text(), "");
   EXPECT_NE(read_server_config(std::string(40, '[') + std::string(40, ']')).text().find("inside each other"),
             std::string::npos);
+}
+
+TEST(ServerConfig, RefusesMoreDecodersOrMemoryThanAServerMayHave) {
+  std::string many = "decoders:\n";
+  for (int id = 0; id <= 16384; ++id)
+    many += "  - {id: " + std::to_string(id) + ", type: lookup, dem: 'error(0.1) D0 L0'}\n";
+  EXPECT_EQ(read_server_config(many).text(),
+            "line 16386, column 5: a list of more than 16384 maps; a server has at most so many decoders");
+  EXPECT_TRUE(read_server_config(many.substr(0, many.rfind("  - "))).ok());
+  const std::string error = error_of("    queue_length: 65536\n    measurements: 1048576\n    D_sparse: [0, -1]\n"
+                                     "    dem: 'error(0.1) D0 L0'\n");
+  EXPECT_NE(error.find("decoders[0] (id 1): the decoders up to this one need about 8"), std::string::npos) << error;
+  EXPECT_NE(error.find(" MiB, at most 4096 are accepted; give fewer decoders, a smaller queue_length, or smaller "),
+            std::string::npos)
+      << error;
+}
+
+TEST(ServerConfig, ReadsRegularFilesOnly) {
+  const std::string fifo = testing::TempDir() + "model_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string &path : {fifo, std::string("/dev/zero")}) {
+    EXPECT_NE(read_whole_file(path).text().find(path + ": it is not a regular file"), std::string::npos);
+    EXPECT_NE(error_of("    dem_file: " + path + "\n").find("it is not a regular file"), std::string::npos);
+  }
+  EXPECT_EQ(read_whole_file("/tmp").text(), "/tmp: Is a directory");
+  unlink(fifo.c_str());
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unittests/qec/server/server_threads_support.h"
+#include "unittests/support/program_paths.h"
 
 #include <numeric>
 
@@ -157,6 +158,28 @@ TEST(ServerQueue, AnswersEveryRequestOfManyThreadsOnce) {
   }
   EXPECT_EQ(by_status, requests);
   EXPECT_EQ(requests + server.strays(), 3 * kRequests);
+}
+
+TEST(ServerQueue, LatchesADecoderThatThrowsAndServesTheOthers) {
+  decoder_result made = make_decoder(std::string(CUDAQ_TEST_THROWING_PLUGIN) + ":in=decode,what=int", rotated_model(1));
+  ASSERT_TRUE(made) << made.error;
+  std::vector<decoder_setup> setups;
+  setups.push_back(
+      {{.id = 1, .queue_length = 4}, std::make_unique<decoding_unit>(std::move(made.instance), sparse_rows{}, 1)});
+  setups.push_back({{.id = 2, .queue_length = 4}, unit_for(rotated_model(1))});
+  decoding_server server(std::move(setups));
+  ASSERT_EQ(server.start(requester::receiver(), kWait).text(), "");
+  requester client(server);
+  const auto enqueue = [&](std::uint64_t id, std::uint64_t counter, const char *bits) {
+    return client.ask(kEnqueueFunctionId, enqueue_payload(id, counter, bits));
+  };
+  EXPECT_EQ(enqueue(1, 0, "1"), answered(server_status::internal));
+  EXPECT_EQ(enqueue(1, 1, "0"), answered(server_status::internal)) << "latched";
+  EXPECT_EQ(enqueue(2, 0, "1"), answered(server_status::ok));
+  EXPECT_EQ(client.ask(kGetCorrectionsFunctionId, get_payload(2, 1)), answered(server_status::ok, "1"));
+  EXPECT_EQ(client.ask(kResetFunctionId, reset_payload(1)), answered(server_status::ok));
+  EXPECT_EQ(enqueue(1, 0, "0"), answered(server_status::ok));
+  EXPECT_TRUE(server.stop(soon()));
 }
 
 } // namespace

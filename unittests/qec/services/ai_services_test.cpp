@@ -144,6 +144,7 @@ TEST(AiDecoderService, BindsByNameAndAnswersInTheFrame) {
     cudaq::qec::AIDecoderService service(std::make_unique<adding_engine>(), device, &mailbox);
     EXPECT_EQ(service.get_input_size(), 24u) << "dynamic batch is 1";
     EXPECT_EQ(service.get_output_size(), 8u) << "the first output";
+    EXPECT_EQ(service.get_trt_input_ptr(), service.binding("measurements").d_buffer);
     EXPECT_EQ(service.bindings().size(), 3u);
     EXPECT_EQ(service.binding("residual").size_bytes, 24u);
     EXPECT_THROW(service.binding("none"), std::out_of_range);

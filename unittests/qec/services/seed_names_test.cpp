@@ -19,6 +19,8 @@ static_assert(std::is_same_v<cudaq::qec::AIDecoderService, rt::ai_decoder_servic
 static_assert(std::is_same_v<cudaq::qec::AIPreDecoderService, rt::ai_predecoder_service>);
 static_assert(std::is_base_of_v<cudaq::qec::AIDecoderService, cudaq::qec::AIPreDecoderService>);
 static_assert(std::is_same_v<cudaq::qec::PreDecoderJob, rt::predecoder_job>);
+static_assert(std::is_same_v<cudaq::qec::pre_decoder_job, rt::pre_decoder_job>);
+static_assert(std::is_same_v<rt::pre_decoder_job, rt::predecoder_job>);
 static_assert(std::is_same_v<cudaq::qec::AIDecoderService::TensorBinding, rt::ai_decoder_service::tensor_binding>);
 static_assert(std::is_same_v<cudaq::qec::utils::PipelineBenchmark, cudaq::qec::utils::pipeline_benchmark>);
 static_assert(std::is_same_v<cudaq::qec::utils::ThreadPool, cudaq::qec::utils::thread_pool>);
@@ -38,6 +40,9 @@ static_assert(std::is_constructible_v<AIPreDecoderService, const char *, void **
 static_assert(std::is_constructible_v<AIPreDecoderService, const std::string &, void **, int>);
 static_assert(std::is_constructible_v<AIPreDecoderService, const std::string &, void **, int, const std::string &>);
 
+// Names that programs of 2026 use.
+void *(AIDecoderService::*const input)() const = &AIDecoderService::get_trt_input_ptr;
+
 // Known failure 64.
 TEST(SeedNames, TheQueueOfAPredecoderHasDeviceAddresses) {
   const int *(AIPreDecoderService::*const index)() const = &AIPreDecoderService::get_device_queue_idx;
@@ -49,6 +54,7 @@ TEST(SeedNames, TheQueueOfAPredecoderHasDeviceAddresses) {
 TEST(SeedNames, AThreadPoolAndABenchmarkAreUsedAsInTheDesign) {
   ASSERT_NE(poll, nullptr);
   ASSERT_NE(release, nullptr);
+  ASSERT_NE(input, nullptr);
   constexpr int kRequests = 100;
   cudaq::qec::utils::PipelineBenchmark bench("d13_r13_Z", kRequests);
   std::atomic<int> done{0};

@@ -32,6 +32,22 @@ TEST_P(ShotStreamFormat, ReadsWhatStimWrites) {
   EXPECT_EQ(read_all(GetParam().format, {10, 0}), kShots);
 }
 
+TEST_P(ShotStreamFormat, KnowsHowManyShotsAFileHas) {
+  SKIP_WITHOUT_STIM(GetParam().format);
+  write(GetParam().bytes);
+  shot_reader reader(path(), GetParam().format, {10, 0});
+  EXPECT_EQ(reader.expected_shots(), 0u) << "nothing was read";
+  std::vector<std::uint8_t> row(2);
+  ASSERT_TRUE(reader.read(row, {}));
+  if (GetParam().format == shot_format::text01 || GetParam().format == shot_format::b8) {
+    EXPECT_EQ(reader.expected_shots(), 3u);
+  }
+  while (reader.read(row, {}))
+    ;
+  EXPECT_EQ(reader.expected_shots(), 3u);
+  EXPECT_EQ(shot_reader("/dev/zero", shot_format::b8, {8, 0}).expected_shots(), 0u);
+}
+
 TEST_P(ShotStreamFormat, WritesWhatStimWrites) {
   SKIP_WITHOUT_STIM(GetParam().format);
   shot_writer writer(path(), GetParam().format, 10);

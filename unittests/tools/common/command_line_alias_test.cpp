@@ -74,8 +74,8 @@ TEST(OldNames, AnEngineIsAPredecoder) {
   if (!has_decoders())
     GTEST_SKIP() << "this build has no decoders";
   const auto old =
-      expect_note("pipeline" + own_shots() + "--engine local", "--engine is an old name; write --predecoder local\n");
-  EXPECT_EQ(old.at("config").at("engine"), "local");
+      expect_note("pipeline" + own_shots() + "--engine auto", "--engine is an old name; write --predecoder auto\n");
+  EXPECT_NE(old.at("config").at("choice"), "");
   expect_note("pipeline" + own_shots() + "--workers 0", "--workers 0 is an old form; write --workers auto\n");
 }
 

@@ -4,6 +4,8 @@
 #include "unittests/tools/common/run_on_terminal.h"
 
 #include <algorithm>
+#include <sys/stat.h>
+#include <thread>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -48,6 +50,34 @@ TEST_P(TerminalRun, OfMoreThanASecondShowsItsProgress) {
 
 INSTANTIATE_TEST_SUITE_P(Runs, TerminalRun, testing::ValuesIn(long_runs()),
                          [](const auto &tested) { return std::string(tested.param.name); });
+
+TEST(Terminal, DecodeShowsTheTotalOfAFile) {
+  if (run_program("decode --help").exit_code != 0)
+    GTEST_SKIP() << "no decoders in this build";
+  const scratch_folder folder;
+  const std::string pipe = (folder.path() / "observables.b8").string(), in = (folder.path() / "shots.b8").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::string detections, observables; // of several batches
+  for (int i = 0; i < 3; ++i) {
+    detections += read_file(model() + ".dets.b8");
+    observables += read_file(model() + ".obs.b8");
+  }
+  std::ofstream(in) << detections;
+  std::thread slow([&] { // holds the run up for more than a second, at half of its shots
+    const std::size_t half = observables.size() / 2;
+    std::ofstream out(pipe);
+    out << observables.substr(0, half) << std::flush;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1300));
+    out << observables.substr(half);
+  });
+  const terminal_result r = run_on_terminal(
+      {"decode", "--dem", model() + ".dem", "--in", in, "--obs_in", pipe, "--out", "/dev/null", "--decoder", "lookup"},
+      kColourTerminal);
+  slow.join();
+  EXPECT_EQ(r.exit_code, 0) << r.text;
+  EXPECT_TRUE(contains(r.text, " of " + std::to_string(observables.size()) + " shots, ")) << r.text;
+  EXPECT_TRUE(contains(r.text, " s left")) << r.text;
+}
 
 TEST(Terminal, AFileGetsNoProgress) {
   for (const long_run &run : long_runs()) {

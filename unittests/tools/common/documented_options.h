@@ -16,7 +16,7 @@ using option_table = std::map<std::string, std::set<std::string>>;
 
 /// The options that the help text describes, in lines such as "  -h,--help   Print ...".
 inline std::set<std::string> options_of(const std::string &help) {
-  static const std::regex line(R"(^  (?:-\w,)?(--[a-z][a-z_-]*)(?:,--[a-z-]+)?(?: .*)?$)");
+  static const std::regex line(R"(^  (?:-\w,)?(--[a-z][a-z_-]*)(?:,--[a-z-]+)*(?: .*)?$)");
   std::set<std::string> names;
   std::istringstream lines(help);
   std::smatch found;

@@ -20,9 +20,14 @@ struct terminal_result {
   std::string text;   ///< all that the terminal got
 };
 
+/// What is typed after the terminal got a text.
+struct typed_keys {
+  std::string after, keys;
+};
+
 /// `environment`: variables to set; an empty value removes one. Ends the program after 50 s.
 inline terminal_result run_on_terminal(std::vector<std::string> arguments,
-                                       const std::map<std::string, std::string> &environment) {
+                                       const std::map<std::string, std::string> &environment, typed_keys typed = {}) {
   arguments.insert(arguments.begin(), CUDAQ_TOOL_PATH);
   std::vector<char *> argv;
   for (std::string &argument : arguments)
@@ -47,6 +52,12 @@ inline terminal_result run_on_terminal(std::vector<std::string> arguments,
       if (n <= 0)
         break;
       result.text.append(part, static_cast<std::size_t>(n));
+      if (!typed.keys.empty() && contains(result.text, typed.after)) {
+        const ssize_t written = write(fd, typed.keys.data(), typed.keys.size());
+        typed.keys.clear();
+        if (written < 0)
+          break;
+      }
     }
     if (std::chrono::steady_clock::now() > limit)
       kill(child, SIGKILL);

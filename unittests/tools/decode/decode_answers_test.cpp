@@ -132,5 +132,34 @@ TEST(DecodeProgram, ThePredecoderIsAsInThePipeline) {
       << r.out;
 }
 
+TEST(DecodeProgram, AutoTakesNoPredecoderAndSaysSo) {
+  SKIP_WITHOUT_PYMATCHING();
+  const own_set &set = kOwnSets[1];
+  const std::string run = "decode --out /dev/null --json --dem " + set.file("dem") + " --in " + set.file("dets") +
+                          " --obs_in " + set.file("obs") + " --decoder pymatching";
+  const auto with = run_good_program(run + " --predecoder auto"), without = run_good_program(run);
+  ASSERT_FALSE(with.is_discarded() || without.is_discarded());
+  EXPECT_EQ(with.at("predecoder"), "passthrough");
+  EXPECT_TRUE(contains(with.at("predecoder_choice"), "auto takes no predecoder"));
+  EXPECT_EQ(with.at("logical_errors"), without.at("logical_errors"));
+}
+
+TEST(DecodeProgram, AutoTakesBpOsdForAColourCodeAndSaysWhy) {
+  SKIP_WITHOUT_PYMATCHING();
+  const std::string run = "decode --out /dev/null --dem " + kColorCode.file("dem") + " --in " +
+                          kColorCode.file("dets") + " --obs_in " + kColorCode.file("obs");
+  const program_result r = run_program(run);
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(
+      contains(r.out, "decoder         auto took bp-osd, because its first choice refuses the model: pymatching"))
+      << r.out;
+  const auto j = run_good_program(run + " --json"), named = run_good_program(run + " --json --decoder bp-osd");
+  ASSERT_FALSE(j.is_discarded() || named.is_discarded());
+  EXPECT_EQ(j.at("decoder"), "bp-osd");
+  EXPECT_TRUE(contains(j.at("decoder_choice"), "detectors, matching takes one or two"));
+  EXPECT_EQ(j.at("logical_errors"), named.at("logical_errors"));
+  EXPECT_FALSE(named.contains("decoder_choice"));
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test

@@ -85,6 +85,8 @@ TEST_F(DecodeRefusals, TheOutputIsNoneOfTheInputs) {
 TEST_F(DecodeRefusals, OptionsThatDoNotFit) {
   expect_refusal("--dem " + chain() + " --in /dev/null --predecoder local --decoder lookup:predecoder=local",
                  "has a predecoder already");
+  expect_refusal("--dem " + chain() + " --in /dev/null --predecoder local --decoder bp-osd",
+                 "runs before the decoder pymatching only, not before bp-osd");
   const std::string run = "--dem " + chain() + " ";
   expect_refusal("--in x", "--dem is missing");
   expect_refusal(run + "--in_format b9", "b9");

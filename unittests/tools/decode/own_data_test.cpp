@@ -67,6 +67,32 @@ TEST(OwnData, OtherPredictionsAreAFailedCheck) {
   EXPECT_TRUE(contains(pipeline.err, "14 of 128 answers differ from --predictions")) << pipeline.err;
 }
 
+TEST(OwnData, WithoutPredictionsADecoderHasMatchingAsItsReference) {
+  SKIP_WITHOUT_PYMATCHING();
+  const own_set &set = kOwnSets[0];
+  const std::string run = "demo --rate 0 --shots 200 --json --dem " + set.file("dem") + " --in " + set.file("dets") +
+                          " --obs_in " + set.file("obs") + " --decoder ";
+  const auto other = run_good_program(run + "bp-osd"), same = run_good_program(run + "pymatching");
+  ASSERT_FALSE(other.is_discarded() || same.is_discarded());
+  EXPECT_EQ(other.at("reference").at("name"), "pymatching");
+  EXPECT_EQ(other.at("reference").at("shots"), kOwnShots);
+  EXPECT_EQ(other.at("reference").at("reference_logical_errors"), set.logical_errors);
+  EXPECT_TRUE(same.at("reference").is_null()) << "it would be compared with itself";
+}
+
+TEST(OwnData, AutoTakesBpOsdWhereMatchingCannotAndSaysWhy) {
+  SKIP_WITHOUT_PYMATCHING();
+  const std::string shots = " --shots 100 --dem " + kColorCode.file("dem") + " --in " + kColorCode.file("dets") +
+                            " --obs_in " + kColorCode.file("obs");
+  for (const std::string command : {"demo --rate 0", "pipeline"}) {
+    const program_result r = run_program(command + shots);
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_TRUE(contains(r.out, "auto took bp-osd, because its first choice refuses the model: pymatching decoder: "
+                                "line 2: a component has 3 detectors"))
+        << r.out;
+  }
+}
+
 TEST(OwnData, IsRefusedIfFilesOrOptionsDoNotFit) {
   const own_set &set = kOwnSets[0], &other = kOwnSets[1];
   const std::string dem = " --dem " + set.file("dem");

@@ -49,6 +49,31 @@ TEST_F(DemoFailures, FailsWhenOneGoldenAnswerIsWrongAndNamesTheShot) {
   EXPECT_EQ(j.at("passes").at(0).at("mismatches"), 1);
 }
 
+TEST_F(DemoFailures, WarnsIfTheDecoderMakesMoreLogicalErrorsThanTheReferenceBeyondChance) {
+  const auto reference = [this] {
+    const program_result r = run("--decoder lookup --json --html '" + (scratch_.path() / "page.html").string() + "'");
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    return r.json().at("reference");
+  };
+  const auto equal = reference();
+  EXPECT_EQ(equal.at("beyond_chance"), false) << equal;
+  EXPECT_EQ(equal.at("warning"), "");
+  EXPECT_GT(equal.at("decoder_logical_errors"), 8);
+  EXPECT_FALSE(contains(read_file(scratch_.path() / "page.html"), "Warning: "));
+
+  fs::copy_file(file(".obs.b8"), file(".pred.b8"), fs::copy_options::overwrite_existing); // a reference without errors
+  const auto worse = reference();
+  EXPECT_EQ(worse.at("beyond_chance"), true) << worse;
+  EXPECT_EQ(worse.at("decoder_logical_errors"), equal.at("decoder_logical_errors"));
+  EXPECT_EQ(worse.at("reference_logical_errors"), 0);
+  EXPECT_TRUE(contains(read_file(scratch_.path() / "page.html"), "Warning: lookup makes more logical errors than"));
+  const program_result text = run("--decoder lookup");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_TRUE(contains(text.out, "warning: lookup makes more logical errors than PyMatching's published predictions"))
+      << text.out;
+  EXPECT_TRUE(contains(text.out, "ok: every shot answered once, every answer as the same decoder offline"));
+}
+
 TEST_F(DemoFailures, CountsADifferenceFromPyMatchingBesideTheLookupDecodersOwnAnswers) {
   const auto count = [this] {
     const program_result r = run("--decoder lookup --json");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines of `doctor` on GPUs that are made up: how requests get into their memory.
 #include "tools/doctor/doctor_checks.h"
+#include "tools/info/gpu_pieces.h"
 
 #include <filesystem>
 #include <fstream>
@@ -74,6 +75,16 @@ TEST(DoctorGpuLines, NameGdrCopyAndCoherentMemoryWhereTheyAre) {
   ASSERT_NE(driver, nullptr);
   EXPECT_EQ(driver->is, grade::good);
   EXPECT_NE(line_named(lines, "coherent memory"), nullptr);
+}
+
+TEST(DoctorGpuLines, SayWhetherTheBuildHasDeviceKernels) {
+  const made_up_root root(false);
+  const std::vector<finding> lines = check_gpu(root.files(), {});
+  const finding *const kernels = line_named(lines, "device kernels");
+  ASSERT_NE(kernels, nullptr);
+  EXPECT_EQ(kernels->is, built_with_kernels() ? grade::good : grade::warning);
+  EXPECT_EQ(kernels->detail, kernels_piece().detail) << "doctor and info say the same";
+  EXPECT_EQ(kernels->remedy.empty(), built_with_kernels());
 }
 
 TEST(DoctorGpuLines, NoMappingIsNamedWithoutAGpu) {

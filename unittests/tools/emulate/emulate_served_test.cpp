@@ -181,7 +181,8 @@ TEST(EmulatedRing, RefusesOptionsOfAServer) {
     EXPECT_EQ(r.exit_code, 2) << options;
     EXPECT_TRUE(contains(r.err, text)) << r.err;
   };
-  for (const char *option : {"--port 5000", "--name x", "--retry-ms 5", "--slot-size 512", "--qp 3"})
+  for (const char *option : {"--port 5000", "--bridge-ip 127.0.0.1", "--name x", "--retry-ms 5", "--slot-size 512",
+                             "--page-size 512", "--qp 3"})
     refused(std::string("ring ") + option, "it has no effect with --transport ring");
   refused("ring --protocol server", "serves `decode` only");
   refused("udp --port 9 --decoder lookup", "it has no effect with --transport udp");

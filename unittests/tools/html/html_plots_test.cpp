@@ -37,6 +37,7 @@ TEST(PlotAxis, HasRoundValuesOnly) {
 }
 
 TEST(PlotAxis, LabelsHaveUnits) {
+  EXPECT_EQ(time_label(0), "0");
   EXPECT_EQ(time_label(200), "200 ns");
   EXPECT_EQ(time_label(5e3), "5 us");
   EXPECT_EQ(time_label(2e6), "2 ms");
@@ -55,7 +56,7 @@ TEST(HtmlPlots, HaveTitlesUnitsAndNames) {
     EXPECT_TRUE(has(plot, ">1 us</text>")) << plot;
     EXPECT_TRUE(has(plot, "class=\"s1\"")) << "a line for each series";
   }
-  EXPECT_TRUE(has(histogram_plot({{"one", &h}}), ">p99.9</text>"));
+  EXPECT_TRUE(has(histogram_plot({{"one", &h}}), "p99.9</text>"));
   EXPECT_TRUE(has(percentile_plot({{"one", &h}}), ">90 %</text>"));
 }
 
@@ -96,6 +97,66 @@ TEST(HtmlPlots, StayInTheirDrawing) {
   }
   EXPECT_GT(points, 200u);
   EXPECT_FALSE(has(plots, "nan") || has(plots, "inf")) << plots;
+}
+
+std::size_t count_of(const std::string &text, const std::string &part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++n;
+  return n;
+}
+
+TEST(HtmlPlots, ATimelineHasStepsAndNoLineWhereNothingWasAnswered) {
+  run_timeline timeline;
+  for (std::uint64_t at = 0; at < 1000; ++at)
+    if (at < 300 || at > 700)
+      timeline.record(at * 1'000'000, 5000);
+  const std::string plots = timeline_plot(timeline);
+  const std::string latency = plots.substr(0, plots.find("rate over time"));
+  EXPECT_EQ(count_of(latency, "<polyline class=\"s0\""), 2u) << "before and after the pause";
+  EXPECT_EQ(count_of(latency, "<polyline class=\"s1\""), 2u);
+  const std::regex line("<polyline class=\"s0\" points=\"([^\"]*)\""), pair("([0-9.]+),([0-9.]+) ([0-9.]+),([0-9.]+) ");
+  for (std::sregex_iterator l(plots.begin(), plots.end(), line), end; l != end; ++l) {
+    const std::string points = (*l)[1];
+    for (std::sregex_iterator p(points.begin(), points.end(), pair); p != end; ++p)
+      EXPECT_EQ((*p)[2], (*p)[4]) << "a part is level: " << p->str();
+  }
+  EXPECT_TRUE(has(plots, ",246.0 ")) << "the rate falls to 0";
+}
+
+TEST(HtmlPlots, PartsOfATimelineTakeARoundTimeAndHaveManyAnswers) {
+  for (const std::uint64_t apart : {40'000, 777'777, 123'456'789}) {
+    run_timeline timeline;
+    for (std::uint64_t i = 0; i < 1000; ++i)
+      timeline.record(i * apart, 5000);
+    const std::string plots = timeline_plot(timeline);
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(plots, found, std::regex("in parts of ([125]0?0? [mu]?s)<"))) << plots;
+    const std::string rate = plots.substr(plots.find("rate over time"));
+    EXPECT_LE(count_of(rate.substr(rate.find("<polyline")), ","), 2 * 20u) << "2 n^(1/3) parts";
+  }
+}
+
+TEST(HtmlPlots, NamesOfNearPercentilesBecomeOne) {
+  latency_histogram near = histogram({1, 1'000'000});
+  for (int i = 0; i < 10000; ++i)
+    near.record(static_cast<std::uint64_t>(i < 9000 ? 1000 : 100'000));
+  EXPECT_TRUE(has(histogram_plot({{"near", &near}}), ">p99, p99.9</text>"));
+  EXPECT_TRUE(has(histogram_plot({{"near", &near}}), ">p50</text>"));
+  const latency_histogram same = histogram({1000, 1000});
+  EXPECT_TRUE(has(histogram_plot({{"same", &same}}), ">p50, p99, p99.9</text>"));
+}
+
+TEST(HtmlPlots, ALongLegendHasSeveralRows) {
+  const latency_histogram h = histogram({1000});
+  const std::string name(60, 'n');
+  const std::string plot = percentile_plot({{name, &h}, {name, &h}, {"short", &h}});
+  std::smatch height;
+  ASSERT_TRUE(std::regex_search(plot, height, std::regex("viewBox=\"0 0 760 ([0-9.]+)\"")));
+  const std::string one = percentile_plot({{"short", &h}});
+  std::smatch height_of_one;
+  ASSERT_TRUE(std::regex_search(one, height_of_one, std::regex("viewBox=\"0 0 760 ([0-9.]+)\"")));
+  EXPECT_EQ(std::stod(height[1]) - std::stod(height_of_one[1]), 18) << "one row more";
 }
 
 TEST(HtmlPlots, MarkEachStageWithItsShare) {

@@ -40,8 +40,9 @@ TEST_F(HtmlReport, HasMachineVersionDateCommandAndItsParts) {
   for (const written_page &p : pages()) {
     for (const std::string &heading : p.headings)
       EXPECT_TRUE(contains(p.text, "<h2>" + heading)) << p.arguments << ": " << heading;
-    for (const char *part : {"<title>", "<dt>Machine</dt>", "<dt>Version</dt>", "<dt>Date</dt>", "prefers-color-scheme",
-                             "@media print", "@media (max-width", "All figures", "Good: every check passed"})
+    for (const char *part :
+         {"<title>", "<dt>Machine</dt>", "<dt>Version</dt>", "<dt>Date</dt>", "prefers-color-scheme", "@media print",
+          "@media (max-width", "stroke-dasharray:7 4", "All figures", "Good: every check passed"})
       EXPECT_TRUE(contains(p.text, part)) << p.arguments << ": " << part;
     EXPECT_TRUE(contains(p.text, "<dt>Command</dt><dd>")) << p.arguments;
     EXPECT_TRUE(contains(p.text, p.arguments.substr(0, 10))) << "the command line";

@@ -16,6 +16,10 @@ std::vector<written_page> pages_to_write(const std::filesystem::path &) {
   all.push_back({"pipeline --shots 500 --decoder lookup --dem " + model + ".dem --in " + model + ".dets.b8 --obs_in " +
                      model + ".obs.b8",
                  {"Latency histogram", "Stages of the mean latency", "Timeline"}});
+  all.push_back({"decode --dem " + model + ".dem --in " + model + ".dets.b8 --obs_in " + model +
+                     ".obs.b8 --out /dev/null --decoder lookup",
+                 {"Shots", "Model", "Logical errors"},
+                 false});
   return all;
 }
 

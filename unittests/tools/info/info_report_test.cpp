@@ -21,7 +21,8 @@ TEST(Info, WritesOnlyJsonToStdoutWithTheOption) {
 TEST(Info, SaysWhatEachMissingPieceGivesAndHowToGetIt) {
   const auto j = run_program("info --json").json();
   ASSERT_FALSE(j.is_discarded());
-  for (const char *name : {"PyMatching", "CUDA driver", "CUDA devices", "requests in GPU memory", "NUMA placement"}) {
+  for (const char *name :
+       {"PyMatching", "CUDA driver", "CUDA devices", "device kernels", "requests in GPU memory", "NUMA placement"}) {
     const auto &piece = j.at("pieces").at(name);
     if (piece.at("present") == true)
       continue;

@@ -3,6 +3,7 @@
 #include "cudaq/qec/decoding/decoder.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
+#include "unittests/tools/decode/own_sets.h"
 
 #include <gtest/gtest.h>
 
@@ -60,32 +61,35 @@ TEST(PipelineProgram, HelpAndReportSayWhatThePredecoderCosts) {
   EXPECT_TRUE(contains(help.out, "1.3 to 2.6 times as many logical errors")) << help.out;
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
-  const std::string run =
-      "pipeline --predecoder local --shots 200 --data '" + std::string(CUDAQ_TEST_DATA) + "' --rule ";
-  const program_result guarded = run_program(run + "guarded"), plain = run_program(run + "plain");
-  EXPECT_TRUE(contains(guarded.out, "more logical errors than matching alone: measured 1.3 to 2.6 times"))
-      << guarded.out;
-  EXPECT_TRUE(contains(plain.out, "more logical errors than matching alone: measured 2.2 to 7.9 times")) << plain.out;
-  const auto j = run_good_pipeline("--predecoder local --rule guarded --shots 200");
+  const std::string run = "pipeline --predecoder local --shots 200 --data '" + std::string(CUDAQ_TEST_DATA) + "'";
+  const program_result text = run_program(run);
+  EXPECT_TRUE(contains(text.out, "more logical errors than matching alone: measured 1.3 to 2.6 times")) << text.out;
+  const auto j = run_good_pipeline("--predecoder local --shots 200");
   ASSERT_FALSE(j.is_discarded());
   EXPECT_NE(j.at("accuracy_warning"), "");
-  const auto isolated = run_good_pipeline("--predecoder local --shots 200");
-  ASSERT_FALSE(isolated.is_discarded());
-  EXPECT_EQ(isolated.at("accuracy_warning"), "");
-  EXPECT_EQ(isolated.at("logical_errors").at("with_predecoder"), isolated.at("logical_errors").at("matcher_alone"));
 }
 
 // Known failure 41.
-TEST(PipelineProgram, AutoSaysWhatItMeasuredAndChose) {
+TEST(PipelineProgram, AutoTakesNoPredecoderAndSaysWhy) {
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
-  const auto j = run_good_pipeline("--predecoder auto --shots 200 --workers 1");
-  ASSERT_FALSE(j.is_discarded());
-  const std::string engine = j.at("config").at("engine"), choice = j.at("config").at("choice");
-  EXPECT_TRUE(engine == "local" || engine == "passthrough") << engine;
-  EXPECT_TRUE(contains(choice, engine == "local" ? "predecoder pays" : "does not pay")) << choice;
-  EXPECT_EQ(j.at("config").at("rule"), "isolated");
-  EXPECT_EQ(j.at("logical_errors").at("with_predecoder"), j.at("logical_errors").at("matcher_alone"));
+  for (const char *decoder : {"pymatching", "pymatching-correlated"}) {
+    const auto j =
+        run_good_pipeline(std::string("--predecoder auto --shots 200 --workers 1 --noise 0.005 --decoder ") + decoder);
+    ASSERT_FALSE(j.is_discarded());
+    EXPECT_EQ(j.at("config").at("engine"), "passthrough");
+    EXPECT_TRUE(contains(j.at("config").at("choice"), "auto takes no predecoder"));
+    EXPECT_EQ(j.at("logical_errors").at("with_predecoder"), j.at("logical_errors").at("matcher_alone"));
+  }
+}
+
+TEST(PipelineProgram, ThePredecoderIsRefusedBeforeOtherDecoders) {
+  for (const char *decoder : {"bp-osd", "lookup"}) {
+    const program_result r = run_program("pipeline --predecoder local --shots 10 --dem " + kOwnSets[0].file("dem") +
+                                         " --in " + kOwnSets[0].file("dets") + " --decoder " + decoder);
+    EXPECT_EQ(r.exit_code, 2) << r.out;
+    EXPECT_TRUE(contains(r.err, std::string("before the decoder pymatching only, not before ") + decoder)) << r.err;
+  }
 }
 
 TEST(PipelineProgram, ARateIsKept) {

@@ -4,6 +4,8 @@
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
+#include <sys/stat.h>
+
 namespace cudaq::realtime::tools::test {
 namespace {
 
@@ -92,8 +94,8 @@ protected:
                              "\n    queue_length: " + name + "\n    dem: |\n" + model(0));
     auto server = std::make_unique<running_program>(
         std::vector<std::string>{"serve", "--config", path(".yaml"), "--transport", CUDAQ_TEST_SOCKET_PROVIDER,
-                                 "--counters", path(".counters"), "--end-limit", "1",
-                                 "--wait", "block", "--", "--socket=" + path(".sock")},
+                                 "--counters", path(".counters"), "--end-limit", "1", "--wait", "block", "--",
+                                 "--socket=" + path(".sock")},
         err(), notify_socket);
     EXPECT_NE(server->line(), "") << read_file(err());
     socket_peer peer(path(".sock"));
@@ -153,6 +155,98 @@ TEST_F(ServeStuck, EndsAtOnceAtTheSecondSignal) {
   EXPECT_EQ(server->wait(), -1);
   EXPECT_EQ(server->ended_by(), SIGTERM);
   EXPECT_EQ(server->line(), "") << "without a report";
+}
+
+/// The decoder hangs in a function of its plug-in.
+class ServeHanging : public Serve {
+protected:
+  std::filesystem::path mark() const { return folder_.path() / "mark"; }
+  void write_hanging(const std::string &function) const {
+    write(yaml(), "decoders:\n  - id: 6\n    type: " + std::string(CUDAQ_TEST_STUCK_DECODER) + "\n    dem: |\n" +
+                      model(0) + "    decoder_custom_args: {hang: " + function + ", mark: " + mark().string() + "}\n");
+  }
+  bool hangs() const {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+    while (!std::filesystem::exists(mark()) && std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return std::filesystem::exists(mark());
+  }
+};
+
+TEST_F(ServeHanging, EndsAtOnceWhileADecoderIsMadeForTheStart) {
+  write_hanging("create");
+  const auto report = folder_.path() / "report.json";
+  running_program server(arguments({"--json", report}), err());
+  ASSERT_TRUE(hangs()) << read_file(err());
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0) << "signal " << server.ended_by();
+  EXPECT_TRUE(contains(read_file(err()), "the end came while --config")) << read_file(err());
+  EXPECT_EQ(json_schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA)))
+                .problems_of(nlohmann::json::parse(read_file(report))),
+            std::vector<std::string>{});
+}
+
+TEST_F(ServeHanging, ServesAndEndsWhileADecoderIsMadeOrFreedInAReload) {
+  for (const bool in_create : {true, false}) {
+    SCOPED_TRACE(in_create);
+    std::filesystem::remove(mark());
+    if (in_create)
+      write(yaml(), config(0));
+    else
+      write_hanging("destroy");
+    running_program server(arguments(), err());
+    ASSERT_NE(server.line(), "") << read_file(err());
+    if (in_create)
+      write_hanging("create");
+    else
+      write(yaml(), config(0));
+    server.signal(SIGHUP);
+    ASSERT_TRUE(hangs()) << read_file(err());
+    {
+      socket_peer peer(socket());
+      EXPECT_EQ(peer.ask(kEnqueue, enqueue(0, 1)).status, 0);
+    }
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_BUSY");
+    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_RING decoder=6 dispatched=1");
+    EXPECT_EQ(server.wait(), 0) << "signal " << server.ended_by() << "\n" << read_file(err());
+    std::filesystem::remove(socket());
+  }
+}
+
+TEST_F(ServeHanging, EndsAtTheLimitOrTheSecondSignalWhileADecoderIsFreed) {
+  write_hanging("destroy");
+  for (const bool second : {true, false}) {
+    SCOPED_TRACE(second);
+    std::filesystem::remove(mark());
+    running_program server(arguments({"--end-limit", "0"}), err());
+    ASSERT_NE(server.line(), "") << read_file(err());
+    server.signal(SIGTERM);
+    ASSERT_TRUE(hangs()) << read_file(err());
+    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_RING decoder=6 dispatched=0") << "before a decoder is freed";
+    if (second) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300)); // not a repetition of the first
+      server.signal(SIGTERM);
+    }
+    EXPECT_EQ(server.wait(), second ? -1 : 1) << read_file(err());
+    EXPECT_EQ(server.ended_by(), second ? SIGTERM : 0);
+    std::filesystem::remove(socket());
+  }
+  EXPECT_TRUE(contains(read_file(err()), "the end took longer than its limit")) << read_file(err());
+}
+
+TEST_F(Serve, RefusesFilesThatMayBlock) {
+  const std::string fifo = (folder_.path() / "fifo").string();
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((fifo + ".so").c_str(), 0600), 0);
+  const auto model_file = folder_.path() / "model.yaml", plugin = folder_.path() / "plugin.yaml";
+  write(model_file, "decoders:\n  - {id: 6, type: lookup, dem_file: fifo}\n");
+  write(plugin, "decoders:\n  - {id: 6, type: " + fifo + ".so, dem: 'error(0.1) D0 L0'}\n");
+  for (const std::string &path : {fifo, std::string("/dev/zero"), model_file.string(), plugin.string()}) {
+    const program_result run = run_program("serve --transport udp --config " + path);
+    EXPECT_EQ(run.exit_code, 2) << path;
+    EXPECT_TRUE(contains(run.err, "not a regular file")) << run.err;
+  }
 }
 
 } // namespace

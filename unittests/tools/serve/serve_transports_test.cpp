@@ -58,7 +58,7 @@ void expect_recorded_predictions(const exchange &ask) {
 class ServeOver : public testing::Test {
 protected:
   void SetUp() override {
-    if (contains(run_program("serve --config /dev/null").err, "no YAML parser"))
+    if (contains(run_program("serve --config /proc/version").err, "no YAML parser"))
       GTEST_SKIP() << "this build has no YAML parser";
     // The predictions are PyMatching's; the decoder of a build without it may answer ties differently.
     const std::string made = "decoders: [{id: 0, type: pymatching, dem_file: '" + kSet + ".dem'}]\n";
@@ -83,6 +83,13 @@ protected:
 };
 
 /// Programs for sensor bridges wait for these lines.
+TEST_F(ServeOver, RefusesAnOptionThatTheTransportDoesNotHave) {
+  const program_result r = run_program("serve --config '" + yaml().string() + "' --transport '" + CUDAQ_UDP_PROVIDER +
+                                       "' -- --port=0 --slots=64");
+  EXPECT_EQ(r.exit_code, 2) << r.err;
+  EXPECT_TRUE(contains(r.err, "'--slots=64': the udp provider has no such option")) << r.err;
+}
+
 TEST_F(ServeOver, ReportsTheNumbersOfItsQueuePair) {
   const std::vector<std::vector<std::string>> servers = {
       {"roce", "0x11", "0x1234", "--port=0", "--peer-port=0"},

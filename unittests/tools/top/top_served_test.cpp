@@ -6,6 +6,7 @@
 #include "unittests/tools/serve/serve_fixture.h"
 
 #include <cstring>
+#include <regex>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -88,6 +89,20 @@ TEST_F(Top, ClearsATerminalBeforeEachReadingAndNothingElse) {
   EXPECT_EQ(piped.exit_code, 0) << piped.err;
   EXPECT_EQ(starts_of("requests/s, ", piped.out).size(), 3u) << piped.out;
   EXPECT_FALSE(contains(piped.out, escape)) << piped.out;
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST_F(Top, EndsByAKeyAndShowsClockServerAndKeys) {
+  running_program server(arguments({"--counters", counters()}), err());
+  ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
+  const terminal_result shown = run_on_terminal({"top", "--counters", counters(), "--interval", "0.1"},
+                                                {{"TERM", "xterm"}}, {"(q: end, space: read now)", "q"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.text;
+  const std::regex header("20[0-9][0-9]-[0-9-]+ [0-9:]+  " + counters() + "  .q: end");
+  EXPECT_TRUE(std::regex_search(shown.text, header)) << shown.text;
+  const program_result piped = run_program("top --interval 0.1 --count 1 --counters " + counters());
+  EXPECT_TRUE(contains(piped.out, "  " + counters() + "\n")) << piped.out;
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 0);
 }

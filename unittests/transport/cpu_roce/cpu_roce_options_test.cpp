@@ -42,14 +42,15 @@ TEST(CpuRoceOptions, AreReadInBothSpellings) {
   EXPECT_EQ(o.frame_size, 100u);
   EXPECT_EQ(o.wait, CUDAQ_WAIT_BLOCK);
   EXPECT_EQ(o.receives(), 64u);
-  EXPECT_EQ(
-      parse({"--qp-config=rendezvous", "--listen-ip=0.0.0.0", "--port=7", "--lenient", "--what=1"}, o = {}).text(), "");
+  EXPECT_EQ(parse({"--qp-config=rendezvous", "--listen-ip=0.0.0.0", "--port=7", "--what=1"}, o = {}).text(), "");
   EXPECT_EQ(o.listen_ip, "0.0.0.0");
+  EXPECT_EQ(o.ignored_words, " ignored=1 ignored_options=--what");
 }
 
 TEST(CpuRoceOptions, AreRefusedWithATextThatNamesOptionAndValue) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"--what=1"}, "'--what=1': the cpu_roce provider has no such option; --lenient ignores unknown options"},
+      {{"--what=1", "--strict"},
+       "'--what=1': the cpu_roce provider has no such option; --lenient ignores unknown options"},
       {{"--num-slots=0"}, "--num-slots '0': a number from 1 to 4096"},
       {{"--slot-size=100"}, "--slot-size 100: a multiple of 64"},
       {{"--frame-size=512"}, "--frame-size 512: an answer is sent from a slot of --slot-size 256"},

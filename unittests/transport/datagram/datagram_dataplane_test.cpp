@@ -76,6 +76,25 @@ TEST(UdpDataplane, DoesNotWaitForASlowRequest) {
   EXPECT_EQ(response_header(*peer.receive()).request_id, 0u);
 }
 
+TEST(UdpDataplane, ServesAnotherSenderNextWhileOneHoldsAllSlots) {
+  rig r(small_slots(2));
+  udp_peer flood(r.port), other(r.port);
+  for (std::uint32_t id = 0; id < 40; ++id)
+    flood.send(request_bytes(1, id, {1}));
+  const std::uint32_t first = r.next(), second = r.next();
+  ASSERT_NE(first, second);
+  std::uint32_t none = 0;
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(r.plane.poll(none), CUDAQ_RX_EMPTY);
+  other.send(request_bytes(1, 100, {1}));
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(r.plane.poll(none), CUDAQ_RX_EMPTY);
+  r.answer(first, {1});
+  EXPECT_EQ(r.id_in(r.next()), 100u) << "before the 38 that came earlier";
+  r.answer(second, {1});
+  EXPECT_EQ(r.id_in(r.next()), 2u);
+}
+
 TEST(UdpDataplane, ReturnsNoSlotThatTheLoopHas) {
   rig r;
   udp_peer peer(r.port);

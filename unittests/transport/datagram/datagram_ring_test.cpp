@@ -108,6 +108,25 @@ TEST(UdpRing, LeavesRequestsInTheSystemWhileTheRingIsFull) {
   EXPECT_EQ(r.id_in(1), 5u);
 }
 
+TEST(UdpRing, ServesAnotherSenderNextWhileOneHoldsAllSlots) {
+  rig r;
+  udp_peer flood(r.port), other(r.port);
+  for (std::uint32_t id = 0; id < 40; ++id)
+    flood.send(request_bytes(1, id, {1}, 64));
+  ASSERT_TRUE(r.receives(3));
+  r.turns(10);
+  for (std::uint32_t id = 100; id < 102; ++id)
+    other.send(request_bytes(1, id, {1}, 64));
+  r.turns(10);
+  for (std::uint32_t slot = 0; slot < 4; ++slot)
+    r.answer(slot, {1});
+  EXPECT_EQ(r.id_in(0), 100u) << "before the 36 that came earlier";
+  EXPECT_EQ(r.id_in(1), 101u) << "one slot and three are not equal parts";
+  EXPECT_EQ(r.id_in(2), 4u);
+  EXPECT_EQ(r.id_in(3), 5u);
+  EXPECT_EQ(r.counters().dropped_kernel.value(), 0u);
+}
+
 TEST(UdpRing, AnswersBusyWhileTheRingIsFullIfTheOptionIsSet) {
   detail::datagram_options options = small_slots(2);
   options.busy_reply = true;

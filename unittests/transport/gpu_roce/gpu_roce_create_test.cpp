@@ -66,8 +66,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(refusal{{"-"}, "--peer-ip is missing"},
                       refusal{{"-", "--peer-ip", "bridge"}, "--peer-ip 'bridge': an IPv4"},
                       refusal{{"-", "--peer-ip", "0.0.0.0"}, "--peer-ip '0.0.0.0'"},
-                      refusal{{"--mtu", "1024"}, "'--mtu': the gpu-roce provider has no such option; --lenient"},
-                      refusal{{"name", "stray"}, "'stray': the gpu-roce provider has no such option"},
+                      refusal{{"--strict", "--mtu"}, "'--mtu': the gpu-roce provider has no such option; --lenient"},
+                      refusal{{"name", "stray", "--strict"}, "'stray': the gpu-roce provider has no such option"},
                       refusal{{"--unified=1"}, "--unified=1: this option has no value"},
                       refusal{{"-", "--peer-ip=1.2.3.4", "--gpu"}, "--gpu: the value is missing"},
                       refusal{{"--remote-qp", "0x1000000"}, "--remote-qp '0x1000000': a number from 1 to 16777215"},
@@ -82,8 +82,9 @@ INSTANTIATE_TEST_SUITE_P(
                       refusal{{"--forward", "--unified"}, "--forward: not with --unified"},
                       refusal{{"--device="}, "--device is empty"}));
 
-TEST_F(GpuRoceBridge, IgnoresUnknownOptionsOnlyWhenLenient) {
-  EXPECT_EQ(create({"--lenient", "--mtu=1024"}), CUDAQ_OK) << error_text();
+TEST_F(GpuRoceBridge, NamesTheOptionsThatItIgnores) {
+  EXPECT_EQ(create({"--mtu=1024"}), CUDAQ_OK) << error_text();
+  EXPECT_TRUE(endpoint().ends_with(" ignored=1 ignored_options=--mtu")) << endpoint();
 }
 
 TEST_F(GpuRoceBridge, GivesARingOfTheGpu) {

@@ -73,8 +73,10 @@ TEST(ShmCreate, ServesOnlyItsShape) {
 
 TEST(ShmCreate, RefusesWrongOptionsWithTheirNames) {
   const std::string name = own_name("wrong");
-  expect_refused({"--name", name, "--nmu-slots=8"}, CUDAQ_ERR_INVALID_ARG, "'--nmu-slots=8': the shm provider has no");
-  expect_refused({"--name", name, "stray"}, CUDAQ_ERR_INVALID_ARG, "'stray': the shm provider has no");
+  expect_refused({"--strict", "--name", name, "--nmu-slots=8"}, CUDAQ_ERR_INVALID_ARG,
+                 "'--nmu-slots=8': the shm provider has no");
+  expect_refused({"program", "--name", name, "stray", "--strict"}, CUDAQ_ERR_INVALID_ARG,
+                 "'stray': the shm provider has no");
   expect_refused({"--name", name, "--num-slots=0"}, CUDAQ_ERR_INVALID_ARG, "--num-slots '0'");
   expect_refused({"--name", name, "--num-slots=8x"}, CUDAQ_ERR_INVALID_ARG, "a number from 1 to 65536 is accepted");
   expect_refused({"--name", name, "--slot-size=100"}, CUDAQ_ERR_INVALID_ARG, "multiple of 8");
@@ -89,9 +91,12 @@ TEST(ShmCreate, RefusesWrongOptionsWithTheirNames) {
   EXPECT_NE(::access(socket_of(name).c_str(), F_OK), 0) << "a refused server leaves nothing";
 }
 
-TEST(ShmCreate, LenientIgnoresUnknownOptionsAndTheProgramsName) {
-  const provider_handle p({"program", "--lenient", "--name", own_name("lenient"), "--port=7", "stray", "--unified"});
-  EXPECT_EQ(p.status, CUDAQ_OK) << p.text;
+TEST(ShmCreate, IgnoresTheProgramsNameAndNamesUnknownOptions) {
+  const provider_handle p({"program", "--name", own_name("whole"), "--port=7", "stray", "--unified"});
+  ASSERT_EQ(p.status, CUDAQ_OK) << p.text;
+  char line[300] = "";
+  ASSERT_EQ(p.table->get_endpoint_info(p.handle, line, sizeof(line)), CUDAQ_OK);
+  EXPECT_TRUE(std::string(line).ends_with(" ignored=2 ignored_options=--port,stray")) << line;
 }
 
 TEST(ShmCreate, RefusesNullPointers) {
@@ -189,10 +194,10 @@ TEST(ShmCreate, SegmentsHaveHugePagesWithTheOptionAndOnlyThen) {
 
 TEST(ShmCreate, IsLoadedByTheLibrary) {
   const std::string name = own_name("loaded");
-  std::string words[] = {"--name", name, "--unified"}, wrong = "--nothing";
-  char *argv[] = {words[0].data(), words[1].data(), words[2].data()}, *bad[] = {wrong.data()};
+  std::string words[] = {"--name", name, "--unified"}, wrong = "--nothing", strict = "--strict";
+  char *argv[] = {words[0].data(), words[1].data(), words[2].data()}, *bad[] = {wrong.data(), strict.data()};
   cudaq_realtime_bridge_handle_t bridge = nullptr;
-  EXPECT_EQ(cudaq_bridge_create_from_library(&bridge, CUDAQ_SHM_PROVIDER, 1, bad), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_bridge_create_from_library(&bridge, CUDAQ_SHM_PROVIDER, 2, bad), CUDAQ_ERR_INVALID_ARG);
   EXPECT_NE(std::string(cudaq_last_error_message()).find("'--nothing': the shm provider has no"), std::string::npos)
       << cudaq_last_error_message();
   ASSERT_EQ(cudaq_bridge_create_from_library(&bridge, CUDAQ_SHM_PROVIDER, 3, argv), CUDAQ_OK)

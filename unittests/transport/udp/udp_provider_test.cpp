@@ -51,6 +51,21 @@ TEST_F(UdpProvider, ReportsEndpointAndGeometryAfterCreate) {
   EXPECT_TRUE(refused_with({"length is 10", "buffer of"}));
 }
 
+// As a server of the existing system that hands over its whole argv.
+TEST_F(UdpProvider, ServesAProgramThatHandsOverAllItsArguments) {
+  ASSERT_EQ(create({"./rpc_server", "--transport=udp", "--timeout", "60", "--num-slots=4"}), CUDAQ_OK)
+      << library().error_text();
+  const std::string line = library().endpoint(handle);
+  EXPECT_EQ(value_of(line, "ignored"), "2");
+  EXPECT_EQ(value_of(line, "ignored_options"), "--transport,--timeout");
+  std::uint32_t slots = 0, size = 0;
+  EXPECT_EQ(library().table->get_ring_geometry(handle, &slots, &size), CUDAQ_OK);
+  EXPECT_EQ(slots, 4u);
+  cudaq_realtime_bridge_handle_t second = nullptr;
+  EXPECT_EQ(library().create({"--transport=udp", "--strict"}, second), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(refused_with({"--transport=udp", "no such option"}));
+}
+
 TEST_F(UdpProvider, HasOneShape) {
   ASSERT_EQ(create({}), CUDAQ_OK);
   cudaq_ringbuffer_t ring{};

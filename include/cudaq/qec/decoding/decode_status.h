@@ -29,6 +29,10 @@ enum class decode_status : std::int32_t {
   internal_error = 5,
   /// The decoder does not have what was asked for: it gives no edges.
   not_supported = 6,
+  /// The decoder found no solution within its limits, though there may be one (relay-bp).
+  not_converged = 7,
+  /// A stream ends in the middle of a repetition, its tail has another number of bits, or it has ended.
+  stream_misaligned = 8,
 };
 
 } // namespace cudaq::qec::realtime

@@ -135,10 +135,10 @@ struct decoder_result {
 };
 
 /// Makes a decoder for a model. `dem_text`: a detector error model in Stim's text format. `name`: a name of
-/// decoder_names(), "auto" (pymatching if this library was built with it, else lookup), or the path of a plug-in: a
-/// name with a `/` or with the end `.so`. Settings may follow, after `.so:` or the first `:`:
-/// "bp-osd:osd_order=7,max_iterations=60". Known to every decoder: `predecoder=NAME`, a local rule that runs before it.
-/// docs/decoding.md lists the settings.
+/// decoder_names(), "auto", or the path of a plug-in: a name with a `/` or with the end `.so`. "auto" is pymatching if
+/// this library was built with it, else lookup; it is bp-osd for a model that the first choice refuses. Settings may
+/// follow, after `.so:` or the first `:`: "bp-osd:osd_order=7,max_iterations=60". Known to every decoder:
+/// `predecoder=NAME`, which runs before it (`local` before pymatching only). docs/decoding.md lists the settings.
 ///
 /// Threads: may be called from any thread. A plug-in is loaded at the first use and unloaded after its last decoder.
 /// The error text says what is wrong, with the line of the model, and which decoder takes such a model.

@@ -7,7 +7,14 @@
  * thread at a time; different decoders are used at the same time.
  *
  * A plug-in's functions must not throw, exit the thread, or write after the memory that they are given. The caller
- * checks what a plug-in returns, not what it does: a plug-in runs with the rights of the program. */
+ * checks what a plug-in returns, not what it does: a plug-in runs with the rights of the program.
+ *
+ * What the caller catches, so that one bad plug-in does not end the program: a C++ exception of any type. After one,
+ * create has failed, and decode or edges have returned CUDAQ_QEC_DECODE_INTERNAL_ERROR; the decoder is used again.
+ * What it cannot catch, and what ends the program or one of its threads: exit and abort, a signal (a bad address, a
+ * division by zero), a full stack, std::terminate (an exception that leaves a noexcept function or a frame without
+ * unwind tables, or one from a constructor of a static object while the library is loaded), and pthread_exit in decode,
+ * edges or destroy. A function that never returns keeps its thread. */
 #ifndef CUDAQ_QEC_DECODING_DECODER_PLUGIN_H
 #define CUDAQ_QEC_DECODING_DECODER_PLUGIN_H
 

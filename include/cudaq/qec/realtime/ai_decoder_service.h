@@ -56,6 +56,8 @@ public:
   const std::vector<tensor_binding> &bindings() const { return bindings_; }
   /// Throws std::out_of_range if no tensor has this name.
   const tensor_binding &binding(const std::string &name) const;
+  /// Device address of the first input; a name in the existing system. The graph itself copies the payload there.
+  void *get_trt_input_ptr() const { return queue_.input; }
   std::size_t get_input_size() const { return queue_.input_bytes; }
   std::size_t get_output_size() const { return queue_.output_bytes; }
   const inference_engine &engine() const { return *engine_; }

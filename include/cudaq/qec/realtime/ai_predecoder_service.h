@@ -21,6 +21,8 @@ struct predecoder_job {
   std::size_t payload_size = 0;
 };
 
+using pre_decoder_job = predecoder_job; ///< a name in the existing system
+
 /// Entries are used in a circle. An entry is idle (0), ready (1, set by the graph), processing (2, set by the poller
 /// that claims it), and idle again after release_job. A graph that finds its entry not idle waits. So no inference is
 /// lost or overwritten.
@@ -71,6 +73,7 @@ private:
 namespace cudaq::qec {
 using AIPreDecoderService = realtime::experimental::ai_predecoder_service;
 using PreDecoderJob = realtime::experimental::predecoder_job;
+using realtime::experimental::pre_decoder_job;
 } // namespace cudaq::qec
 
 #endif

@@ -2,10 +2,10 @@
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
 
 #include "lib/qec/decoders/decoder_factories.h"
-#include "lib/qec/decoding/event_bits.h"
 
 #include <algorithm>
 #include <exception>
+#include <ranges>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -24,9 +24,7 @@ protected:
     const decode_status status = solver_.solve(events);
     if (status != decode_status::ok)
       return status;
-    flip_bits(solver_.graph().certain_observables, observables);
-    for (const std::uint32_t column : solver_.correction())
-      flip_bits(solver_.graph().observables_of(column), observables);
+    solver_.graph().flip_observables(solver_.correction(), observables);
     return status;
   }
 
@@ -37,38 +35,47 @@ private:
 } // namespace
 
 bp_osd::bp_osd(tanner_graph graph, const bp_osd_options &options)
-    : graph_(std::move(graph)), propagation_(graph_, options), statistics_(graph_, options.osd_order),
-      syndrome_(graph_.num_checks), syndrome_bits_(statistics_.words()) {}
+    : graph_(std::move(graph)), syndrome_(graph_), propagation_(graph_, options),
+      statistics_(graph_, syndrome_.rank(), options.osd_order) {}
 
-bool bp_osd::take_syndrome(std::span<const std::uint64_t> events) noexcept {
-  std::fill(syndrome_.begin(), syndrome_.end(), std::uint8_t{0});
-  for (const std::uint32_t check : graph_.certain_checks)
-    syndrome_[check] ^= 1;
-  for (const std::uint64_t event : events) {
-    const std::uint32_t check = graph_.check_of[event];
-    if (check == kNoCheck)
-      return false;
-    syndrome_[check] ^= 1;
-  }
-  std::fill(syndrome_bits_.begin(), syndrome_bits_.end(), std::uint64_t{0});
-  for (std::size_t check = 0; check < syndrome_.size(); ++check)
-    syndrome_bits_[check / 64] |= std::uint64_t{syndrome_[check]} << (check % 64);
-  return statistics_.has_solution(syndrome_bits_);
+double bp_osd::weight_of(std::span<const std::uint32_t> columns) const noexcept {
+  double sum = 0;
+  for (const std::uint32_t column : columns)
+    sum += log_odds(graph_.probability[column]);
+  return sum;
+}
+
+// On small codes belief propagation can converge to several errors where one has the same syndrome and less weight. The
+// columns of a graph are in the order of their checks, so a binary search finds the one.
+void bp_osd::prefer_single_error() noexcept {
+  const auto [first, last] = std::ranges::equal_range(
+      std::views::iota(std::uint32_t{0}, graph_.num_columns()), syndrome_.checks(),
+      [](const auto &a, const auto &b) { return std::ranges::lexicographical_compare(a, b); },
+      [this](std::uint32_t column) { return graph_.checks_of(column); });
+  if (first == last)
+    return;
+  single_error_ = *std::max_element(
+      first, last, [this](std::uint32_t a, std::uint32_t b) { return graph_.probability[a] < graph_.probability[b]; });
+  const std::span<const std::uint32_t> one(&single_error_, 1);
+  if (weight_of(one) < weight_of(correction_))
+    correction_ = one;
 }
 
 decode_status bp_osd::solve(std::span<const std::uint64_t> events) noexcept {
   correction_ = {};
   iterations_ = 0;
   used_ordered_statistics_ = false;
-  if (!take_syndrome(events))
+  if (!syndrome_.take(events))
     return decode_status::no_solution;
   // No probability is above 1/2, so the likeliest set without events is the empty one.
-  if (std::ranges::all_of(syndrome_bits_, [](std::uint64_t word) { return word == 0; }))
+  if (syndrome_.checks().empty())
     return decode_status::ok;
-  const bool converged = propagation_.run(syndrome_);
+  const bool converged = propagation_.run(syndrome_.bytes());
   iterations_ = propagation_.iterations();
   used_ordered_statistics_ = !converged;
-  correction_ = converged ? propagation_.decision() : statistics_.solve(syndrome_bits_, propagation_.score());
+  correction_ = converged ? propagation_.decision() : statistics_.solve(syndrome_.words(), propagation_.score());
+  if (converged)
+    prefer_single_error();
   return decode_status::ok;
 }
 
@@ -84,10 +91,7 @@ decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &
     options.osd_order = static_cast<std::uint32_t>(settings.number("osd_order", options.osd_order, 0, kMaxOsdOrder));
     if (const std::string error = settings.error(); !error.empty())
       return failed(error);
-    const auto model = parse_dem(dem_text);
-    if (model.failed())
-      return failed(model.text());
-    auto graph = tanner_graph::from_dem(*model);
+    auto graph = tanner_graph::from_text(dem_text);
     if (graph.failed())
       return failed(graph.text());
     return {std::make_unique<bp_osd_decoder>(std::move(*graph), options), {}};

@@ -4,20 +4,22 @@
 #include "cudaq/qec/decoding/decode_status.h"
 #include "lib/qec/decoders/bp_osd/belief_propagation.h"
 #include "lib/qec/decoders/bp_osd/bp_osd_options.h"
+#include "lib/qec/decoders/bp_osd/graph_syndrome.h"
 #include "lib/qec/decoders/bp_osd/ordered_statistics.h"
 #include "lib/qec/decoders/bp_osd/tanner_graph.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace cudaq::qec::realtime {
 
 /// Belief propagation, and ordered statistics for the shots on which it does not converge: a decoder for models whose
-/// errors flip any number of detectors. References: P. Panteleev and G. Kalachev, "Degenerate quantum LDPC codes with
-/// good finite length performance", Quantum 5, 585 (2021); J. Roffe, D. R. White, S. Burton and E. Campbell,
-/// "Decoding across the quantum low-density parity-check code landscape", Phys. Rev. Research 2, 043423 (2020).
+/// errors flip any number of detectors. If belief propagation converges to more than one error, and a single error
+/// explains the events and weighs less, that is the answer. References: P. Panteleev and G. Kalachev, "Degenerate
+/// quantum LDPC codes with good finite length performance", Quantum 5, 585 (2021); J. Roffe, D. R. White, S. Burton and
+/// E. Campbell, "Decoding across the quantum low-density parity-check code landscape", Phys. Rev. Research 2, 043423
+/// (2020).
 ///
 /// An instance belongs to one thread. No call allocates. The answer depends only on the model, the options and the set
 /// of events.
@@ -42,13 +44,14 @@ public:
   bool used_ordered_statistics() const noexcept { return used_ordered_statistics_; }
 
 private:
-  bool take_syndrome(std::span<const std::uint64_t> events) noexcept;
+  void prefer_single_error() noexcept;
+  double weight_of(std::span<const std::uint32_t> columns) const noexcept;
 
   const tanner_graph graph_;
+  graph_syndrome syndrome_;
   belief_propagation propagation_;
   ordered_statistics statistics_;
-  std::vector<std::uint8_t> syndrome_; ///< 0 or 1 for each check
-  std::vector<std::uint64_t> syndrome_bits_;
+  std::uint32_t single_error_ = 0; ///< the correction, if it is one column
   std::span<const std::uint32_t> correction_;
   std::uint32_t iterations_ = 0;
   bool used_ordered_statistics_ = false;

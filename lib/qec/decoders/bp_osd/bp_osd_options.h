@@ -10,7 +10,8 @@ enum class bp_method { min_sum, product_sum };
 inline constexpr std::uint32_t kMaxOsdOrder = 64;
 inline constexpr std::uint32_t kMaxBpIterations = 1000000;
 
-/// The defaults are those with the lowest logical error rate at a moderate time on the models of docs/bp_osd.md.
+/// The defaults are those with the lowest logical error rate at a moderate time on the models of
+/// docs/decoders/bp_osd.md.
 struct bp_osd_options {
   /// Both methods have about the same logical error rate; min-sum is the faster one.
   bp_method method = bp_method::min_sum;

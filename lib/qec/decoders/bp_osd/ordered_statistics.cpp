@@ -15,33 +15,17 @@ constexpr double kWeightUnit = 1 << 20;
 
 } // namespace
 
-ordered_statistics::ordered_statistics(const tanner_graph &graph, std::uint32_t order)
-    : graph_(graph), sweep_order_(order), elimination_(graph.num_checks) {
+ordered_statistics::ordered_statistics(const tanner_graph &graph, std::uint32_t rank, std::uint32_t order)
+    : graph_(graph), sweep_order_(order), rank_(rank), elimination_(graph.num_checks) {
   const std::uint32_t columns = graph.num_columns();
   for (const double p : graph.probability)
     weight_.push_back(static_cast<weight>(std::round((std::log1p(-p) - std::log(p)) * kWeightUnit)));
-  elimination_.start(std::vector<std::uint64_t>(words()));
-  for (std::uint32_t column = 0; column < columns; ++column)
-    elimination_.add(column, graph.checks_of(column));
-  rank_ = elimination_.rank();
-  parity_rows_ = elimination_.parity_rows();
   row_weight_.resize(graph.num_checks);
   order_.resize(columns);
   outside_.reserve(columns);
   first_reduced_.resize((order + std::size_t{1}) * words());
   added_reduced_.resize(words());
   solution_.reserve(std::size_t{rank_} + 2);
-}
-
-bool ordered_statistics::has_solution(std::span<const std::uint64_t> syndrome) const noexcept {
-  for (std::size_t row = 0; row < parity_rows_.size(); row += words()) {
-    std::uint64_t parity = 0;
-    for (std::size_t k = 0; k < words(); ++k)
-      parity ^= parity_rows_[row + k] & syndrome[k];
-    if (std::popcount(parity) % 2 != 0)
-      return false;
-  }
-  return true;
 }
 
 std::size_t ordered_statistics::sort_next(std::size_t begin, std::span<const double> score) noexcept {

@@ -17,14 +17,11 @@ namespace cudaq::qec::realtime {
 /// and each pair of the w likeliest. The answer is the set of least weight, the sum of log((1 - p) / p).
 class ordered_statistics {
 public:
-  /// `graph` must outlive the instance.
-  ordered_statistics(const tanner_graph &graph, std::uint32_t order);
+  /// `graph` must outlive the instance. `rank`: the number of its independent columns.
+  ordered_statistics(const tanner_graph &graph, std::uint32_t rank, std::uint32_t order);
 
   /// Words of a syndrome: bit c % 64 of word c / 64 is check c.
   std::size_t words() const noexcept { return elimination_.words(); }
-
-  /// Whether any set of columns has this syndrome.
-  bool has_solution(std::span<const std::uint64_t> syndrome) const noexcept;
 
   /// A set of columns with the syndrome, which must have a solution. `score`: for each column; the lower, the likelier
   /// an error; of equal ones the first counts as likelier. The result is valid until the next call.
@@ -46,9 +43,8 @@ private:
 
   const tanner_graph &graph_;
   const std::uint32_t sweep_order_;
-  std::uint32_t rank_ = 0;
+  const std::uint32_t rank_;
   gf2_elimination elimination_;
-  std::vector<std::uint64_t> parity_rows_;
   std::vector<weight> weight_;
   std::vector<weight> row_weight_;           ///< of the column at each pivot row
   std::vector<std::uint32_t> order_;         ///< all columns

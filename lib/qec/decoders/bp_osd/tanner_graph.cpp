@@ -83,4 +83,11 @@ expected<tanner_graph> tanner_graph::from_dem(const detector_error_model &model)
   return made;
 }
 
+expected<tanner_graph> tanner_graph::from_text(std::string_view dem_text) {
+  const auto model = parse_dem(dem_text);
+  if (model.failed())
+    return model.reason();
+  return from_dem(*model);
+}
+
 } // namespace cudaq::qec::realtime

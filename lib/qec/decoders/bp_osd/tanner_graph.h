@@ -2,11 +2,13 @@
 #pragma once
 
 #include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoding/event_bits.h"
 #include "lib/qec/decoding/qec_expected.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -47,6 +49,13 @@ struct tanner_graph {
         .subspan(first_observable[column], first_observable[column + 1] - first_observable[column]);
   }
 
+  /// Flips the observables of these columns and of the certain errors. Observable k: bit k % 8 of byte k / 8.
+  void flip_observables(std::span<const std::uint32_t> columns, std::span<std::uint8_t> packed) const noexcept {
+    flip_bits(certain_observables, packed);
+    for (const std::uint32_t column : columns)
+      flip_bits(observables_of(column), packed);
+  }
+
   std::vector<std::size_t> first_check{0};      ///< num_columns() + 1 indices into checks
   std::vector<std::uint32_t> checks;            ///< of all columns
   std::vector<std::size_t> first_observable{0}; ///< num_columns() + 1 indices into observables
@@ -54,6 +63,7 @@ struct tanner_graph {
 
   /// Fails above kMaxChecks.
   static expected<tanner_graph> from_dem(const detector_error_model &model);
+  static expected<tanner_graph> from_text(std::string_view dem_text);
 };
 
 } // namespace cudaq::qec::realtime

@@ -172,22 +172,20 @@ private:
     return value;
   }
 
-  /// Stores the first argument; returns their number.
-  std::size_t arguments(double &first) {
+  void arguments(instruction &of) {
+    of.first_argument = made_.arguments.size();
     if (peek() != '(')
-      return 0;
-    std::size_t count = 0;
+      return;
     do {
       ++at_;
       skip_argument_blanks();
-      const double value = argument();
-      first = count++ == 0 ? value : first;
+      made_.arguments.push_back(argument());
       skip_argument_blanks();
     } while (peek() == ',');
     if (peek() != ')')
       fail("expected , or ) in the arguments, found " + quoted(peek()));
     ++at_;
-    return count;
+    of.arguments = made_.arguments.size() - of.first_argument;
   }
 
   void targets(instruction &of) {
@@ -215,9 +213,10 @@ private:
     return index;
   }
 
-  void check_error(const instruction &error, std::size_t arguments) const {
-    if (arguments != 1)
+  void check_error(instruction &error) const {
+    if (error.arguments != 1)
       fail("error takes one argument, its probability");
+    error.probability = made_.arguments.back();
     if (!(error.probability >= 0 && error.probability <= 1))
       fail("the probability is not between 0 and 1");
     bool empty = true; // the component so far
@@ -230,8 +229,8 @@ private:
       fail("an empty component after ^");
   }
 
-  void check_annotation(const instruction &made, std::size_t arguments) const {
-    if (made.what == kind::observable && arguments != 0)
+  void check_annotation(const instruction &made) const {
+    if (made.what == kind::observable && made.arguments != 0)
       fail("logical_observable takes no arguments");
     const char wanted = made.what == kind::detector ? 'D' : 'L';
     if (made.targets != 1 || made_.targets_of(made)[0].prefix != wanted)
@@ -243,7 +242,7 @@ private:
     skip_tag();
     if (next.what == kind::repeat)
       return open_loop(next);
-    const std::size_t arguments = this->arguments(next.probability);
+    arguments(next);
     if (next.what == kind::shift) {
       more_on_line();
       next.number = number("detectors to shift by");
@@ -255,9 +254,9 @@ private:
     if (peek() == '{')
       fail("unexpected '{'");
     if (next.what == kind::error)
-      check_error(next, arguments);
+      check_error(next);
     else if (next.what != kind::shift)
-      check_annotation(next, arguments);
+      check_annotation(next);
     made_.instructions.push_back(next);
   }
 

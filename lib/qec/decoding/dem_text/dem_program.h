@@ -31,16 +31,22 @@ struct instruction {
   std::size_t other_end = 0; // of a loop: the index of its repeat, or of its end
   std::size_t first_target = 0;
   std::size_t targets = 0;
+  std::size_t first_argument = 0;
+  std::size_t arguments = 0; // coordinates of a detector, or their shift
 };
 
 /// A model's text as one list, without nesting: a text may nest deeper than a stack can hold.
 struct program {
   std::vector<instruction> instructions;
   std::vector<target> targets;
+  std::vector<double> arguments;
   std::uint64_t num_observables = 0; ///< Stim counts those of loops that run 0 times, too
 
   std::span<const target> targets_of(const instruction &of) const {
     return std::span(targets).subspan(of.first_target, of.targets);
+  }
+  std::span<const double> arguments_of(const instruction &of) const {
+    return std::span(arguments).subspan(of.first_argument, of.arguments);
   }
 };
 
@@ -53,5 +59,19 @@ struct dem_error : std::runtime_error {
 /// Reads a whole text; time and memory are linear in it. Throws dem_error. Of the limits, it checks observables and
 /// nesting.
 program read_program(std::string_view text, const dem_limits &limits);
+
+/// What unroll() notes beside the model.
+struct unrolled_detectors {
+  /// For each detector the last coordinate of its declaration with all shifts; NaN: it has none.
+  std::vector<double> time;
+  /// One more than the highest detector that is declared, and the shift of detectors, where the counted loop begins
+  /// and where it ends.
+  std::uint64_t declared_before = 0, declared_after = 0, shift_before = 0, shift_after = 0;
+};
+
+/// The model with its loops unrolled. `loop`: the instruction index of a repeat that runs `rounds` times instead of as
+/// often as the text says; SIZE_MAX: none. Throws dem_error.
+detector_error_model unroll(const program &of, const dem_limits &limits, std::size_t loop = SIZE_MAX,
+                            std::uint64_t rounds = 0, unrolled_detectors *notes = nullptr);
 
 } // namespace cudaq::qec::realtime::dem_text

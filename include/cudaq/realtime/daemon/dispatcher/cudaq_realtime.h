@@ -85,8 +85,11 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_function_table(cudaq_disp
                                                                       const cudaq_function_table_t *table);
 /* shutdown_flag: belongs to the library from this call to destroy: start clears it, stop sets it. The caller may set it
  * to end the loop. stats: one counter of processed requests (answered or dropped). It continues from the value that
- * start finds in it. No other dispatcher may use these words at the same time. CUDAQ_ERR_INVALID_ARG: a word is NULL or
- * not aligned to its size. */
+ * start finds in it. No other dispatcher may use these words at the same time: start refuses words that a running
+ * dispatcher of the same manager uses. Of another manager, or of another process, the library cannot know it, because
+ * the words are memory of the caller: then the stop of one dispatcher also ends the loop of the other, whose requests
+ * stay without answers until it is stopped and started again, and the counts of both are wrong.
+ * CUDAQ_ERR_INVALID_ARG: a word is NULL or not aligned to its size. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_control(cudaq_dispatcher_t *dispatcher,
                                                                volatile int *shutdown_flag, uint64_t *stats);
 
@@ -166,8 +169,10 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispat
 /* One word per worker, in mapped memory of the caller. Before a launch the library stores there, for graphs and hooks
  * to read, the device address of the request's slot, or that of the worker's io_ctx (options.mailbox_content). Like
  * io_ctx, the word is written for one launch at a time and keeps its value until the worker's next launch. NULL: no
- * mailbox. CUDAQ_ERR_STATE while running. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank);
+ * mailbox. CUDAQ_ERR_STATE while running. The last call of this function or of its other form counts
+ * (upstream_interface.h). */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox_spec(cudaq_dispatcher_t *dispatcher,
+                                                                    void **h_mailbox_bank);
 /* Gives a CALLER_PUBLISHES worker back. From any thread, but not at the same time as start. The worker's request may be
  * completed before or after, by cudaq_host_complete_deferred with the job of cudaq_host_worker_job. With markers, a
  * caller that has set the tx flag itself before this call need not complete the request. CUDAQ_ERR_STATE: the worker is

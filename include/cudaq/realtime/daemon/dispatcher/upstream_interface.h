@@ -5,6 +5,7 @@
  *   name                                  specification (default)   with CUDAQ_REALTIME_UPSTREAM_INTERFACE
  *   cudaq_create_dispatch_graph_regular   16 arguments, ..._spec    17 arguments, ..._upstream
  *   cudaq_dispatcher_set_unified_launch   launcher with 6, ..._spec launcher with 7 arguments, ..._upstream
+ *   cudaq_dispatcher_set_mailbox          RX slots, ..._spec        IO contexts, ..._upstream
  *   cudaq_host_dispatcher_loop            8 arguments, ..._spec     one context, ..._upstream
  *   cudaq_launch_unified_dispatch_device  not declared              7 arguments, ..._upstream
  *
@@ -38,8 +39,13 @@ extern "C" {
 /* ------------------------------------------------ graph of the scheduler -- */
 
 #if defined(CUDAQ_REALTIME_HAS_CUDA_HEADER)
-/* cudaq_create_dispatch_graph_regular_spec, and a graph that a DEVICE_CALL handler triggers. This library has no such
- * graph: triggered_graph_exec is NULL, otherwise the call returns cudaErrorNotSupported. */
+/* cudaq_create_dispatch_graph_regular_spec, and a graph that DEVICE_CALL handlers trigger; triggered_graph_exec may be
+ * NULL. When a handler returns CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH, its request is answered with status 0 and with the
+ * handler's result. Then the graph is launched, and after that the next request is served. The graph is instantiated
+ * with cudaGraphInstantiateFlagDeviceLaunch and uploaded; only the scheduler may launch it. Nothing waits for its end,
+ * except a stop. While an earlier launch of it still runs, the next launch waits, at most 1 s, and with it the requests
+ * after that. A launch that fails has no effect on the answer, which is sent already: cudaq_dispatch_get_trigger_debug.
+ * With a triggered graph num_blocks is 0 or 1, otherwise the call returns cudaErrorInvalidValue. */
 cudaError_t cudaq_create_dispatch_graph_regular_upstream(
     volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
     size_t tx_stride_sz, cudaq_function_entry_t *function_table, size_t func_count, void *graph_io_ctx,
@@ -64,7 +70,15 @@ cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, vol
                                                 cudaq_dispatch_graph_context **out_context)
     CUDAQ_REALTIME_BOUND_TO("cudaq_create_dispatch_graph_regular_spec");
 #endif
+/* Of the scheduler with a triggered graph that was created last, also after its end: the cudaError_t of the last launch
+ * of that graph, the number of its launches, and how often a scheduler has launched itself again. Each pointer may be
+ * NULL. Without such a scheduler all are 0. Any thread; waits for a copy from the device. */
+cudaError_t cudaq_dispatch_get_trigger_debug(int *trigger_rc, unsigned long long *trigger_fires,
+                                             unsigned long long *tail_relaunches);
 #endif /* CUDAQ_REALTIME_HAS_CUDA_HEADER */
+
+/* What a DEVICE_CALL handler returns to trigger the graph. Without a triggered graph it is a status like others. */
+#define CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH 0x12A6E5
 
 /* --------------------------------------------------------- unified launch -- */
 
@@ -83,6 +97,17 @@ void cudaq_launch_unified_dispatch_device_upstream(void *transport_ctx, size_t t
                                                    cudaq_function_entry_t *function_table, size_t func_count,
                                                    volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
 
+/* ---------------------------------------------------------------- mailbox -- */
+
+/* cudaq_dispatcher_set_mailbox_spec for graphs that expect a GraphIOContext. If RX and TX slots are separate, each
+ * worker that is made from a GRAPH_LAUNCH entry of the table has a context of the library. Before a launch its word of
+ * the mailbox gets the context's device address. The graph writes its response and sets the flag that the context
+ * names. On a ring in place, and for workers of cudaq_dispatcher_set_host_workers, it is as with the other form.
+ *
+ * Views of the device that the ring lacks are looked up: its arrays are then in mapped memory. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox_upstream(cudaq_dispatcher_t *dispatcher,
+                                                                        void **h_mailbox_bank);
+
 /* -------------------------------------------------------------- host loop -- */
 
 /* One graph on one stream, serving one function id and routing key. The hooks are those of cudaq_host_worker_t. */
@@ -100,8 +125,9 @@ typedef struct cudaq_host_dispatch_worker_t {
 /* Everything that the loop uses. It belongs to the caller and must stay until the loop has returned. Words to
  * which a void pointer leads are those of system-scope atomics (cuda::std::atomic or std::atomic). */
 typedef struct cudaq_host_dispatch_loop_ctx_t {
+  /* Host views. rx_stride_sz 0: config.slot_size. For workers: views of the device that are NULL are looked up. */
   cudaq_ringbuffer_t ringbuffer;
-  cudaq_dispatcher_config_t config; /* dispatch_path is not read: the loop runs on the host */
+  cudaq_dispatcher_config_t config; /* dispatch_path and kernel_type are not read: the loop runs on the host */
   cudaq_function_table_t function_table;
   const cudaq_host_dispatch_worker_t *workers;
   size_t num_workers;
@@ -131,22 +157,20 @@ CUDAQ_REALTIME_API void cudaq_host_dispatcher_loop_upstream(const cudaq_host_dis
 cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
                                                    void *transport_ctx)
     CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_unified_launch_upstream");
+cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank)
+    CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_mailbox_upstream");
 void cudaq_host_dispatcher_loop(const cudaq_host_dispatch_loop_ctx_t *ctx)
     CUDAQ_REALTIME_BOUND_TO("cudaq_host_dispatcher_loop_upstream");
 void cudaq_launch_unified_dispatch_device(void *transport_ctx, size_t tx_stride_sz,
                                           cudaq_function_entry_t *function_table, size_t func_count,
                                           volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream)
     CUDAQ_REALTIME_BOUND_TO("cudaq_launch_unified_dispatch_device_upstream");
-
-/* Absent: a file that uses one of these names does not compile, and the compiler's message has this text. */
-#define CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH                                                                            \
-  cudaq_realtime_has_no_triggered_graphs_use_a_GRAPH_LAUNCH_entry_see_docs_migration_md
-#define cudaq_dispatch_get_trigger_debug                                                                               \
-  cudaq_realtime_has_no_triggered_graphs_use_a_GRAPH_LAUNCH_entry_see_docs_migration_md
 #else
 cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
                                                    void *transport_ctx)
     CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_unified_launch_spec");
+cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank)
+    CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_mailbox_spec");
 #endif /* cudaq_host_dispatcher_loop of the specification: host_dispatcher.h */
 
 #ifdef __cplusplus

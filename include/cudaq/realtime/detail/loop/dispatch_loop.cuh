@@ -146,6 +146,12 @@ private:
                                               : Transport::kSeekPolls < kClockPolls ? Transport::kSeekPolls
                                                                                     : kClockPolls;
 
+  CUDAQ_REALTIME_HOST_DEVICE bool trigger_waits() const {
+    if constexpr (Handlers::kDefers)
+      return handlers_.trigger_waits();
+    else
+      return false;
+  }
   CUDAQ_REALTIME_HOST_DEVICE void poll_control() { control_.poll_control(transport_, counters_); }
   CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() { return control_.stop_requested(transport_, counters_); }
   CUDAQ_REALTIME_HOST_DEVICE void count(const served_request &o, bool expected) {
@@ -267,7 +273,8 @@ private:
   }
 
   /// Lane 0 runs the handlers in order. The group copies long frames, and takes over where all threads call. Publishes
-  /// about every kBatchCycles and at the end. Returns the number of served messages: all, unless a stop is requested.
+  /// about every kBatchCycles and at the end. Returns the number of served messages: all, unless a stop is requested or
+  /// a handler has triggered a graph.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
                                                           std::uint32_t fetched, std::uint8_t *bytes) {
     const std::uint32_t expected = Group::ballot(transport_.expected(mine));
@@ -275,6 +282,7 @@ private:
     for (std::uint32_t k = 0, batch_start = 0; k < ready; batch_start = k) {
       const long long begun = Group::common_cycles();
       batch_progress now{k, 0, 0, 0, 0};
+      bool triggered = false; // a graph is launched before the next request, and after this answer
       do {
         const std::uint32_t first = now.done;
         if (by_one)
@@ -288,11 +296,13 @@ private:
           now.later |= std::uint32_t{o.later} << first;
           ++now.done;
         }
-      } while (now.done < ready && Group::common_cycles() - begun < kBatchCycles);
+        if constexpr (Handlers::kDefers)
+          triggered = Group::ballot(Group::lane() == 0 && trigger_waits()) != 0;
+      } while (now.done < ready && !triggered && Group::common_cycles() - begun < kBatchCycles);
       k = now.done;
       publish(low_bits(k) & ~low_bits(batch_start) & ~now.later, now.answered, mine);
       counters_.count_served(now.plain);
-      if (k < ready && stop_requested())
+      if (k < ready && (triggered || stop_requested()))
         return k;
     }
     return ready;
@@ -325,6 +335,8 @@ private:
           ++now.plain;
         now.long_bytes = o.long_bytes;
         ++now.done;
+        if (trigger_waits())
+          break;
       }
     }
     now = Group::from(now, 0);

@@ -4,7 +4,8 @@
 //   callee(route)                                          the value that call() needs for the handler of a route
 //   call(callee, in, out, arg_len, max_result_len, &len)   runs the handler on the calling thread
 //   contradicts(route, result_len)                         the result contradicts the schema
-//   kDefers                                                some routes are answered later (graph_handlers.h)
+//   kDefers                                                some routes are answered later, and a handler may trigger a
+//                                                          graph (graph_handlers.h)
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"

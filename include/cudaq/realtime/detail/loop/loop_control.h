@@ -56,10 +56,10 @@ public:
       return stopped_;
   }
   /// True if the loop takes new requests. After a stop is requested it only waits for the requests that it has
-  /// accepted.
+  /// accepted. A request is taken when the graph that an earlier one has triggered is launched.
   CUDAQ_REALTIME_HOST_DEVICE bool takes() const {
     if constexpr (Handlers::kDefers)
-      return !stopped_ && !handlers_.gave_up();
+      return !stopped_ && !handlers_.gave_up() && !handlers_.trigger_waits();
     else
       return true;
   }

@@ -63,6 +63,7 @@ public:
     *length = 0;
     std::int32_t status = handlers_.call(known_callee_, in_ + CUDAQ_RPC_HEADER_SIZE, out_ + CUDAQ_RPC_HEADER_SIZE,
                                          r.arg_len, transport.max_payload(), length);
+    status = returned(status);
     word16 got;
     std::memcpy(&got, __builtin_assume_aligned(length, 16), sizeof(got));
     std::uint32_t result_len = got.part[0], long_bytes = 0;
@@ -109,7 +110,7 @@ public:
       o.status = handlers_.call(callee, bytes + CUDAQ_RPC_HEADER_SIZE, out + CUDAQ_RPC_HEADER_SIZE, r.arg_len,
                                 transport.max_payload(), &length);
       result_len = length;
-      o.status = settle(transport.max_payload(), j.route, o.status, result_len);
+      o.status = settle(transport.max_payload(), j.route, returned(o.status), result_len);
     } else if (j.what != verdict::answer) {
       return o;
     }
@@ -168,7 +169,7 @@ public:
       o.status = helpers_.call(
           handlers_, {j.route, r.arg_len, transport.max_payload(), in, out, needed <= workspace_.staging_bytes},
           result_len);
-      o.status = settle(transport.max_payload(), j.route, o.status, result_len);
+      o.status = settle(transport.max_payload(), j.route, returned(o.status), result_len);
     }
     if (Group::lane() == 0)
       write_response(out, r, o.status, result_len);
@@ -243,6 +244,14 @@ private:
                                          [[maybe_unused]] std::uint32_t route) {
     if constexpr (Handlers::kDefers)
       handlers_.accept(transport.number(m), route);
+  }
+
+  /// The response's status for that which a handler has returned.
+  CUDAQ_REALTIME_HOST_DEVICE std::int32_t returned(std::int32_t status) const {
+    if constexpr (Handlers::kDefers)
+      return handlers_.returned(status, Group::lane() == 0);
+    else
+      return status;
   }
 
   using callee_type = decltype(std::declval<const Handlers &>().callee(0));

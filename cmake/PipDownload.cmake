@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# Archives from the index that the user's pip uses, by package name, in a cache outside the build folder. Their hashes
+# are checked.
+include_guard()
+if(DEFINED ENV{XDG_CACHE_HOME})
+  set(_cudaq_cache "$ENV{XDG_CACHE_HOME}/cudaq-realtime")
+elseif(DEFINED ENV{HOME})
+  set(_cudaq_cache "$ENV{HOME}/.cache/cudaq-realtime")
+else()
+  set(_cudaq_cache "${CMAKE_BINARY_DIR}/downloads")
+endif()
+set(CUDAQ_DOWNLOAD_CACHE "${_cudaq_cache}" CACHE PATH "Folder for downloaded archives")
+set(CUDAQ_DOWNLOAD_TIMEOUT 120 CACHE STRING "Time limit of a download, in seconds")
+unset(_cudaq_cache)
+
+# cudaq_pip_archive(<requirement> --no-binary|--only-binary <archive> <sha256> <out_reason>)
+# Puts one archive into the cache, unless it is there, or sets a reason. `pip download` prepares the metadata of a
+# source archive, which takes some seconds and installs build tools in a separate environment. It compiles nothing.
+function(cudaq_pip_archive requirement form archive sha256 out_reason)
+  set(${out_reason} "" PARENT_SCOPE)
+  set(cached "${CUDAQ_DOWNLOAD_CACHE}/${archive}")
+  if(EXISTS "${cached}")
+    file(SHA256 "${cached}" found)
+    if(found STREQUAL sha256)
+      return()
+    endif()
+    message(STATUS "${cached} has the wrong hash and is replaced")
+  endif()
+  find_program(CUDAQ_PYTHON3 NAMES python3)
+  mark_as_advanced(CUDAQ_PYTHON3)
+  if(NOT CUDAQ_PYTHON3)
+    set(${out_reason} "python3 is not installed" PARENT_SCOPE)
+    return()
+  endif()
+  string(REGEX REPLACE "==.*" "" package "${requirement}")
+  # A folder of its own, because two builds may download at the same time.
+  string(RANDOM LENGTH 8 suffix)
+  set(scratch "${CUDAQ_DOWNLOAD_CACHE}/download.${suffix}")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E make_directory "${scratch}"
+    RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
+  if(result)
+    set(${out_reason} "the cache ${CUDAQ_DOWNLOAD_CACHE} cannot be written (set CUDAQ_DOWNLOAD_CACHE)" PARENT_SCOPE)
+    return()
+  endif()
+  message(STATUS "Downloading ${requirement} with pip")
+  execute_process(
+    COMMAND "${CUDAQ_PYTHON3}" -m pip download --quiet --no-input --disable-pip-version-check
+            --retries 1 --timeout 15 --no-deps ${form} "${package}" --dest "${scratch}" "${requirement}"
+    TIMEOUT ${CUDAQ_DOWNLOAD_TIMEOUT} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT EXISTS "${scratch}/${archive}")
+    string(REGEX REPLACE "[ \t\r\n]+$" "" output "${output}")
+    string(REGEX REPLACE "^.*\n" "" output "${output}")
+    set(reason "pip download ${requirement} failed (${result}): ${output}")
+  else()
+    file(SHA256 "${scratch}/${archive}" found)
+    if(found STREQUAL sha256)
+      file(RENAME "${scratch}/${archive}" "${cached}" RESULT result) # a reader never finds an incomplete file
+      set(reason "")
+      if(result)
+        set(reason "${cached}: ${result}")
+      endif()
+    else()
+      set(reason "${archive} has sha256 ${found}, expected ${sha256}")
+    endif()
+  endif()
+  file(REMOVE_RECURSE "${scratch}")
+  set(${out_reason} "${reason}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/bp_osd/graph_syndrome.h"
+#include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/relay_bp/relay_bp.h"
+
+#include <exception>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+class relay_bp_decoder final : public decoder {
+public:
+  relay_bp_decoder(tanner_graph graph, const relay_bp_options &options)
+      : decoder(graph.num_detectors, graph.num_observables), graph_(std::move(graph)), syndrome_(graph_),
+        solver_(graph_, options) {}
+
+  const char *name() const noexcept override { return "relay-bp"; }
+
+protected:
+  decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                               decode_details *details) noexcept override {
+    if (!syndrome_.take(events))
+      return decode_status::no_solution;
+    if (!solver_.solve(syndrome_.bytes()))
+      return decode_status::not_converged;
+    graph_.flip_observables(solver_.correction(), observables);
+    if (details != nullptr)
+      details->weight = solver_.weight();
+    return decode_status::ok;
+  }
+
+private:
+  const tanner_graph graph_;
+  graph_syndrome syndrome_;
+  relay_bp solver_;
+};
+
+} // namespace
+
+relay_bp_options relay_bp_options_of(decoder_settings &settings) {
+  relay_bp_options o;
+  const auto count = [&](std::string_view key, std::uint32_t otherwise, std::uint32_t lowest, std::uint32_t highest) {
+    return static_cast<std::uint32_t>(settings.number(key, otherwise, lowest, highest));
+  };
+  o.alpha = settings.real("alpha", o.alpha, 0, 1);
+  o.alpha_iteration_scaling_factor = settings.real("alpha_iteration_scaling_factor", 1, 1e-6, 1e6);
+  o.gamma0 = settings.real("gamma0", o.gamma0, -1, 1);
+  o.pre_iter = count("pre_iter", o.pre_iter, 1, kMaxRelayIterations);
+  o.num_sets = count("num_sets", o.num_sets, 0, kMaxRelaySets);
+  o.set_max_iter = count("set_max_iter", o.set_max_iter, 1, kMaxRelayIterations);
+  o.gamma_lowest = settings.real("gamma_lowest", o.gamma_lowest, -1, 1);
+  o.gamma_highest = settings.real("gamma_highest", o.gamma_highest, o.gamma_lowest, 1);
+  o.stop_nconv = count("stop_nconv", o.stop_nconv, 1, kMaxRelaySets);
+  o.seed = settings.number("seed", o.seed, 0, UINT64_MAX);
+  o.double_precision = settings.choice("precision", "float", {"float", "double"}) == "double";
+  return o;
+}
+
+decoder_result make_relay_bp_decoder(std::string_view dem_text, decoder_settings &settings) {
+  const auto failed = [](const std::string &why) { return decoder_result{nullptr, "relay-bp decoder: " + why}; };
+  try {
+    const relay_bp_options options = relay_bp_options_of(settings);
+    if (const std::string error = settings.error(); !error.empty())
+      return failed(error);
+    auto graph = tanner_graph::from_text(dem_text);
+    if (graph.failed())
+      return failed(graph.text());
+    return {std::make_unique<relay_bp_decoder>(std::move(*graph), options), {}};
+  } catch (const std::exception &failure) { // out of memory
+    return failed(failure.what());
+  }
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/stream/code_distance.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+/// The edges of the model and one observable: each node stands there twice, for an even and an odd number of flips of
+/// the observable on the way to it.
+class double_cover {
+public:
+  double_cover(const detector_error_model &model, std::uint64_t observable) : neighbours_(model.num_detectors + 1) {
+    for (const dem_component &c : model.components) {
+      const auto detectors = model.detectors_of(c), observables = model.observables_of(c);
+      if (detectors.empty() || detectors.size() > 2)
+        continue;
+      const std::uint64_t a = detectors.front(), b = detectors.size() == 2 ? detectors.back() : model.num_detectors;
+      const bool flips = std::ranges::find(observables, observable) != observables.end();
+      neighbours_[a].push_back({b, flips});
+      neighbours_[b].push_back({a, flips});
+      if (flips)
+        starts_.push_back(a);
+    }
+    std::ranges::sort(starts_);
+    starts_.erase(std::unique(starts_.begin(), starts_.end()), starts_.end());
+  }
+
+  /// The shortest closed way with an odd number of flips, if it is shorter than `limit`; else `limit`.
+  std::uint64_t shortest(std::uint64_t limit) {
+    for (const std::uint64_t start : starts_)
+      limit = std::min(limit, from(start, limit));
+    return limit;
+  }
+
+private:
+  struct neighbour {
+    std::uint64_t node;
+    bool flips;
+  };
+
+  std::uint64_t from(std::uint64_t start, std::uint64_t limit) {
+    std::vector<bool> seen(2 * neighbours_.size());
+    std::vector<std::uint64_t> layer{2 * start}, next;
+    seen[2 * start] = true;
+    for (std::uint64_t length = 1; length < limit && !layer.empty(); ++length, layer.swap(next), next.clear())
+      for (const std::uint64_t at : layer)
+        for (const neighbour &n : neighbours_[at / 2]) {
+          const std::uint64_t to = 2 * n.node + (at % 2 ^ (n.flips ? 1 : 0));
+          if (to == 2 * start + 1)
+            return length;
+          if (!seen[to]) {
+            seen[to] = true;
+            next.push_back(to);
+          }
+        }
+    return limit;
+  }
+
+  std::vector<std::vector<neighbour>> neighbours_;
+  std::vector<std::uint64_t> starts_;
+};
+
+} // namespace
+
+std::uint64_t code_distance(const detector_error_model &model) {
+  constexpr std::uint64_t kNone = UINT64_MAX, kMostObservables = 64;
+  std::uint64_t shortest = kNone;
+  for (std::uint64_t k = 0; k < std::min(model.num_observables, kMostObservables); ++k)
+    shortest = double_cover(model, k).shortest(shortest);
+  return shortest == kNone ? 0 : shortest;
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/dem.h"
+
+#include <cstdint>
+
+namespace cudaq::qec::realtime {
+
+/// The least number of components that flip an observable and no detector, of components with at most two detectors:
+/// the distance of a code whose errors are edges. 0: there is none.
+[[nodiscard]] std::uint64_t code_distance(const detector_error_model &model);
+
+} // namespace cudaq::qec::realtime

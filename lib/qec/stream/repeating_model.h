@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoding/dem_text/dem_program.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// How detectors are put into rounds.
+struct round_rule {
+  std::uint64_t detectors = 0; ///< of each round, by index; 0: the last coordinate, with all shifts, is the round
+  /// "time" or "index:N".
+  static expected<round_rule> parse(std::string_view text);
+};
+
+/// A detector error model whose longest outer loop repeats for as long as a stream lasts: a head (what comes before
+/// the loop), a body (the loop, once), and a tail. Other loops run as often as the text says. The memory depends on the
+/// text only, not on the number of repetitions.
+///
+/// A round is a set of successive detectors: those of one value of the last coordinate, or a fixed number of them.
+/// Head, body and tail have whole rounds.
+class repeating_model {
+public:
+  /// Refused: no loop; a body that moves no detectors; detectors without a coordinate, or not in the order of rounds.
+  static expected<repeating_model> parse(std::string_view dem_text, round_rule rule, const dem_limits &limits = {});
+
+  /// The whole model with this number of repetitions.
+  [[nodiscard]] expected<detector_error_model> unrolled(std::uint64_t repetitions) const;
+
+  /// Detectors of each round.
+  [[nodiscard]] const std::vector<std::uint64_t> &head() const noexcept { return head_; }
+  [[nodiscard]] const std::vector<std::uint64_t> &body() const noexcept { return body_; }
+  [[nodiscard]] const std::vector<std::uint64_t> &tail() const noexcept { return tail_; }
+  /// The loop's number in the text.
+  [[nodiscard]] std::uint64_t repetitions() const noexcept { return program_.instructions[loop_].number; }
+  [[nodiscard]] std::uint64_t num_observables() const noexcept { return program_.num_observables; }
+  /// The most rounds between two detectors of one error, plus 1.
+  [[nodiscard]] std::uint64_t reach() const noexcept { return reach_; }
+
+  /// The first detector of a round of the endless stream (head, then bodies), and of its next one.
+  [[nodiscard]] std::uint64_t first_detector(std::uint64_t round) const noexcept;
+  /// The round of a detector of the endless stream.
+  [[nodiscard]] std::uint64_t round_of(std::uint64_t detector) const noexcept;
+  /// For each detector of an unrolled model with this number of repetitions: its round.
+  [[nodiscard]] std::vector<std::uint64_t> rounds(std::uint64_t repetitions) const;
+
+private:
+  repeating_model() = default;
+  expected<> find_rounds(round_rule rule);
+  expected<> find_reach();
+
+  dem_text::program program_;
+  dem_limits limits_;
+  std::size_t loop_ = 0;
+  std::vector<std::uint64_t> head_, body_, tail_;
+  std::vector<std::uint64_t> head_ends_, body_ends_; ///< sums of the sizes: entry k has those of the first k rounds
+  std::uint64_t reach_ = 0;
+};
+
+} // namespace cudaq::qec::realtime

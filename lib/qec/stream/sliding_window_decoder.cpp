@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream decoder as a decoder of whole shots: for everything that takes a decoder by name, and for comparisons of
+// windows with whole shots.
+#include "cudaq/qec/decoding/stream.h"
+#include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoding/event_bits.h"
+#include "lib/qec/stream/repeating_model.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+/// As many as the memory for the bits of a shot allows without a thought.
+constexpr std::uint64_t kMostDetectors = std::uint64_t{1} << 28;
+
+class sliding_window_decoder final : public decoder {
+public:
+  sliding_window_decoder(std::unique_ptr<stream_decoder> stream, std::uint64_t detectors)
+      : decoder(detectors, stream->num_observables()), stream_(std::move(stream)),
+        before_tail_(detectors - stream_->tail_detectors()), bits_((before_tail_ + 7) / 8),
+        tail_((stream_->tail_detectors() + 7) / 8) {}
+
+  const char *name() const noexcept override { return "sliding-window"; }
+
+protected:
+  decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                               decode_details *) noexcept override {
+    std::ranges::fill(bits_, std::uint8_t{0});
+    std::ranges::fill(tail_, std::uint8_t{0});
+    const auto tail = std::ranges::lower_bound(events, before_tail_);
+    flip_bits(std::ranges::subrange(events.begin(), tail), bits_);
+    for (auto at = tail; at != events.end(); ++at)
+      flip_bits(std::initializer_list<std::uint64_t>{*at - before_tail_}, tail_);
+    stream_->reset();
+    decode_status status = stream_->push(bits_, before_tail_);
+    if (status == decode_status::ok)
+      status = stream_->finish(tail_, stream_->tail_detectors());
+    if (status == decode_status::ok)
+      std::ranges::copy(stream_->observables(), observables.begin());
+    return status;
+  }
+
+private:
+  const std::unique_ptr<stream_decoder> stream_;
+  const std::uint64_t before_tail_;
+  std::vector<std::uint8_t> bits_, tail_;
+};
+
+} // namespace
+
+decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_settings &settings) {
+  const auto failed = [](const std::string &why) { return decoder_result{nullptr, "sliding-window decoder: " + why}; };
+  try {
+    constexpr std::uint64_t kMostRounds = 1'000'000;
+    stream_options options;
+    options.decoder = settings.text("inner", "auto");
+    options.commit = settings.number("commit", 0, 0, kMostRounds);
+    options.buffer = settings.number("buffer", 0, 0, kMostRounds);
+    options.rounds = settings.text("rounds", "time");
+    char before = ':';
+    for (const auto &[key, value] : settings.rest()) { // those of the inner decoder
+      options.decoder += before + key + "=" + value;
+      before = ',';
+    }
+    const auto rule = round_rule::parse(options.rounds);
+    if (rule.failed())
+      return failed(rule.text());
+    const auto model = repeating_model::parse(dem_text, *rule);
+    if (model.failed())
+      return failed(model.text());
+    const std::uint64_t head = model->first_detector(model->head().size());
+    const std::uint64_t body = model->first_detector(model->head().size() + model->body().size()) - head;
+    const std::uint64_t rest = model->rounds(0).size(); // head and tail
+    if (model->repetitions() > (kMostDetectors - rest) / body)
+      return failed("a shot of this model has more than " + std::to_string(kMostDetectors) +
+                    " detectors: decode it as a stream");
+    stream_result made = make_stream_decoder(dem_text, options);
+    if (!made)
+      return failed(made.error);
+    return {std::make_unique<sliding_window_decoder>(std::move(made.instance), rest + model->repetitions() * body), {}};
+  } catch (const std::exception &failure) { // out of memory
+    return failed(failure.what());
+  }
+}
+
+} // namespace cudaq::qec::realtime

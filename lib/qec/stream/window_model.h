@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/dem.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// A window of a stream, in rounds of an unrolled model: [begin, end), of which [commit_begin, commit_end) is final.
+struct window_rounds {
+  std::uint64_t begin, commit_begin, commit_end, end;
+  /// Whether errors that reach over the begin may happen in this window. Closed: they were decided before.
+  bool open_begin = false;
+};
+
+/// A window as a model of its own, for any decoder. Its detectors are those of the window. Its observables are made so
+/// that one plain decode gives everything that the stream needs:
+///
+///   observable                    is flipped by
+///   0 ..                          committed errors that flip this observable of the whole model
+///   then one for each crossing    committed errors that flip this detector outside the committed rounds: it becomes an
+///                                 event (or is taken away) for the window that commits its round
+///   then kParities                every error that flips an odd number of the detectors of a certain random set
+///
+/// An error is committed if it flips a detector of the committed rounds. Errors that reach over an open border flip
+/// only their detectors inside, so they are edges to the boundary with their own probability; they commit nothing. The
+/// parities check the answer: each error set that explains the events gives the parities of the events, and one that
+/// does not passes each of them with the probability 1/2.
+struct window_model {
+  static constexpr std::uint64_t kParities = 8;
+
+  std::string text;
+  std::uint64_t first_detector; ///< of the unrolled model; detector k of the window is first_detector + k
+  std::uint64_t num_detectors;
+  std::uint64_t num_observables;        ///< of the whole model
+  std::vector<std::uint64_t> crossings; ///< detectors of the window, ascending
+  std::vector<std::uint8_t> parities;   ///< of each detector: bit j: it is in set j
+};
+
+/// How the inner decoder takes an error with several components (a ^ b).
+enum class error_form {
+  components, ///< as errors of their own: matching. A component that was decided before is left out
+  whole       ///< as one error: belief propagation. The error is left out if any part of it was decided before
+};
+
+/// `model`: unrolled, with the round of each detector, ascending.
+[[nodiscard]] window_model make_window_model(const detector_error_model &model,
+                                             std::span<const std::uint64_t> round_of_detector, window_rounds rounds,
+                                             error_form form);
+
+} // namespace cudaq::qec::realtime

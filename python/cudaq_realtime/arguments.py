@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of the package: one checked conversion for each kind. The text of an error names the argument, what it is,
+and what is accepted."""
+from __future__ import annotations
+
+import math
+import operator
+import os
+import re
+from typing import TYPE_CHECKING, Any, Literal, Union
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import stim
+
+Model = Union[str, "os.PathLike[str]", "stim.DetectorErrorModel"]
+Form = Literal["indices", "bits", "rows of bits", "rows of packed bits"]
+
+_FIRST_WORD = re.compile(r"(?:\s|#[^\n]*)*(\w+|\S?)")  # after comments; empty in an empty model
+_INSTRUCTIONS = ("", "error", "detector", "logical_observable", "shift_detectors", "repeat")
+
+
+def to_native(given: npt.ArrayLike, count: int, form: Form, what: str) -> npt.NDArray[Any]:
+    """Detection events or observables, as the C++ part takes them.
+
+    given: the indices of those that are 1; or bool or 0/1, [count] or rows of it; or uint8 rows with bit k in bit k % 8
+        of byte k // 8.
+    Returns uint64 of indices, else uint8 of packed bits: contiguous, maybe the memory of `given`.
+    """
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError) as error:  # rows of several lengths
+        raise ValueError(f"{what} is no array ({error}), accepted: {form}") from None
+    if form == "indices":
+        return _indices(array, count, what)
+    packed = form == "rows of packed bits"
+    width = (count + 7) // 8 if packed else count
+    one = form == "bits"
+    if array.shape != (count,) if one else array.ndim != 2 or array.shape[1] != width:
+        accepted = f"({count},)" if one else f"rows of {width} {'bytes' if packed else 'bits'}"
+        raise ValueError(f"{what} has the shape {array.shape}, accepted: {accepted}")
+    if packed:
+        if array.dtype != np.uint8:
+            raise ValueError(f"{what} has the type {array.dtype}, accepted for packed bits: uint8")
+        return np.ascontiguousarray(array)
+    if array.dtype.kind not in "biu":
+        raise ValueError(f"{what} has the type {array.dtype}, accepted: bool and whole numbers")
+    if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
+        hint = "" if one else "; packed bits need bit_packed_shots=True"
+        raise ValueError(f"{what} has values other than 0 and 1{hint}")
+    return np.ascontiguousarray(np.packbits(array.astype(np.uint8, copy=False), axis=-1, bitorder="little"))
+
+
+def _indices(array: npt.NDArray[Any], count: int, what: str) -> npt.NDArray[np.uint64]:
+    accepted = ("accepted: a list of the detectors that fired, as np.flatnonzero(bits) makes it from bits; "
+                "decode_batch takes rows of bits")
+    if array.ndim == 1 and array.size == 0:
+        return np.empty(0, dtype=np.uint64)
+    whole = array.dtype.kind in "iu" and array.dtype.itemsize > 1  # numbers of one byte are bits
+    if not whole:
+        raise ValueError(f"{what} has the type {array.dtype}, {accepted}")
+    if array.ndim != 1:
+        raise ValueError(f"{what} has the shape {array.shape}, {accepted}")
+    if array.min() < 0:
+        raise ValueError(f"{what} contains {array.min()}, accepted: 0 to {count - 1}")
+    if array.size == count > 2 and array.max() <= 1:  # as indices, some would be there twice
+        raise ValueError(f"{what} has {count} values, all of them 0 or 1, as bits have; {accepted}")
+    return np.ascontiguousarray(array, dtype=np.uint64)
+
+
+def model_text(dem: Model) -> str:
+    """The text of a model that is given as a stim.DetectorErrorModel, as text, or as the path of a file."""
+    remedy = "a circuit has its model in circuit.detector_error_model(decompose_errors=True)"
+    if hasattr(dem, "detector_error_model"):
+        raise ValueError(f"dem is a {type(dem).__name__}, accepted: a detector error model; {remedy}")
+    if not isinstance(dem, (str, os.PathLike)):
+        if type(dem).__name__ != "DetectorErrorModel":
+            raise TypeError(f"dem is {dem!r:.60}, accepted: a stim.DetectorErrorModel, its text, or the path of a file")
+        return str(dem)
+    text, where = dem, "dem"
+    if not isinstance(dem, str) or ("\n" not in dem and os.path.isfile(dem)):
+        where = f"the file {os.fspath(dem)}"
+        with open(dem, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    assert isinstance(text, str)
+    found = _FIRST_WORD.match(text)
+    word = found.group(1) if found else ""
+    if word.lower() not in _INSTRUCTIONS:
+        if text is dem and "\n" not in text:
+            raise ValueError(f"dem is {dem!r:.300}: no such file, and no model in Stim's format")
+        raise ValueError(f"{where} begins with {word[:60]!r}, which a detector error model does not have; {remedy}")
+    return text
+
+
+def decoder_name(name: str | os.PathLike[str]) -> str:
+    if not isinstance(name, (str, os.PathLike)):
+        raise TypeError(f"the name of the decoder is {name!r:.60}, accepted: one of decoder_names(), 'auto', or the "
+                        "path of a plug-in")
+    return os.fspath(name)
+
+
+def whole_number(value: int, what: str, least: int, most: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} is {value!r:.60}, accepted: a whole number from {least} to {most}") from None
+    if not least <= number <= most:
+        raise ValueError(f"{what} is {number}, accepted: {least} to {most}")
+    return number
+
+
+def positive_number(value: float, what: str) -> float:
+    """0 or more, and finite."""
+    try:
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{what} is {value!r:.60}, accepted: a number of 0 or more")
+    return number
+
+
+def bytes_of(value: Any, what: str) -> bytes:
+    """A copy of bytes, a bytearray, a memoryview, or an array of numbers."""
+    try:
+        view = memoryview(value)
+    except TypeError:
+        raise TypeError(f"{what} is {value!r:.60}, accepted: bytes") from None
+    if "O" in view.format:
+        raise TypeError(f"{what} is an array of Python objects, accepted: bytes")
+    return view.tobytes()

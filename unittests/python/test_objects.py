@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every public class of the package can be pickled, copied and printed, also when a worker process raises it."""
+import concurrent.futures
+import copy
+import importlib
+import inspect
+import multiprocessing
+import pickle
+import pkgutil
+
+import cudaq_realtime
+import numpy as np
+import pytest
+import sinter
+import stim
+from cudaq_realtime import Answer, DecodeError, Decoder, Dispatcher, Pipeline, Report, StageError
+from cudaq_realtime.sinter_decoder import CompiledSinterDecoder, SinterDecoder
+
+CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1"
+UNSOLVED = "error(0.1) D0 D1 L0"
+
+
+def echo(payload):
+    return payload
+
+
+def fail(shot):
+    raise KeyError("the reason")
+
+
+def run_report(pipeline):
+    return pipeline.run(np.array([[1, 0], [1, 1]]))[1]
+
+
+def used_dispatcher(dispatcher):
+    with dispatcher:
+        return dispatcher.call("echo", b"x")
+
+
+# Of each class an object, and what must be equal before and after; None: the object itself.
+EXAMPLES = {
+    Answer: (lambda: Answer(-1005, b"x"), None),
+    CompiledSinterDecoder: (lambda: SinterDecoder("lookup").compile_decoder_for_dem(
+        dem=stim.DetectorErrorModel(CHAIN)), None),
+    DecodeError: (lambda: DecodeError(3, 2), lambda e: (e.status, e.shot, str(e), e.args)),
+    Decoder: (lambda: Decoder("lookup", CHAIN), None),
+    Dispatcher: (lambda: Dispatcher({"echo": echo}, slots=3, slot_size=256), used_dispatcher),
+    Pipeline: (lambda: Pipeline("lookup", CHAIN, predecoder=echo, workers=1, slots=4),
+               lambda p: [run_report(p)[key] for key in ("decoder", "predecoder", "workers", "slots", "shots")]),
+    Report: (lambda: run_report(Pipeline("lookup", CHAIN)),
+             lambda r: (dict(r), r.latencies_ns.tolist(), {k: v.tolist() for k, v in r.stages_ns.items()})),
+    SinterDecoder: (lambda: SinterDecoder("bp-osd:osd_order=7"), None),
+    StageError: (lambda: StageError("it failed", 4), lambda e: (e.shot, str(e), e.args)),
+}
+WAYS = {**{f"pickle {n}": lambda o, n=n: pickle.loads(pickle.dumps(o, protocol=n))
+           for n in range(pickle.HIGHEST_PROTOCOL + 1)},
+        "copy": copy.copy, "deepcopy": copy.deepcopy}
+
+
+def public_classes():
+    names = [module.name for module in pkgutil.iter_modules(cudaq_realtime.__path__)]
+    modules = [importlib.import_module(f"cudaq_realtime.{name}") for name in names if not name.startswith("_")]
+    return {one for module in modules for name, one in inspect.getmembers(module, inspect.isclass)
+            if one.__module__ == module.__name__ and not name.startswith("_")}
+
+
+def test_every_public_class_has_an_example_here():
+    assert public_classes() == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("tested", EXAMPLES, ids=lambda tested: tested.__name__)
+def test_a_copy_equals_its_object(tested, way):
+    make, seen = EXAMPLES[tested]
+    original = make()
+    made = WAYS[way](original)
+    assert type(made) is tested
+    if seen is None:
+        assert made == original and not made != original and hash(made) == hash(original)
+    else:
+        assert seen(made) == seen(original)
+
+
+@pytest.mark.parametrize("tested", EXAMPLES, ids=lambda tested: tested.__name__)
+def test_the_text_of_an_object_says_what_it_is(tested):
+    text = repr(EXAMPLES[tested][0]())
+    assert " object at 0x" not in text and (text.startswith(tested.__name__ + "(") or tested is Report), text
+
+
+def test_objects_of_other_values_differ():
+    assert Decoder("lookup", CHAIN) != Decoder("bp-osd", CHAIN) != Decoder("bp-osd", UNSOLVED) != CHAIN
+    assert SinterDecoder("lookup") != SinterDecoder("bp-osd") != "bp-osd"
+    report = run_report(Pipeline("lookup", CHAIN))
+    assert isinstance(report.copy(), Report) and report.copy().latencies_ns is report.latencies_ns
+
+
+def raise_decode_error(_):
+    Decoder("bp-osd", UNSOLVED).decode_batch(np.array([[1, 1], [1, 0]]))
+
+
+def raise_stage_error(_):
+    Pipeline(fail, CHAIN).run(np.zeros((1, 2), dtype=bool))
+
+
+@pytest.mark.parametrize("function, error, shot, text", [
+    (raise_decode_error, DecodeError, 1, "no error of the model"), (raise_stage_error, StageError, 0, "the reason")])
+def test_an_error_of_a_worker_process_arrives(function, error, shot, text):
+    with multiprocessing.Pool(1) as pool, pytest.raises(error, match=text) as raised:
+        pool.map_async(function, [0]).get(timeout=60)
+    assert raised.value.shot == shot
+    with concurrent.futures.ProcessPoolExecutor(1) as pool, pytest.raises(error, match=text) as raised:
+        pool.submit(function, 0).result(timeout=60)
+    assert raised.value.shot == shot
+    with concurrent.futures.ProcessPoolExecutor(1) as pool:  # the pool is not broken by an error
+        with pytest.raises(error):
+            pool.submit(function, 0).result(timeout=60)
+        assert pool.submit(echo, 5).result(timeout=60) == 5
+
+
+def test_sinter_says_why_a_shot_could_not_be_decoded(capfd):
+    circuit = stim.Circuit("X_ERROR(0.4) 0 1\nM 0 1\nDETECTOR rec[-1]\nDETECTOR rec[-2]\nOBSERVABLE_INCLUDE(0) rec[-1]")
+    task = sinter.Task(circuit=circuit, detector_error_model=stim.DetectorErrorModel(UNSOLVED))
+    with pytest.raises(Exception) as raised:
+        sinter.collect(num_workers=1, tasks=[task], decoders=["mine"], max_shots=100,
+                       custom_decoders={"mine": SinterDecoder("bp-osd")})
+    assert "no error of the model" in f"{raised.value} {raised.value.__cause__} {capfd.readouterr().err}"

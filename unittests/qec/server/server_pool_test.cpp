@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads that decoders share.
+#include "unittests/qec/server/server_threads_support.h"
+
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+/// Threads of this process that serve decoders.
+std::size_t pool_threads() {
+  std::size_t found = 0;
+  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(entry.path() / "comm"), name);
+    found += name.starts_with("qec-decode-") ? 1 : 0;
+  }
+  return found;
+}
+
+std::vector<decoder_setup> setups_of(std::uint64_t decoders, std::uint32_t queue_length) {
+  std::vector<decoder_setup> setups;
+  for (std::uint64_t id = 0; id < decoders; ++id)
+    setups.push_back({{.id = id, .queue_length = queue_length}, unit_for(rotated_model(4))});
+  return setups;
+}
+
+TEST(ServerPool, ServesManyDecodersWithAFewThreadsInTheOrderOfEachDecoder) {
+  constexpr std::uint64_t kDecoders = 300, kRounds = 20;
+  decoding_server server(setups_of(kDecoders, kRounds));
+  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK, 3).text(), "");
+  EXPECT_EQ(pool_threads(), 3U);
+  std::deque<requester> clients; // one for each decoder, so that order() is that of the decoder
+  for (std::uint64_t id = 0; id < kDecoders; ++id)
+    clients.emplace_back(server);
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint64_t counter = 0; counter < kRounds; ++counter)
+        for (std::uint64_t id = t; id < kDecoders; id += 2)
+          clients[id].send(kEnqueueFunctionId, enqueue_payload(id, counter, "0110"));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_TRUE(server.stop(soon()));
+  std::vector<std::uint32_t> ascending;
+  for (std::uint32_t k = 0; k < kRounds; ++k)
+    ascending.push_back(k);
+  for (requester &client : clients) {
+    ASSERT_EQ(client.order(), ascending);
+    for (std::uint32_t k = 0; k < kRounds; ++k)
+      ASSERT_EQ(client.answer(k), answered(server_status::ok)); // a counter out of order would not be ok
+  }
+}
+
+TEST(ServerPool, ServesTheOthersWhileADecoderIsSlow) {
+  rt::shared_word<std::uint32_t> open;
+  std::vector<decoder_setup> setups = setups_of(3, 4);
+  setups[0].unit = std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1);
+  decoding_server server(std::move(setups));
+  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK, 2).text(), "");
+  requester client(server);
+  const std::uint32_t slow = client.send(kEnqueueFunctionId, enqueue_payload(0, 0, "1"));
+  for (std::uint64_t counter = 0; counter < 3; ++counter)
+    for (const std::uint64_t id : {1, 2})
+      EXPECT_EQ(client.ask(kEnqueueFunctionId, enqueue_payload(id, counter, "0110")), answered(server_status::ok));
+  EXPECT_EQ(client.answers_to(slow), 0u);
+  open.store(1);
+  EXPECT_EQ(client.answer(slow), answered(server_status::ok));
+  EXPECT_TRUE(server.stop(soon()));
+}
+
+TEST(ServerPool, HasAsManyThreadsAsCoresOrTheSetting) {
+  const std::uint32_t cores = std::max(std::thread::hardware_concurrency(), 8U);
+  const decoding_server two(setups_of(2, 4)), many(setups_of(cores + 5, 1)), without_queue(setups_of(3, 0));
+  EXPECT_EQ(two.threads_for(0), 2U);
+  EXPECT_EQ(two.threads_for(1), 1U);
+  EXPECT_EQ(many.threads_for(0), cores);
+  EXPECT_EQ(many.threads_for(cores + 2), cores + 2);
+  EXPECT_EQ(without_queue.threads_for(0), 0U);
+}
+
+} // namespace

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unittests/qec/stream/stream_test_support.h"
+
+#include <thread>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+const stream_options kSmall{.decoder = "pymatching", .commit = 3, .buffer = 3, .rounds = "time"};
+
+class Stream : public testing::Test {
+protected:
+  void SetUp() override { CUDAQ_SKIP_WITHOUT_PYMATCHING(); }
+};
+
+TEST_F(Stream, CorrectsEverySingleErrorAtEveryLength) {
+  const std::string text = surface_dem();
+  const repeating_model model = repeating_or_throw(text);
+  const auto stream = stream_or_throw(text, {.decoder = "pymatching"});
+  for (const std::uint64_t repetitions : {0U, 1U, 2U, 5U, 6U}) {
+    const auto whole = *model.unrolled(repetitions);
+    const component_sampler errors(whole, 1);
+    for (const dem_component &c : whole.components) {
+      auto shot = errors.none();
+      errors.add(shot, c);
+      stream->reset();
+      ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
+      ASSERT_EQ(flips_of(*stream), shot.observables) << "line " << c.line << ", " << repetitions << " repetitions";
+    }
+  }
+}
+
+TEST_F(Stream, CorrectsEveryPairOfErrorsOfADistance5Code) {
+  const std::string text = repetition_dem(5, 0.01, 2, 8);
+  const auto whole = *parse_dem(text);
+  const auto stream = stream_or_throw(text, {.decoder = "pymatching"});
+  const component_sampler errors(whole, 1);
+  for (std::size_t a = 0; a < whole.components.size(); ++a)
+    for (std::size_t b = a + 1; b < whole.components.size(); ++b) {
+      auto shot = errors.none();
+      errors.add(shot, whole.components[a]);
+      errors.add(shot, whole.components[b]);
+      stream->reset();
+      ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
+      ASSERT_EQ(flips_of(*stream), shot.observables) << a << ", " << b;
+    }
+}
+
+TEST_F(Stream, PiecesOfAnySizeGiveTheSameFrames) {
+  const std::string text = repetition_dem(4, 0.06, 2, 20);
+  const auto whole = *parse_dem(text);
+  const auto at_once = stream_or_throw(text, kSmall), in_pieces = stream_or_throw(text, kSmall);
+  component_sampler errors(whole, 5);
+  std::mt19937 random(7);
+  for (int k = 0; k < 50; ++k) {
+    const auto shot = errors.next();
+    at_once->reset();
+    in_pieces->reset();
+    ASSERT_EQ(run(*at_once, shot.events, whole.num_detectors), decode_status::ok);
+    const std::uint64_t before = whole.num_detectors - in_pieces->tail_detectors();
+    for (std::uint64_t at = 0; at < before;) {
+      const std::uint64_t count = std::min<std::uint64_t>(random() % 40, before - at);
+      ASSERT_EQ(in_pieces->push(part_of(shot.events, at, count), count), decode_status::ok);
+      at += count;
+      ASSERT_EQ(in_pieces->pushed_bits(), at);
+      ASSERT_LE(in_pieces->committed_rounds(), in_pieces->pushed_rounds());
+    }
+    ASSERT_EQ(in_pieces->finish(part_of(shot.events, before, in_pieces->tail_detectors()), in_pieces->tail_detectors()),
+              decode_status::ok);
+    ASSERT_EQ(flips_of(*in_pieces), flips_of(*at_once));
+    ASSERT_EQ(in_pieces->committed_rounds(), at_once->committed_rounds());
+  }
+}
+
+TEST_F(Stream, AWindowLongerThanTheExperimentIsAWholeShot) {
+  const std::string text = surface_dem();
+  const repeating_model model = repeating_or_throw(text);
+  const auto stream = stream_or_throw(text, {.decoder = "pymatching", .commit = 40, .buffer = 2});
+  for (const std::uint64_t repetitions : {0U, 1U, 7U}) {
+    const auto whole = *model.unrolled(repetitions);
+    std::string flat = text;
+    const std::size_t at = flat.find("repeat ") + 7;
+    flat.replace(at, flat.find(' ', at) - at, std::to_string(repetitions));
+    const auto shots = make_or_throw("pymatching", flat);
+    component_sampler errors(whole, 3);
+    for (int k = 0; k < 100; ++k) {
+      const auto shot = errors.next();
+      std::vector<std::uint8_t> expected(1);
+      ASSERT_EQ(shots->decode_bits(shot.events, expected), decode_status::ok);
+      stream->reset();
+      ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
+      ASSERT_EQ(stream->windows(), 1U);
+      ASSERT_EQ(flips_of(*stream), expected);
+    }
+  }
+}
+
+TEST_F(Stream, FramesBecomeFinalWindowByWindow) {
+  const std::string text = repetition_dem(4, 0.01, 1, 1000);
+  const auto stream = stream_or_throw(text, kSmall);
+  const std::vector<std::uint8_t> quiet(8);
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    ASSERT_EQ(stream->push(quiet, 3), decode_status::ok);
+    EXPECT_EQ(stream->pushed_rounds(), round);
+    EXPECT_EQ(stream->committed_rounds(), round < 6 ? 0 : (round - 3) / 3 * 3) << round;
+  }
+}
+
+TEST_F(Stream, EveryCommitAndBufferCorrectsSingleErrors) {
+  const std::string text = repetition_dem(4, 0.01, 3, 9);
+  const auto whole = *parse_dem(text);
+  const component_sampler errors(whole, 1);
+  for (const std::uint64_t commit : {1U, 2U, 4U, 5U, 7U})
+    for (const std::uint64_t buffer : {3U, 4U}) {
+      const auto stream = stream_or_throw(text, {.decoder = "pymatching", .commit = commit, .buffer = buffer});
+      for (const dem_component &c : whole.components) {
+        auto shot = errors.none();
+        errors.add(shot, c);
+        stream->reset();
+        ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
+        ASSERT_EQ(flips_of(*stream), shot.observables) << "commit " << commit << ", buffer " << buffer;
+      }
+    }
+}
+
+TEST_F(Stream, EndsOnlyAfterAWholeRepetitionAndTakesNothingOtherwise) {
+  const std::string text = repetition_dem(3, 0.01, 2, 10);
+  const auto stream = stream_or_throw(text, kSmall);
+  const std::vector<std::uint8_t> quiet(8);
+  EXPECT_EQ(stream->finish(quiet, 2), decode_status::stream_misaligned) << "the head has not come";
+  ASSERT_EQ(stream->push(quiet, 2 + 4 + 2), decode_status::ok);
+  EXPECT_EQ(stream->finish(quiet, 2), decode_status::stream_misaligned) << "half of a repetition";
+  ASSERT_EQ(stream->push(quiet, 2), decode_status::ok);
+  EXPECT_EQ(stream->finish(quiet, 3), decode_status::stream_misaligned) << "another number of bits";
+  EXPECT_EQ(stream->finish(std::span(quiet).first(0), 2), decode_status::buffer_too_small);
+  EXPECT_EQ(stream->push(std::span(quiet).first(1), 9), decode_status::buffer_too_small);
+  EXPECT_EQ(stream->pushed_bits(), 10U);
+  ASSERT_EQ(stream->finish(quiet, 2), decode_status::ok);
+  EXPECT_EQ(stream->committed_rounds(), 6U);
+  EXPECT_EQ(stream->pushed_rounds(), 6U);
+  EXPECT_EQ(stream->finish(quiet, 2), decode_status::stream_misaligned);
+  EXPECT_EQ(stream->push(quiet, 1), decode_status::stream_misaligned) << "the experiment is over";
+  stream->reset();
+  EXPECT_EQ(stream->push(quiet, 2), decode_status::ok);
+}
+
+TEST_F(Stream, AFailedWindowBreaksTheStreamUntilItIsReset) {
+  // Without a boundary an odd number of events has no solution.
+  const std::string text =
+      "detector(0) D0\ndetector(0) D1\nrepeat 50 {\nerror(0.1) D0 D1 L0\nerror(0.1) D0 D2\n"
+      "error(0.1) D1 D3\nshift_detectors(1) 2\ndetector(0) D0\ndetector(0) D1\n}\nerror(0.1) D0 D1\n";
+  const auto stream = stream_or_throw(text, {.decoder = "pymatching", .commit = 2, .buffer = 2});
+  const std::vector<std::uint8_t> quiet(8);
+  std::vector<std::uint8_t> odd(1, 1);
+  ASSERT_EQ(stream->push(quiet, 40), decode_status::ok);
+  ASSERT_EQ(stream->push(odd, 8), decode_status::ok) << "the window's far side is open: the rest may come later";
+  const std::uint64_t before = stream->committed_rounds();
+  EXPECT_EQ(stream->finish(quiet, 0), decode_status::no_solution);
+  EXPECT_EQ(stream->push(quiet, 1), decode_status::no_solution);
+  EXPECT_GE(stream->committed_rounds(), before);
+  EXPECT_LT(stream->committed_rounds(), stream->pushed_rounds());
+  stream->reset();
+  ASSERT_EQ(stream->push(quiet, 42), decode_status::ok);
+  EXPECT_EQ(stream->finish(quiet, 0), decode_status::ok);
+}
+
+TEST_F(Stream, RefusesWindowsThatCannotBeRightWithAText) {
+  const auto refused = [](std::string_view text, const stream_options &options) {
+    return make_stream_decoder(text, options).error;
+  };
+  const std::string text = repetition_dem(3, 0.01, 1, 10);
+  EXPECT_NE(refused(text, {.decoder = "pymatching", .commit = 2, .buffer = 1}).find("reaches over"), std::string::npos);
+  EXPECT_NE(refused(text, {.decoder = "none"}).find("unknown decoder"), std::string::npos);
+  EXPECT_NE(refused(text, {.rounds = "x"}).find("index:N"), std::string::npos);
+  EXPECT_NE(refused("error(0.1) D0 L0", {}).find("no loop"), std::string::npos);
+  EXPECT_NE(refused(text + "error(0.7) L0\n", {.decoder = "pymatching"}).find("no window can take it"),
+            std::string::npos);
+  EXPECT_NE(refused("repeat 3 {\ndetector(0) D0\nerror(0.1) D0\nshift_detectors(1) 1\n}\n", {}).find("give commit"),
+            std::string::npos);
+}
+
+TEST_F(Stream, AnObservableWithoutDetectorsBelongsToItsError) {
+  std::string joined = repetition_dem(3, 0.01, 1, 6), apart = joined;
+  for (std::size_t at = 0; (at = apart.find(" D0 L0", at)) != std::string::npos; at += 8)
+    apart.replace(at, 6, " D0 ^ L0");
+  ASSERT_NE(joined, apart);
+  const auto whole = *parse_dem(joined);
+  const auto a = stream_or_throw(joined, kSmall), b = stream_or_throw(apart, kSmall);
+  component_sampler errors(whole, 3);
+  for (int k = 0; k < 100; ++k) {
+    const auto shot = errors.next();
+    a->reset();
+    b->reset();
+    ASSERT_EQ(run(*a, shot.events, whole.num_detectors), decode_status::ok);
+    ASSERT_EQ(run(*b, shot.events, whole.num_detectors), decode_status::ok);
+    ASSERT_EQ(flips_of(*a), flips_of(*b));
+  }
+}
+
+TEST_F(Stream, TakesTheDistanceOfTheCodeForItsWindows) {
+  for (const int d : {3, 4, 7})
+    EXPECT_NE(stream_or_throw(repetition_dem(d, 0.01, 1, 10), {.decoder = "pymatching"})
+                  ->description()
+                  .find("(distance " + std::to_string(d) + ")"),
+              std::string::npos);
+}
+
+TEST_F(Stream, RunsFarBeyondTheLengthOfTheTextInConstantMemoryAndTime) {
+  const std::string text = repetition_dem(3, 0.01, 1, 5);
+  const auto stream = stream_or_throw(text, {.decoder = "pymatching"});
+  const std::vector<std::uint8_t> quiet(250);
+  for (int k = 0; k < 1000; ++k)
+    ASSERT_EQ(stream->push(quiet, 2000), decode_status::ok);
+  EXPECT_EQ(stream->pushed_rounds(), 1'000'000U);
+  EXPECT_GE(stream->committed_rounds(), 999'990U);
+  EXPECT_EQ(stream->finish(quiet, 2), decode_status::ok);
+}
+
+TEST_F(Stream, TwoThreadsWithTheirOwnInstanceGetTheSameFrames) {
+  const std::string text = repetition_dem(4, 0.05, 2, 200);
+  const auto whole = *parse_dem(text);
+  component_sampler errors(whole, 11);
+  const auto shot = errors.next();
+  std::vector<std::uint8_t> flips[2];
+  std::vector<std::thread> threads;
+  for (auto &mine : flips)
+    threads.emplace_back([&] {
+      const auto stream = stream_or_throw(text, kSmall);
+      if (run(*stream, shot.events, whole.num_detectors) == decode_status::ok)
+        mine = flips_of(*stream);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(flips[0].size(), 1U);
+  EXPECT_EQ(flips[0], flips[1]);
+}
+
+TEST_F(Stream, IsUsedAsItsPageSays) {
+  const std::string dem_text = repetition_dem(3, 0.01, 1, 5);
+  const std::vector<std::uint8_t> bits(4), tail_bits(1);
+  const std::uint64_t count = 2 + 5 * 2;
+  stream_result made = make_stream_decoder(dem_text, {.decoder = "pymatching"});
+  ASSERT_TRUE(made) << made.error;
+  stream_decoder &stream = *made.instance;
+  decode_status status = stream.push(bits, count); // any number of bits, as they come
+  ASSERT_EQ(status, decode_status::ok);
+  status = stream.finish(tail_bits, stream.tail_detectors());
+  ASSERT_EQ(status, decode_status::ok);
+  EXPECT_EQ(stream.committed_rounds(), 7U);
+}
+
+TEST_F(Stream, IsADecoderOfWholeShotsByName) {
+  const std::string text = repetition_dem(4, 0.05, 2, 30);
+  const auto whole = *parse_dem(text);
+  const auto stream = stream_or_throw(text, kSmall);
+  const auto shots = make_or_throw("sliding-window:inner=pymatching,commit=3,buffer=3,edges=0", text);
+  EXPECT_EQ(shots->num_detectors(), whole.num_detectors);
+  component_sampler errors(whole, 4);
+  for (int k = 0; k < 200; ++k) {
+    const auto shot = errors.next();
+    stream->reset();
+    ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
+    std::vector<std::uint8_t> out(1);
+    ASSERT_EQ(shots->decode_bits(shot.events, out), decode_status::ok);
+    ASSERT_EQ(out, flips_of(*stream));
+  }
+  EXPECT_NE(make_decoder("sliding-window:inner=pymatching,osd_order=3", text).error.find("unknown setting"),
+            std::string::npos)
+      << "settings of the inner decoder are checked";
+  EXPECT_NE(make_decoder("sliding-window", "error(0.1) D0 L0").error.find("no loop"), std::string::npos);
+}
+
+class StreamKinds : public testing::TestWithParam<std::string> {};
+
+TEST_P(StreamKinds, DecodersOfEveryKindCorrectSingleErrors) {
+  const std::string text = surface_dem();
+  const repeating_model model = repeating_or_throw(text);
+  const auto stream = stream_or_throw(text, {.decoder = GetParam(), .commit = 3, .buffer = 3});
+  const auto whole = *model.unrolled(4);
+  const component_sampler errors(whole, 1);
+  for (std::size_t k = 0; k < whole.components.size(); k += 5) {
+    auto shot = errors.none();
+    errors.add(shot, whole.components[k]);
+    stream->reset();
+    ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
+    ASSERT_EQ(flips_of(*stream), shot.observables) << "line " << whole.components[k].line;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StreamKinds,
+                         testing::ValuesIn(pymatching_available()
+                                               ? std::vector<std::string>{"pymatching", "pymatching-correlated",
+                                                                          "bp-osd", "relay-bp"}
+                                               : std::vector<std::string>{"bp-osd", "relay-bp"}),
+                         kind_name);
+
+} // namespace
+} // namespace cudaq::qec::realtime::test
