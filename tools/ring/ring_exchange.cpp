@@ -55,22 +55,26 @@ bool reply_follows(reply_rule rule, std::span<const std::uint64_t> request, std:
   constexpr std::uint64_t kHigh = 0x8080808080808080u, kByteOnes = 0x0101010101010101u;
   if (request.size() != reply.size())
     return false;
-  if (rule == reply_rule::last_word)
-    return !request.empty() &&
-           static_cast<std::uint32_t>(reply.back() >> 32) == ~static_cast<std::uint32_t>(request.front());
-  std::uint64_t wrong = 0;
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const std::uint64_t word = request[i];
-    std::uint64_t should = word;
-    if (rule == reply_rule::transform)
-      should = transform(word);
-    else if (rule == reply_rule::add_words)
-      should = ((word >> 32) + 1) << 32 | static_cast<std::uint32_t>(word + 1);
-    else if (rule == reply_rule::add_bytes) // the high bits are added separately: no carry into the next byte
-      should = ((word & ~kHigh) + kByteOnes) ^ (word & kHigh);
-    wrong |= reply[i] ^ should;
+  const auto each_is = [&](auto expected) { // a loop for each rule: the check is part of a lap
+    std::uint64_t wrong = 0;
+    for (std::size_t i = 0; i < request.size(); ++i)
+      wrong |= reply[i] ^ expected(request[i]);
+    return wrong == 0;
+  };
+  switch (rule) {
+  case reply_rule::echo:
+    return each_is([](std::uint64_t word) { return word; });
+  case reply_rule::transform:
+    return each_is(transform);
+  case reply_rule::add_words:
+    return each_is([](std::uint64_t word) { return ((word >> 32) + 1) << 32 | static_cast<std::uint32_t>(word + 1); });
+  case reply_rule::add_bytes: // the high bits are added separately: no carry into the next byte
+    return each_is([](std::uint64_t word) { return ((word & ~kHigh) + kByteOnes) ^ (word & kHigh); });
+  case reply_rule::last_word:
+    break;
   }
-  return wrong == 0;
+  return !request.empty() &&
+         static_cast<std::uint32_t>(reply.back() >> 32) == ~static_cast<std::uint32_t>(request.front());
 }
 
 loop_result exchange_one_by_one(const ring_port &port, std::uint32_t slots, const exchange_config &config,

@@ -20,24 +20,25 @@ bool reply_follows(reply_rule rule, std::span<const std::uint64_t> request, std:
 class checked_payload {
 public:
   explicit checked_payload(const exchange_config &config)
-      : config_(config), request_(config.payload_bytes / sizeof(std::uint64_t)), reply_(request_.size()) {}
+      : seed_(config.seed), function_id_(config.function_id), rule_(config.rule),
+        request_(config.payload_bytes / sizeof(std::uint64_t)), reply_(request_.size()) {}
 
   /// Makes the random words of request n.
   void make(std::uint64_t n) {
-    for (std::size_t i = 0; i < request_.size(); ++i)
-      request_[i] = random_word(config_.seed, n * request_.size() + i);
+    const std::span<std::uint64_t> words = request_;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      words[i] = random_word(seed_, n * words.size() + i);
   }
   /// Writes the request that make() has made.
   void write(const ring_port &port, std::uint32_t slot, std::uint64_t n) const {
-    port.write(slot, config_.function_id,
-               {reinterpret_cast<const std::uint8_t *>(request_.data()), config_.payload_bytes},
+    port.write(slot, function_id_, {reinterpret_cast<const std::uint8_t *>(request_.data()), bytes()},
                static_cast<std::uint32_t>(n), n);
   }
   /// Copies the reply. Returns false if the slot holds no good answer to request n.
   bool read(const ring_port &port, std::uint32_t slot, std::uint64_t n) {
     cudaq_rpc_response_t header;
     std::span<const std::uint8_t> result;
-    if (!port.read(slot, header, result) || header.status != CUDAQ_RPC_OK || result.size() != config_.payload_bytes ||
+    if (!port.read(slot, header, result) || header.status != CUDAQ_RPC_OK || result.size() != bytes() ||
         header.request_id != static_cast<std::uint32_t>(n) || header.ptp_timestamp != n)
       return false;
     if (!result.empty())
@@ -45,10 +46,14 @@ public:
     return true;
   }
   /// The reply that read() has copied is right for the request that make() has made.
-  [[nodiscard]] bool is_right() const { return reply_follows(config_.rule, request_, reply_); }
+  [[nodiscard]] bool is_right() const { return reply_follows(rule_, request_, reply_); }
 
 private:
-  const exchange_config &config_;
+  [[nodiscard]] std::size_t bytes() const noexcept { return request_.size() * sizeof(std::uint64_t); }
+
+  const std::uint64_t seed_;
+  const std::uint32_t function_id_;
+  const reply_rule rule_;
   std::vector<std::uint64_t> request_, reply_;
 };
 
