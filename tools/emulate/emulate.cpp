@@ -193,7 +193,8 @@ int run_emulate(const emulate_options &given, const output &out) {
   for (const std::string &note : result.notes)
     print_error("  {}\n", note);
   return out.finish(report(o, result, plan, check, *to, problems), fmt::format("{}", fmt::join(problems, "; ")),
-                    kExitCheckFailed, interrupts.interrupted(),
+                    kExitCheckFailed,
+                    ended(interrupts.interrupted(), result.shots, o.duration_s != 0 ? kNotKnown : o.shots, "shots"),
                     [&](const json &all) { return emulate_html(all, result, plan); });
 }
 

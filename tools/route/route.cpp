@@ -112,10 +112,7 @@ private:
   static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
   void complete(std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result);
   void note(std::uint32_t node, node_state state, const std::string &carrier);
-  void announce(const std::string &line) const {
-    write_text(lines_, line + "\n");
-    std::fflush(lines_);
-  }
+  void announce(const std::string &line) const { write_log_line(lines_, line + "\n"); }
   void announce_notes();
   void reload();
 
@@ -264,10 +261,10 @@ int routing::report(const std::string &problem) {
   json nodes = json::array();
   for (std::uint32_t node = 0; node < config_.nodes.size(); ++node) {
     const detail::route_node_counters &counts = engine_.router().counters(node);
-    out_.text("CUDAQ_REALTIME_ROUTER_NODE_COUNTS name={} forwarded={} answered={} lost={} refused={} late={} joins={} "
-              "losses={}\n",
-              config_.nodes[node].name, counts.forwarded.value(), counts.answered.value(), counts.lost.value(),
-              counts.refused.value(), counts.late.value(), counts.joins.value(), counts.losses.value());
+    out_.log("CUDAQ_REALTIME_ROUTER_NODE_COUNTS name={} forwarded={} answered={} lost={} refused={} late={} joins={} "
+             "losses={}\n",
+             config_.nodes[node].name, counts.forwarded.value(), counts.answered.value(), counts.lost.value(),
+             counts.refused.value(), counts.late.value(), counts.joins.value(), counts.losses.value());
     nodes.push_back({{"name", config_.nodes[node].name},
                      {"forwarded", counts.forwarded.value()},
                      {"answered", counts.answered.value()},
@@ -277,7 +274,7 @@ int routing::report(const std::string &problem) {
                      {"joins", counts.joins.value()},
                      {"losses", counts.losses.value()}});
   }
-  out_.text("CUDAQ_REALTIME_ROUTER_PROCESSED count={}\n", transport_.processed());
+  out_.log("CUDAQ_REALTIME_ROUTER_PROCESSED count={}\n", transport_.processed());
   return out_.finish({{"endpoint", transport_.endpoint()},
                       {"processed", transport_.processed()},
                       {"stray_messages", engine_.router().stray_messages().value()},

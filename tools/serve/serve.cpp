@@ -115,10 +115,7 @@ public:
   serving &operator=(const serving &) = delete;
 
   /// Prints a line that other programs wait for: to stdout, unless this is for JSON only.
-  void announce(const std::string &line) const {
-    write_text(lines_, line + "\n");
-    std::fflush(lines_);
-  }
+  void announce(const std::string &line) const { write_log_line(lines_, line + "\n"); }
   void start();
   void announce_queue_pair() const;
   /// Returns when the program must end.
@@ -295,7 +292,7 @@ int serving::report(const std::string &problem) const {
   json decoders = json::array();
   for (const auto &decoder : server_.decoders()) {
     const server_ns::decoder_counts counts = decoder->counts();
-    out_.text("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
+    out_.log("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
     decoders.push_back({{"id", decoder->limits().id},
                         {"requests", counts.requests},
                         {"shots", counts.shots},
@@ -305,7 +302,7 @@ int serving::report(const std::string &problem) const {
                         {"exchanges", counts.exchanges},
                         {"answers_by_status", counts.by_status}});
   }
-  out_.text("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
+  out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
   return out_.finish({{"endpoint", transport_.endpoint()},
                       {"processed", transport_.processed()},
                       {"reloads", reloads_},

@@ -52,7 +52,9 @@ int run_top(const top_options &o, const output &out) {
   std::string problem;
   const auto report = [&] {
     return out.finish({{"counters", o.counters}, {"interval_seconds", o.interval_s}, {"samples", samples}}, problem,
-                      kExitRefused, interrupt_guard::interrupted());
+                      kExitRefused,
+                      o.count == 0 ? run_end{interrupt_guard::interrupted(), ""} // its normal end
+                                   : ended(interrupt_guard::interrupted(), samples.size(), o.count, "readings"));
   };
   try {
     server_counters before = first_reading(o.counters);
