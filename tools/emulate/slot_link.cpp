@@ -13,9 +13,11 @@ void slot_link::use_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots
 
 bool slot_link::send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
                      std::uint64_t timestamp) {
+  if (was_dropped(next_))
+    close(next_);
   if (slots_[next_].open || !write(next_, id, function_id, payload, timestamp))
     return false;
-  slots_[next_] = {id, true};
+  slots_[next_] = {id, true, false};
   ++open_;
   next_ = after(next_);
   return true;
@@ -43,12 +45,7 @@ std::optional<link_answer> slot_link::receive() {
     const cudaq_tx_status_t tx = cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, &cuda_error);
     if (tx != CUDAQ_TX_READY && tx != CUDAQ_TX_ERROR)
       continue;
-    slots_[slot].open = false;
-    --open_;
-    while (open_ != 0 && !slots_[first_].open)
-      first_ = after(first_);
-    if (open_ == 0)
-      first_ = next_;
+    close(slot);
     read_ = slot;
     link_answer answer;
     const void *result = nullptr;
@@ -62,6 +59,25 @@ std::optional<link_answer> slot_link::receive() {
     give_back();
   }
   return std::nullopt;
+}
+
+void slot_link::give_up(std::uint32_t id) {
+  for (slot_state &s : slots_)
+    s.given_up = s.given_up || (s.open && s.id == id);
+}
+
+void slot_link::close(std::uint32_t slot) {
+  slots_[slot].open = false;
+  --open_;
+  while (open_ != 0 && !slots_[first_].open)
+    first_ = after(first_);
+  if (open_ == 0)
+    first_ = next_;
+}
+
+/// An answer would stay in the slot until it is collected.
+bool slot_link::was_dropped(std::uint32_t slot) const {
+  return slots_[slot].open && slots_[slot].given_up && cudaq_host_ringbuffer_slot_available(&ring_, slot) == 1;
 }
 
 void slot_link::give_back() {

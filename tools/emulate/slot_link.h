@@ -17,8 +17,9 @@ public:
   bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
             std::uint64_t timestamp) override;
   std::optional<link_answer> receive() override;
-  /// The slot stays with the server, which may still answer in it.
-  void give_up(std::uint32_t) override {}
+  /// The slot stays with the server, which may still answer in it. It is used again if the server has dropped the
+  /// request, which leaves the slot free.
+  void give_up(std::uint32_t id) override;
   link_counters counters() const override { return {0, unexpected_, 0}; }
 
 protected:
@@ -34,10 +35,13 @@ protected:
 private:
   struct slot_state {
     std::uint32_t id = 0;
-    bool open = false;
+    bool open = false, given_up = false;
   };
 
   std::uint32_t after(std::uint32_t slot) const { return slot + 1 == slots_.size() ? 0 : slot + 1; }
+  /// Its request is not open any more.
+  void close(std::uint32_t slot);
+  bool was_dropped(std::uint32_t slot) const;
   /// The slot whose answer the last receive has returned.
   void give_back();
 

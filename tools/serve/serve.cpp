@@ -106,8 +106,9 @@ public:
         throw usage_error(fmt::format("--config {}: an answer of decoder {} has {} bytes and a header of 24, a slot of "
                                       "the transport {}; give the provider larger slots (--slot-size)",
                                       o.config, decoder->limits().id, bytes, transport_.slot_bytes()));
-    for (const std::uint32_t id : {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId,
-                                   server_ns::kResetFunctionId, server_ns::kOneShotFunctionId})
+    for (const std::uint32_t id :
+         {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId,
+          server_ns::kOneShotFunctionId, server_ns::kDescribeFunctionId})
       transport_.serve(id, &handle, this);
   }
   ~serving();

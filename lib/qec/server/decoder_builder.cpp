@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/dem.h"
 #include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/server/sparse_model.h"
@@ -90,7 +91,8 @@ expected<std::string> name_with_settings(const decoder_config &c, const decoder_
   return name;
 }
 
-expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with, const decoder_config &c) {
+expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with, const decoder_config &c,
+                                                   std::uint64_t digest) {
   const std::uint64_t detectors = with->num_detectors();
   if (detectors == 0 || with->num_observables() == 0)
     return reason("the model has " + std::to_string(detectors) + " detectors and " +
@@ -101,7 +103,7 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
   if (!c.has_measurements) {
     if (c.measurements != 0)
       return reason("measurements is for D_sparse");
-    return std::make_unique<decoding_unit>(std::move(with), sparse_rows{}, detectors);
+    return std::make_unique<decoding_unit>(std::move(with), sparse_rows{}, detectors, digest);
   }
   std::int64_t highest = -1;
   for (const std::int64_t m : c.from_measurements)
@@ -115,7 +117,7 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
                   " detectors");
   if (bits == 0)
     return reason("D_sparse names no measurement");
-  return std::make_unique<decoding_unit>(std::move(with), std::move(*rows), bits);
+  return std::make_unique<decoding_unit>(std::move(with), std::move(*rows), bits, digest);
 }
 
 expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const std::string &folder) {
@@ -131,7 +133,8 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const st
   decoder_result made = make_decoder(*name, *text);
   if (!made)
     return reason(made.error + (c.has_checks ? " (line N is column N - 1 of H_sparse)" : ""));
-  return unit_with(std::move(made.instance), c);
+  const auto model = parse_dem(*text);
+  return unit_with(std::move(made.instance), c, model.ok() ? model_digest(*model) : 0);
 }
 
 } // namespace

@@ -154,6 +154,7 @@ frame_sender::result send_messages(const udp_socket &socket, std::span<mmsghdr> 
     } else if (errno != EINTR) { // it is the first message that was refused
       ++r.done;
       ++r.failed;
+      r.unheard = r.unheard || errno == ECONNREFUSED;
     }
   }
   return r;
