@@ -10,6 +10,7 @@
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/ucx_library.h"
+#include "tools/shots/shot_plan.h"
 
 #include <csignal>
 #include <cstring>
@@ -35,7 +36,7 @@ route_config load_route(const std::string &path) {
   refuse_output_file("--config", path);
   const auto text = cudaq::qec::realtime::read_whole_file(path);
   if (text.failed())
-    throw usage_error("--config " + text.text());
+    throw usage_error("--config " + text.text() + config_file_hint(path));
   auto config = read_route_config(*text);
   if (config.failed())
     throw usage_error(fmt::format("--config {}: {}", path, config.text()));

@@ -9,6 +9,7 @@
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/slot_size.h"
+#include "tools/shots/shot_plan.h"
 
 #include <algorithm>
 #include <csignal>
@@ -41,7 +42,7 @@ loaded_config load(const std::string &path) {
   refuse_output_file("--config", path);
   const auto text = server_ns::read_whole_file(path);
   if (text.failed())
-    throw usage_error("--config " + text.text());
+    throw usage_error("--config " + text.text() + config_file_hint(path));
   auto config = server_ns::read_server_config(*text);
   if (config.failed())
     throw usage_error(fmt::format("--config {}: {}", path, config.text()));

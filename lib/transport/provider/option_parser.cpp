@@ -47,9 +47,10 @@ expected<> option_parser::parse_words(const std::vector<std::string_view> &words
         continue;
       return make_reason(CUDAQ_ERR_INVALID_ARG, "'%s': the %s provider has no such option%s", text(words[at]).c_str(),
                          provider_.c_str(),
-                         name.substr(0, 2) == "--" ? "; --lenient ignores unknown options"
-                         : after_program_name_     ? ""
-                                                   : "; options begin with --, and the first is argv[0]");
+                         name.substr(0, 2) == "--"
+                             ? ("; --lenient ignores unknown options; it has " + all_names()).c_str()
+                         : after_program_name_ ? ""
+                                               : "; options begin with --, and the first is argv[0]");
     }
     if (!value && at + 1 < words.size())
       value = words[++at];
@@ -59,6 +60,21 @@ expected<> option_parser::parse_words(const std::vector<std::string_view> &words
       return result;
   }
   return {};
+}
+
+std::string option_parser::all_names() const {
+  std::vector<std::string> names;
+  for (const number_option &option : numbers_)
+    names.push_back(text(option.name));
+  for (const choice_option &option : choices_)
+    names.push_back(text(option.name));
+  for (const flag_option &option : flags_)
+    names.push_back(text(option.name));
+  std::sort(names.begin(), names.end());
+  std::string list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "" : ", ") + name;
+  return list;
 }
 
 expected<> option_parser::set(std::string_view name, std::string_view value) {

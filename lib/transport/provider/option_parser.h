@@ -57,6 +57,8 @@ private:
 
   expected<> parse_words(const std::vector<std::string_view> &words);
   expected<> set(std::string_view name, std::string_view value);
+  /// "--bind, --lenient, --port"
+  std::string all_names() const;
 
   const std::string provider_;
   const bool after_program_name_;
