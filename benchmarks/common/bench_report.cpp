@@ -190,13 +190,16 @@ int report_bench(const output &out, const bench_options &o, const bench_context 
                  const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {
   print_bench(out, o, context, results, curves);
   const std::uint64_t wrong = wrong_replies(results, curves);
+  std::size_t rounds = 0;
   for (const bench_result &r : results) {
+    rounds += r.ours.round_p50.size();
     out.write_hgrm(fmt::format("{}.floor", r.of.name), r.floor.total.per_exchange);
     out.write_hgrm(fmt::format("{}.ours", r.of.name), r.ours.total.per_exchange);
   }
   return out.finish(bench_json_body(o, context, results, curves),
                     wrong == 0 ? "" : fmt::format("{} wrong replies", wrong), kExitCheckFailed,
-                    interrupt_guard::interrupted(), [&](const json &all) { return bench_html(all, results, curves); });
+                    ended(interrupt_guard::interrupted(), rounds, kNotKnown, "repetitions of cases"),
+                    [&](const json &all) { return bench_html(all, results, curves); });
 }
 
 std::uint64_t wrong_replies(const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {

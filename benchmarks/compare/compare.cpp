@@ -255,7 +255,7 @@ int run_compare(const compare_options &o, const output &out) {
   for (std::size_t i = 1; i < sides.size(); ++i)
     report["compared"].push_back(compare_side(out, base, sides[i], o, worse));
   return out.finish(std::move(report), worse.empty() ? "" : fmt::format("worse: {}", fmt::join(worse, ", ")),
-                    kExitCheckFailed, false, &compare_html);
+                    kExitCheckFailed, {}, &compare_html);
 }
 
 } // namespace cudaq::realtime::tools

@@ -320,7 +320,10 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
               {"seed", o.seed},
               {"threads", threads},
               {"cases", list}};
-  return out.finish(std::move(report), "", kExitCheckFailed, guard.interrupted(), &decoding_html);
+  return out.finish(
+      std::move(report), "", kExitCheckFailed,
+      ended(guard.interrupted(), reference.errors.shots, o.duration_s != 0 ? kNotKnown : o.shots, "shots"),
+      &decoding_html);
 }
 
 } // namespace cudaq::realtime::tools

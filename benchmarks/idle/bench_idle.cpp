@@ -128,13 +128,16 @@ int run_bench_idle(const bench_options &options, const output &out) {
         {"rounds", o.rounds},
         {"quick", o.quick}}}};
   j["points"] = json::array();
+  std::uint64_t repetitions = 0;
   for (const idle_point &p : points) {
+    repetitions += p.stop.count();
     j["points"].push_back(
         {{"slots", p.slots}, {"request_ns", latency_json(p.request)}, {"stop_ns", latency_json(p.stop)}});
     out.write_hgrm(fmt::format("slots{}.request", p.slots), p.request);
     out.write_hgrm(fmt::format("slots{}.stop", p.slots), p.stop);
   }
-  return out.finish(std::move(j), "", kExitCheckFailed, guard.interrupted(),
+  return out.finish(std::move(j), "", kExitCheckFailed,
+                    ended(guard.interrupted(), repetitions, slots.size() * o.rounds, "repetitions"),
                     [&](const json &all) { return idle_html(all, points); });
 }
 

@@ -237,11 +237,12 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
   for (const char *name : {"d7", "d13", "d21", "d31"})
     add_steps(steps, b, o, *qec::find_decoding_config(name), has_gpu, folder);
   const interrupt_guard guard;
+  std::size_t done = 0;
   {
     progress display({"pipeline", "measurements", steps.all.size()});
-    for (std::size_t k = 0; k < steps.all.size() && (k == 0 || !guard.interrupted()); ++k) {
-      display.show(k, now_ns());
-      steps.all[k]();
+    for (; done < steps.all.size() && (done == 0 || !guard.interrupted()); ++done) {
+      display.show(done, now_ns());
+      steps.all[done]();
     }
   }
   json figures = json::array();
@@ -267,7 +268,7 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
                      {"exchanges", o.exchanges},
                      {"figures", figures},
                      {"skipped", steps.skipped}},
-                    "", kExitCheckFailed, guard.interrupted(),
+                    "", kExitCheckFailed, ended(guard.interrupted(), done, steps.all.size(), "measurements"),
                     [&](const json &all) { return pipeline_bench_html(all, b.figures.all()); });
 }
 

@@ -146,8 +146,8 @@ int run_fpga(const fpga_options &o, const output &out) {
   out.write_hgrm("round_trip", r.round_trip);
   const std::vector<std::string> problems = problems_of(r);
   return out.finish(
-      report_of(o, r, registers.counts(), problems), fmt::format("{}", fmt::join(problems, "; ")), kExitCheckFailed,
-      false, [&](const json &all) {
+      report_of(o, r, registers.counts(), problems), fmt::format("{}", fmt::join(problems, "; ")), kExitCheckFailed, {},
+      [&](const json &all) {
         html_page page("Emulated FPGA: " + o.transport);
         const std::vector<plotted_latency> latencies{{"round trip of a window", &r.round_trip}};
         page.add("Latency histogram", histogram_plot(latencies));

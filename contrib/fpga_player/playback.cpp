@@ -248,7 +248,8 @@ int run_playback(const playback_options &o, const output &out) {
                      {"control_repeated", host.repeated()},
                      {"notes", r.notes},
                      {"problems", problems}},
-                    fmt::format("{}", fmt::join(problems, "; ")), kExitCheckFailed, interrupts.interrupted());
+                    fmt::format("{}", fmt::join(problems, "; ")), kExitCheckFailed,
+                    ended(interrupts.interrupted(), r.answered, o.num_messages, "messages"));
 }
 
 } // namespace cudaq::realtime::tools

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/gpu_memory/vulkan_device.h"
 
+#include "lib/base/descriptor.h"
+
 #include <array>
 #include <cstring>
 #include <vector>
@@ -170,7 +172,8 @@ expected<> vulkan_device::export_descriptor(int &out) const {
     return lacks("the driver has no vkGetMemoryFdKHR");
   if (const VkResult result = get(device_, &what, &out))
     return vulkan_failed("vkGetMemoryFdKHR", result);
-  return {};
+  out = above_standard_streams(out);
+  return out >= 0 ? expected<>{} : lacks("the system gave no descriptor");
 }
 
 } // namespace cudaq::realtime::detail

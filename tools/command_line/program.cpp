@@ -2,14 +2,15 @@
 #include "tools/command_line/program.h"
 
 #include "tools/command_line/refusal.h"
+#include "tools/common/standard_streams.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <malloc.h>
 #include <string>
 #include <string_view>
+#include <sys/resource.h>
+#include <thread>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -73,12 +74,25 @@ int parse_and_run(const program_description &program, int argc, char **argv) {
   return run_chosen(chosen, output(chosen.output));
 }
 
-/// What stdout could not take is lost, so `status` must not be good then.
+/// What stdout could not take is lost, so `status` must not be good then. For what is printed without a report, and for
+/// the report itself.
 int with_all_written(const char *program, int status) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
+  const std::string problem = status == kExitOk ? stdout_problem() : "";
+  if (problem.empty())
     return status;
-  print_refusal(program, std::string("stdout cannot be written: ") + std::strerror(errno));
-  return status == kExitOk ? int{kExitRefused} : status;
+  print_refusal(program, problem);
+  return kExitRefused;
+}
+
+/// Each thread that allocates gets an arena of its own from the C library, which reserves 64 MiB of addresses for it.
+/// If they are limited (ulimit -v), it tries this again at each allocation of the thread, which then decodes 50 times
+/// slower. So all threads share one arena then.
+void use_few_addresses() {
+  constexpr rlim_t kOfAThread = rlim_t{128} << 20; // to align 64 MiB
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      limit.rlim_cur / kOfAThread < std::thread::hardware_concurrency() + rlim_t{4})
+    mallopt(M_ARENA_MAX, 1);
 }
 
 } // namespace
@@ -97,6 +111,8 @@ void declare_program(const program_description &program, CLI::App &app, chosen_c
 }
 
 int run_program(const program_description &program, int argc, char **argv) {
+  standard_streams::open_closed();
+  use_few_addresses();
   try {
     return with_all_written(program.name, parse_and_run(program, argc, argv));
   } catch (const std::exception &e) {

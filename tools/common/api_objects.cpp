@@ -9,7 +9,9 @@ void require_ok(cudaq_status_t status, const char *call) {
   if (status == CUDAQ_OK)
     return;
   // The message first: cudaq_status_string may be the "next call" that invalidates it.
-  std::string text = std::string(call) + ": " + cudaq_last_error_message();
+  std::string text = cudaq_last_error_message();
+  if (!text.starts_with(call))
+    text = std::string(call) + ": " + text;
   text += std::string(" (") + cudaq_status_string(status) + ")";
   throw api_error(text);
 }

@@ -4,6 +4,7 @@
 #include "cudaq/realtime/version.h"
 #include "tools/common/machine.h"
 #include "tools/common/output_file.h"
+#include "tools/common/standard_streams.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -36,6 +37,24 @@ json machine_json() {
 
 void write_text(std::FILE *stream, const std::string &text) noexcept {
   std::fwrite(text.data(), 1, text.size(), stream); // of stdout, the end of the program looks for an error
+}
+
+void write_log_line(std::FILE *stream, const std::string &line) noexcept {
+  write_text(stream, line);
+  std::fflush(stream);
+  std::clearerr(stream);
+}
+
+std::string stdout_problem() {
+  if (standard_streams::was_closed(STDOUT_FILENO) || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0))
+    return "";
+  return std::string("stdout cannot be written: ") + std::strerror(errno);
+}
+
+run_end ended(bool signalled, std::uint64_t done, std::uint64_t all, const char *unit) {
+  if (!signalled || done == all)
+    return {signalled, ""};
+  return {true, all == kNotKnown ? fmt::format("{} {}", done, unit) : fmt::format("{} of {} {}", done, all, unit)};
 }
 
 void print_refusal(const std::string &name, const std::string &reason) { print_error("{}: {}\n", name, reason); }
@@ -72,6 +91,8 @@ void output::open_files() const {
     if (!path.empty())
       file.emplace(option, path);
   };
+  if (quiet_ && standard_streams::was_closed(STDOUT_FILENO))
+    throw usage_error("--json writes to stdout, which is closed; name a file: --json FILE");
   open(files_->json, "--json", options_.json && !quiet_ ? options_.json_file : "");
   open(files_->html, "--html", options_.html_file);
   open(files_->trace, "--trace", options_.trace_file);
@@ -122,15 +143,26 @@ void output::write_report(const json &report) const {
   files_->json->write([&](std::ostream &file) { file << text; });
 }
 
-int output::finish(json body, const std::string &problem, int status, bool interrupted, const html_writer &html) const {
-  const int end = problem.empty() ? int{kExitOk} : status;
-  if (end != kExitOk)
-    print_refusal(options_.name(), "FAILED: " + problem);
-  const json report = report_of(body, problem, end, interrupted);
+int output::finish(json body, const std::string &problem, int status, const run_end &end,
+                   const html_writer &html) const {
+  std::string why = problem;
+  int code = problem.empty() ? int{kExitOk} : status;
+  if (!end.partial.empty()) {
+    const std::string partial = "interrupted after " + end.partial;
+    raw("\n" + partial + "\n");
+    code = problem.empty() ? int{kExitInterrupted} : code;
+    why += (problem.empty() ? "" : "; ") + partial;
+  }
+  if (code == kExitOk && !quiet_)
+    if (why = stdout_problem(); !why.empty())
+      code = kExitRefused;
+  if (code != kExitOk)
+    print_refusal(options_.name(), (code == kExitInterrupted ? "" : "FAILED: ") + why);
+  const json report = report_of(body, why, code, end.signalled);
   write_report(report);
   if (files_->html && html)
     files_->html->write([&](std::ostream &file) { file << html(report); });
-  return end;
+  return code;
 }
 
 int output::refuse(const std::string &reason, int status) const noexcept {

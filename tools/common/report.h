@@ -24,9 +24,10 @@ using json = nlohmann::ordered_json;
 /// Exit status of the program.
 enum exit_code : int {
   kExitOk = 0,
-  kExitCheckFailed = 1, ///< an answer was wrong, lost or given twice, or the run stalled
-  kExitUsage = 2,       ///< an option or a file named by one cannot be used
-  kExitRefused = 3,     ///< the library or the system refused something
+  kExitCheckFailed = 1,   ///< an answer was wrong, lost or given twice, or the run stalled
+  kExitUsage = 2,         ///< an option or a file named by one cannot be used
+  kExitRefused = 3,       ///< the library or the system refused something
+  kExitInterrupted = 130, ///< a signal ended the run before everything was done; what was done passed its checks
 };
 
 /// What each status means, for help and man pages.
@@ -39,6 +40,7 @@ inline constexpr exit_meaning kExitMeanings[] = {
     {kExitCheckFailed, "an answer was wrong, lost or given twice, or there was no progress"},
     {kExitUsage, "an option, or a file that an option names, cannot be used"},
     {kExitRefused, "the library or the system refused something"},
+    {kExitInterrupted, "Ctrl-C or SIGTERM ended the run before everything was done; what was done is good"},
 };
 
 /// An option or a file that the user named cannot be used; the text describes what to do. The program ends with
@@ -68,12 +70,28 @@ struct output_options {
   [[nodiscard]] std::string name() const { return command.empty() ? program : program + " " + command; }
 };
 
+/// How a run ended that ends well.
+struct run_end {
+  bool signalled = false; ///< Ctrl-C or SIGTERM
+  std::string partial;    ///< what was done before the signal: "51200 of 100000 shots"; "": everything
+};
+
+inline constexpr std::uint64_t kNotKnown = UINT64_MAX;
+/// `all`: what was to be done, or kNotKnown.
+run_end ended(bool signalled, std::uint64_t done, std::uint64_t all, const char *unit);
+
 /// Writes a text for people. A stream that is closed, or whose disk is full, ends no run.
 void write_text(std::FILE *stream, const std::string &text) noexcept;
 template <typename... Args>
 void print_error(fmt::format_string<Args...> format, Args &&...args) {
   write_text(stderr, fmt::format(format, std::forward<Args>(args)...));
 }
+
+/// Writes a line at once. If it cannot be written, because its reader has ended, the status of the program stays: for
+/// lines that are a log.
+void write_log_line(std::FILE *stream, const std::string &line) noexcept;
+/// Why not all of stdout could be written; "" if it was, or if stdout was closed at the start.
+std::string stdout_problem();
 
 /// One message on stderr: "<name>: <reason>", with the name of output_options.
 void print_refusal(const std::string &name, const std::string &reason);
@@ -100,6 +118,12 @@ public:
       write_text(stdout, fmt::format(format, std::forward<Args>(args)...));
   }
   void raw(const std::string &s) const;
+  /// As text(), by write_log_line.
+  template <typename... Args>
+  void log(fmt::format_string<Args...> format, Args &&...args) const {
+    if (!quiet_)
+      write_log_line(stdout, fmt::format(format, std::forward<Args>(args)...));
+  }
   /// Opens the files that the options name, before the work. Throws usage_error if one of them cannot be written. A new
   /// file that is not written is removed in the end.
   void open_files() const;
@@ -111,10 +135,11 @@ public:
   [[nodiscard]] bool uses_stdout_for_json() const noexcept { return quiet_; }
 
   /// The end of every subcommand. Writes the report if --json was given: the fields that every report has
-  /// (docs/command_line.md), then those of `body`. Without a `problem` it returns kExitOk. Otherwise it prints the
-  /// problem to stderr and returns `status`. With --html it also writes the page that `html` makes of the report.
-  /// Throws usage_error if a file cannot be written.
-  int finish(json body, const std::string &problem = "", int status = kExitCheckFailed, bool interrupted = false,
+  /// (docs/command_line.md), then those of `body`. Without a `problem` it returns kExitOk; after a partial run
+  /// kExitInterrupted; and kExitRefused if stdout could not take the text. Otherwise it prints the problem to stderr
+  /// and returns `status`. With --html it also writes the page that `html` makes of the report. Throws usage_error if a
+  /// file cannot be written.
+  int finish(json body, const std::string &problem = "", int status = kExitCheckFailed, const run_end &end = {},
              const html_writer &html = {}) const;
   /// The end of a subcommand that has thrown: prints `reason` to stderr, and writes a report without measurements,
   /// unless one is written already. A report that cannot be written is ignored. Returns `status`.

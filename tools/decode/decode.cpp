@@ -7,6 +7,7 @@
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/common/output_file.h"
+#include "tools/common/standard_streams.h"
 #include "tools/common/terminal.h"
 #include "tools/decode/decode_batch.h"
 
@@ -115,8 +116,8 @@ public:
 
   [[nodiscard]] std::string text() const {
     const double seconds = static_cast<double>(wall_ns_) * 1e-9;
-    std::string text = fmt::format("decoded         {} shots in {}, {} shots/s; {}, {} thread{}\n", shots_,
-                                   format_ns(static_cast<double>(wall_ns_)),
+    std::string text = fmt::format("decoded         {} shots{} in {}, {} shots/s; {}, {} thread{}\n", shots_,
+                                   all_read_ ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
                                    format_rate(wall_ns_ == 0 ? 0 : static_cast<double>(shots_) / seconds),
                                    predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, num_threads_,
                                    num_threads_ == 1 ? "" : "s");
@@ -129,6 +130,10 @@ public:
     if (golden_)
       text += fmt::format("differences     {} of {} from {}\n", differences_, shots_, golden_->name());
     return text;
+  }
+
+  [[nodiscard]] run_end end(bool signalled) const {
+    return ended(signalled, shots_, all_read_ ? shots_ : kNotKnown, "shots");
   }
 
   [[nodiscard]] json report() const {
@@ -164,12 +169,12 @@ private:
     try {
       for (; b.shots != b.capacity; ++b.shots) {
         if (interrupt_guard::interrupted())
-          return false;
+          return stop_reading();
         const auto truth = decode_batch::row(b.observables, b.shots, observable_bytes());
         const bool more = in_.read(decode_batch::row(b.detections, b.shots, b.detection_bytes),
                                    truth_appended_ ? truth : std::span<std::uint8_t>{});
         if (!more && interrupt_guard::interrupted())
-          return false;
+          return stop_reading();
         if (truth_)
           follow(*truth_, truth, more);
         if (golden_)
@@ -178,11 +183,17 @@ private:
           return false;
       }
     } catch (const std::exception &failure) {
-      if (!interrupt_guard::interrupted()) // else a file has ended early
-        error = failure.what();
+      if (interrupt_guard::interrupted()) // a file has ended early
+        return stop_reading();
+      error = failure.what();
       return false;
     }
     return true;
+  }
+  /// After a signal. False.
+  bool stop_reading() {
+    all_read_ = false;
+    return false;
   }
   /// Reads the observables of the shot that the input had; both files must end together.
   void follow(qec::shot_reader &reader, std::span<std::uint8_t> row, bool more) const {
@@ -226,7 +237,7 @@ private:
   qec::shot_reader in_;
   std::optional<qec::shot_reader> truth_, golden_;
   std::optional<qec::shot_writer> out_;
-  bool output_failed_ = false;
+  bool output_failed_ = false, all_read_ = true;
   std::deque<decode_batch> batches_;
   std::optional<decoder_threads> threads_; ///< destroyed first: its threads use the batches
   std::uint64_t shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;
@@ -242,6 +253,12 @@ void check(const decode_options &o, const output &out) {
   if (!o.data.given())
     throw usage_error("--dem is missing: name the file of the detector error model");
   const auto is_pipe = [](const shot_source &source) { return source.path == "-" ? 1 : 0; };
+  for (const auto &[option, source] : {std::pair{"--in", o.data.in}, std::pair{"--obs_in", o.data.obs_in},
+                                       std::pair{"--predictions", o.data.predictions}})
+    if (is_pipe(source) != 0 && standard_streams::was_closed(STDIN_FILENO))
+      throw usage_error(fmt::format("{} is stdin, which is closed; name a file", option));
+  if (is_pipe(o.out) != 0 && standard_streams::was_closed(STDOUT_FILENO))
+    throw usage_error("--out is stdout, which is closed; name a file");
   if (is_pipe(o.data.in) + is_pipe(o.data.obs_in) + is_pipe(o.data.predictions) > 1)
     throw usage_error("--in, --obs_in, --predictions: only one of them can be stdin (-, the default of --in)");
   if (o.data.obs_in.given() && o.data.in_includes_appended_observables)
@@ -281,7 +298,7 @@ int run_decode(const decode_options &o, const output &out) {
   else
     out.raw(run->text());
   return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions", kExitCheckFailed,
-                    guard.interrupted(), &decode_html);
+                    run->end(guard.interrupted()), &decode_html);
 }
 
 } // namespace cudaq::realtime::tools

@@ -180,6 +180,13 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
   return j;
 }
 
+run_end end_of(const demo_options &o, const std::vector<pass_result> &passes, bool signalled) {
+  const pass_result &last = passes.back();
+  const std::string unit = o.rate ? "shots" : fmt::format("shots of pass {} of 2", passes.size());
+  const bool last_pass = o.rate || passes.size() == 2;
+  return ended(signalled, last.sent, o.duration_s == 0 && last_pass ? o.shots : kNotKnown, unit.c_str());
+}
+
 std::vector<traced_run> traced_passes(const demo_options &o, const demo_setup &s,
                                       const std::vector<pass_result> &passes, const std::deque<run_trace> &traces) {
   const bool one_thread = s.client_threads < 2;
@@ -247,15 +254,16 @@ int run_demo(const demo_options &options, const output &out, const decode_place 
   out.write_trace([&](std::ostream &file) { write_trace(file, traced_passes(o, setup, passes, traces)); });
   if (const std::string warning = reference_warning(plan, decoders->decoder_name()); !warning.empty())
     out.text("\nwarning: {}\n", warning);
-  if (ok)
+  const run_end end = end_of(o, passes, interrupt_guard::interrupted());
+  if (ok && end.partial.empty())
     out.text("\nok: every shot answered once, every answer as {}\n",
              plan.expects_offline() ? "the same decoder offline" : fmt::format("{} say", plan.predictions_name()));
-  else
+  else if (!ok)
     for (const std::string &note : passes.back().notes)
       print_error("  {}\n", note);
   return out.finish(demo_json(o, setup, plan, *decoders, passes),
-                    fmt::format("{}", fmt::join(passes.back().problems, "; ")), kExitCheckFailed,
-                    interrupt_guard::interrupted(), [&](const json &all) { return demo_html(all, passes, plan); });
+                    fmt::format("{}", fmt::join(passes.back().problems, "; ")), kExitCheckFailed, end,
+                    [&](const json &all) { return demo_html(all, passes, plan); });
 }
 
 } // namespace cudaq::realtime::tools

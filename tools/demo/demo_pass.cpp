@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 namespace cudaq::realtime::tools {
@@ -54,17 +55,17 @@ public:
       run_loop(
           state, [&] { return sender.done(); }, [&] { return sender.turn(); }, [](std::uint64_t) {});
     });
-    launch(config.core_consumer, [=, &state, &collector] {
-      run_loop(
-          state, collect_done, [&] { return collector.turn(); }, watch);
-    });
+    try {
+      launch(config.core_consumer, [=, &state, &collector] {
+        run_loop(
+            state, collect_done, [&] { return collector.turn(); }, watch);
+      });
+    } catch (...) { // the system gives no second thread; no destructor follows
+      end();
+      throw;
+    }
   }
-  ~client_threads() {
-    if (!threads_.empty())
-      state_.stalled.store(true, std::memory_order_relaxed);
-    for (std::thread &t : threads_)
-      t.join();
-  }
+  ~client_threads() { end(); }
 
   [[nodiscard]] bool running() const noexcept { return running_.load(std::memory_order_acquire) != 0; }
   [[nodiscard]] std::uint64_t lost_cores() const noexcept { return switches_.load(std::memory_order_relaxed); }
@@ -78,11 +79,18 @@ public:
   }
 
 private:
+  void end() noexcept {
+    if (!threads_.empty())
+      state_.stalled.store(true, std::memory_order_relaxed);
+    for (std::thread &t : threads_)
+      t.join();
+    threads_.clear();
+  }
   template <typename Body>
   void launch(int core, Body body) {
     std::exception_ptr &error = errors_[threads_.size()];
     running_.fetch_add(1, std::memory_order_relaxed);
-    threads_.emplace_back([this, core, body, &error] {
+    const auto run = [this, core, body, &error] {
       try {
         if (const std::string why = pin_this_thread(core); !why.empty())
           throw usage_error("cannot pin a client thread to " + why);
@@ -93,7 +101,12 @@ private:
         state_.stalled.store(true, std::memory_order_relaxed);
       }
       running_.fetch_sub(1, std::memory_order_release);
-    });
+    };
+    try {
+      threads_.emplace_back(run);
+    } catch (const std::system_error &e) {
+      throw std::runtime_error(fmt::format("a client thread: the system did not create it: {}", e.code().message()));
+    }
   }
 
   client_state &state_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/wire_requests.h"
 #include "lib/transport/datagram/datagram_client.h"
 #include "lib/transport/datagram/udp_socket.h"
 #include "lib/transport/roce/roce_wire.h"
@@ -10,12 +11,14 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr int kRocePort = 4791;
+constexpr std::uint32_t kQuestionBytes = CUDAQ_RPC_HEADER_SIZE + qec::kModelFactsBytes; ///< of a question's datagram
 
 class datagram_link final : public link {
 public:
+  /// `questions`: the wire of smaller datagrams for ask_for_any_size, or NULL.
   datagram_link(const detail::datagram_client_options &options, std::unique_ptr<detail::datagram_wire> wire,
-                std::string where)
-      : where_(std::move(where)) {
+                std::string where, std::unique_ptr<detail::datagram_wire> questions = nullptr)
+      : questions_(std::move(questions)), where_(std::move(where)), repeats_(options.retry_after.count() != 0) {
     if (const detail::expected<> result = client_.open(options, std::move(wire)); result.failed())
       throw api_error(where_ + ": " + result.text());
   }
@@ -30,13 +33,21 @@ public:
     return reply ? std::optional(link_answer{reply->header, reply->result}) : std::nullopt;
   }
   void give_up(std::uint32_t id) override { client_.give_up(id); }
-  bool alive() override { return true; } // not known
+  /// With repeats the server may still come.
+  bool alive() override { return !client_.refused() || repeats_; }
+  std::string end_text() const override { return where_ + ": no server listens there"; }
+  void ask_for_any_size(bool any) override {
+    if (questions_ != nullptr)
+      client_.question_through(any ? questions_.get() : nullptr);
+  }
   link_counters counters() const override { return {client_.repeated(), client_.unexpected(), client_.other_size()}; }
   std::string describe() const override { return where_; }
 
 private:
+  const std::unique_ptr<detail::datagram_wire> questions_; ///< outlives the client
   detail::datagram_client client_;
   std::string where_;
+  const bool repeats_;
 };
 
 detail::datagram_client_options client_options(const emulate_options &o, std::uint32_t window,
@@ -77,8 +88,11 @@ std::uint32_t own_roce_port(const emulate_options &o) {
 std::unique_ptr<link> make_udp_link(const emulate_options &o, std::uint32_t window, std::size_t payload_bytes) {
   if (o.port == 0)
     throw usage_error("--port is missing: the UDP port of the server, which it prints when it is ready");
-  return std::make_unique<datagram_link>(client_options(o, window, payload_bytes), detail::make_udp_wire(o.slot_size),
-                                         fmt::format("udp {}:{}, {} bytes a datagram", o.address, o.port, o.slot_size));
+  detail::datagram_client_options chosen = client_options(o, window, payload_bytes);
+  chosen.reports_refusals = true;
+  return std::make_unique<datagram_link>(chosen, detail::make_udp_wire(o.slot_size),
+                                         fmt::format("udp {}:{}, {} bytes a datagram", o.address, o.port, o.slot_size),
+                                         detail::make_udp_wire(kQuestionBytes));
 }
 
 std::unique_ptr<link> make_roce_link(const emulate_options &o, std::uint32_t window, std::size_t payload_bytes) {

@@ -6,6 +6,7 @@
 #include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
 #include "tools/emulate/links.h"
+#include "tools/emulate/model_question.h"
 #include "tools/emulate/player.h"
 #include "tools/html/html_page.h"
 #include "tools/services/decode_service.h"
@@ -66,7 +67,7 @@ void print(const emulate_options &o, const output &out, const play_result &r, co
 }
 
 json report(const emulate_options &o, const play_result &r, const shot_plan &plan, bool check, const link &to,
-            const std::vector<std::string> &problems) {
+            const model_question &model, const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
   const error_rate logical{r.logical_errors, r.answered};
   return {{"method", "round trip: from the clock read just before the request is sent, which the answer echoes, to the "
@@ -77,6 +78,7 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"streams", player::streams(o)},
           {"rate", o.rate},
           {"data", plan.shots().name},
+          {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
           {"shots", r.shots},
           {"shots_answered", r.answered},
           {"requests", r.requests},
@@ -152,16 +154,20 @@ int run_emulate(const emulate_options &given, const output &out) {
   const bool check = shots.has_predictions();
   const std::uint32_t streams = player::streams(o);
   const std::size_t bytes = player::payload_bytes(o, shots);
-  const std::unique_ptr<link> to = o.transport == "shm"    ? make_shm_link(o, bytes)
+  const std::unique_ptr<link> to = o.transport == "shm"    ? make_shm_link(o)
                                    : o.transport == "ring" ? make_ring_link(o, shots, player::id_window(o))
                                    : o.transport == "roce" ? make_roce_link(o, player::id_window(o), bytes)
                                                            : make_udp_link(o, player::id_window(o), bytes);
+  const model_question model = o.transport == "ring" ? model_question() : ask_for_model(*to, o, shots);
+  to->require_room(bytes);
   out.text("shots         {}: {}\n", shots.name,
            o.sample ? fmt::format("{} detectors = {} bytes per request", shots.num_detectors, shots.detection_bytes())
                     : describe(shots));
   out.text("link          {}; {} stream{}{}\n", to->describe(), streams, streams == 1 ? "" : "s",
            o.rate == 0 ? "" : fmt::format(", {}/s", format_rate(o.rate)));
 
+  if (!model.note.empty())
+    out.text("note          {}\n", model.note);
   const interrupt_guard interrupts; // until here there is nothing to report
   player play(o, plan, check, *to, &now_ns);
   run_trace trace(out.traces() ? 0 : 1);
@@ -174,12 +180,14 @@ int run_emulate(const emulate_options &given, const output &out) {
   spin_then_yield idle(kSpins);
   for (std::uint32_t turn = 0; !play.done(); ++turn) {
     if (interrupts.interrupted())
-      play.stop_sending();
+      play.interrupt();
     play.turn() ? idle.worked() : idle.idle();
     if (turn % kTurnsPerProgress == 0)
       display.show(play.answered(), now_ns());
   }
   play_result result = play.result();
+  if (!model.note.empty() && result.mismatches != 0)
+    result.notes.push_back(model.note);
   for (std::string &text : advice(o, result, to->counters()))
     result.notes.push_back(std::move(text));
   out.write_trace([&](std::ostream &file) { write_trace(file, {{{"emulate", "client", "client", "", {}}, &trace}}); });
@@ -192,8 +200,9 @@ int run_emulate(const emulate_options &given, const output &out) {
     print_error("  --ila: only the first {} requests; {} are left out\n", exchange_record::kMost, times.left_out());
   for (const std::string &note : result.notes)
     print_error("  {}\n", note);
-  return out.finish(report(o, result, plan, check, *to, problems), fmt::format("{}", fmt::join(problems, "; ")),
-                    kExitCheckFailed, interrupts.interrupted(),
+  return out.finish(report(o, result, plan, check, *to, model, problems), fmt::format("{}", fmt::join(problems, "; ")),
+                    kExitCheckFailed,
+                    ended(interrupts.interrupted(), result.shots, o.duration_s != 0 ? kNotKnown : o.shots, "shots"),
                     [&](const json &all) { return emulate_html(all, result, plan); });
 }
 

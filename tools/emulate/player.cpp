@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxNotes = 5;
 constexpr std::uint32_t kTurnsPerLook = 256; ///< between two looks for losses
+constexpr int kMostAnswers = 1024;           ///< of one turn: a server that floods must not keep the player in it
 
 void put(std::vector<std::uint8_t> &to, std::uint64_t number) {
   for (int byte = 0; byte < 8; ++byte)
@@ -69,7 +70,8 @@ bool player::turn() {
   if (duration_ns_ != 0 && now - begin_ns_ >= duration_ns_)
     stop_sending();
   bool worked = false;
-  for (std::optional<link_answer> answer; (answer = link_.receive());) {
+  std::optional<link_answer> answer;
+  for (int taken = 0; taken < kMostAnswers && (answer = link_.receive()); ++taken) {
     now = clock_();
     take(*answer, now);
     worked = true;
@@ -148,8 +150,7 @@ void player::take(const link_answer &answer, std::uint64_t now) {
     return; // given up before
   stream &s = streams_[owner];
   owner = kFree;
-  last_answer_ns_ = quiet_since_ns_ = now;
-  losing_ = false;
+  last_answer_ns_ = now;
   s.waits = false;
   if (answer.header.ptp_timestamp != s.sent_ns) {
     ++result_.wrong_echo;
@@ -165,8 +166,11 @@ void player::take(const link_answer &answer, std::uint64_t now) {
     record_->add({s.id, s.sent_ns, now, status});
   if (status == CUDAQ_RPC_ERR_BUSY || (server_ && status == static_cast<std::int32_t>(qec::server_status::busy))) {
     ++result_.busy; // the same request is sent again
+    refused_ = true;
     return;
   }
+  quiet_since_ns_ = now;
+  losing_ = refused_ = false;
   if (status != 0) {
     take_error(s, status);
   } else if (s.at == step::enqueue) {
@@ -223,12 +227,29 @@ void player::look_for_losses(std::uint64_t now) {
       else
         end_shot(s);
     }
-  // Lost requests are given up first: the others may have waited for the places of their ids.
-  const bool silent = losing_ && now > quiet_since_ns_ + 2 * timeout_ns_;
-  if (silent || (open_ != 0 && !link_.alive())) {
+  look_for_stall(now); // lost requests are given up first: the others may have waited for the places of their ids
+}
+
+void player::look_for_stall(std::uint64_t now) {
+  if (open_ != 0 && !link_.alive()) {
     result_.stalled = true;
-    result_.notes.push_back(silent ? "no answer at all within twice the timeout" : "the server has ended");
+    result_.notes.push_back(link_.end_text());
+  } else if ((losing_ || open_ != 0) && now > quiet_since_ns_ + 2 * timeout_ns_) {
+    result_.stalled = true;
+    result_.notes.emplace_back(losing_    ? "no answer at all within twice the timeout"
+                               : refused_ ? "the server has answered nothing but BUSY for twice the timeout"
+                                          : "no slot has become free within twice the timeout");
   }
+}
+
+void player::interrupt() {
+  for (stream &s : streams_) {
+    if (s.waits || s.at == step::idle || s.at == step::corrections)
+      continue;
+    result_.shots -= s.at == step::reset ? 0 : 1;
+    end_shot(s);
+  }
+  stop_sending();
 }
 
 play_result player::result() const {

@@ -33,7 +33,7 @@ struct play_result {
   run_timeline timeline;          ///< of request_time
   std::uint64_t logical_errors = 0;
   std::uint64_t late = 0;         ///< shots that began after their time, because all streams were busy
-  bool stalled = false;           ///< no answer at all for the timeout, or the server has ended
+  bool stalled = false;           ///< no progress for twice the timeout, or the server has ended
   std::vector<std::string> notes; ///< the first few errors
 };
 
@@ -60,6 +60,9 @@ public:
   void keep_times(exchange_record &record) { record_ = &record; }
   /// Begins no more shots.
   void stop_sending() { most_ = result_.shots; }
+  /// After a signal: the same, and shots whose first request waits for a free slot are not played. What was sent still
+  /// gets its answer.
+  void interrupt();
   std::uint64_t answered() const { return result_.answered; }
   play_result result() const;
 
@@ -83,6 +86,7 @@ private:
   void finish_shot(stream &s, std::span<const std::uint8_t> correction, std::uint64_t now);
   void end_shot(stream &s);
   void look_for_losses(std::uint64_t now);
+  void look_for_stall(std::uint64_t now);
   void note(const stream &s, const std::string &what);
 
   const emulate_options &options_;
@@ -100,9 +104,10 @@ private:
   std::uint32_t next_id_ = 0;
   std::vector<std::uint8_t> buffer_;
   std::uint64_t most_, begin_ns_ = 0, last_answer_ns_ = 0;
-  /// The last answer. If all answers had come, the time when something was open again.
+  /// The last answer that was not BUSY. If all answers had come, the time when something was open again.
   std::uint64_t quiet_since_ns_ = 0;
-  bool losing_ = false; ///< a request was given up since the last answer
+  bool losing_ = false;  ///< a request was given up since the last answer
+  bool refused_ = false; ///< a request was answered as busy since the last other answer
   std::uint32_t open_ = 0, turns_ = 0;
   exchange_record *record_ = nullptr;
   play_result result_;

@@ -16,19 +16,12 @@ void require(cudaq_status_t status, const char *call) {
 
 class shm_link final : public slot_link {
 public:
-  shm_link(const emulate_options &o, std::size_t payload_bytes) {
+  explicit shm_link(const emulate_options &o) : name_(o.name) {
     require(cudaq_shm_client_attach(&client_, o.name.c_str(), static_cast<std::uint64_t>(o.timeout_s * 1e9), nullptr),
             "shared memory");
-    std::uint32_t num_slots = 0, slot_size = 0;
-    require(cudaq_shm_client_ring(client_, &ring_, &num_slots, &slot_size), "the ring");
-    where_ = fmt::format("shm {}, {} slots of {} bytes", o.name, num_slots, slot_size);
-    if (payload_bytes + CUDAQ_RPC_HEADER_SIZE > slot_size) {
-      cudaq_shm_client_detach(client_);
-      throw usage_error(
-          fmt::format("the slots of {} have {} bytes; a request of these shots needs {}: start the server "
-                      "with --slot-size",
-                      o.name, slot_size, payload_bytes + CUDAQ_RPC_HEADER_SIZE));
-    }
+    std::uint32_t num_slots = 0;
+    require(cudaq_shm_client_ring(client_, &ring_, &num_slots, &slot_size_), "the ring");
+    where_ = fmt::format("shm {}, {} slots of {} bytes", o.name, num_slots, slot_size_);
     const std::uint32_t kind = cudaq_shm_client_memory_kind(client_);
     if (kind != CUDAQ_MEMORY_DEVICE_RX) {
       use_ring({ring_, &shm_link::signal, this}, num_slots);
@@ -49,6 +42,12 @@ public:
   }
 
   bool alive() override { return cudaq_shm_client_alive(client_) == 1; }
+  void require_room(std::size_t payload_bytes) const override {
+    if (payload_bytes + CUDAQ_RPC_HEADER_SIZE > slot_size_)
+      throw usage_error(fmt::format("the slots of {} have {} bytes; a request of these shots needs {}: start the "
+                                    "server with --slot-size",
+                                    name_, slot_size_, payload_bytes + CUDAQ_RPC_HEADER_SIZE));
+  }
   std::string describe() const override { return where_; }
 
 private:
@@ -59,15 +58,17 @@ private:
   cudaq_shm_client_t *client_ = nullptr;
   cudaq_ringbuffer_t ring_{};
   cudaq_ringbuffer_producer_t *producer_ = nullptr; ///< with requests in GPU memory: the helpers would read there
+  const std::string name_;
+  std::uint32_t slot_size_ = 0;
   std::string where_;
 };
 
 } // namespace
 
-std::unique_ptr<link> make_shm_link(const emulate_options &o, std::size_t payload_bytes) {
+std::unique_ptr<link> make_shm_link(const emulate_options &o) {
   if (o.name.empty())
     throw usage_error("--name is missing: the name of the server's shared memory, which it prints when it is ready");
-  return std::make_unique<shm_link>(o, payload_bytes);
+  return std::make_unique<shm_link>(o);
 }
 
 } // namespace cudaq::realtime::tools

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 
@@ -17,8 +18,9 @@ public:
   bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
             std::uint64_t timestamp) override;
   std::optional<link_answer> receive() override;
-  /// The slot stays with the server, which may still answer in it.
-  void give_up(std::uint32_t) override {}
+  /// The slot stays with the server, which may still answer in it. It is used again if the server has dropped the
+  /// request, which leaves the slot free.
+  void give_up(std::uint32_t id) override;
   link_counters counters() const override { return {0, unexpected_, 0}; }
 
 protected:
@@ -34,6 +36,7 @@ private:
     ring_consumer consumer;
   };
   std::optional<client> client_;
+  std::vector<std::uint64_t> given_up_; ///< for each slot: the last request to it that was given up
   std::uint64_t unexpected_ = 0;
 };
 

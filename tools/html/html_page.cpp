@@ -61,9 +61,10 @@ std::string machine_text(const json &machine) {
 }
 
 std::string header(const std::string &title, const json &report) {
-  const bool ok = report.value("ok", false);
-  const std::string result =
-      ok ? "Good: every check passed" : "Failed: " + report.value("error", std::string("unknown"));
+  const bool ok = report.value("ok", false), partial = report.value("exit_status", 0) == kExitInterrupted;
+  const std::string result = ok        ? "Good: every check passed"
+                             : partial ? "Not complete: " + report.value("error", std::string())
+                                       : "Failed: " + report.value("error", std::string("unknown"));
   return fmt::format("<h1>{}</h1>\n<p class=\"result {}\">{}{}</p>\n<dl>\n", html_text(title), ok ? "good" : "bad",
                      html_text(result), report.value("interrupted", false) ? " (ended by a signal)" : "") +
          fact("Command", report.value("command_line", std::string())) +

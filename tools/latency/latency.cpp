@@ -197,7 +197,9 @@ int run_latency(const latency_options &options, const output &out) {
   for (const latency_case &c : cases)
     wrong += c.total.wrong;
   return out.finish(latency_json_body(o, context, cases), wrong == 0 ? "" : fmt::format("{} wrong replies", wrong),
-                    kExitCheckFailed, guard.interrupted(), [&](const json &all) { return latency_html(all, cases); });
+                    kExitCheckFailed,
+                    ended(guard.interrupted(), cases.front().round_p50.size(), o.rounds, "repetitions"),
+                    [&](const json &all) { return latency_html(all, cases); });
 }
 
 } // namespace cudaq::realtime::tools

@@ -73,19 +73,18 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
     trace.emplace(o.duration_s != 0 ? 0 : o.shots);
   pipeline_result result = run_shots(o, stages, shots, gpu.get(), trace ? &*trace : nullptr);
   out.write_trace([&](std::ostream &file) { write_trace(file, {{pipeline_tracks(), &*trace}}); });
-  if (guard.interrupted())
-    out.text("\ninterrupted after {} of {} shots\n", result.submitted, o.shots);
   if (o.data.predictions.given() && shots.prediction_differences() != 0)
     result.problems.push_back(
         fmt::format("{} of {} answers differ from --predictions", shots.prediction_differences(), shots.shots().shots));
   print_pipeline_result(out, config, shots, result);
   out.write_hgrm("pipeline", result.from_submit);
   const json report = pipeline_json(o, config, stages, shots, result);
-  if (result.problems.empty())
+  const run_end end = ended(guard.interrupted(), result.submitted, o.duration_s != 0 ? kNotKnown : o.shots, "shots");
+  if (result.problems.empty() && end.partial.empty())
     out.text("\nok: every shot completed once, every answer equals the offline decode\n");
   if (!result.dump.empty())
     print_error("state at the stall:\n{}", result.dump);
-  return out.finish(report, fmt::format("{}", fmt::join(result.problems, "; ")), kExitCheckFailed, guard.interrupted(),
+  return out.finish(report, fmt::format("{}", fmt::join(result.problems, "; ")), kExitCheckFailed, end,
                     [&](const json &all) { return pipeline_html(all, shots, result); });
 }
 

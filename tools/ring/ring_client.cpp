@@ -104,6 +104,17 @@ void ring_consumer::give_back(std::uint64_t sequence) {
   port_.give_back(slot);
 }
 
+void ring_consumer::drop_if_free(std::uint64_t sequence) {
+  const std::uint32_t slot = slot_of(sequence);
+  const bool is_held = holds_ && sequence == scan_ - 1;
+  if (sequence < oldest_ || collected_[slot] != 0 || is_held || port_.has_handle() || !port_.is_free(slot))
+    return;
+  collected_[slot] = 1;
+  sent_.slots[slot] = sent_request{};
+  if (sequence == oldest_)
+    advance();
+}
+
 void ring_consumer::advance() {
   // Ends at the first request that is not answered. A collected_ entry is reset when its request leaves the window;
   // that is before the slot can be used for the next lap.

@@ -33,6 +33,7 @@ public:
   }
 
   [[nodiscard]] bool is_on_tx_alone() const noexcept { return tx_alone_; }
+  [[nodiscard]] bool has_handle() const noexcept { return producer_ != nullptr; }
 
   /// True if the slot may be written. With a handle it is claimed, and must be written.
   [[nodiscard]] bool take(std::uint32_t slot) const {

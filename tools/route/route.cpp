@@ -10,6 +10,7 @@
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/ucx_library.h"
+#include "tools/shots/shot_plan.h"
 
 #include <cstring>
 #include <mutex>
@@ -31,7 +32,7 @@ route_config load_route(const std::string &path) {
   refuse_output_file("--config", path);
   const auto text = cudaq::qec::realtime::read_whole_file(path);
   if (text.failed())
-    throw usage_error("--config " + text.text());
+    throw usage_error("--config " + text.text() + config_file_hint(path));
   auto config = read_route_config(*text);
   if (config.failed())
     throw usage_error(fmt::format("--config {}: {}", path, config.text()));
@@ -108,10 +109,7 @@ private:
   static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
   void complete(std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result);
   void note(std::uint32_t node, node_state state, const std::string &carrier);
-  void announce(const std::string &line) const {
-    write_text(lines_, line + "\n");
-    std::fflush(lines_);
-  }
+  void announce(const std::string &line) const { write_log_line(lines_, line + "\n"); }
   void announce_notes();
   void reload();
 
@@ -260,10 +258,10 @@ int routing::report(const std::string &problem) {
   json nodes = json::array();
   for (std::uint32_t node = 0; node < config_.nodes.size(); ++node) {
     const detail::route_node_counters &counts = engine_.router().counters(node);
-    out_.text("CUDAQ_REALTIME_ROUTER_NODE_COUNTS name={} forwarded={} answered={} lost={} refused={} late={} joins={} "
-              "losses={}\n",
-              config_.nodes[node].name, counts.forwarded.value(), counts.answered.value(), counts.lost.value(),
-              counts.refused.value(), counts.late.value(), counts.joins.value(), counts.losses.value());
+    out_.log("CUDAQ_REALTIME_ROUTER_NODE_COUNTS name={} forwarded={} answered={} lost={} refused={} late={} joins={} "
+             "losses={}\n",
+             config_.nodes[node].name, counts.forwarded.value(), counts.answered.value(), counts.lost.value(),
+             counts.refused.value(), counts.late.value(), counts.joins.value(), counts.losses.value());
     nodes.push_back({{"name", config_.nodes[node].name},
                      {"forwarded", counts.forwarded.value()},
                      {"answered", counts.answered.value()},
@@ -273,7 +271,7 @@ int routing::report(const std::string &problem) {
                      {"joins", counts.joins.value()},
                      {"losses", counts.losses.value()}});
   }
-  out_.text("CUDAQ_REALTIME_ROUTER_PROCESSED count={}\n", transport_.processed());
+  out_.log("CUDAQ_REALTIME_ROUTER_PROCESSED count={}\n", transport_.processed());
   return out_.finish({{"endpoint", transport_.endpoint()},
                       {"processed", transport_.processed()},
                       {"stray_messages", engine_.router().stray_messages().value()},

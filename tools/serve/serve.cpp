@@ -10,6 +10,7 @@
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/slot_size.h"
+#include "tools/shots/shot_plan.h"
 
 #include <algorithm>
 #include <atomic>
@@ -44,7 +45,7 @@ struct loaded_config {
 loaded_config load(const std::string &path) {
   const auto text = server_ns::read_whole_file(path);
   if (text.failed())
-    throw usage_error("--config " + text.text());
+    throw usage_error("--config " + text.text() + config_file_hint(path));
   auto config = server_ns::read_server_config(*text);
   if (config.failed())
     throw usage_error(fmt::format("--config {}: {}", path, config.text()));
@@ -142,8 +143,9 @@ public:
         throw usage_error(fmt::format("--config {}: an answer of decoder {} has {} bytes and a header of 24, a slot of "
                                       "the transport {}; give the provider larger slots (--slot-size)",
                                       o.config, decoder->limits().id, bytes, transport_.slot_bytes()));
-    for (const std::uint32_t id : {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId,
-                                   server_ns::kResetFunctionId, server_ns::kOneShotFunctionId})
+    for (const std::uint32_t id :
+         {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId,
+          server_ns::kOneShotFunctionId, server_ns::kDescribeFunctionId})
       transport_.serve(id, &handle, this);
   }
   ~serving();
@@ -151,10 +153,7 @@ public:
   serving &operator=(const serving &) = delete;
 
   /// Prints a line that other programs wait for: to stdout, unless this is for JSON only.
-  void announce(const std::string &line) const {
-    write_text(lines_, line + "\n");
-    std::fflush(lines_);
-  }
+  void announce(const std::string &line) const { write_log_line(lines_, line + "\n"); }
   void start();
   void announce_queue_pair() const;
   /// Returns when the program must end.
@@ -364,7 +363,7 @@ int serving::report(const std::string &problem) const {
   json decoders = json::array();
   for (const auto &decoder : server_.decoders()) {
     const server_ns::decoder_counts counts = decoder->counts();
-    out_.text("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
+    out_.log("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
     decoders.push_back({{"id", decoder->limits().id},
                         {"requests", counts.requests},
                         {"shots", counts.shots},
@@ -374,7 +373,7 @@ int serving::report(const std::string &problem) const {
                         {"exchanges", counts.exchanges},
                         {"answers_by_status", counts.by_status}});
   }
-  out_.text("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
+  out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
   return out_.finish({{"endpoint", transport_.endpoint()},
                       {"processed", transport_.processed()},
                       {"reloads", reloads_.load()},

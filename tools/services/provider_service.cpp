@@ -11,6 +11,7 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <fmt/format.h>
 #include <sstream>
 #include <thread>
 
@@ -32,6 +33,37 @@ std::string provider_library(const std::string &name) {
         return path.lexically_normal();
   }
   return "libcudaq-realtime-bridge-" + dashes + ".so";
+}
+
+constexpr std::string_view kLibraryBegins = "libcudaq-realtime-bridge-";
+
+/// The providers of this project that are installed or built beside the program.
+static std::vector<std::string> own_providers() {
+  std::vector<std::string> names;
+  for (const char *name : {"cpu_roce", "gpu-roce", "roce", "shm", "ucx", "udp"})
+    if (provider_library(name).find('/') != std::string::npos)
+      names.emplace_back(name);
+  return names;
+}
+
+/// `text`: that of the library, which begins with the function and repeats the provider.
+static std::string why_not_created(const std::string &library, std::string text) {
+  std::string name = std::filesystem::path(library).filename().string();
+  const bool is_own = name.starts_with(kLibraryBegins) && name.ends_with(".so");
+  if (is_own)
+    name = name.substr(kLibraryBegins.size(), name.size() - kLibraryBegins.size() - 3);
+  if (is_own && library.find('/') == std::string::npos && text.find("cannot be loaded") != std::string::npos)
+    return fmt::format("--transport {}: there is no provider of this name; there are {}. Give one of them, or the path "
+                       "of a library ({} was not found)",
+                       name, fmt::join(own_providers(), ", "), library);
+  const std::string function = "cudaq_bridge_create_from_library: ", call = ": create: ", own = name + " create: ";
+  if (text.starts_with(function))
+    text.erase(0, function.size());
+  if (const std::size_t at = text.find(call); text.starts_with("provider ") && at != std::string::npos)
+    text.erase(0, at + call.size());
+  if (text.starts_with(own))
+    text.erase(0, own.size());
+  return fmt::format("--transport {}: {}", is_own ? name : library, text);
 }
 
 /// The words of the line whose keys are not among these, a space before each.
@@ -89,7 +121,7 @@ provider_service::provider_service(const std::string &library, const std::vector
     const int count = static_cast<int>(pointers.size());
     pointers.push_back(nullptr);
     if (cudaq_bridge_create_from_library(&bridge_, library.c_str(), count, pointers.data()) != CUDAQ_OK)
-      throw usage_error(fmt::format("--transport {}: {}", library, cudaq_last_error_message()));
+      throw usage_error(why_not_created(library, cudaq_last_error_message()));
     read_endpoint();
     require_ok(cudaq_bridge_get_ring_geometry(bridge_, &config_.num_slots, &config_.slot_size),
                "cudaq_bridge_get_ring_geometry");

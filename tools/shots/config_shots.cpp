@@ -2,11 +2,11 @@
 #include "tools/shots/config_shots.h"
 
 #include "tools/common/report.h"
+#include "tools/shots/shot_plan.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <utility>
 
 namespace cudaq::realtime::tools {
@@ -37,13 +37,8 @@ qec::shot_set load_config_shots(const qec::decoding_config &config, const std::s
                                 const std::string &folder) {
   const std::string name = config.shot_set_name(noise);
   auto loaded = qec::load_shot_set(folder, name);
-  if (loaded.failed()) {
-    const auto names = qec::list_shot_sets(folder);
-    throw usage_error(
-        fmt::format("{}\nsets in {}: {}\nsets of all configurations: make_data.py --pipeline FOLDER --noise {} (it is "
-                    "beside the recorded sets), then --data FOLDER",
-                    loaded.text(), folder, fmt::join(names, ", "), noise));
-  }
+  if (loaded.failed())
+    throw no_shot_set(loaded.text(), folder, std::string(config.name), noise);
   const qec::shot_set &set = *loaded;
   if (set.shots == 0 || set.num_detectors != config.num_detectors())
     throw usage_error(fmt::format("{}: {} shots of {} detectors; {} has {} detectors", name, set.shots,

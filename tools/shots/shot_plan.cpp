@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <numeric>
 #include <random>
 
@@ -104,11 +105,32 @@ qec::shot_set load_shots(const std::string &folder, const std::string &config, c
   auto loaded = qec::load_shot_set(
       folder, named != nullptr ? named->shot_set_name(noise)
                                : qec::shot_set_name(static_cast<unsigned>(std::stoul(config.substr(1))), noise));
-  if (loaded.ok())
-    return std::move(*loaded);
+  if (loaded.failed())
+    throw no_shot_set(loaded.text(), folder, config, noise);
+  return std::move(*loaded);
+}
+
+usage_error no_shot_set(const std::string &reason, const std::string &folder, const std::string &config,
+                        const std::string &noise) {
   const auto names = qec::list_shot_sets(folder);
-  throw usage_error(fmt::format("{}\nsets in {}: {}", loaded.text(), folder,
-                                names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  const std::string more =
+      qec::find_decoding_config(config) != nullptr
+          ? fmt::format("sets of all configurations: make_data.py --pipeline FOLDER --noise {} (it is beside the "
+                        "recorded sets), then --data FOLDER",
+                        noise)
+          : "for other codes give your own model and shots: --dem FILE --in FILE";
+  return usage_error(fmt::format("--config {}: {}\nsets in {}: {}\n{}", config, reason, folder,
+                                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")), more));
+}
+
+std::string config_file_hint(const std::string &path) {
+  const bool is_distance = path.size() > 1 && path[0] == 'd' &&
+                           std::ranges::all_of(path.substr(1), [](char c) { return c >= '0' && c <= '9'; });
+  return is_distance || qec::find_decoding_config(path) != nullptr
+             ? fmt::format(" ({} is the name of a decoding configuration for demo, pipeline and emulate; here --config "
+                           "is a file)",
+                           path)
+             : "";
 }
 
 } // namespace cudaq::realtime::tools

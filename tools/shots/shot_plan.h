@@ -2,6 +2,7 @@
 // The recorded shot of each request, and its right answer.
 #pragma once
 
+#include "tools/common/report.h"
 #include "tools/services/decode_service.h"
 #include "tools/shots/config_shots.h"
 
@@ -68,6 +69,11 @@ private:
 /// $CUDAQ_REALTIME_DATA, the data folder of the installed program, the source tree that the program was built from.
 /// Throws usage_error if there is none.
 std::string find_data_folder(const std::string &given);
+/// The refusal of a set that cannot be loaded: names the sets of the folder, and how to get others.
+usage_error no_shot_set(const std::string &reason, const std::string &folder, const std::string &config,
+                        const std::string &noise);
+/// For a --config that takes a file: " (...)" if `path` is the name of a decoding configuration instead; else "".
+std::string config_file_hint(const std::string &path);
 
 /// Loads the recorded shots of a configuration: a named one of `pipeline`, or d<distance>, which is
 /// surface_z_d<distance>_p<noise>. Throws usage_error with the reason and the names of the sets in the folder.

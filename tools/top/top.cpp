@@ -62,8 +62,10 @@ int run_top(const top_options &o, const output &out) {
   std::string problem;
   bool ended_early = false; // by a key
   const auto report = [&] {
-    return out.finish({{"counters", o.counters}, {"interval_seconds", o.interval_s}, {"samples", samples}}, problem,
-                      kExitRefused, ended_early || interrupt_guard::interrupted());
+    return out.finish(
+        {{"counters", o.counters}, {"interval_seconds", o.interval_s}, {"samples", samples}}, problem, kExitRefused,
+        o.count == 0 || ended_early ? run_end{ended_early || interrupt_guard::interrupted(), ""} // its normal end
+                                    : ended(interrupt_guard::interrupted(), samples.size(), o.count, "readings"));
   };
   try {
     server_counters before = first_reading(o.counters);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/guide/errors.md has every status of the library with its text, and every text of a refusal that is not about an
-argument (those name the field and the accepted values themselves). In the page, `...` stands for a value."""
+"""docs/guide/errors.md has every status of the library with its text, every value of an enumeration that users see, and
+every text of a refusal that is not about an argument (those name the field and the accepted values themselves). In the
+page, `...` stands for a value."""
 import re
 
 import tree
@@ -43,7 +44,44 @@ def refusals():
                 yield str(path), joined(literals)
 
 
-problems = []
+# The enumerations whose values users see: file, name, heading of their table, column of the value, and whether the
+# table has the names, too.
+API = "include/cudaq/realtime/daemon"
+SERVED, POLLED = "Status of the decoding server and of the router", "What a slot or a poll returns"
+ENUMS = ((f"{API}/dispatcher/cudaq_status.h", "cudaq_status_t", "Status of a call", 0, True),
+         (f"{API}/dispatcher/rpc_wire_format.h", "cudaq_rpc_status_t", "Status of a response", 0, False),
+         ("include/cudaq/qec/decoding/decode_status.h", "decode_status", "Status of a decode", 0, False),
+         ("lib/qec/server/wire_requests.h", "server_status", SERVED, 0, True),
+         ("lib/transport/route/request_router.h", "route_status", SERVED, 0, False),
+         ("tools/common/report.h", "exit_code", "Exit status of the program", 0, True),
+         (f"{API}/dispatcher/realtime_types.h", "cudaq_tx_status_t", POLLED, 1, True),
+         (f"{API}/bridge/bridge_types.h", "cudaq_rx_status_t", POLLED, 1, True),
+         (f"{API}/bridge/bridge_types.h", "cudaq_rx_dev_status_t", POLLED, 1, True))
+
+
+def enumerators(path, name):
+    source = re.sub(r"//[^\n]*|/\*.*?\*/", "", tree.text(path), flags=re.S)
+    body = re.search(r"enum\s+(?:class\s+)?" + name + r"\b[^{;]*{([^}]*)}", source).group(1)
+    return re.findall(r"(\w+)\s*=\s*(-?\d+)", body)
+
+
+def values_without_a_row():
+    for path, name, heading, column, named in ENUMS:
+        if not (tree.root() / path).exists():  # in the tree of the self-test
+            continue
+        section = tree.text(PAGE).partition(f"## {heading}\n")[2].partition("\n## ")[0]
+        rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+        values = enumerators(path, name)
+        for word, value in values:
+            shown_names = (word, word.upper())
+            if not any(len(row) > column and row[column] == value and
+                       (not named or any(n in cell for cell in row for n in shown_names)) for row in rows):
+                yield f"{path}: {PAGE} lacks {word} = {value} under \"{heading}\""
+        if not values:
+            yield f"{path}: {name} has no value"
+
+
+problems = list(values_without_a_row()) if (tree.root() / PAGE).exists() else []
 page = " ".join(tree.text(PAGE).split()) if (tree.root() / PAGE).exists() else ""
 quoted = set(re.findall(r"`([^`]+)`", page))
 texts = set(status_texts()) | set(refusals()) if page else set()

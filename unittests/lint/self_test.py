@@ -217,6 +217,9 @@ OFFENCES = {
          "lib/base/text.cpp: docs/guide/errors.md lacks the text `slot ... is gone`"),
         ({"lib/api/status.cpp": STATUS.replace("fine", "bad")}, "lacks the text `bad`"),
         ({"docs/guide/errors.md": TEXT}, "lacks the text `fine`"),
+        ({"tools/common/report.h": CODE + "enum exit_code : int {\n  kExitOk = 0,\n  kExitGone = 9 ///< gone\n};\n",
+          "docs/guide/errors.md": f"{TEXT}| `fine` |\n\n## Exit status of the program\n\n| 0 | `kExitOk` |\n"},
+         "lacks kExitGone = 9 under"),
         ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "%s is closed: %" PRIu64, a, b);\n'
                                'auto s = make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", a);\n'}, None),
     ),

@@ -3,6 +3,7 @@
 #include "lib/qec/decoding/dem_text/dem_program.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -246,6 +247,25 @@ expected<detector_error_model> place_observables(detector_error_model model) {
       add(parts[begin], {});
   }
   return placed;
+}
+
+std::uint64_t model_digest(const detector_error_model &model) noexcept {
+  // The finalizer of SplitMix64: each bit of the sum changes about half of the bits.
+  const auto mixed = [](std::uint64_t state, std::uint64_t word) {
+    state = (state + word + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
+    return (state ^ state >> 29) * 0x94d049bb133111eb;
+  };
+  std::uint64_t errors = 0; // a sum, so that the order of the errors does not count
+  for (const dem_component &c : model.components) {
+    std::uint64_t error = mixed(c.detectors, std::bit_cast<std::uint64_t>(c.probability));
+    for (const std::uint64_t target : model.detectors_of(c))
+      error = mixed(error, target);
+    for (const std::uint64_t target : model.observables_of(c))
+      error = mixed(error, target);
+    errors += error ^ error >> 32;
+  }
+  const std::uint64_t whole = mixed(mixed(mixed(0, model.num_detectors), model.num_observables), errors);
+  return whole ^ whole >> 32;
 }
 
 double log_odds(double probability) noexcept {

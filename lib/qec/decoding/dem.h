@@ -61,6 +61,10 @@ struct dem_limits {
 /// error without any detector becomes one component.
 [[nodiscard]] expected<detector_error_model> place_observables(detector_error_model model);
 
+/// A number that two models share if they have the same sizes and the same errors, whatever the order of the lines.
+/// Comments, coordinates and the writing of numbers do not count.
+[[nodiscard]] std::uint64_t model_digest(const detector_error_model &model) noexcept;
+
 /// log((1 - p) / p) for 0 < p < 1, the weight of an error. The quotient decides the rounding, as in PyMatching; it is
 /// infinite for a probability near the smallest double, then the weight is -log(p).
 [[nodiscard]] double log_odds(double probability) noexcept;

@@ -110,7 +110,8 @@ std::uint64_t stream_bits(const decoder_config &c) {
   return highest == c.from_measurements.end() ? 0 : static_cast<std::uint64_t>(*highest + 1);
 }
 
-expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with, const decoder_config &c) {
+expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with, const decoder_config &c,
+                                                   std::uint64_t digest) {
   const std::uint64_t detectors = with->num_detectors();
   if (detectors == 0 || with->num_observables() == 0)
     return reason("the model has " + std::to_string(detectors) + " detectors and " +
@@ -122,7 +123,7 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
   if (!c.has_measurements) {
     if (bits != 0)
       return reason("measurements is for D_sparse");
-    return std::make_unique<decoding_unit>(std::move(with), sparse_rows{}, detectors);
+    return std::make_unique<decoding_unit>(std::move(with), sparse_rows{}, detectors, digest);
   }
   auto rows = matrix("D_sparse", c.from_measurements, bits);
   if (rows.failed())
@@ -132,7 +133,7 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
                   " detectors");
   if (bits == 0)
     return reason("D_sparse names no measurement");
-  return std::make_unique<decoding_unit>(std::move(with), std::move(*rows), bits);
+  return std::make_unique<decoding_unit>(std::move(with), std::move(*rows), bits, digest);
 }
 
 /// What make_decoder gets.
@@ -177,7 +178,8 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
   decoder_result made = make_decoder(plan.name, plan.text);
   if (!made)
     return reason(made.error + (c.has_checks ? " (line N is column N - 1 of H_sparse)" : ""));
-  return unit_with(std::move(made.instance), c);
+  const auto model = parse_dem(plan.text);
+  return unit_with(std::move(made.instance), c, model.ok() ? model_digest(*model) : 0);
 }
 
 } // namespace

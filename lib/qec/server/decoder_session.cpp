@@ -25,6 +25,8 @@ server_answer decoder_session::serve(const wire_request &request, std::span<std:
     return get_corrections(request, result);
   case wire_function::one_shot:
     return decode_one(request, result);
+  case wire_function::describe: // decoding_server answers it
+    return refuse(request.function, server_status::bad_request);
   case wire_function::reset:
     break;
   }

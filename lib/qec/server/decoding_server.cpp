@@ -56,7 +56,9 @@ bool decoding_server::stop(rt::steady_clock::time_point deadline) {
 }
 
 served_decoder *decoding_server::find(const read_result &read) const noexcept {
-  if (read.request.function == wire_function::one_shot)
+  const wire_function function = read.request.function;
+  if (function == wire_function::one_shot ||
+      (function == wire_function::describe && read.status == server_status::ok && !read.knows_decoder))
     return decoders_.front().get();
   if (!read.knows_decoder)
     return nullptr;
@@ -71,6 +73,14 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
                              std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now) {
   const read_result read = read_request(function_id, payload);
   served_decoder *const decoder = find(read);
+  if (decoder != nullptr && read.request.function == wire_function::describe) {
+    now = refuse(read.request.function, server_status::bad_request); // the slot is too small for the answer
+    if (result.size() >= kModelFactsBytes) {
+      write_model_facts(decoder->facts(), result);
+      now = {0, kModelFactsBytes};
+    }
+    return true;
+  }
   if (decoder != nullptr && closed_.load() == 0)
     return decoder->submit(read, result, job, now);
   strays_.add();

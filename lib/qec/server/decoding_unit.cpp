@@ -6,9 +6,10 @@
 
 namespace cudaq::qec::realtime {
 
-decoding_unit::decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_measurements, std::uint64_t bits_per_shot)
+decoding_unit::decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_measurements, std::uint64_t bits_per_shot,
+                             std::uint64_t digest)
     : decoder_(std::move(with)), from_measurements_(std::move(from_measurements)), bits_per_shot_(bits_per_shot),
-      events_(from_measurements_.rows() == 0 ? 0 : decoder_->event_bytes()) {}
+      digest_(digest), events_(from_measurements_.rows() == 0 ? 0 : decoder_->event_bytes()) {}
 
 bool decoding_unit::same_shape(const decoding_unit &other) const noexcept {
   return bits_per_shot_ == other.bits_per_shot_ && num_detectors() == other.num_detectors() &&

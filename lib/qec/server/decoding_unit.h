@@ -28,12 +28,15 @@ class decoding_unit {
 public:
   /// `from_measurements`: row d has the measurements whose XOR is detector d; without rows the bits of a shot are the
   /// detection events themselves. `bits_per_shot`: not below the columns that it names. Throws std::bad_alloc.
-  decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_measurements, std::uint64_t bits_per_shot);
+  /// `digest`: model_digest of the decoder's model.
+  decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_measurements, std::uint64_t bits_per_shot,
+                std::uint64_t digest = 0);
 
   /// Bits of a whole shot in the stream.
   [[nodiscard]] std::uint64_t bits_per_shot() const noexcept { return bits_per_shot_; }
   [[nodiscard]] std::uint64_t num_detectors() const noexcept { return decoder_->num_detectors(); }
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return decoder_->num_observables(); }
+  [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
   [[nodiscard]] const char *decoder_name() const noexcept { return decoder_->name(); }
   /// Whether another unit can take the place of this one: requests and answers have the same lengths.
   [[nodiscard]] bool same_shape(const decoding_unit &other) const noexcept;
@@ -50,7 +53,7 @@ public:
 private:
   std::unique_ptr<decoder> decoder_;
   sparse_rows from_measurements_;
-  std::uint64_t bits_per_shot_;
+  std::uint64_t bits_per_shot_, digest_;
   std::vector<std::uint8_t> events_; ///< of one shot, if there are rows
 };
 

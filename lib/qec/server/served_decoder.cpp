@@ -24,8 +24,9 @@ std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexce
 }
 
 served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
-    : limits_(limits), num_observables_(unit->num_observables()), session_(std::move(unit), limits.sequence),
-      entries_(limits.queue_length) {
+    : limits_(limits), num_observables_(unit->num_observables()), num_detectors_(unit->num_detectors()),
+      bits_per_shot_(unit->bits_per_shot()), session_(std::move(unit), limits.sequence), entries_(limits.queue_length) {
+  digest_.store(session_.unit().digest());
   const std::uint64_t bits = longest_request_bits(session_.unit().bits_per_shot(), session_.unit().num_detectors());
   for (entry &e : entries_)
     e.bits.resize(static_cast<std::size_t>((bits + 7) / 8));
@@ -143,6 +144,7 @@ void served_decoder::exchange_if_possible() noexcept {
   if (offered_ == nullptr || !session_.between_shots())
     return;
   previous_ = session_.exchange(std::move(offered_));
+  digest_.store(session_.unit().digest());
   exchanges_.add();
 }
 
@@ -187,6 +189,10 @@ void served_decoder::take_back() {
     std::swap(offered_, previous_);
     exchange_if_possible();
   }
+}
+
+model_facts served_decoder::facts() const noexcept {
+  return {num_detectors_, bits_per_shot_, num_observables_, digest_.load()};
 }
 
 bool served_decoder::same_shape(const decoding_unit &other) {

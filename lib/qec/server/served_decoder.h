@@ -82,6 +82,8 @@ public:
   [[nodiscard]] const decoder_limits &limits() const noexcept { return limits_; }
   /// The same for every decoder that an exchange accepts.
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return num_observables_; }
+  /// The model in use, at some recent moment.
+  [[nodiscard]] model_facts facts() const noexcept;
   [[nodiscard]] bool same_shape(const decoding_unit &other);
   /// Every request that was taken is answered.
   [[nodiscard]] bool idle() const noexcept { return answered_.value() == head_.load(); }
@@ -111,7 +113,8 @@ private:
   void record_latency(clock::time_point arrival) noexcept;
 
   const decoder_limits limits_;
-  const std::uint64_t num_observables_;
+  const std::uint64_t num_observables_, num_detectors_, bits_per_shot_;
+  cudaq::realtime::detail::shared_word<std::uint64_t> digest_; ///< written under session_mutex_
   answer_receiver receiver_;
   decoder_pool *pool_ = nullptr;
   std::mutex session_mutex_; ///< protects the three members below

@@ -35,12 +35,32 @@ bool read_get_corrections(std::span<const std::uint8_t> payload, wire_request &r
 
 } // namespace
 
+void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result) noexcept {
+  const std::uint64_t numbers[] = {facts.detectors, facts.bits_per_shot, facts.observables, facts.digest};
+  static_assert(sizeof numbers == kModelFactsBytes);
+  std::memcpy(result.data(), numbers, sizeof numbers);
+}
+
+std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept {
+  if (result.size() != kModelFactsBytes)
+    return std::nullopt;
+  return model_facts{number_at(result, 0), number_at(result, 8), number_at(result, 16), number_at(result, 24)};
+}
+
 read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t> payload) noexcept {
   read_result read;
   if (function_id == kOneShotFunctionId) {
     read.request.function = wire_function::one_shot;
     read.request.bits = payload;
     read.status = server_status::ok;
+    return read;
+  }
+  if (function_id == kDescribeFunctionId) {
+    read.request.function = wire_function::describe;
+    read.knows_decoder = payload.size() == sizeof read.request.decoder_id;
+    if (read.knows_decoder)
+      read.request.decoder_id = number_at(payload, 0);
+    read.status = read.knows_decoder || payload.empty() ? server_status::ok : server_status::bad_request;
     return read;
   }
   if (function_id == kEnqueueFunctionId)

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -16,11 +17,23 @@ inline constexpr std::uint32_t kEnqueueFunctionId = 0x7ED8BE82;
 inline constexpr std::uint32_t kGetCorrectionsFunctionId = 0x882D5BA1;
 inline constexpr std::uint32_t kResetFunctionId = 0x977A59CF;
 inline constexpr std::uint32_t kOneShotFunctionId = 0xC4B0E4BF; ///< a shot in one request: docs/message_protocol.md
+/// FNV-1a hash of describe_decoder. The existing server does not know it.
+inline constexpr std::uint32_t kDescribeFunctionId = 0xD546EA57;
 
 /// The most bits of one enqueue request.
 inline constexpr std::uint64_t kMostEnqueuedBits = std::uint64_t{1} << 20;
 /// Bytes of an enqueue request before its bits; of a get_corrections request; of a reset request.
 inline constexpr std::size_t kEnqueueHeadBytes = 32, kGetCorrectionsBytes = 17, kResetBytes = 8;
+
+/// The answer to describe_decoder: four numbers of 64 bits.
+struct model_facts {
+  std::uint64_t detectors = 0, bits_per_shot = 0, observables = 0;
+  std::uint64_t digest = 0; ///< model_digest of the decoder's model
+};
+inline constexpr std::size_t kModelFactsBytes = 32;
+/// `result`: at least kModelFactsBytes.
+void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result) noexcept;
+[[nodiscard]] std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept;
 
 /// The status of a response of enqueue, get_corrections and reset.
 enum class server_status : std::int32_t {
@@ -37,12 +50,12 @@ inline constexpr std::size_t kServerStatuses = 7;
 inline constexpr std::array<std::string_view, kServerStatuses> kServerStatusNames = {
     "OK", "INVALID_DECODER", "BAD_REQUEST", "INTERNAL", "NOT_READY", "BUSY", "SYNDROMES_DROPPED"};
 
-enum class wire_function : std::uint8_t { enqueue, get_corrections, reset, one_shot };
+enum class wire_function : std::uint8_t { enqueue, get_corrections, reset, one_shot, describe };
 
 /// A request that was checked. `bits` points into the payload that it was read from.
 struct wire_request {
   wire_function function = wire_function::reset;
-  std::uint64_t decoder_id = 0;       ///< not of one_shot
+  std::uint64_t decoder_id = 0;       ///< not of one_shot, nor of a describe without an id
   std::uint64_t counter = 0;          ///< of enqueue
   std::uint64_t num_bits = 0;         ///< of enqueue; of get_corrections: the observables that are wanted
   bool clear = false;                 ///< of get_corrections: set the corrections to 0 after reading

@@ -5,6 +5,7 @@
 // whose numbers no queue pair can have, is closed without a reply, and delays no other caller.
 #pragma once
 
+#include "lib/base/descriptor.h"
 #include "lib/base/error_text.h"
 #include "lib/base/runner.h"
 
@@ -24,7 +25,7 @@ struct rendezvous_numbers {
 class owned_fd {
 public:
   owned_fd() = default;
-  explicit owned_fd(int fd) : fd_(fd) {}
+  explicit owned_fd(int fd) : fd_(above_standard_streams(fd)) {}
   owned_fd(owned_fd &&other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
   owned_fd &operator=(owned_fd &&other) noexcept {
     std::swap(fd_, other.fd_);

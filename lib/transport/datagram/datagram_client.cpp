@@ -2,6 +2,7 @@
 #include "lib/transport/datagram/datagram_client.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace cudaq::realtime::detail {
@@ -39,7 +40,9 @@ expected<> datagram_client::open_socket(const datagram_client_options &options) 
              result.failed()) {
     return result;
   }
-  return socket_.open(local, options.receive_buffer);
+  if (expected<> result = socket_.open(local, options.receive_buffer); result.failed())
+    return result;
+  return options.reports_refusals ? socket_.connect(server_) : expected<>{};
 }
 
 bool datagram_client::send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
@@ -64,9 +67,14 @@ void datagram_client::transmit(std::uint32_t place) {
   ++request.attempts;
   if (options_.retry_after.count() != 0)
     request.sent_at = clock::now();
-  // An error is the same as a lost datagram: a server that does not run refuses, and may run later.
-  outgoing_->add(server_, {frame_of(place), request.length});
-  outgoing_->flush(socket_);
+  // An error is the same as a lost datagram: a server that does not run refuses, and may run later. The report of an
+  // earlier refusal takes the place of a datagram, which is therefore sent again.
+  frame_sender &sender = questions_ != nullptr ? *questions_ : *outgoing_;
+  for (bool again = true; again;) {
+    sender.add(server_, {frame_of(place), request.length});
+    again = sender.flush(socket_).unheard && !refused_;
+    refused_ = refused_ || again;
+  }
 }
 
 bool datagram_client::is_server(udp_address from) const {
@@ -76,9 +84,11 @@ bool datagram_client::is_server(udp_address from) const {
 }
 
 std::optional<datagram_reply> datagram_client::receive() {
-  for (;;) {
-    if (incoming_->receive(socket_, 1) <= 0)
+  for (int strays = 0; strays < kMostStrays; ++strays) {
+    if (const int n = incoming_->receive(socket_, 1); n <= 0) {
+      refused_ = refused_ || (n < 0 && errno == ECONNREFUSED);
       return {};
+    }
     const received_frame frame = incoming_->frame(0);
     if (frame.from == nullptr)
       continue;
@@ -86,10 +96,13 @@ std::optional<datagram_reply> datagram_client::receive() {
     const bool from_server = is_server(*frame.from);
     if (from_server && frame.bytes.size() != options_.slot_size)
       other_size_ = frame.bytes.size();
-    if (frame.bytes.size() != options_.slot_size || !from_server) {
+    const bool right_size = frame.bytes.size() == options_.slot_size ||
+                            (questions_ != nullptr && frame.bytes.size() >= sizeof(reply.header));
+    if (!right_size || !from_server) {
       ++unexpected_;
       continue;
     }
+    refused_ = false;
     std::memcpy(&reply.header, frame.bytes.data(), sizeof(reply.header));
     open_request &request = requests_[reply.header.request_id & (options_.window - 1)];
     if (reply.header.magic != CUDAQ_RPC_MAGIC_RESPONSE || request.attempts == 0 ||
@@ -108,6 +121,7 @@ std::optional<datagram_reply> datagram_client::receive() {
     --open_;
     return reply;
   }
+  return {};
 }
 
 std::optional<datagram_reply> datagram_client::receive_within(std::chrono::nanoseconds time) {

@@ -27,6 +27,9 @@ struct datagram_client_options {
   std::string own_address;                 ///< "": the system chooses one
   std::uint32_t own_port = 0;              ///< 0: the system chooses one
   bool from_any_port = false;              ///< answers come from the server's address, but not from its port
+  /// refused() is known. The socket is connected for it: datagrams of others are not received. Not over RoCE: the ICRC
+  /// covers a field of IP that the system then sets.
+  bool reports_refusals = false;
 };
 
 struct datagram_reply {
@@ -37,13 +40,16 @@ struct datagram_reply {
 
 class datagram_client {
 public:
+  static constexpr int kMostStrays = 1024;
+
   expected<> open(const datagram_client_options &options, std::unique_ptr<datagram_wire> wire);
 
   /// Sends a request. False: too many requests are open, or one with the same place in the window.
   bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
             std::uint64_t ptp_timestamp = 0);
   /// An answer that has arrived. Answers to no open request are counted and passed over, as are BUSY answers if
-  /// requests are repeated: such a request stays open.
+  /// requests are repeated: such a request stays open. At most kMostStrays of them in one call: a peer that floods does
+  /// not keep the caller in it.
   std::optional<datagram_reply> receive();
   /// The same, and waits. Empty after `time`. Repeats requests meanwhile.
   std::optional<datagram_reply> receive_within(std::chrono::nanoseconds time);
@@ -56,6 +62,12 @@ public:
   std::uint64_t repeated() const { return repeated_; }
   std::uint64_t unexpected() const { return unexpected_; } ///< answers to no open request, and other datagrams
   std::uint64_t busy() const { return busy_; }
+  /// Since the last answer the system has reported that no program listens at the server's address. It knows this of
+  /// this machine, and of another one that says so.
+  bool refused() const { return refused_; }
+  /// For a question to a server whose slots may have another size: from now on requests leave through this wire, which
+  /// has smaller datagrams, and answers of any size are delivered. NULL: as opened.
+  void question_through(datagram_wire *wire) { questions_ = wire == nullptr ? nullptr : wire->make_sender(); }
   /// Bytes of the last answer that has not the size of a slot; 0: there was none. The server has such slots then.
   std::size_t other_size() const { return other_size_; }
   const udp_socket &socket() const { return socket_; }
@@ -78,7 +90,7 @@ private:
   udp_socket socket_;
   std::unique_ptr<datagram_wire> wire_;
   std::unique_ptr<frame_receiver> incoming_;
-  std::unique_ptr<frame_sender> outgoing_;
+  std::unique_ptr<frame_sender> outgoing_, questions_; ///< questions_: NULL, or in place of outgoing_
   std::vector<open_request> requests_;
   std::vector<std::uint8_t> frames_; ///< one frame for each place of the window
   std::vector<std::uint8_t> reply_;
@@ -86,6 +98,7 @@ private:
   std::chrono::steady_clock::time_point next_look_{};
   std::uint64_t repeated_ = 0, unexpected_ = 0, busy_ = 0;
   std::size_t other_size_ = 0;
+  bool refused_ = false;
 };
 
 } // namespace cudaq::realtime::detail

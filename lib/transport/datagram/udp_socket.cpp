@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/datagram/udp_socket.h"
 
+#include "lib/base/descriptor.h"
+
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
@@ -48,7 +50,7 @@ udp_socket::~udp_socket() {
 }
 
 expected<> udp_socket::open(const udp_address &local, std::uint32_t receive_buffer) {
-  fd_ = ::socket(local.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  fd_ = above_standard_streams(::socket(local.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd_ < 0)
     return make_reason(CUDAQ_ERR_INTERNAL, "the system made no UDP socket: %s", std::strerror(errno));
   const int on = 1;
@@ -158,6 +160,7 @@ frame_sender::result send_messages(const udp_socket &socket, std::span<mmsghdr> 
     } else if (errno != EINTR) { // it is the first message that was refused
       ++r.done;
       ++r.failed;
+      r.unheard = r.unheard || errno == ECONNREFUSED;
     }
   }
   return r;

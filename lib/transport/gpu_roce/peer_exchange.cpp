@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/gpu_roce/peer_exchange.h"
 
+#include "lib/base/descriptor.h"
+
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
@@ -36,10 +38,10 @@ peer_exchange::~peer_exchange() {
 }
 
 expected<> peer_exchange::listen(std::uint32_t port) {
-  cancelled_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  cancelled_ = above_standard_streams(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (cancelled_ < 0)
     return system_error("eventfd");
-  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  listener_ = above_standard_streams(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (listener_ < 0)
     return system_error("socket");
   const int on = 1;
@@ -93,7 +95,7 @@ expected<> peer_exchange::wait(std::uint32_t only, steady_clock::time_point dead
     close_if_open(caller_);
     if (expected<> result = wait_for(listener_, deadline); result.failed())
       return result;
-    caller_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    caller_ = above_standard_streams(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (caller_ < 0) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
         return system_error("accept"); // others mean that the caller has gone

@@ -34,7 +34,7 @@ expected<> option_parser::parse(int argc, char *const *argv) {
 expected<> option_parser::refuse_unknown(std::string_view word) const {
   return make_reason(CUDAQ_ERR_INVALID_ARG, "'%s': the %s provider has no such option%s", text(word).c_str(),
                      provider_.c_str(),
-                     is_option(word)       ? "; --lenient ignores unknown options"
+                     is_option(word)       ? ("; --lenient ignores unknown options; it has " + all_names()).c_str()
                      : after_program_name_ ? ""
                                            : "; options begin with --, and the first is argv[0]");
 }
@@ -92,6 +92,21 @@ expected<> option_parser::parse_words(const std::vector<std::string_view> &words
   }
   note_ignored(ignored);
   return {};
+}
+
+std::string option_parser::all_names() const {
+  std::vector<std::string> names;
+  for (const number_option &option : numbers_)
+    names.push_back(text(option.name));
+  for (const choice_option &option : choices_)
+    names.push_back(text(option.name));
+  for (const flag_option &option : flags_)
+    names.push_back(text(option.name));
+  std::sort(names.begin(), names.end());
+  std::string list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "" : ", ") + name;
+  return list;
 }
 
 expected<> option_parser::set(std::string_view name, std::string_view value) {

@@ -14,7 +14,7 @@ namespace cudaq::realtime::detail {
 void file_handle::reset(int fd) {
   if (fd_ >= 0)
     ::close(fd_);
-  fd_ = fd;
+  fd_ = above_standard_streams(fd);
 }
 
 expected<> check_shm_name(const std::string &name) {

@@ -4,6 +4,7 @@
 // is how each side detects the death of the other.
 #pragma once
 
+#include "lib/base/descriptor.h"
 #include "lib/gpu_memory/exported_memory.h"
 #include "lib/transport/shm/shm_layout.h"
 
@@ -47,11 +48,11 @@ inline constexpr std::size_t kShmMostFiles = 3;
 static_assert(sizeof(shm_attach_request) == 16 && sizeof(shm_layout) == 56 && sizeof(shm_attach_reply) == 264 &&
               sizeof(shm_gpu_reply) == 312);
 
-/// A file descriptor that is closed at the end of its life.
+/// A file descriptor that is closed at the end of its life. It is not one of the standard streams.
 class file_handle {
 public:
   file_handle() = default;
-  explicit file_handle(int fd) : fd_(fd) {}
+  explicit file_handle(int fd) : fd_(above_standard_streams(fd)) {}
   file_handle(file_handle &&other) noexcept : fd_(other.release()) {}
   file_handle &operator=(file_handle &&other) noexcept {
     reset(other.release());
@@ -61,7 +62,7 @@ public:
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  void reset(int fd = -1);
+  void reset(int fd = -1); ///< fd: as that of the constructor
   int release() {
     const int fd = fd_;
     fd_ = -1;

@@ -8,24 +8,31 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <fcntl.h>
+#include <linux/memfd.h>
 #include <memory>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <vector>
 
 using namespace cudaq::realtime::detail;
 
 namespace {
 
 using clock_type = std::chrono::steady_clock;
+using owned_file = cudaq::realtime::detail::file_handle; // the system also has a file_handle
 constexpr std::uint64_t kMillisecond = 1000000;
 constexpr std::uint64_t kLongestSleep = 100 * kMillisecond;
 constexpr std::uint64_t kAliveInterval = 10 * kMillisecond;   // between looks at the connection while it polls
 constexpr std::uint64_t kFarLookInterval = kMillisecond / 10; // between looks at an rx flag in the memory of a GPU
 constexpr std::uint64_t kReplyPatience = 1000 * kMillisecond;
 void *const kRefused = MAP_FAILED; // NOLINT: the system's name for it is a cast
+
+/// What the client has done with a slot, as far as this library sees it.
+enum class slot_use : std::uint8_t { none, signalled, too_early, answered };
 
 struct mapping {
   void *at = kRefused;
@@ -46,13 +53,14 @@ std::uint64_t nanoseconds(clock_type::duration d) { return static_cast<std::uint
 } // namespace
 
 struct cudaq_shm_client_t {
-  file_handle socket;
+  owned_file socket;
   mapping segment, bell;
   std::unique_ptr<imported_mapping> requests; ///< in the memory of a GPU; NULL: they are in the segment
   shm_layout layout;
   cudaq_ringbuffer_t ring{};
   cudaq_shm_client_options_t options{};
   bool server_waits = false;
+  std::vector<slot_use> uses; ///< by slot
 };
 
 namespace {
@@ -79,11 +87,18 @@ expected<> check_options(const cudaq_shm_client_options_t *given, cudaq_shm_clie
   return {};
 }
 
+/// It has this size and cannot be shrunk: an access beyond its end would end the process.
+bool stays_as_large(int file, std::uint64_t bytes) {
+  struct stat found {};
+  const int seals = ::fcntl(file, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(file, &found) == 0 && found.st_size >= 0 &&
+         static_cast<std::uint64_t>(found.st_size) == bytes;
+}
+
 /// A server of another build might lay out its ring in another way, and a wrong layout would end in a crash here.
 bool is_plausible(const shm_layout &at, int file, bool on_gpu) {
-  struct stat found {};
   if (at.num_slots == 0 || at.num_slots > 65536 || at.slot_size < CUDAQ_RPC_HEADER_SIZE || at.slot_size > 1u << 24 ||
-      ::fstat(file, &found) != 0 || found.st_size < 0 || static_cast<std::uint64_t>(found.st_size) != at.bytes)
+      !stays_as_large(file, at.bytes))
     return false;
   const auto make = on_gpu ? make_gpu_layout : make_shm_layout;
   return at == make(at.num_slots, at.slot_size, shm_page(false)) ||
@@ -91,7 +106,7 @@ bool is_plausible(const shm_layout &at, int file, bool on_gpu) {
 }
 
 /// The requests of a ring with --requests gpu.
-expected<> map_requests(cudaq_shm_client_t &c, const std::string &name, const shm_gpu_reply &reply, file_handle &file) {
+expected<> map_requests(cudaq_shm_client_t &c, const std::string &name, const shm_gpu_reply &reply, owned_file &file) {
   if (!file || reply.requests.bytes < gpu_bytes(reply.reply.layout))
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "the server '%s' sends no memory of a GPU that has the size of its ring",
                        name.c_str());
@@ -109,7 +124,7 @@ expected<> map_requests(cudaq_shm_client_t &c, const std::string &name, const sh
 
 /// CUDAQ_ERR_TIMEOUT: worth another attempt.
 expected<> try_attach(cudaq_shm_client_t &c, const std::string &name, clock_type::time_point deadline) {
-  file_handle socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  owned_file socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket)
     return system_refused("socket", errno);
   const sockaddr_un address = shm_address(name);
@@ -127,7 +142,7 @@ expected<> try_attach(cudaq_shm_client_t &c, const std::string &name, clock_type
   pollfd reply_ready{socket.get(), POLLIN, 0};
   shm_gpu_reply whole;
   shm_attach_reply &reply = whole.reply;
-  file_handle files[kShmMostFiles];
+  owned_file files[kShmMostFiles];
   bool received = send_message(socket.get(), &request, sizeof(request));
   while (received && ::poll(&reply_ready, 1, 100) == 0)
     if (clock_type::now() >= patience)
@@ -150,7 +165,8 @@ expected<> try_attach(cudaq_shm_client_t &c, const std::string &name, clock_type
     return make_reason(again ? CUDAQ_ERR_TIMEOUT : static_cast<cudaq_status_t>(reply.status), "server '%s': %s",
                        name.c_str(), reply.text);
   }
-  if (!files[0] || !files[1] || !is_plausible(reply.layout, files[0].get(), on_gpu))
+  if (!files[0] || !files[1] || !is_plausible(reply.layout, files[0].get(), on_gpu) ||
+      !stays_as_large(files[1].get(), shm_page(false)))
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "the server '%s' lays out its memory in an unknown way", name.c_str());
   if (!c.segment.map(files[0].get(), reply.layout.bytes) || !c.bell.map(files[1].get(), shm_page(false)))
     return system_refused("mmap of the segment", errno);
@@ -190,6 +206,22 @@ bool is_free(const cudaq_shm_client_t &c, std::uint32_t slot) {
   return load_acquire(c.ring.tx_flags_host[slot]) == 0;
 }
 
+/// Why a slot is free whose answer is waited for.
+const char *why_free(slot_use use) {
+  switch (use) {
+  case slot_use::none:
+    return "no request was signalled in it";
+  case slot_use::too_early:
+    return "its request was signalled before the slot was free, so the server did not see it; test the slot with "
+           "cudaq_host_ringbuffer_slot_available before you write to it";
+  case slot_use::answered:
+    return "its answer was collected, and no request was signalled since";
+  case slot_use::signalled:
+    break;
+  }
+  return "the server dropped its request (wrong magic, or an unknown function id)";
+}
+
 /// One wait between looks at the slot, by the policy.
 void pause_once(cudaq_shm_client_t &c, std::uint32_t slot, clock_type::time_point spin_end,
                 clock_type::time_point deadline) {
@@ -221,9 +253,7 @@ expected<> wait_for_answer(cudaq_shm_client_t &c, std::uint32_t slot, std::uint6
     if (looks_at_rx)
       next_look = clock_type::now() + std::chrono::nanoseconds(kFarLookInterval);
     if (looks_at_rx && is_free(c, slot))
-      return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                         "slot %u is free: the server dropped its request (wrong magic, or an unknown function id)",
-                         slot);
+      return make_reason(CUDAQ_ERR_UNSUPPORTED, "slot %u is free: %s", slot, why_free(c.uses[slot]));
     pause_once(c, slot, spin_end, deadline);
     const auto now = clock_type::now();
     if (now >= next_alive) {
@@ -261,6 +291,7 @@ cudaq_status_t cudaq_shm_client_attach(cudaq_shm_client_t **out_client, const ch
       ::poll(nullptr, 0, 2);
     }
     make_ring(*c);
+    c->uses.resize(c->layout.num_slots);
     *out_client = c.release();
     return {};
   });
@@ -296,6 +327,10 @@ void cudaq_shm_client_signal(cudaq_shm_client_t *client, uint32_t slot) {
   if (client == nullptr || slot >= client->layout.num_slots)
     return;
   const cudaq_ringbuffer_t &ring = client->ring;
+  // A producer that has tested the slot has both flags in its cache. Across the bus the rx flag is not read.
+  const bool is_early = load_relaxed(ring.tx_flags_host[slot]) != 0 ||
+                        (client->requests == nullptr && load_relaxed(ring.rx_flags_host[slot]) != 0);
+  client->uses[slot] = is_early ? slot_use::too_early : slot_use::signalled;
   if (client->requests != nullptr)
     fence_posted_stores(); // the frame before the flag
   store_release<std::uint64_t>(ring.rx_flags_host[slot],
@@ -312,9 +347,10 @@ cudaq_status_t cudaq_shm_client_wait(cudaq_shm_client_t *client, uint32_t slot, 
       return {CUDAQ_ERR_INVALID_ARG, "client is NULL"};
     if (slot >= client->layout.num_slots)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "slot is %u: the ring has %u slots", slot, client->layout.num_slots);
-    if (is_answered(*client, slot))
-      return {};
-    return wait_for_answer(*client, slot, timeout_ns);
+    expected<> result = is_answered(*client, slot) ? expected<>{} : wait_for_answer(*client, slot, timeout_ns);
+    if (result.ok() && client->uses[slot] == slot_use::signalled)
+      client->uses[slot] = slot_use::answered;
+    return result;
   });
 }
 

@@ -156,6 +156,22 @@ TEST(DemParser, CancelsATargetThatStandsTwiceInAComponent) {
   EXPECT_EQ(parse_dem("error(0.25) D7 D7 L3 L3")->num_observables, 4U);
 }
 
+TEST(ModelDigest, IsThatOfTheErrorsAndOfNothingElse) {
+  const auto digest = [](const char *text) { return model_digest(*parse_dem(text)); };
+  const std::uint64_t one = digest("error(0.25) D0 D1 L0\nerror(0.5) D1\n");
+  EXPECT_EQ(one, digest("# a comment\nerror(5e-1) D1\ndetector(1, 2) D0\nrepeat 1 {\nerror(0.25) D1 D0 L0\n}\n"));
+  const char *const others[] = {"error(0.25) D0 D1 L0\nerror(0.5) D0\n",
+                                "error(0.25) D0 D1 L0\nerror(0.125) D1\n",
+                                "error(0.5) D0 D1 L0\nerror(0.25) D1\n",
+                                "error(0.25) D0 D1\nerror(0.5) D1 L0\n",
+                                "error(0.25) D0 D1 L0\n",
+                                "error(0.25) D0 D1 L0\nerror(0.5) D1\nerror(0.5) D1\n",
+                                "error(0.25) D0 D1 L0\nerror(0.5) D1\ndetector D2\n",
+                                "error(0.25) D0 L0 L1\nerror(0.5) D1\n"};
+  for (const char *text : others)
+    EXPECT_NE(one, digest(text)) << text;
+}
+
 TEST(DemParser, SurvivesEveryTruncationOfARealModel) {
   const std::string dem = load_committed(shot_set_name(3, "0.003")).dem_text.substr(0, 2000);
   for (std::size_t length = 0; length < dem.size(); ++length) {

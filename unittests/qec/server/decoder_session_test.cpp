@@ -141,6 +141,36 @@ TEST(DecoderSession, DecodesSingleShotsBesideTheStream) {
   EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "1100"));
 }
 
+TEST(DecoderSession, DescribesTheModelOfADecoderWithoutAnEffectOnItsStream) {
+  // Two measurements for each of four detectors.
+  sparse_rows rows;
+  for (std::uint64_t d = 0; d < 4; ++d) {
+    rows.columns.insert(rows.columns.end(), {2 * d, 2 * d + 1});
+    rows.first.push_back(rows.columns.size());
+  }
+  decoding_server server(setups(std::make_unique<decoding_unit>(
+      make_decoder("lookup", rotated_model(4)).instance, std::move(rows), 8, std::uint64_t{0x123456789abcdef0})));
+  ASSERT_EQ(enqueue(server, 0, "1000"), answered(server_status::ok));
+  for (const bytes &payload : {bytes{}, reset_payload(kId)}) {
+    const full_answer answer = ask(server, kDescribeFunctionId, payload);
+    EXPECT_EQ(answer.status, 0);
+    const auto facts = read_model_facts(answer.result);
+    ASSERT_TRUE(facts.has_value());
+    EXPECT_EQ(facts->detectors, 4u);
+    EXPECT_EQ(facts->bits_per_shot, 8u);
+    EXPECT_EQ(facts->observables, 4u);
+    EXPECT_EQ(facts->digest, 0x123456789abcdef0u);
+  }
+  EXPECT_EQ(ask(server, kDescribeFunctionId, reset_payload(kId + 1)), answered(server_status::invalid_decoder));
+  EXPECT_EQ(ask(server, kDescribeFunctionId, bytes(7)), answered(server_status::bad_request));
+  bytes small(kModelFactsBytes - 1);
+  server_answer now;
+  ASSERT_TRUE(server.submit(kDescribeFunctionId, {}, small, {}, now));
+  EXPECT_EQ(now.status, static_cast<std::int32_t>(server_status::bad_request));
+  ASSERT_EQ(enqueue(server, 1, "0000"), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "1000"));
+}
+
 TEST(DecoderSession, RefusesAnswersThatDoNotFit) {
   decoding_server server(setups(unit_for(rotated_model(9))));
   bytes small(1);

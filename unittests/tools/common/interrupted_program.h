@@ -8,8 +8,9 @@
 
 namespace cudaq::realtime::tools::test {
 
-/// Runs the program until it catches `signal`, sends it, and returns the report.
-inline nlohmann::json report_after(int signal, std::vector<std::string> arguments) {
+/// Runs the program until it catches `signal`, sends it, and returns the report, which says that it is partial.
+/// `text`: gets what it prints to stdout.
+inline nlohmann::json report_after(int signal, std::vector<std::string> arguments, std::string *text = nullptr) {
   const scratch_folder scratch;
   const std::string out = scratch.path() / "report.json";
   arguments.insert(arguments.end(), {"--json", out});
@@ -19,7 +20,9 @@ inline nlohmann::json report_after(int signal, std::vector<std::string> argument
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   program.signal(signal);
-  EXPECT_EQ(program.wait(), 0) << read_file(scratch.path() / "err");
+  EXPECT_EQ(program.wait(), 130) << read_file(scratch.path() / "err");
+  if (text != nullptr)
+    *text = program.rest();
   const auto report = nlohmann::json::parse(read_file(out), nullptr, false);
   EXPECT_FALSE(report.is_discarded());
   if (report.is_discarded())
@@ -28,7 +31,10 @@ inline nlohmann::json report_after(int signal, std::vector<std::string> argument
   for (const std::string &problem : schema.problems_of(report))
     ADD_FAILURE() << problem;
   EXPECT_EQ(report.value("interrupted", false), true);
-  EXPECT_EQ(report.value("ok", false), true);
+  EXPECT_EQ(report.value("ok", true), false);
+  const std::string error = report.value("error", "");
+  EXPECT_TRUE(error.starts_with("interrupted after ")) << error;
+  EXPECT_TRUE(contains(read_file(scratch.path() / "err"), error)) << read_file(scratch.path() / "err");
   return report;
 }
 

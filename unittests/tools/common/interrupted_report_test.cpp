@@ -34,6 +34,26 @@ TEST(Interrupted, PipelineReportsTheShotsThatItHasSent) {
   }
 }
 
+TEST(Interrupted, DemoAndEmulateNameNoPartOfARunAsTheWhole) {
+  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  const std::vector<std::string> shots{"--dem",  model + ".dem", "--in",      model + ".dets.b8", "--decoder",
+                                       "lookup", "--shots",      "100000000", "--rate",           "1000"};
+  for (const std::vector<std::string> &words :
+       {std::vector<std::string>{"demo"}, std::vector<std::string>{"emulate", "--transport", "ring"}}) {
+    const scratch_folder scratch;
+    std::vector<std::string> arguments = words;
+    arguments.insert(arguments.end(), shots.begin(), shots.end());
+    arguments.insert(arguments.end(), {"--html", scratch.path() / "page.html"});
+    std::string text;
+    const auto report = report_after(SIGTERM, arguments, &text);
+    const std::string error = report.value("error", "");
+    EXPECT_TRUE(error.ends_with(" of 100000000 shots")) << error;
+    EXPECT_TRUE(contains(text, error)) << text;
+    EXPECT_FALSE(contains(text, "ok: every shot")) << text;
+    EXPECT_TRUE(contains(read_file(scratch.path() / "page.html"), "Not complete: " + error));
+  }
+}
+
 // The input is a pipe that stays open: the program waits for shots when the signal comes.
 TEST(Interrupted, DecodeWritesThePredictionsOfTheShotsThatItHasRead) {
   const scratch_folder scratch;
@@ -55,11 +75,12 @@ TEST(Interrupted, DecodeWritesThePredictionsOfTheShotsThatItHasRead) {
   EXPECT_EQ(unread, 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   program.signal(SIGINT);
-  EXPECT_EQ(program.wait(), 0) << read_file(scratch.path() / "err");
+  EXPECT_EQ(program.wait(), 130) << read_file(scratch.path() / "err");
   close(fifo);
   const auto report = nlohmann::json::parse(read_file(out), nullptr, false);
   ASSERT_FALSE(report.is_discarded());
   EXPECT_EQ(report.at("interrupted"), true);
+  EXPECT_EQ(report.at("error"), "interrupted after " + std::to_string(report.at("shots").get<int>()) + " shots");
   const std::string written = read_file(answers);
   EXPECT_EQ(report.at("shots"), written.size()) << "a prediction has one byte";
   EXPECT_LE(written.size(), 700u);

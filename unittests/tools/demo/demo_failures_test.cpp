@@ -111,6 +111,34 @@ TEST_F(DemoFailures, ListsTheSetsWhenTheRequestedOneIsMissing) {
   EXPECT_TRUE(contains(r.err, kSet)) << r.err;
 }
 
+// The C library reserves 64 MiB of addresses for each thread that allocates, and tries it again at each allocation.
+TEST(Demo, IsNotSlowIfAddressesAreLimited) {
+  if (run_program("demo --decoder pymatching --config d3 --shots 1").exit_code != 0)
+    GTEST_SKIP() << "this build has no PyMatching";
+  const scratch_folder scratch;
+  const auto err = scratch.path() / "err";
+  const std::string command = std::string("ulimit -v 60000 && timeout 30 '") + CUDAQ_TOOL_PATH +
+                              "' demo --config d13 --shots 1500 --data '" + CUDAQ_TEST_DATA + "' >/dev/null 2>'" +
+                              err.string() + "'";
+  const int status = std::system(command.c_str());
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status << read_file(err);
+}
+
+// Too few even for the threads: an allocation that fails ends it with a text.
+TEST(Demo, EndsWithATextIfMemoryIsMissing) {
+  const scratch_folder scratch;
+  const auto err = scratch.path() / "err";
+  for (const char *kib : {"26000", "29000", "31000", "33000"}) {
+    const std::string command = std::string("ulimit -v ") + kib + " && timeout 30 '" + CUDAQ_TOOL_PATH +
+                                "' demo --config d13 --shots 20 --data '" + CUDAQ_TEST_DATA + "' >/dev/null 2>'" +
+                                err.string() + "'";
+    const int status = std::system(command.c_str());
+    ASSERT_TRUE(WIFEXITED(status)) << kib << ": " << status;
+    EXPECT_NE(WEXITSTATUS(status), 124) << kib << " KiB: it does not end";
+    EXPECT_TRUE(WEXITSTATUS(status) == 0 || !read_file(err).empty()) << kib << " KiB";
+  }
+}
+
 TEST_F(DemoFailures, SaysThatTheLookupDecoderIsForSmallCodes) {
   const program_result r =
       run_program("demo --decoder lookup --config d13 --data '" + std::string(CUDAQ_TEST_DATA) + "'");

@@ -49,6 +49,10 @@ public:
     return true;
   }
   std::optional<link_answer> receive() override {
+    if (flood != 0) {
+      --flood;
+      return link_answer{};
+    }
     if (waiting.empty())
       return std::nullopt;
     now = std::move(waiting.back());
@@ -64,6 +68,7 @@ public:
   std::vector<request> sent;
   std::map<std::uint32_t, std::uint32_t> open; ///< id: function
   int room = 1, loses = 0, busy = 0;
+  int flood = 0; ///< answers to no request
   std::int32_t status = 0;
   std::uint64_t echo_error = 0;
   bool wrong = false, lives = true;
@@ -260,6 +265,50 @@ TEST(Player, StopsIfNothingIsAnswered) {
   dead.to.loses = 1 << 20;
   dead.to.lives = false;
   EXPECT_TRUE(dead.run().stalled);
+}
+
+TEST(Player, StopsIfNoSlotBecomesFree) {
+  for (const char *protocol : {"decode", "server"}) {
+    play_bench full;
+    full.options.protocol = protocol;
+    full.options.timeout_s = 0.002;
+    full.to.room = 0;
+    const play_result r = full.run();
+    EXPECT_TRUE(r.stalled);
+    ASSERT_FALSE(r.notes.empty());
+    EXPECT_EQ(r.notes.back(), "no slot has become free within twice the timeout");
+  }
+}
+
+TEST(Player, StopsIfTheServerAnswersNothingButBusy) {
+  play_bench b;
+  b.options.timeout_s = 0.002;
+  b.to.busy = 1 << 30;
+  const play_result r = b.run();
+  EXPECT_TRUE(r.stalled);
+  ASSERT_FALSE(r.notes.empty());
+  EXPECT_EQ(r.notes.back(), "the server has answered nothing but BUSY for twice the timeout");
+}
+
+TEST(Player, IsNotKeptInATurnByAServerThatFloods) {
+  play_bench b;
+  b.to.flood = 1 << 20;
+  player play(b.options, b.plan, true, b.to, b.clock());
+  play.turn();
+  EXPECT_GT(b.to.flood, 0);
+}
+
+TEST(Player, DoesNotWaitForAFreeSlotAfterAnInterrupt) {
+  for (const char *protocol : {"decode", "server"}) {
+    play_bench b;
+    b.options.protocol = protocol;
+    b.to.room = 0;
+    player play(b.options, b.plan, true, b.to, b.clock());
+    play.turn();
+    play.interrupt();
+    EXPECT_TRUE(play.done()) << protocol;
+    EXPECT_EQ(play.result().shots, 0u) << "none was sent";
+  }
 }
 
 TEST(Player, BeginsShotsAtTheirTimes) {

@@ -106,6 +106,14 @@ public:
     }
   }
 
+  /// All that stdout has until its end, or until the limit of a line.
+  std::string rest() {
+    std::string all;
+    for (std::string next = line(); !next.empty() || !text_.empty(); next = line())
+      all += next + "\n";
+    return all;
+  }
+
   /// Waits for the end and returns the exit status; -1: ended by a signal, or not before the limit.
   int wait() {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);

@@ -115,7 +115,7 @@ TEST_F(Top, EndsByCtrlCWithItsReport) {
                       err());
   ASSERT_TRUE(shows_an_interval(top)) << read_file(err());
   top.signal(SIGINT);
-  EXPECT_EQ(top.wait(), 0) << read_file(err());
+  EXPECT_EQ(top.wait(), 130) << read_file(err());
   const auto report = nlohmann::json::parse(read_file(out));
   EXPECT_EQ(report.at("interrupted"), true);
   EXPECT_GE(report.at("samples").size(), 1u);
@@ -175,9 +175,10 @@ TEST_F(Top, CtrlCBeforeTheFirstReadingIsAReportToo) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     top.signal(SIGINT);
-    EXPECT_EQ(top.wait(), 0) << read_file(err());
+    EXPECT_EQ(top.wait(), 130) << read_file(err());
     const auto report = nlohmann::json::parse(read_file(out));
     EXPECT_EQ(report.at("interrupted"), true);
+    EXPECT_EQ(report.at("error"), "interrupted after 0 of 3 readings");
     EXPECT_EQ(report.at("samples").size(), 0u);
   }
 }

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <iterator>
 #include <sys/mman.h>
@@ -73,6 +74,40 @@ TEST(ShmHostile, AClientThatKeepsItsMemoryCannotReachItsSuccessor) {
   EXPECT_EQ(traffic.exchange(100), CUDAQ_OK) << traffic.wrong;
   ::munmap(kept, 4096);
   EXPECT_EQ(server.stop(), 100u) << "a request of the old client was served";
+}
+
+/// A server that is the test: it accepts one client, and sends it files that have seals, or none.
+std::string attach_to_double(int seals) {
+  const std::string name = own_name("unsealed");
+  const file_handle listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = detail::shm_address(name);
+  EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
+  EXPECT_EQ(::listen(listener.get(), 1), 0);
+  std::thread server([&] {
+    const file_handle client(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    detail::shm_attach_request request;
+    file_handle none[1];
+    EXPECT_TRUE(detail::receive_message(client.get(), &request, sizeof(request), none));
+    detail::shm_attach_reply reply;
+    reply.layout = detail::make_shm_layout(4, 64, detail::shm_page(false));
+    const file_handle segment(::memfd_create("segment", MFD_CLOEXEC | MFD_ALLOW_SEALING)),
+        bell(::memfd_create("bell", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    EXPECT_EQ(::ftruncate(segment.get(), static_cast<off_t>(reply.layout.bytes)), 0);
+    EXPECT_EQ(::ftruncate(bell.get(), static_cast<off_t>(detail::shm_page(false))), 0);
+    for (const file_handle *file : {&segment, &bell})
+      EXPECT_EQ(::fcntl(file->get(), F_ADD_SEALS, seals), 0);
+    const int files[] = {segment.get(), bell.get()};
+    EXPECT_TRUE(detail::send_message(client.get(), &reply, sizeof(reply), files, 2));
+  });
+  const shm_client client(name, CUDAQ_WAIT_SPIN_YIELD, 0);
+  server.join();
+  ::unlink(detail::shm_path(name, "sock").c_str());
+  return client.text;
+}
+
+TEST(ShmHostile, AServerWhoseMemoryMayShrinkIsRefused) {
+  EXPECT_EQ(attach_to_double(F_SEAL_SHRINK), "");
+  EXPECT_NE(attach_to_double(F_SEAL_GROW).find("lays out its memory in an unknown way"), std::string::npos);
 }
 
 TEST(ShmHostile, ASegmentCannotBeShrunk) {

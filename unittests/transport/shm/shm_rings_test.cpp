@@ -160,6 +160,35 @@ TEST(ShmRings, ADroppedRequestFreesItsSlot) {
   EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&client->ring, 0), 1);
 }
 
+TEST(ShmRings, AWaitSaysWhyItsSlotIsFree) {
+  loop_by_hand loop("1");
+  const auto client = loop.attach();
+  const auto expect_free = [&](std::uint32_t slot, const std::string &why) {
+    EXPECT_EQ(cudaq_shm_client_wait(client->get, slot, kPatience), CUDAQ_ERR_UNSUPPORTED);
+    EXPECT_NE(std::string(cudaq_shm_client_error()).find(why), std::string::npos) << cudaq_shm_client_error();
+  };
+  std::uint32_t slot = 0;
+  expect_free(1, "no request was signalled in it");
+  client->send(0, kChecked, nullptr, 0, 1);
+  ASSERT_TRUE(loop.poll_until(slot));
+  loop.drop(slot);
+  EXPECT_FALSE(loop.poll(slot));
+  expect_free(0, "the server dropped its request");
+  client->send(1, kChecked, nullptr, 0, 2);
+  client->send(1, kChecked, nullptr, 0, 3); // the rx flag is still set: the server sees one request
+  ASSERT_TRUE(loop.poll_until(slot));
+  loop.answer(slot);
+  EXPECT_EQ(cudaq_shm_client_wait(client->get, 1, kPatience), CUDAQ_OK) << cudaq_shm_client_error();
+  cudaq_host_ringbuffer_clear_slot(&client->ring, 1);
+  expect_free(1, "signalled before the slot was free");
+  client->send(2, kChecked, nullptr, 0, 4);
+  ASSERT_TRUE(loop.poll_until(slot));
+  loop.answer(slot);
+  EXPECT_EQ(cudaq_shm_client_wait(client->get, 2, kPatience), CUDAQ_OK) << cudaq_shm_client_error();
+  cudaq_host_ringbuffer_clear_slot(&client->ring, 2);
+  expect_free(2, "its answer was collected");
+}
+
 TEST(ShmRings, ARequestOutOfOrderIsFound) {
   loop_by_hand loop("2");
   const auto client = loop.attach(), silent = loop.attach();

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which model has the server? Asked before the first shot: docs/transport/server.md, "The model of a decoder".
+#pragma once
+
+#include "tools/emulate/emulate.h"
+#include "tools/emulate/link.h"
+
+namespace cudaq::realtime::tools {
+
+struct model_question {
+  bool answered = false; ///< else the server does not know the question, and is served as it is
+  std::string note;      ///< the model has the same size but another content; names both. "": the same model
+};
+
+/// Asks for the models of all decoders that the options name. Throws usage_error, with both models, if one has another
+/// number of detectors or observables than the shots, and api_error if no server listens.
+model_question ask_for_model(link &to, const emulate_options &options, const cudaq::qec::realtime::shot_set &shots);
+
+} // namespace cudaq::realtime::tools
