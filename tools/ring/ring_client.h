@@ -101,9 +101,9 @@ public:
   [[nodiscard]] std::uint64_t out_of_order() const noexcept { return out_of_order_; }
   /// First request without an answer.
   [[nodiscard]] std::uint64_t oldest() const noexcept { return oldest_; }
-  /// For a request to which no answer is expected any more. If its slot is free, the dispatcher has dropped it: then the
-  /// request leaves the window, so that its slot can be used again. Never with a producer's handle: its ring may be in
-  /// GPU memory. Not while the producer is in another thread.
+  /// For a request to which no answer is expected any more. If its slot is free, the dispatcher has dropped it: then
+  /// the request leaves the window, so that its slot can be used again. Never with a producer's handle: its ring may be
+  /// in GPU memory. Not while the producer is in another thread.
   void drop_if_free(std::uint64_t sequence);
   /// Number of slots that hold an answer or a marker although no request is outstanding: answers given twice. Call it
   /// after all requests are answered and the dispatcher has stopped.
