@@ -28,7 +28,9 @@ public:
     std::ofstream(folder_ / "source")
         << "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n";
     const std::string make = "cd '" + folder + "' && localedef -c -i ./source -f ANSI_X3.4-1968 ./xx_YY >made 2>&1";
-    static_cast<void>(std::system(make.c_str())); // it warns of categories that are missing, and may return 1 for that
+    // It warns of categories that are missing, and may return 1 for that.
+    if (std::system(make.c_str()) == -1)
+      return;
     setenv("LOCPATH", folder.c_str(), 1);
     setenv("LC_NUMERIC", "xx_YY", 1);
     made_ = std::setlocale(LC_NUMERIC, "") != nullptr && std::localeconv()->decimal_point == std::string(",");
