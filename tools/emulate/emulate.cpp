@@ -170,6 +170,7 @@ int run_emulate(const emulate_options &given, const output &out) {
     out.text("note          {}\n", model.note);
   const interrupt_guard interrupts; // until here there is nothing to report
   player play(o, plan, check, *to, &now_ns);
+  play.begin_with(model.sent);
   run_trace trace(out.traces() ? 0 : 1);
   if (out.traces())
     play.record(trace);

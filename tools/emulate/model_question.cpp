@@ -14,19 +14,19 @@ namespace {
 
 /// A server that does not know the question may drop it: without an answer the run goes on after this time.
 constexpr std::uint64_t kPatienceNs = 500'000'000;
-/// Before those of the player, which begin with 0: ids are consecutive.
-constexpr std::uint32_t kLastQuestion = UINT32_MAX;
 
 std::string text_of(const qec::model_facts &m) {
   return fmt::format("{} detectors, {} observables, digest {:016x}", m.detectors, m.observables, m.digest);
 }
 
-std::optional<qec::model_facts> ask(link &to, std::uint32_t id, std::span<const std::uint8_t> payload,
+std::optional<qec::model_facts> ask(link &to, std::uint32_t &next_id, std::span<const std::uint8_t> payload,
                                     std::uint64_t patience_ns) {
   const std::uint64_t begin = now_ns();
+  const std::uint32_t id = next_id;
   bool sent = false;
   do {
-    sent = sent || to.send(id, qec::kDescribeFunctionId, payload, begin);
+    if (!sent && (sent = to.send(id, qec::kDescribeFunctionId, payload, begin)))
+      ++next_id;
     if (const std::optional<link_answer> answer = to.receive(); answer && answer->header.request_id == id)
       return answer->header.status == 0 ? qec::read_model_facts(answer->result) : std::nullopt;
     if (!to.alive())
@@ -55,7 +55,7 @@ model_question ask_for_model(link &to, const emulate_options &o, const qec::shot
     for (int byte = 0; server && byte < 8; ++byte)
       payload.push_back(static_cast<std::uint8_t>(o.decoder_ids[k] >> (8 * byte)));
     const auto patience = std::min(kPatienceNs, static_cast<std::uint64_t>(o.timeout_s * 1e9));
-    const auto theirs = ask(to, kLastQuestion - static_cast<std::uint32_t>(count - 1 - k), payload, patience);
+    const auto theirs = ask(to, question.sent, payload, patience);
     if (!theirs)
       break;
     question.answered = true;

@@ -8,8 +8,9 @@
 namespace cudaq::realtime::tools {
 
 struct model_question {
-  bool answered = false; ///< else the server does not know the question, and is served as it is
-  std::string note;      ///< the model has the same size but another content; names both. "": the same model
+  std::uint32_t sent = 0; ///< requests that were sent; their ids are 0, 1, ...
+  bool answered = false;  ///< else the server does not know the question, and is served as it is
+  std::string note;       ///< the model has the same size but another content; names both. "": the same model
 };
 
 /// Asks for the models of all decoders that the options name. Throws usage_error, with both models, if one has another

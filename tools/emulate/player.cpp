@@ -163,7 +163,7 @@ void player::take(const link_answer &answer, std::uint64_t now) {
   }
   const std::int32_t status = answer.header.status;
   if (record_ != nullptr)
-    record_->add({s.id, s.sent_ns, now, status});
+    record_->add({s.id - first_id_, s.sent_ns, now, status});
   if (status == CUDAQ_RPC_ERR_BUSY || (server_ && status == static_cast<std::int32_t>(qec::server_status::busy))) {
     ++result_.busy; // the same request is sent again
     refused_ = true;
@@ -217,7 +217,7 @@ void player::look_for_losses(std::uint64_t now) {
       link_.give_up(s.id);
       ++result_.lost;
       if (record_ != nullptr)
-        record_->add({s.id, s.sent_ns, 0, 0});
+        record_->add({s.id - first_id_, s.sent_ns, 0, 0});
       note(s, "no answer within the timeout");
       owners_[s.id % owners_.size()] = kFree;
       losing_ = true;

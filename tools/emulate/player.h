@@ -56,6 +56,8 @@ public:
   /// One turn: takes answers, begins shots that are due. Returns true if there was work.
   bool turn();
   bool done() const { return result_.stalled || (begun_all() && open_ == 0); }
+  /// Before the first turn: the id of the first request.
+  void begin_with(std::uint32_t id) { next_id_ = first_id_ = id; }
   /// Keeps the times of each request from now on, in `record`.
   void keep_times(exchange_record &record) { record_ = &record; }
   /// Begins no more shots.
@@ -100,8 +102,8 @@ private:
   const bool server_;
   std::vector<stream> streams_;
   static constexpr std::uint32_t kFree = UINT32_MAX;
-  std::vector<std::uint32_t> owners_; ///< by id modulo the window: the stream whose request is open
-  std::uint32_t next_id_ = 0;
+  std::vector<std::uint32_t> owners_;        ///< by id modulo the window: the stream whose request is open
+  std::uint32_t next_id_ = 0, first_id_ = 0; ///< records count from first_id_
   std::vector<std::uint8_t> buffer_;
   std::uint64_t most_, begin_ns_ = 0, last_answer_ns_ = 0;
   /// The last answer that was not BUSY. If all answers had come, the time when something was open again.

@@ -139,7 +139,8 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
 /// What make_decoder gets.
 struct decoder_plan {
   std::string name, text;
-  std::uint64_t bytes = 0; ///< of memory, estimated
+  std::uint64_t bytes = 0;  ///< of memory, estimated
+  std::uint64_t digest = 0; ///< of the model
 };
 
 /// Decoders keep several times the memory of a parsed model: graphs, indices, scratch memory.
@@ -169,8 +170,10 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::string &fold
     return text.reason();
   decoder_plan plan{std::move(*name), std::move(*text)};
   // A text that cannot be parsed is refused by the decoder.
-  if (const auto model = parse_dem(plan.text); model.ok())
+  if (const auto model = parse_dem(plan.text); model.ok()) {
     plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model);
+    plan.digest = model_digest(*model);
+  }
   return plan;
 }
 
@@ -178,8 +181,7 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
   decoder_result made = make_decoder(plan.name, plan.text);
   if (!made)
     return reason(made.error + (c.has_checks ? " (line N is column N - 1 of H_sparse)" : ""));
-  const auto model = parse_dem(plan.text);
-  return unit_with(std::move(made.instance), c, model.ok() ? model_digest(*model) : 0);
+  return unit_with(std::move(made.instance), c, plan.digest);
 }
 
 } // namespace

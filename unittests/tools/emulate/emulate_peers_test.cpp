@@ -55,7 +55,7 @@ TEST_F(EmulatePeers, AServerWithoutStandardStreamsLosesNothing) {
                     "--transport shm --name " +
                     name_);
     EXPECT_EQ(r.exit_code, 0) << closed(streams) << "\n" << r.err << err();
-    const std::string top = std::string("'") + CUDAQ_TOOL_PATH + "' top --count 1 --interval 0.01 --counters '" +
+    const std::string top = std::string("'") + CUDAQ_TOOL_PATH + "' top --count 1 --interval 0.05 --counters '" +
                             counters + "' >/dev/null" + closed(streams);
     EXPECT_EQ(std::system(top.c_str()), 0) << top;
     server.signal(SIGTERM);
@@ -112,9 +112,9 @@ TEST_F(EmulatePeers, AServerWithAnotherModelIsNamedWithBothModels) {
     EXPECT_EQ(r.exit_code, 2) << r.err;
     EXPECT_TRUE(contains(r.err, "the server has another model than the shots: 24 detectors, 1 observables")) << r.err;
     EXPECT_TRUE(contains(r.err, "surface_z_d13_p0.005 has 2184 detectors, 1 observables")) << r.err;
-    const auto wanted = run_program("emulate --json --config d3 --noise 0.003 --shots 10" + to).json();
-    if (!contains(options, "512")) {
-      EXPECT_EQ(wanted.value("server_has_other_model", false), true) << wanted.dump(2);
+    if (!contains(options, "512")) { // else the sizes of the slots differ
+      const auto noise = run_program("emulate --json --config d3 --noise 0.003 --shots 10" + to).json();
+      EXPECT_EQ(noise.value("server_has_other_model", false), true) << noise.dump(2);
     }
     server->signal(SIGTERM);
     EXPECT_EQ(server->wait(), 0) << err();

@@ -23,6 +23,7 @@ public:
     EXPECT_EQ(function, qec::kDescribeFunctionId);
     next_ = answers_(id, payload.size());
     ++questions;
+    ids.push_back(id);
     return true;
   }
   std::optional<link_answer> receive() override { return std::exchange(next_, std::nullopt); }
@@ -34,6 +35,7 @@ public:
 
   int questions = 0, given_up = 0;
   bool lives = true;
+  std::vector<std::uint32_t> ids;
 
 private:
   answers answers_;
@@ -98,6 +100,7 @@ TEST(ModelQuestion, AsksForEachDecoderThatIsUsed) {
   answering_link server(b.with(kModel));
   EXPECT_TRUE(b.ask(server).answered);
   EXPECT_EQ(server.questions, 3);
+  EXPECT_EQ(server.ids, (std::vector<std::uint32_t>{0, 1, 2})) << "the player's requests come after them";
 }
 
 TEST(ModelQuestion, LeavesAServerThatDoesNotKnowItAsItIs) {

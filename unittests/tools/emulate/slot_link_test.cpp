@@ -13,7 +13,6 @@ namespace {
 class test_slots final : public slot_link {
 public:
   test_slots() {
-    cudaq_ringbuffer_t ring{};
     ring.rx_flags_host = rx.data();
     ring.tx_flags_host = tx.data();
     ring.rx_data_host = requests.data();
@@ -25,18 +24,15 @@ public:
   std::string describe() const override { return "a test"; }
   bool sends(std::uint32_t id) { return send(id, 1, {}, 0); }
 
+  cudaq_ringbuffer_t ring{};
   std::array<volatile std::uint64_t, 2> rx{}, tx{};
   alignas(64) std::array<std::uint8_t, 128> requests{}, answers{};
-
-private:
-  void signal(std::uint32_t slot) override { cudaq_host_ringbuffer_signal_slot(&ring(), slot); }
 };
 
 TEST(SlotLink, UsesTheSlotOfADroppedRequestAgainAfterItWasGivenUp) {
   test_slots slots;
   ASSERT_TRUE(slots.sends(0) && slots.sends(1));
   slots.rx[0] = 0; // the server drops it
-  EXPECT_FALSE(slots.sends(2)) << "it may only look like this: the answer is not given up";
   slots.give_up(0);
   EXPECT_TRUE(slots.sends(2));
   EXPECT_FALSE(slots.sends(3)) << "the next slot has a request";
