@@ -38,8 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   if (!base || !now)
     return 0;
   for (const compared_figure &figure : compare_runs({"base", {*base}}, {"now", {*now}}, {})) {
-    const std::string_view verdict = figure.verdict;
-    require(figure.judged == !verdict.empty(), "what is judged has a verdict");
+    require(figure.judged == (figure.is != verdict::not_judged), "what is judged has a verdict");
     require(figure.base.what == figure.now.what && figure.base.of == figure.now.of, "like is compared with like");
   }
   return 0;
