@@ -84,7 +84,10 @@ struct german_digits : std::numpunct<char> {
 TEST(Locale, OfCxxStreamsChangesNoParserAndNoErrorText) {
   const std::locale before = std::locale::global(std::locale(std::locale::classic(), new german_digits));
   expect_points();
-  EXPECT_EQ(qec::realtime::parse_dem("\nerror(0.1) D1048576").text(), "line 2: the index of D1048576 is too large");
+  EXPECT_EQ(
+      qec::realtime::parse_dem("\nerror(0.1) D1048576").text(),
+      "line 2: the index of D1048576 is too large: a shot has at most 1048576 detectors; a model with a loop decodes "
+      "as a stream of any length");
   std::locale::global(before);
 }
 

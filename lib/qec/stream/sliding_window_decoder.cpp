@@ -31,7 +31,7 @@ protected:
     std::ranges::fill(bits_, std::uint8_t{0});
     std::ranges::fill(tail_, std::uint8_t{0});
     const auto tail = std::ranges::lower_bound(events, before_tail_);
-    flip_bits(std::ranges::subrange(events.begin(), tail), bits_);
+    flip_bits(std::span(events).first(static_cast<std::size_t>(tail - events.begin())), bits_);
     for (auto at = tail; at != events.end(); ++at)
       flip_bits(std::initializer_list<std::uint64_t>{*at - before_tail_}, tail_);
     stream_->reset();

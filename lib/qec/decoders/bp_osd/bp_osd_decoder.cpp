@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <ranges>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -48,16 +47,23 @@ double bp_osd::weight_of(std::span<const std::uint32_t> columns) const noexcept 
 // On small codes belief propagation can converge to several errors where one has the same syndrome and less weight. The
 // columns of a graph are in the order of their checks, so a binary search finds the one.
 void bp_osd::prefer_single_error() noexcept {
-  const auto [first, last] = std::ranges::equal_range(
-      std::views::iota(std::uint32_t{0}, graph_.num_columns()), syndrome_.checks(),
-      [](const auto &a, const auto &b) { return std::ranges::lexicographical_compare(a, b); },
-      [this](std::uint32_t column) { return graph_.checks_of(column); });
-  if (first == last)
-    return;
-  single_error_ = *std::max_element(
-      first, last, [this](std::uint32_t a, std::uint32_t b) { return graph_.probability[a] < graph_.probability[b]; });
+  const auto wanted = syndrome_.checks();
+  std::uint32_t first = 0;
+  for (std::uint32_t end = graph_.num_columns(); first < end;) {
+    const std::uint32_t middle = first + (end - first) / 2;
+    if (std::ranges::lexicographical_compare(graph_.checks_of(middle), wanted))
+      first = middle + 1;
+    else
+      end = middle;
+  }
+  bool found = false;
+  for (std::uint32_t k = first; k < graph_.num_columns() && std::ranges::equal(graph_.checks_of(k), wanted); ++k) {
+    if (!found || graph_.probability[k] > graph_.probability[single_error_])
+      single_error_ = k;
+    found = true;
+  }
   const std::span<const std::uint32_t> one(&single_error_, 1);
-  if (weight_of(one) < weight_of(correction_))
+  if (found && weight_of(one) < weight_of(correction_))
     correction_ = one;
 }
 
