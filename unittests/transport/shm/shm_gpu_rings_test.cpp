@@ -271,13 +271,16 @@ TEST(ShmGpuRings, WrongRepliesOfAServerAreRefused) {
   const without_vulkan here;
   const std::string name = own_name("gpuwrong");
   const std::uint64_t page = detail::shm_page(false);
-  const file_handle segment(::memfd_create("segment", MFD_CLOEXEC)), bell(::memfd_create("bell", MFD_CLOEXEC));
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const file_handle segment(::memfd_create("segment", kFlags)), bell(::memfd_create("bell", kFlags));
   detail::shm_gpu_reply good;
   good.reply.version = detail::kShmGpuVersion;
   good.reply.layout = detail::make_gpu_layout(4, 256, page);
   good.requests.bytes = 2u << 20;
   ASSERT_EQ(::ftruncate(segment.get(), static_cast<off_t>(good.reply.layout.bytes)), 0);
   ASSERT_EQ(::ftruncate(bell.get(), static_cast<off_t>(page)), 0);
+  for (const file_handle *const file : {&segment, &bell}) // else the client refuses them: the server could shrink them
+    ASSERT_EQ(::fcntl(file->get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   const auto refused = [&](const char *words, detail::shm_gpu_reply reply, std::size_t bytes, std::size_t count) {
     const int files[] = {segment.get(), bell.get(), bell.get()};
     const wrong_server server(name, [&](int socket) { detail::send_message(socket, &reply, bytes, files, count); });
