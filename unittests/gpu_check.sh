@@ -145,7 +145,8 @@ build=$(cd "$build" && pwd)
 self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
 # Five seconds are left for the table and for processes that must be killed.
 export CUDAQ_CHECK_END=$(($(now) + budget - 5))
-folders=$(find "$build/lib" "$build/kernels" -type d ! -path '*/CMakeFiles*' -printf '%p:') # the build folder may have been moved
+# The build folder may have been moved.
+folders=$(find "$build/lib" "$build/kernels" -type d ! -path '*/CMakeFiles*' -printf '%p:')
 export LD_LIBRARY_PATH="$folders${LD_LIBRARY_PATH:-}"
 logs=${logs:-$(mktemp -d "${TMPDIR:-/tmp}/gpu_check.XXXXXX")}
 mkdir -p "$logs"

@@ -116,7 +116,8 @@ expected<> check_predecoder_before(std::string_view name, std::string_view decod
     return {};
   return reason("the predecoder " + std::string(name) + " runs before the decoder pymatching only, not before " +
                 std::string(decoder) +
-                ": it makes more logical errors than a decoder alone; leave it out (share/doc/cudaq-realtime/docs/predecoding.md)");
+                ": it makes more logical errors than a decoder alone; leave it out "
+                "(share/doc/cudaq-realtime/docs/predecoding.md)");
 }
 
 } // namespace cudaq::qec::realtime
