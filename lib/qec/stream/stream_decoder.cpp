@@ -264,7 +264,7 @@ private:
   void store(std::span<const std::uint8_t> bits, std::uint64_t from, std::uint64_t count) noexcept {
     for (std::uint64_t k = from; k < from + count;) {
       const std::uint64_t in_byte = std::min<std::uint64_t>(8 - k % 8, from + count - k);
-      std::uint32_t byte = bits[k / 8] >> (k % 8) & ((1U << in_byte) - 1);
+      std::uint32_t byte = std::uint32_t{bits[k / 8]} >> (k % 8) & ((1U << in_byte) - 1);
       for (; byte != 0; byte &= byte - 1)
         ring_.flip(bits_ + static_cast<std::uint64_t>(std::countr_zero(byte)));
       bits_ += in_byte;
@@ -294,7 +294,7 @@ private:
     const decode_status status = of.inner->decode(events_, answer_);
     if (status != decode_status::ok)
       return status;
-    const auto bit = [&](std::uint64_t k) { return (answer_[k / 8] >> (k % 8) & 1U) != 0; };
+    const auto bit = [&](std::uint64_t k) { return (answer_[k / 8] >> (k % 8) & 1) != 0; };
     const std::uint64_t first_parity = m.num_observables + m.crossings.size();
     for (std::uint64_t j = 0; j < window_model::kParities; ++j)
       if (bit(first_parity + j) != ((parities >> j & 1) != 0))
