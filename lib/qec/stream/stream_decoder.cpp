@@ -19,6 +19,10 @@ namespace {
 /// The repetitions of the model that is searched for the distance of the code, and for what no window can take.
 constexpr std::uint64_t kFewRepetitions = 3;
 
+/// Of all windows of one kind, built in advance.
+constexpr std::uint64_t kMostDetectors = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 20; ///< of a window
+
 /// One window with its decoder.
 struct window {
   window_model model;
@@ -44,11 +48,17 @@ public:
       form_ = error_form::whole;
     else if (parsed->name != "pymatching" && parsed->name != "lookup" && parsed->name != "auto")
       form_ = error_form::joined;
+    const std::uint64_t detectors = model_.first_detector(head() + commit_ + buffer_); // of a window, about
+    if (common_ / commit_ > kMostDetectors / detectors)
+      throw stream_error("commit " + std::to_string(commit_) + " and a repetition of " + std::to_string(body()) +
+                         " rounds begin together only every " + std::to_string(common_) +
+                         " rounds, which needs too many windows: choose a multiple or a divisor");
     find_steady();
     for (std::uint64_t j = 0; j < steady_ + common_ / commit_; ++j)
       regular_.push_back(build(rounds_of(j), repetitions_for(rounds_of(j).end)));
-    // Of the last windows of long streams: one for each number of repetitions until the lines repeat.
-    for (std::uint64_t k = 0; k < common_ / body(); ++k)
+    // Of the last windows of long streams: one for each number of repetitions until the lines repeat. If that is too
+    // much, finish() builds the one that it needs.
+    for (std::uint64_t k = 0; k < common_ / body() && common_ / body() <= kMostDetectors / detectors; ++k)
       static_cast<void>(last(first_steady_end_ + k));
   }
 
@@ -350,6 +360,8 @@ stream_result made_or_throw(std::string_view dem_text, const stream_options &opt
   }
   const std::uint64_t commit = options.commit != 0 ? options.commit : distance;
   const std::uint64_t buffer = options.buffer != 0 ? options.buffer : std::max(distance, model->reach());
+  if (commit > kMostRounds || buffer > kMostRounds)
+    throw stream_error("commit and buffer are at most " + std::to_string(kMostRounds) + " rounds");
   if (buffer < model->reach())
     throw stream_error("buffer " + std::to_string(buffer) + " is less than the " + std::to_string(model->reach()) +
                        " rounds that one error reaches over");

@@ -179,6 +179,19 @@ TEST_F(Stream, RefusesWindowsThatCannotBeRightWithAText) {
             std::string::npos);
 }
 
+TEST_F(Stream, ALongCommitBuildsItsLastWindowWhenItIsNeeded) {
+  const std::string text = repetition_dem(3, 0.01, 1, 5);
+  const auto stream = stream_or_throw(text, {.decoder = "pymatching", .commit = 3000, .buffer = 3});
+  const std::vector<std::uint8_t> quiet(2000);
+  ASSERT_EQ(stream->push(quiet, 2 * 3500), decode_status::ok);
+  EXPECT_EQ(stream->committed_rounds(), 3000U);
+  EXPECT_EQ(stream->finish(quiet, 2), decode_status::ok);
+  EXPECT_EQ(stream->committed_rounds(), 3501U);
+  EXPECT_NE(make_stream_decoder(text, {.commit = UINT64_MAX, .buffer = 3}).error.find("at most"), std::string::npos);
+  EXPECT_NE(make_stream_decoder(repetition_dem(3, 0.01, 1009, 5), {.commit = 1013, .buffer = 3}).error.find("divisor"),
+            std::string::npos);
+}
+
 TEST_F(Stream, AnObservableWithoutDetectorsBelongsToItsError) {
   std::string joined = repetition_dem(3, 0.01, 1, 6), apart = joined;
   for (std::size_t at = 0; (at = apart.find(" D0 L0", at)) != std::string::npos; at += 8)

@@ -86,7 +86,8 @@ struct stream_result {
 };
 
 /// Makes a decoder for a model in Stim's text format; may be called from any thread. All windows of long streams are
-/// built here, so it takes a while; a stream of fewer rounds than a few windows builds its own last window in finish().
+/// built here, so it takes a while. A stream of fewer rounds than a few windows builds its last window in finish(), and
+/// so does one whose commit is much longer than a repetition.
 [[nodiscard]] CUDAQ_QEC_DECODING_API stream_result make_stream_decoder(std::string_view dem_text,
                                                                        const stream_options &options);
 
