@@ -42,6 +42,10 @@ connected_parts::connected_parts(const detector_error_model &model, bool by_comp
     }
     first[k] = of_error;
   }
+  // A component without detectors belongs to those that come after it, too.
+  for (std::size_t k = model.components.size(); !by_component && k-- > 1;)
+    if (first[k - 1] == kNoDetector && model.components[k - 1].mechanism == model.components[k].mechanism)
+      first[k - 1] = first[k];
   std::vector<std::uint32_t> number(model.num_detectors, kNone);
   for (std::uint64_t detector = 0; detector < model.num_detectors; ++detector) {
     std::uint32_t &of = number[sets.root(detector)];

@@ -134,11 +134,20 @@ expected<> repeating_model::find_rounds(round_rule rule) {
 expected<> repeating_model::find_reach() {
   const detector_error_model model = unroll(program_, limits_, loop_, kFew);
   const std::vector<std::uint64_t> round = rounds(kFew);
-  for (const dem_component &c : model.components)
-    if (const auto detectors = model.detectors_of(c); !detectors.empty()) {
-      const auto [first, last] = std::ranges::minmax_element(detectors, {}, [&](std::uint64_t d) { return round[d]; });
-      reach_ = std::max(reach_, round[*last] - round[*first] + 1);
-    }
+  const auto &all = model.components;
+  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    std::uint64_t first = UINT64_MAX, last = 0;
+    for (; end < all.size() && all[end].mechanism == all[begin].mechanism; ++end)
+      for (const std::uint64_t d : model.detectors_of(all[end])) {
+        if (d >= round.size())
+          return reason("line " + std::to_string(all[end].line) + ": D" + std::to_string(d) +
+                        " lies after all repetitions");
+        first = std::min(first, round[d]);
+        last = std::max(last, round[d]);
+      }
+    if (first != UINT64_MAX)
+      reach_ = std::max(reach_, last - first + 1);
+  }
   return {};
 }
 

@@ -108,7 +108,12 @@ private:
       unrolled = place_observables(std::move(*unrolled));
     if (unrolled.failed())
       throw stream_error("a window of " + std::to_string(rounds.end - rounds.begin) + " rounds: " + unrolled.text());
-    return make_window_model(*unrolled, model_.rounds(repetitions), rounds, form_);
+    const std::vector<std::uint64_t> round_of = model_.rounds(repetitions);
+    if (round_of.size() != unrolled->num_detectors)
+      throw stream_error("the repetitions of the loop are not alike: with " + std::to_string(repetitions) +
+                         " of them the model has " + std::to_string(unrolled->num_detectors) + " detectors, not " +
+                         std::to_string(round_of.size()));
+    return make_window_model(*unrolled, round_of, rounds, form_);
   }
 
   std::unique_ptr<window> build(window_rounds rounds, std::uint64_t repetitions) const {

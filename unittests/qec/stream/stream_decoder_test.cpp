@@ -192,6 +192,27 @@ TEST_F(Stream, ALongCommitBuildsItsLastWindowWhenItIsNeeded) {
             std::string::npos);
 }
 
+TEST_F(Stream, AHeadThatNamesFarDetectorsIsRefused) {
+  const std::string text = "error(0.1) D8 L0\nrepeat 10 {\nerror(0.1) D0 D1 L0\nshift_detectors 2\n}\n";
+  EXPECT_NE(make_stream_decoder(text, {.decoder = "bp-osd", .commit = 2, .buffer = 2, .rounds = "index:1"}).error, "");
+}
+
+TEST_F(Stream, AnObservableBeforeItsDetectorsCountsForErrorsThatAreTakenWhole) {
+  std::string text = repetition_dem(3, 0.01, 1, 6);
+  const auto joined = *parse_dem(text);
+  for (std::size_t at = 0; (at = text.find(" D0 L0", at)) != std::string::npos; at += 8)
+    text.replace(at, 6, " L0 ^ D0");
+  const auto stream = stream_or_throw(text, {.decoder = "bp-osd", .commit = 3, .buffer = 3});
+  const component_sampler errors(joined, 3);
+  for (const dem_component &c : joined.components) {
+    auto shot = errors.none();
+    errors.add(shot, c);
+    stream->reset();
+    ASSERT_EQ(run(*stream, shot.events, joined.num_detectors), decode_status::ok);
+    ASSERT_EQ(flips_of(*stream), shot.observables) << "line " << c.line;
+  }
+}
+
 TEST_F(Stream, AnObservableWithoutDetectorsBelongsToItsError) {
   std::string joined = repetition_dem(3, 0.01, 1, 6), apart = joined;
   for (std::size_t at = 0; (at = apart.find(" D0 L0", at)) != std::string::npos; at += 8)

@@ -59,7 +59,7 @@ struct relay_bp::arrays {
 relay_bp::relay_bp(const tanner_graph &graph, const relay_bp_options &options, bool plain)
     : graph_(graph), options_(options), groups_(graph), remaining_(graph.num_checks) {
   for (const double p : graph.probability)
-    log_odds_.push_back(std::log((1 - p) / p));
+    log_odds_.push_back(log_odds(p));
   if (options.double_precision)
     double_ = std::make_unique<arrays<double>>(groups_, log_odds_, plain);
   else
