@@ -23,6 +23,8 @@ constexpr std::uint64_t kFewRepetitions = 3;
 constexpr std::uint64_t kMostDetectors = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 20; ///< of a window
 
+constexpr std::uint64_t kMostUnrolled = std::uint64_t{1} << 26; ///< detectors, of all windows until they repeat
+
 /// One window with its decoder.
 struct window {
   window_model model;
@@ -133,11 +135,18 @@ private:
       return window_rounds{rounds.begin + common_, rounds.commit_begin + common_, rounds.commit_end + common_,
                            rounds.end + common_};
     };
+    // The head may name detectors of later rounds; windows repeat after them only.
+    const auto alone = model_.unrolled(0);
+    const std::uint64_t named = alone.ok() && alone->num_detectors > model_.rounds(0).size() ? alone->num_detectors : 0;
+    const std::uint64_t detectors = model_.first_detector(head() + commit_ + buffer_);
     for (steady_ = 0;; ++steady_) {
+      if (steady_ > kMostUnrolled / detectors)
+        throw stream_error("the head of the model has " + std::to_string(head()) +
+                           " rounds, which needs too many windows: choose a larger commit");
       if (steady_ > most)
         throw stream_error("the repetitions of the loop are not alike: errors of the head name detectors far after it");
       const window_rounds here = rounds_of(steady_), there = later(here);
-      if (here.begin >= head() &&
+      if (here.begin >= head() && model_.first_detector(here.begin) >= named &&
           text_of(here, repetitions_for(there.end)).text == text_of(there, repetitions_for(there.end)).text)
         break;
     }
