@@ -2,6 +2,7 @@
 #include "lib/qec/decoders/lookup_decoder.h"
 
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoding/joined_sets.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +10,6 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -78,27 +78,20 @@ struct piece {
 };
 
 std::vector<piece> split(std::uint64_t num_detectors, const std::vector<merged_error> &errors) {
-  std::vector<std::uint64_t> parent(static_cast<std::size_t>(num_detectors));
-  std::iota(parent.begin(), parent.end(), std::uint64_t{0});
-  const auto root_of = [&parent](std::uint64_t d) {
-    while (parent[d] != d)
-      d = parent[d] = parent[parent[d]];
-    return d;
-  };
+  joined_sets sets(static_cast<std::size_t>(num_detectors));
   for (const merged_error &e : errors)
     for (const std::uint64_t d : e.detectors)
-      parent[root_of(d)] = root_of(e.detectors[0]);
+      sets.join(d, e.detectors[0]);
 
-  std::map<std::uint64_t, std::size_t> piece_at; // root -> index: pieces in the order of their first detector
+  const std::vector<std::uint32_t> piece_of = sets.numbers(); // in the order of their first detectors
   std::vector<piece> pieces;
   for (std::uint64_t d = 0; d < num_detectors; ++d) {
-    const auto [found, is_new] = piece_at.try_emplace(root_of(d), pieces.size());
-    if (is_new)
+    if (piece_of[d] == pieces.size())
       pieces.emplace_back();
-    pieces[found->second].detectors.push_back(d);
+    pieces[piece_of[d]].detectors.push_back(d);
   }
   for (const merged_error &e : errors) {
-    piece &p = pieces[piece_at.at(root_of(e.detectors[0]))];
+    piece &p = pieces[piece_of[e.detectors[0]]];
     p.errors.push_back(&e);
     p.has_boundary = p.has_boundary || e.detectors.size() == 1;
     p.graphlike = p.graphlike && e.detectors.size() <= 2;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 #include <string>
 
 namespace cudaq::qec::realtime {
@@ -128,6 +127,7 @@ expected<> repeating_model::find_rounds(round_rule rule) {
   tail_ = std::move(*sizes);
   head_ends_ = ends_of(head_);
   body_ends_ = ends_of(body_);
+  tail_ends_ = ends_of(tail_);
   return {};
 }
 

@@ -35,6 +35,10 @@ public:
   [[nodiscard]] const std::vector<std::uint64_t> &head() const noexcept { return head_; }
   [[nodiscard]] const std::vector<std::uint64_t> &body() const noexcept { return body_; }
   [[nodiscard]] const std::vector<std::uint64_t> &tail() const noexcept { return tail_; }
+  /// Sums of these.
+  [[nodiscard]] std::uint64_t head_detectors() const noexcept { return head_ends_.back(); }
+  [[nodiscard]] std::uint64_t body_detectors() const noexcept { return body_ends_.back(); }
+  [[nodiscard]] std::uint64_t tail_detectors() const noexcept { return tail_ends_.back(); }
   /// The loop's number in the text.
   [[nodiscard]] std::uint64_t repetitions() const noexcept { return program_.instructions[loop_].number; }
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return program_.num_observables; }
@@ -57,7 +61,8 @@ private:
   dem_limits limits_;
   std::size_t loop_ = 0;
   std::vector<std::uint64_t> head_, body_, tail_;
-  std::vector<std::uint64_t> head_ends_, body_ends_; ///< sums of the sizes: entry k has those of the first k rounds
+  std::vector<std::uint64_t> head_ends_, body_ends_,
+      tail_ends_; ///< sums of the sizes: entry k has those of the first k rounds
   std::uint64_t reach_ = 0;
 };
 

@@ -71,9 +71,7 @@ decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_se
     const auto model = repeating_model::parse(dem_text, *rule);
     if (model.failed())
       return failed(model.text());
-    const std::uint64_t head = model->first_detector(model->head().size());
-    const std::uint64_t body = model->first_detector(model->head().size() + model->body().size()) - head;
-    const std::uint64_t rest = model->rounds(0).size(); // head and tail
+    const std::uint64_t body = model->body_detectors(), rest = model->head_detectors() + model->tail_detectors();
     if (model->repetitions() > (kMostDetectors - rest) / body)
       return failed("a shot of this model has more than " + std::to_string(kMostDetectors) +
                     " detectors: decode it as a stream");

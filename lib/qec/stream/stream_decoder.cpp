@@ -198,16 +198,12 @@ private:
   std::vector<std::uint64_t> words_;
 };
 
-std::uint64_t sum_of(const std::vector<std::uint64_t> &sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
-}
-
 /// Windows one after another.
 class sequential_stream final : public stream_decoder {
 public:
   sequential_stream(window_set windows, std::string description)
-      : windows_(std::move(windows)), description_(std::move(description)), head_(sum_of(model().head())),
-        body_(sum_of(model().body())), tail_(sum_of(model().tail())), ring_(most_detectors()),
+      : windows_(std::move(windows)), description_(std::move(description)), head_(model().head_detectors()),
+        body_(model().body_detectors()), tail_(model().tail_detectors()), ring_(most_detectors()),
         observables_((num_observables() + 7) / 8) {
     events_.reserve(most_detectors());
     reset();
@@ -281,7 +277,7 @@ private:
   /// Detectors that are stored at the same time: of a window, and of the tail.
   std::uint64_t most_detectors() const {
     const std::uint64_t rounds = windows_.commit() + windows_.buffer() + model().body().size();
-    return model().first_detector(model().head().size() + rounds) + sum_of(model().tail());
+    return model().first_detector(model().head().size() + rounds) + model().tail_detectors();
   }
 
   /// Takes bits [from, from + count) of a push.
@@ -381,7 +377,7 @@ stream_result made_or_throw(std::string_view dem_text, const stream_options &opt
                        " rounds that one error reaches over");
   const std::string description = "commit " + std::to_string(commit) + " and buffer " + std::to_string(buffer) +
                                   " rounds" + (distance != 0 ? " (distance " + std::to_string(distance) + ")" : "") +
-                                  "; a repetition has " + std::to_string(sum_of(model->body())) + " detectors in " +
+                                  "; a repetition has " + std::to_string(model->body_detectors()) + " detectors in " +
                                   std::to_string(model->body().size()) + " rounds; " + options.decoder;
   return {
       std::make_unique<sequential_stream>(window_set(std::move(*model), options.decoder, commit, buffer), description),

@@ -2,6 +2,7 @@
 #include "lib/qec/stream/window_model.h"
 
 #include "lib/qec/decoding/connected_parts.h"
+#include "lib/qec/decoding/splitmix.h"
 
 #include <algorithm>
 #include <charconv>
@@ -20,10 +21,7 @@ index_list sum_mod_2(const index_list &a, std::span<const std::uint64_t> b) {
 
 /// Eight random bits of a detector, the same in every window that is built alike.
 std::uint8_t parity_sets(std::uint64_t detector) {
-  std::uint64_t z = (detector + 1) * 0x9e3779b97f4a7c15; // splitmix64
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-  z = (z ^ z >> 27) * 0x94d049bb133111eb;
-  return static_cast<std::uint8_t>(z >> 56);
+  return static_cast<std::uint8_t>(splitmix((detector + 1) * kSplitmixStep) >> 56);
 }
 
 class builder {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/qec/decoders/decoder_name.h"
+#include "lib/qec/decoding/splitmix.h"
 
 #include <cstdint>
 
@@ -32,13 +33,7 @@ relay_bp_options relay_bp_options_of(decoder_settings &settings);
 /// The memory strength of a column in a leg, as a number from 0 to 1 (exclusive) before it is scaled to the interval: a
 /// hash of its three arguments, so that strengths need no memory, and are the same on every machine.
 constexpr double unit_strength(std::uint64_t seed, std::uint64_t leg, std::uint64_t column) noexcept {
-  // The output function of splitmix64, twice.
-  const auto mix = [](std::uint64_t z) {
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-  };
-  return static_cast<double>(mix(mix(seed + leg * 0x9e3779b97f4a7c15) + column * 0x9e3779b97f4a7c15) >> 11) * 0x1p-53;
+  return static_cast<double>(splitmix(splitmix(seed + leg * kSplitmixStep) + column * kSplitmixStep) >> 11) * 0x1p-53;
 }
 
 } // namespace cudaq::qec::realtime
