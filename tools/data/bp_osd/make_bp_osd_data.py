@@ -55,16 +55,28 @@ def columns_of(dem):
     return sorted(columns.items())
 
 
+def matrices_of(dem):
+    """A column each: checks (detectors, sparse), flips (observables), and probabilities."""
+    columns = columns_of(dem)
+    checks = scipy.sparse.lil_matrix((dem.num_detectors, len(columns)), dtype=np.uint8)
+    flips = np.zeros((dem.num_observables, len(columns)), dtype=np.uint8)
+    for k, ((detectors, observables), _) in enumerate(columns):
+        checks[list(detectors), k] = 1
+        flips[list(observables), k] = 1
+    return checks.tocsr(), flips, np.array([probability for _, probability in columns])
+
+
+def read_set(prefix, shots):
+    """Model, detection events and true observables of the first shots of a set."""
+    dem = stim.DetectorErrorModel.from_file(f"{prefix}.dem")
+    read = lambda kind, **size: stim.read_shot_data_file(path=f"{prefix}.{kind}.b8", format="b8", **size)[:int(shots)]
+    return dem, read("dets", num_detectors=dem.num_detectors).astype(np.uint8), read(
+        "obs", num_observables=dem.num_observables)
+
+
 class Oracle:
     def __init__(self, dem, method, iterations, scaling, order):
-        columns = columns_of(dem)
-        checks = scipy.sparse.lil_matrix((dem.num_detectors, len(columns)), dtype=np.uint8)
-        self.flips = np.zeros((dem.num_observables, len(columns)), dtype=np.uint8)
-        for k, ((detectors, observables), _) in enumerate(columns):
-            checks[list(detectors), k] = 1
-            self.flips[list(observables), k] = 1
-        self.checks = checks.tocsr()
-        p = np.array([probability for _, probability in columns])
+        self.checks, self.flips, p = matrices_of(dem)
         self.weights = np.log((1 - p) / p)
         self.decoder = ldpc.BpOsdDecoder(
             self.checks, error_channel=list(p), max_iter=iterations, bp_method=method.replace("min_", "minimum_"),
@@ -136,10 +148,7 @@ def write_sets(folder):
 
 
 def measure_ldpc(prefix, method, iterations, scaling, order, shots):
-    dem = stim.DetectorErrorModel.from_file(f"{prefix}.dem")
-    read = lambda kind, **size: stim.read_shot_data_file(path=f"{prefix}.{kind}.b8", format="b8", **size)[:int(shots)]
-    detections = read("dets", num_detectors=dem.num_detectors).astype(np.uint8)
-    truth = read("obs", num_observables=dem.num_observables)
+    dem, detections, truth = read_set(prefix, shots)
     oracle = Oracle(dem, method, int(iterations), float(scaling), int(order))
     wrong, used, seconds = 0, 0, 0.0
     for row, observables in zip(detections, truth):

@@ -21,10 +21,9 @@ import time
 
 import numpy as np
 import relay_bp
-import scipy.sparse
 import stim
 
-from make_bp_osd_data import columns_of
+from make_bp_osd_data import matrices_of, read_set
 
 MODELS = ("bicycle_72_r6_p0.003", "color_d5_p0.003")
 SETTINGS = ("pre_iter=80,num_sets=60,set_max_iter=60,stop_nconv=1,alpha=1,seed=0",
@@ -48,17 +47,12 @@ def strength(seed, leg, column):
 
 class Oracle:
     def __init__(self, dem, setting):
-        columns = columns_of(dem)
-        checks = scipy.sparse.lil_matrix((dem.num_detectors, len(columns)), dtype=np.uint8)
-        self.flips = np.zeros((dem.num_observables, len(columns)), dtype=np.uint8)
-        for k, ((detectors, observables), _) in enumerate(columns):
-            checks[list(detectors), k] = 1
-            self.flips[list(observables), k] = 1
+        checks, self.flips, probabilities = matrices_of(dem)
         o = dict(one.split("=") for one in setting.split(","))
         legs = int(o["num_sets"])
-        gammas = np.array([[strength(int(o["seed"]), leg, k) for k in range(len(columns))] for leg in range(legs + 1)])
+        gammas = np.array([[strength(int(o["seed"]), leg, k) for k in range(len(probabilities))] for leg in range(legs + 1)])
         self.decoder = relay_bp.RelayDecoderF64(
-            scipy.sparse.csr_matrix(checks), np.array([p for _, p in columns]), alpha=float(o["alpha"]),
+            checks, probabilities, alpha=float(o["alpha"]),
             alpha_iteration_scaling_factor=float(o.get("alpha_iteration_scaling_factor", 1)),
             gamma0=float(o.get("gamma0", 0.1)), pre_iter=int(o["pre_iter"]), num_sets=legs,
             set_max_iter=int(o["set_max_iter"]), explicit_gammas=gammas, stop_nconv=int(o["stop_nconv"]))
@@ -79,10 +73,7 @@ def golden(folder, name):
 
 
 def measure(prefix, shots, setting):
-    dem = stim.DetectorErrorModel.from_file(f"{prefix}.dem")
-    read = lambda kind, **size: stim.read_shot_data_file(path=f"{prefix}.{kind}.b8", format="b8", **size)[:int(shots)]
-    detections = read("dets", num_detectors=dem.num_detectors).astype(np.uint8)
-    truth = read("obs", num_observables=dem.num_observables)
+    dem, detections, truth = read_set(prefix, shots)
     oracle = Oracle(dem, setting)
     wrong, iterations, times = 0, 0, []
     for row, observables in zip(detections, truth):
