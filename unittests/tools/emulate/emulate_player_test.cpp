@@ -102,17 +102,17 @@ private:
 struct play_bench {
   explicit play_bench(std::uint64_t number = 40) { options.shots = number; }
 
+  /// The clock is 100 ns later at each look.
+  player begin() {
+    return player(options, plan, true, to, [this] { return now_ns += 100; });
+  }
+
   play_result run(std::uint64_t turns = 100000) {
-    player play(options, plan, true, to, clock());
+    player play = begin();
     for (std::uint64_t turn = 1; turn <= turns && !play.done(); ++turn)
       play.turn();
     EXPECT_TRUE(play.done());
     return play.result();
-  }
-
-  /// 100 ns later at each look.
-  std::function<std::uint64_t()> clock() {
-    return [this] { return now_ns += 100; };
   }
 
   std::uint64_t now_ns = 0;
@@ -293,7 +293,7 @@ TEST(Player, StopsIfTheServerAnswersNothingButBusy) {
 TEST(Player, IsNotKeptInATurnByAServerThatFloods) {
   play_bench b;
   b.to.flood = 1 << 20;
-  player play(b.options, b.plan, true, b.to, b.clock());
+  player play = b.begin();
   play.turn();
   EXPECT_GT(b.to.flood, 0);
 }
@@ -303,7 +303,7 @@ TEST(Player, DoesNotWaitForAFreeSlotAfterAnInterrupt) {
     play_bench b;
     b.options.protocol = protocol;
     b.to.room = 0;
-    player play(b.options, b.plan, true, b.to, b.clock());
+    player play = b.begin();
     play.turn();
     play.interrupt();
     EXPECT_TRUE(play.done()) << protocol;
@@ -314,17 +314,14 @@ TEST(Player, DoesNotWaitForAFreeSlotAfterAnInterrupt) {
 TEST(Player, BeginsShotsAtTheirTimes) {
   play_bench b(10);
   b.options.rate = 1e4; // 100 us apart
-  player play(b.options, b.plan, true, b.to, b.clock());
-  for (int turn = 0; turn < 50000 && !play.done(); ++turn)
-    play.turn();
-  EXPECT_EQ(play.result().shots, 10u);
+  EXPECT_EQ(b.run().shots, 10u);
   EXPECT_GE(b.now_ns, 900'000u);
   EXPECT_LE(b.now_ns, 910'000u);
 }
 
 TEST(Player, SendsNoMoreAfterAnInterrupt) {
   play_bench b;
-  player play(b.options, b.plan, true, b.to, b.clock());
+  player play = b.begin();
   play.turn();
   play.stop_sending();
   play.turn();
