@@ -50,7 +50,8 @@ class Oracle:
         checks, self.flips, probabilities = matrices_of(dem)
         o = dict(one.split("=") for one in setting.split(","))
         legs = int(o["num_sets"])
-        gammas = np.array([[strength(int(o["seed"]), leg, k) for k in range(len(probabilities))] for leg in range(legs + 1)])
+        gammas = np.array([[strength(int(o["seed"]), leg, k) for k in range(checks.shape[1])]
+                           for leg in range(legs + 1)])
         self.decoder = relay_bp.RelayDecoderF64(
             checks, probabilities, alpha=float(o["alpha"]),
             alpha_iteration_scaling_factor=float(o.get("alpha_iteration_scaling_factor", 1)),
