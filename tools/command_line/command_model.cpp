@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/command_line/command_model.h"
 
-#include "tools/command_line/suggestions.h"
+#include "lib/base/similar_words.h"
 #include "tools/common/report.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ const command_model &command_named(const command_model &program, const std::vect
       for (const command_model &below : command->commands)
         names.push_back(last_word(below));
       throw usage_error(fmt::format("there is no subcommand \"{}\".{}", fmt::join(words, " "),
-                                    did_you_mean(similar_words(word, names))));
+                                    detail::did_you_mean(detail::similar_words(word, names))));
     }
     command = &*next;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/command_line/refusal.h"
 
+#include "lib/base/similar_words.h"
 #include "tools/command_line/command_model.h"
-#include "tools/command_line/suggestions.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string unknown_option(const command_model &program, const command_model &co
       elsewhere.push_back(other->name);
   if (!elsewhere.empty())
     return text + fmt::format(" It is an option of {}.", fmt::join(elsewhere, ", "));
-  return text + did_you_mean(similar_words(name, names));
+  return text + detail::did_you_mean(detail::similar_words(name, names));
 }
 
 std::string unknown_word(const command_model &command, const std::string &word) {
@@ -39,7 +39,7 @@ std::string unknown_word(const command_model &command, const std::string &word) 
   if (names.empty())
     return fmt::format("\"{}\" is not an option, and the subcommand takes no more words.", word);
   std::string text = fmt::format("there is no subcommand \"{}\".", word);
-  const std::string similar = did_you_mean(similar_words(word, names));
+  const std::string similar = detail::did_you_mean(detail::similar_words(word, names));
   return text + (similar.empty() ? fmt::format(" There are {}.", fmt::join(names, ", ")) : similar);
 }
 

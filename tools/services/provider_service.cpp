@@ -3,6 +3,7 @@
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "lib/base/similar_words.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/report.h"
@@ -54,8 +55,9 @@ static std::string why_not_created(const std::string &library, std::string text)
     name = name.substr(kLibraryBegins.size(), name.size() - kLibraryBegins.size() - 3);
   if (is_own && library.find('/') == std::string::npos && text.find("cannot be loaded") != std::string::npos)
     return fmt::format("--transport {}: there is no provider of this name; there are {}. Give one of them, or the path "
-                       "of a library ({} was not found)",
-                       name, fmt::join(own_providers(), ", "), library);
+                       "of a library ({} was not found).{}",
+                       name, fmt::join(own_providers(), ", "), library,
+                       detail::did_you_mean(detail::similar_words(name, own_providers())));
   const std::string function = "cudaq_bridge_create_from_library: ", call = ": create: ", own = name + " create: ";
   if (text.starts_with(function))
     text.erase(0, function.size());

@@ -65,9 +65,9 @@ BELOW = {
     "tools/html": {"tools/common", "include"},
     "tools/ring": {"tools/common", "include"},
     "tools/trace": {"tools/common", "include"},
-    "tools/services": {"tools/common", "lib/qec", "lib/transport", "include"},
+    "tools/services": {"tools/common", "lib/qec", "lib/transport", "lib/base", "include"},
     "tools/shots": {"tools/services", "tools/common", "lib/qec", "include"},
-    "tools/command_line": {"tools/shots", "tools/trace", "tools/common", "lib/qec", "include"},
+    "tools/command_line": {"tools/shots", "tools/trace", "tools/common", "lib/qec", "lib/base", "include"},
     "tools/help": {"tools/command_line", "tools/common", "include"},
     # Each other folder of it is a subcommand; the files beside them make a program of all.
     "tools": {"tools", "lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},

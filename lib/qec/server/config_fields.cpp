@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/config_fields.h"
 
+#include "lib/base/similar_words.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -213,11 +215,15 @@ expected<> check_map(const config_node &node, const config_object &object, const
       continue;
     if (open)
       return reason(place_of(value) + path + key.text + ": " + quoted(value) + " is not a text or a number");
-    std::string names;
-    for (const config_field &f : object.fields)
-      names += (names.empty() ? "" : ", ") + std::string(f.name);
+    std::string all;
+    std::vector<std::string> names;
+    for (const config_field &f : object.fields) {
+      all += (all.empty() ? "" : ", ") + std::string(f.name);
+      names.emplace_back(f.name);
+    }
     return reason(place_of(key) + path + key.text + ": unknown field with the value " + quoted(value) +
-                  "; accepted: " + names);
+                  "; accepted: " + all + "." +
+                  cudaq::realtime::detail::did_you_mean(cudaq::realtime::detail::similar_words(key.text, names)));
   }
   for (const config_field &field : object.fields)
     if (field.required && !seen.contains(field.name))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/provider/option_parser.h"
 
+#include "lib/base/similar_words.h"
+
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -32,11 +34,16 @@ expected<> option_parser::parse(int argc, char *const *argv) {
 }
 
 expected<> option_parser::refuse_unknown(std::string_view word) const {
+  std::string advice = after_program_name_ ? "" : "; options begin with --, and the first is argv[0]";
+  if (is_option(word)) {
+    const std::vector<std::string> names = all_names();
+    advice = "; --lenient ignores unknown options; it has ";
+    for (const std::string &name : names)
+      advice += name + (&name == &names.back() ? "." : ", ");
+    advice += did_you_mean(similar_words(word.substr(0, word.find('=')), names));
+  }
   return make_reason(CUDAQ_ERR_INVALID_ARG, "'%s': the %s provider has no such option%s", text(word).c_str(),
-                     provider_.c_str(),
-                     is_option(word)       ? ("; --lenient ignores unknown options; it has " + all_names()).c_str()
-                     : after_program_name_ ? ""
-                                           : "; options begin with --, and the first is argv[0]");
+                     provider_.c_str(), advice.c_str());
 }
 
 void option_parser::note_ignored(const std::vector<std::string_view> &ignored) {
@@ -94,7 +101,7 @@ expected<> option_parser::parse_words(const std::vector<std::string_view> &words
   return {};
 }
 
-std::string option_parser::all_names() const {
+std::vector<std::string> option_parser::all_names() const {
   std::vector<std::string> names;
   for (const number_option &option : numbers_)
     names.push_back(text(option.name));
@@ -103,10 +110,7 @@ std::string option_parser::all_names() const {
   for (const flag_option &option : flags_)
     names.push_back(text(option.name));
   std::sort(names.begin(), names.end());
-  std::string list;
-  for (const std::string &name : names)
-    list += (list.empty() ? "" : ", ") + name;
-  return list;
+  return names;
 }
 
 expected<> option_parser::set(std::string_view name, std::string_view value) {

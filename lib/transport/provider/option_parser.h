@@ -62,8 +62,7 @@ private:
   expected<> refuse_unknown(std::string_view word) const;
   void note_ignored(const std::vector<std::string_view> &ignored);
   expected<> set(std::string_view name, std::string_view value);
-  /// "--bind, --lenient, --port"
-  std::string all_names() const;
+  std::vector<std::string> all_names() const;
 
   const std::string provider_;
   const bool after_program_name_;

@@ -116,8 +116,10 @@ TEST_F(Serve, RefusesWhatItCannotUse) {
   expect_refused(good, "--transport is missing");
   expect_refused(good + " --transport nothing", "libcudaq-realtime-bridge-nothing.so");
   expect_refused(good + " --transport upd", "--transport upd: there is no provider of this name; there are ");
+  expect_refused(good + " --transport upd", "(libcudaq-realtime-bridge-upd.so was not found). Did you mean udp?");
   expect_refused(good + " --transport udp -- --prot=1", "serve: --transport udp: '--prot=1': the udp provider has no");
   expect_refused(good + " --transport udp -- --prot=1", ", --port, ");
+  expect_refused(good + " --transport udp -- --prot=1", " Did you mean --port?");
   expect_refused("--config d13", "d13 is the name of a decoding configuration");
   expect_refused(good + transport, "--socket=PATH is required");
   expect_refused(good + transport + " -- --speed=3", "--speed=3");

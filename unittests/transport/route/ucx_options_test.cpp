@@ -35,7 +35,7 @@ TEST(UcxOptions, RefusesWithATextThatNamesTheOption) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> refusals = {
       {{"--prot=1"},
        "'--prot=1': the ucx provider has no such option; --lenient ignores unknown options; it has --bind, --lenient, "
-       "--max-routers, --num-slots, --port, --silence-ms, --slot-size, --strict, --tls"},
+       "--max-routers, --num-slots, --port, --silence-ms, --slot-size, --strict, --tls. Did you mean --port?"},
       {{"program"}, "'program': the ucx provider has no such option; options begin with --, and the first is argv[0]"},
       {{"--port"}, "--port: the value is missing"},
       {{"--port=65536"}, "--port '65536': a number from 0 to 65535 is accepted"},

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/command_line/suggestions.h"
+#include "lib/base/similar_words.h"
 
 #include <gtest/gtest.h>
 
-namespace cudaq::realtime::tools {
+namespace cudaq::realtime::detail {
 namespace {
 
 using words = std::vector<std::string>;
 
-TEST(Suggestions, CountEachKindOfMistakeOnce) {
+TEST(SimilarWords, CountEachKindOfMistakeOnce) {
   EXPECT_EQ(edit_distance("", ""), 0u);
   EXPECT_EQ(edit_distance("demo", "demo"), 0u);
   EXPECT_EQ(edit_distance("demo", ""), 4u);
@@ -19,7 +19,7 @@ TEST(Suggestions, CountEachKindOfMistakeOnce) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
 }
 
-TEST(Suggestions, AreOnlyTheNearWordsBestFirst) {
+TEST(SimilarWords, AreOnlyTheNearWordsBestFirst) {
   const words known = {"decode", "demo", "doctor", "info", "latency"};
   EXPECT_EQ(similar_words("decodes", known), words{"decode"});
   EXPECT_EQ(similar_words("deco", known), (words{"decode", "demo"}));
@@ -28,11 +28,11 @@ TEST(Suggestions, AreOnlyTheNearWordsBestFirst) {
   EXPECT_EQ(similar_words("", known), words{});
 }
 
-TEST(Suggestions, TakeADashForAnUnderscore) {
+TEST(SimilarWords, TakeADashForAnUnderscore) {
   EXPECT_EQ(similar_words("--obs-inn", {"--obs_in", "--out"}), words{"--obs_in"});
 }
 
-TEST(Suggestions, AreAtMostThree) {
+TEST(SimilarWords, AreAtMostThree) {
   EXPECT_EQ(similar_words("ax", {"aa", "ab", "ac", "ad"}).size(), 3u);
   EXPECT_EQ(did_you_mean({}), "");
   EXPECT_EQ(did_you_mean({"a"}), " Did you mean a?");
@@ -40,4 +40,4 @@ TEST(Suggestions, AreAtMostThree) {
 }
 
 } // namespace
-} // namespace cudaq::realtime::tools
+} // namespace cudaq::realtime::detail

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/command_line/suggestions.h"
+// The words that a misspelt word may mean: for the texts that refuse options, names and fields.
+#pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
-namespace cudaq::realtime::tools {
-namespace {
+namespace cudaq::realtime::detail {
 
-constexpr std::size_t kMostWords = 3;
-constexpr std::size_t kLettersPerEdit = 3;
-constexpr std::size_t kShortestBeginning = 3; ///< letters after the dashes; a shorter beginning fits too many words
-
-std::string without_dashes(std::string_view word) {
-  std::string text(word.substr(std::min(word.find_first_not_of('-'), word.size())));
-  std::ranges::replace(text, '_', '-');
-  return text;
-}
-
-} // namespace
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
+/// Number of letters to add, remove, replace or exchange with their neighbour (each letter once) to make `b` of `a`:
+/// the optimal string alignment distance.
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j)
     row[j] = j;
@@ -35,7 +29,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::vector<std::string> similar_words(std::string_view word, const std::vector<std::string> &known) {
+/// The words of `known` that are nearest to `word`, if they are near: at most one edit for each three letters, or
+/// `word` is their beginning. Dashes at the begin do not count, and a dash equals an underscore. Best first, at most
+/// three.
+inline std::vector<std::string> similar_words(std::string_view word, const std::vector<std::string> &known) {
+  constexpr std::size_t kMostWords = 3;
+  constexpr std::size_t kLettersPerEdit = 3;
+  constexpr std::size_t kShortestBeginning = 3; // letters; a shorter beginning fits too many words
+  const auto without_dashes = [](std::string_view given) {
+    std::string text(given.substr(std::min(given.find_first_not_of('-'), given.size())));
+    std::replace(text.begin(), text.end(), '_', '-');
+    return text;
+  };
   const std::string typed = without_dashes(word);
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string &name : known) {
@@ -53,11 +58,12 @@ std::vector<std::string> similar_words(std::string_view word, const std::vector<
   return words;
 }
 
-std::string did_you_mean(const std::vector<std::string> &words) {
+/// " Did you mean --json or --hgrm?" with a blank before it; "" without words.
+inline std::string did_you_mean(const std::vector<std::string> &words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i)
     text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
   return text.empty() ? "" : " Did you mean " + text + "?";
 }
 
-} // namespace cudaq::realtime::tools
+} // namespace cudaq::realtime::detail
