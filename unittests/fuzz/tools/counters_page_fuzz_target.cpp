@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input is the page of counters that a server gives to `top`. It is refused with a text, or its numbers are counts
 // and each decoder is there once.
-#include "tools/top/counters_reader.h"
+#include "tools/top/counters_reader.cpp"
 #include "unittests/fuzz/fuzz_input.h"
 
 #include <cmath>

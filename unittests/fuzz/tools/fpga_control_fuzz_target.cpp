@@ -2,7 +2,9 @@
 // Packets of hosts through the registers and the player of an emulated FPGA. Input: for each packet a byte for the host
 // and how the player goes on, a byte for the length, and the packet. Each reply can be read and belongs to its request;
 // a window that is sent lies in the player's memory; a pass ends.
-#include "contrib/fpga_player/fpga_player.h"
+#include "contrib/fpga_player/control_packet.cpp"
+#include "contrib/fpga_player/fpga_player.cpp"
+#include "contrib/fpga_player/fpga_registers.cpp"
 #include "unittests/fuzz/fuzz_input.h"
 
 #include <deque>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input is two reports of --json, with a line "%%" between them, as `compare` reads them. Each is refused with a
 // text, or its figures are found; those of both are compared.
-#include "benchmarks/compare/compare.h"
-#include "benchmarks/compare/report_reader.h"
+#include "benchmarks/compare/compared_figures.cpp"
+#include "benchmarks/compare/ratio_estimate.cpp"
+#include "benchmarks/compare/report_figures.cpp"
+#include "benchmarks/compare/report_reader.cpp"
 #include "unittests/fuzz/fuzz_input.h"
 
 #include <cmath>

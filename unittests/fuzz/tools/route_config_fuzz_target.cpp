@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input is a configuration of the router. It is refused with a place, or its table names only nodes that are there
 // and the router can be made of it.
-#include "tools/route/route_config.h"
+#include "tools/route/route_config.cpp"
 #include "unittests/fuzz/fuzz_input.h"
 
 #include <set>
