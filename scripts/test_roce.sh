@@ -9,8 +9,9 @@
 # script's folder is used. Also needed (Debian): qemu-system-x86 busybox-static cpio kmod iproute2 libibverbs-dev
 # ibverbs-providers. If something is missing, the last line says so, and the exit status is 77.
 #
-# $CUDAQ_ROCE_MESSAGES is the number of messages of the long runs of cpu_roce, and $CUDAQ_ROCE_LIMIT the seconds that
-# the guest may take. $CUDAQ_ROCE_GOLDEN is a file that is written from the packets of soft-RoCE (roce only).
+# $CUDAQ_ROCE_MESSAGES is the number of messages of the long runs of cpu_roce (250; 1000 in whole runs, which also kill
+# and return more often), and $CUDAQ_ROCE_LIMIT the seconds that the guest may take. $CUDAQ_ROCE_GOLDEN is a file that is
+# written from the packets of soft-RoCE (roce only).
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 part=${1:-all} build=$(cd "${2:-$source/build/release}" && pwd)
@@ -32,6 +33,8 @@ provider_of_verbs=$(find /usr/lib -name 'librxe-rdmav*.so' | head -1)
 [[ $part == roce || -x $build/unittests/transport/cpu_roce/cpu-roce-caller ]] ||
   skip "the provider cpu_roce was not built: configure again, with libibverbs-dev"
 
+messages=250 rounds=2
+[[ -z ${CUDAQ_TEST_WHOLE:-} ]] || messages=1000 rounds=5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 guest=$work/guest
@@ -79,7 +82,7 @@ install -m 755 "$here/guest_init.sh" "$guest/init"
 timeout "${CUDAQ_ROCE_LIMIT:-1150}" \
   qemu-system-x86_64 -accel tcg -cpu max -m 1024 -smp 2 -nographic -no-reboot -nic none \
   -kernel "$kernel"/boot/vmlinuz-* -initrd "$work/initrd.gz" \
-  -append "console=ttyS0 quiet panic=-1 messages=${CUDAQ_ROCE_MESSAGES:-1000}" \
+  -append "console=ttyS0 quiet panic=-1 messages=${CUDAQ_ROCE_MESSAGES:-$messages} rounds=$rounds" \
   </dev/null 2>&1 | stdbuf -oL tr -d '\r' | tee "$work/console" | grep --line-buffered -v '^PACKET ' || true
 [[ -z ${CUDAQ_ROCE_GOLDEN:-} ]] || python3 "$here/soft_roce_golden.py" "$work/console" "$CUDAQ_ROCE_GOLDEN"
 for finished in roce cpu_roce; do

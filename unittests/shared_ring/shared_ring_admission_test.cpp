@@ -281,7 +281,7 @@ TEST_F(SharedRingMember, StopsAndRestartsInTraffic) {
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(b->get));
   traffic_plan plan;
   plan.functions = {&one, &two};
-  plan.messages = load_size(kEach);
+  plan.messages = load_size(whole_or_sample(kEach, kEach / 4));
   traffic load(ring, plan);
   load.run_in_background();
   std::mt19937 random(7);

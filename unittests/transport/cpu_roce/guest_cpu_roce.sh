@@ -71,7 +71,7 @@ rendezvous() {
 bridge() {
   echo "== hsb_fpga $*"
   rm -f /queue_pair /go
-  call uc 256 256 all messages=1000 mtu=1024 &
+  call uc 256 256 all messages="$messages" mtu=1024 &
   caller=$!
   while [ ! -s /queue_pair ]; do sleep 1; done
   start --qp_config=hsb_fpga --peer-ip=$own --remote-qp="$(cat /queue_pair)" --mtu=1024 "$@"
@@ -79,7 +79,7 @@ bridge() {
   mv /going /go
   wait $caller
   grep -q 'GOOD cpu_roce all' /caller.out || fail "the sensor bridge"
-  finish different=1000 twice=0 busy=1 overwritten=1 unanswered=2 lost=0 immediate=0
+  finish different="$messages" twice=0 busy=1 overwritten=1 unanswered=2 lost=0 immediate=0
 }
 
 # Peers that vanish, return, and strangers, on one server.
@@ -90,13 +90,13 @@ returning() {
   start --qp-type="$type" "$@"
   port=$(value port /server.out)
   call "$type" 256 256 short port="$port" strangers=1
-  rounds=0
-  while [ $rounds != 5 ]; do
+  round=0
+  while [ $round != "$rounds" ]; do
     call "$type" 256 256 vanish port="$port"
     call "$type" 256 256 short port="$port"
-    rounds=$((rounds + 1))
+    round=$((round + 1))
   done
-  finish peers=11 different=0
+  finish peers=$((1 + 2 * rounds)) different=0
 }
 
 # Servers that are killed with requests open, and start again on their port for a new caller.
@@ -106,8 +106,8 @@ killed() {
   echo "== killed servers, $type $*"
   start --qp-type="$type" "$@"
   port=$(value port /server.out)
-  rounds=0
-  while [ $rounds != 5 ]; do
+  round=0
+  while [ $round != "$rounds" ]; do
     : >/open.out
     /tools/cpu-roce-caller server=$server own=$own type="$type" slots=8 slot_size=256 frame_size=256 plan=killed \
       port="$port" >/open.out 2>&1 &
@@ -126,7 +126,7 @@ killed() {
     start --qp-type="$type" --port="$port" "$@"
     [ "$(value port /server.out)" = "$port" ] || fail "the port of the server that starts again"
     call "$type" 256 256 short port="$port"
-    rounds=$((rounds + 1))
+    round=$((round + 1))
   done
   finish count="$(value requests /caller.out)" twice=0 peers=1
 }
@@ -149,7 +149,7 @@ serve() {
   grep -q "CUDAQ_REALTIME_SERVER_PROCESSED count=2" /server.out || fail "the count of serve"
 }
 
-messages=${messages:-10000}
+messages=${messages:-10000} rounds=${rounds:-5}
 [ ! -x /server/cudaq-realtime ] || serve
 rendezvous uc 256 256 4096 "$messages"
 rendezvous rc 256 256 4096 "$messages" --unified
