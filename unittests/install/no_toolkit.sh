@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # As on a machine without a CUDA toolkit, in a mount namespace in which it is hidden: what the README's commands do
 # there until they compile, a plain Release build of some files, and a C program with the installed library. With
-# CUDAQ_TEST_WHOLE=1 the whole build instead, in each build type, the demo, and the Python package from its sources.
+# CUDAQ_TEST_WHOLE=1 the whole build instead, in each build type, both commands of the README, the second one for some
+# rooms, and the Python package from its sources.
 # Usage: no_toolkit.sh <source root> <installed prefix> <scratch directory>
 set -euo pipefail
 source=$1 prefix=$2 scratch=$3
@@ -58,6 +59,11 @@ else
     cmake --build "$scratch/$type" -j 2
     "$scratch/$type/tools/cudaq-realtime" demo --config d3
   done
+  # Both commands of the README, in a copy of the sources: they make build/ beside themselves.
+  mkdir "$scratch/copy"
+  tar -C "$source" --exclude=./build -c . | tar -C "$scratch/copy" -x
+  "$scratch/copy/scripts/demo.sh" --shots 2000
+  "$scratch/copy/scripts/test.sh" --quick base ring api
   "$scratch/Release/tools/cudaq-realtime" info | grep -A 2 'LACK device kernels *left out: no nvcc was found'
   python3 -m pip wheel --quiet --no-deps --wheel-dir "$scratch/dist" --config-settings "build-dir=$scratch/python" \
     "$source/python"
