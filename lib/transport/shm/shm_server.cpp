@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 
 namespace cudaq::realtime::detail {
-namespace {} // namespace
-
 expected<> shm_server::take_name() {
   const std::string path = shm_path(options_.name, "lock");
   for (int tries = 0; tries < 100; ++tries) {
