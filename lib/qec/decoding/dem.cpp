@@ -21,6 +21,8 @@ public:
            unrolled_detectors *notes)
       : program_(of), limits_(limits), loop_(loop), rounds_(rounds), notes_(notes) {
     model.num_observables = of.num_observables;
+    model.components.reserve(2 * of.instructions.size()); // of a model without loops, as Stim decomposes its errors
+    model.targets.reserve(of.targets.size());
   }
 
   detector_error_model model;
@@ -121,9 +123,9 @@ private:
 
   void add_error(const instruction &error) {
     for (const target &t : program_.targets_of(error))
-      if (t.prefix == '^')
+      if (t.what == target_kind::separator)
         add_component(error);
-      else if (t.prefix == 'D')
+      else if (t.what == target_kind::detector)
         detectors_.push_back(absolute(t.index, error.line));
       else
         observables_.push_back(t.index);
