@@ -173,7 +173,7 @@ private:
   std::condition_variable changed_;
   std::deque<run> launched_;
   std::array<std::uint32_t, 64> staged_{}; ///< slot of each worker's last request
-  std::array<int, 64> unfinished_runs_{}; ///< runs of each worker that have not finished, with the time in `ready`
+  std::array<int, 64> unfinished_runs_{};  ///< runs of each worker that have not finished, with the time in `ready`
   int stuck_ = 0;
   bool held_ = false, end_ = false;
   std::vector<std::thread> threads_;
