@@ -180,7 +180,7 @@ private:
   /// a model is not warmed up.
   void warm() {
     constexpr int kShots = 32;
-    constexpr std::size_t kErrors = 3000; ///< of all shots together
+    constexpr std::size_t kErrors = 1500; ///< of all shots together
     std::size_t errors = 0;
     constexpr std::uint32_t kMostEdgesToWarm = 5000;
     constexpr auto kLongest = std::chrono::milliseconds(500);
