@@ -49,7 +49,9 @@ std::vector<cudaq_host_worker_t> workers_of(const cudaq_host_dispatch_loop_ctx_t
                   w.post_launch_data,
                   completion,
                   0,
-                  io_ctx};
+                  io_ctx,
+                  nullptr,
+                  nullptr};
   }
   return workers;
 }

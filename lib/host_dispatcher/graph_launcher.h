@@ -39,11 +39,17 @@ public:
 
   /// Runs `body`, the dispatcher's loop, on the calling thread with the workers' device current.
   virtual void run_on_device(const std::function<void()> &body) = 0;
-  /// Launches the worker's graph, with its hooks, for the request in `slot`. If the worker's completion is not
-  /// CALLER_PUBLISHES, done_word(worker) becomes `launch_number` after the end of the graph; the graph's writes are
-  /// visible then. A pre-launch hook that throws prevents the launch. A post-launch hook that throws does not undo it.
-  /// If a hook calls pthread_exit, a forced unwinding leaves this function. `result` has the result in this case, too.
+  // If a hook calls pthread_exit, a forced unwinding leaves the function. `result` has the result in this case, too.
+
+  /// Shows the worker its request in `slot` and calls its pre-launch hook. A hook that throws prevents the launch.
+  virtual void stage(std::uint32_t worker, std::uint32_t slot, launch_result &result) = 0;
+  /// After stage, if its result has no error: launches the worker's graph and calls the post-launch hook; if that
+  /// throws, the launch is not undone. If the worker's completion is not CALLER_PUBLISHES, done_word(worker) becomes
+  /// `launch_number` after the end of the graph; the graph's writes are visible then.
   virtual void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) = 0;
+  /// In place of launch, for a worker that the caller frees: launches the graph, without a hook. Returns its error. Any
+  /// thread.
+  virtual int launch_elsewhere(std::uint32_t worker) = 0;
   virtual const volatile std::uint64_t &done_word(std::uint32_t worker) const = 0;
 
   // Off the hot path.

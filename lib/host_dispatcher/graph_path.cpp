@@ -25,6 +25,8 @@ std::uint32_t graph_path::collect_ended(thread_counters &here) {
 
 std::uint32_t graph_path::turn(thread_counters &here) {
   std::uint32_t work = 0;
+  if (workers_.handed_over())
+    work += collect_handed_over(here);
   if (workers_.busy())
     work += collect_ended(here);
   if (workers_.failed() && steady_clock::now() >= next_failed_look_)
@@ -59,30 +61,55 @@ void graph_path::launch(const graph_workers::start &what, thread_counters &here)
   const std::uint64_t launch_number = workers_.begin(what.worker, {generation, what.slot, record.req.request_id});
   here.enter(what.slot, record.req.function_id); // the hooks are the caller's code
   launch_result result;
-  const auto pass_on = [&] {
-    if (result.error != 0) {
-      workers_.fail(what.worker, result.error);
+  try {
+    graph_launcher &launcher = workers_.launcher();
+    launcher.stage(what.worker, what.slot, result);
+    if (result.error == 0 && should_hand_over(what.worker) && workers_.hand_over(what.worker)) {
+      here.leave();
       return;
     }
-    here.launches.bump();
-    if (responder_.markers()) {
-      ring.release_rx(what.slot);
-      record.marked = true;
-    }
-    responder_.handler_returned(*jobs_, what.slot, generation, {false}, here);
-  };
-  try {
-    workers_.launcher().launch(what.worker, what.slot, launch_number, result);
+    if (result.error == 0)
+      launcher.launch(what.worker, what.slot, launch_number, result);
   } catch (abi::__forced_unwind &) { // a hook has called pthread_exit: drain sees to it that the request is answered
-    pass_on();
+    launched(what.worker, what.slot, generation, result.error, here);
     throw;
   }
   here.leave();
   if (result.hook_threw)
     here.hook_failures.bump();
-  pass_on();
+  launched(what.worker, what.slot, generation, result.error, here);
   if (result.error != 0)
     answer_failed_launches(here);
+}
+
+void graph_path::launched(std::uint32_t worker, std::uint32_t slot, std::uint64_t generation, int error,
+                          thread_counters &here) {
+  if (error != 0) {
+    workers_.fail(worker, error);
+    return;
+  }
+  here.launches.bump();
+  if (responder_.markers()) {
+    jobs_->ring.release_rx(slot);
+    (*jobs_)[slot].marked = true;
+  }
+  responder_.handler_returned(*jobs_, slot, generation, {false}, here);
+}
+
+// The caller may have answered the request, and even released the worker, before this.
+std::uint32_t graph_path::collect_handed_over(thread_counters &here) {
+  return workers_.collect_handed_over([&](std::uint32_t worker, const cudaq_host_job_t &job, int error) {
+    launched(worker, job.slot, job.generation, error, here);
+    next_failed_look_ = {};
+  });
+}
+
+// Further requests wait in a queue, or the next one is in its slot already.
+bool graph_path::should_hand_over(std::uint32_t worker) const {
+  if (workers_.spec(worker).hand_over_fn == nullptr)
+    return false;
+  const std::uint32_t next = jobs_->cursor.peek();
+  return backlog() || ((*jobs_)[next].state.phase() == job_phase::open && jobs_->ring.ready(next) != 0);
 }
 
 // Work that a hook has queued may read the slot, so the request is answered after that work has ended. Other requests
@@ -165,6 +192,7 @@ void graph_path::watch_for_fault(thread_counters &here) {
 // A fault concerns the whole context: no graph of any worker will run again. A worker that the caller released is not
 // abandoned: its caller has the result and answers the job.
 void graph_path::fail_all(int error, thread_counters &here) {
+  collect_handed_over(here);
   collect_ended(here);
   fault_.store(error);
   workers_.collect_failed([](std::uint32_t) { return true; },
@@ -172,6 +200,10 @@ void graph_path::fail_all(int error, thread_counters &here) {
                             answer_failed_launch(job, error, CUDAQ_RPC_ERR_DEVICE_FAULT, here);
                           });
   workers_.abandon([&](std::uint32_t worker, const cudaq_host_job_t &job) {
+    if (workers_.handed_over(worker)) { // its launch will fail
+      answer_failed_launch(job, error, CUDAQ_RPC_ERR_DEVICE_FAULT, here);
+      return;
+    }
     const bool by_library = workers_.spec(worker).completion == CUDAQ_WORKER_LIBRARY_PUBLISHES;
     if (!by_library && responder_.answered_elsewhere(*jobs_, job.slot)) {
       responder_.close_answered(*jobs_, job, here);
@@ -199,7 +231,8 @@ void graph_path::drain(bool own_thread, thread_counters &here) {
       },
       [&] {
         const bool late = give_up_.load() != 0;
-        return !backlog() && (!workers_.held_by_caller() || late) && (!workers_.running() || (late && !own_thread));
+        return !backlog() && !workers_.handed_over() && (!workers_.held_by_caller() || late) &&
+               (!workers_.running() || (late && !own_thread));
       },
       idle_);
 }

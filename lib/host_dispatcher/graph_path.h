@@ -4,6 +4,9 @@
 //
 //   push (by the thread that reads the ring) -> turn: launch ... the graph has ended -> the job is answered or closed
 //
+// A worker with a hand_over_fn: if further requests wait, this thread only stages the request, and a thread of the
+// caller launches the graph. A later turn does the rest of the launch: until then the job is in phase running.
+//
 //   failure                   what happens
 //   a launch fails            the request is answered after the work that its hooks have queued has ended
 //   the device is lost        all pending requests are answered immediately
@@ -64,6 +67,9 @@ public:
 
 private:
   std::uint32_t collect_ended(thread_counters &here);
+  std::uint32_t collect_handed_over(thread_counters &here);
+  bool should_hand_over(std::uint32_t worker) const;
+  void launched(std::uint32_t worker, std::uint32_t slot, std::uint64_t generation, int error, thread_counters &here);
   void launch(const graph_workers::start &what, thread_counters &here);
   std::uint32_t answer_failed_launches(thread_counters &here);
   void answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status, thread_counters &here);

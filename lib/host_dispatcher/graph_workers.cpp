@@ -35,7 +35,7 @@ void graph_workers::reset(const std::vector<cudaq_host_worker_t> &workers, const
   idle_ = idle_mask != nullptr ? idle_mask : &own_idle_;
   own_idle_.store(size() == kMaxGraphWorkers ? ~std::uint64_t{0} : bit(size()) - 1);
   started_ = pushed_.value();
-  running_ = held_by_caller_ = failed_ = 0;
+  running_ = held_by_caller_ = handed_over_ = failed_ = 0;
   first_queue_ = 0;
 }
 
@@ -77,6 +77,19 @@ std::uint64_t graph_workers::begin(std::uint32_t worker, const cudaq_host_job_t 
   (specs_[worker].completion == CUDAQ_WORKER_CALLER_PUBLISHES ? held_by_caller_ : running_) |= bit(worker);
   records_[worker].begin(job, ++launches_);
   return launches_;
+}
+
+bool graph_workers::hand_over(std::uint32_t worker) {
+  const cudaq_host_worker_t &spec = specs_[worker];
+  handed_launch &launch = handed_[worker];
+  launch.launcher = launcher_.get();
+  launch.worker = worker;
+  launch.error.store(handed_launch::kPending);
+  handed_over_ |= bit(worker);
+  if (spec.hand_over_fn(spec.hand_over_data, &handed_launch::run, &launch) != 0)
+    return true;
+  handed_over_ &= ~bit(worker);
+  return false;
 }
 
 void graph_workers::fail(std::uint32_t worker, int error) {

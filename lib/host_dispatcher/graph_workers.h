@@ -48,6 +48,21 @@ private:
   shared_word<std::uint32_t> slot_, request_id_;
 };
 
+/// The launch of a worker that was handed over to the caller: the argument of cudaq_host_launch_fn_t.
+struct alignas(128) handed_launch {
+  static constexpr int kPending = -1; ///< no CUDA error
+  graph_launcher *launcher = nullptr;
+  std::uint32_t worker = 0;
+  shared_word<int> error; ///< of the launch; the caller's thread writes it, kPending until then
+
+  static int run(void *self) {
+    auto &launch = *static_cast<handed_launch *>(self);
+    const int error = launch.launcher->launch_elsewhere(launch.worker);
+    launch.error.store(error);
+    return error;
+  }
+};
+
 class graph_workers {
 public:
   /// Prepares a run with the routes of `index`. Worker i is workers[i]; there are at most 64. All workers are idle.
@@ -93,6 +108,27 @@ public:
   bool next_to_fail(std::uint32_t &slot);
   /// Publishes the job record. Returns the number of the launch.
   std::uint64_t begin(std::uint32_t worker, const cudaq_host_job_t &job);
+  /// After begin: hands the launch over to the caller, if it takes it.
+  bool hand_over(std::uint32_t worker);
+  /// Some launches that were handed over are not handled by collect_handed_over so far.
+  bool handed_over() const { return handed_over_ != 0; }
+  bool handed_over(std::uint32_t worker) const { return (handed_over_ & bit(worker)) != 0; }
+  /// For every launch that the caller has made since the last call: calls launched(worker, job, error). Returns their
+  /// number.
+  template <class Launched>
+  std::uint32_t collect_handed_over(Launched &&launched) {
+    std::uint32_t count = 0;
+    for (std::uint64_t left = handed_over_; left != 0; left &= left - 1) {
+      const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
+      const int error = handed_[w].error.load();
+      if (error == handed_launch::kPending)
+        continue;
+      handed_over_ &= ~bit(w);
+      launched(w, job(w), error);
+      ++count;
+    }
+    return count;
+  }
   /// After begin: the launch has failed with `error`.
   void fail(std::uint32_t worker, int error);
   /// For every worker that a failed launch has left and for which ready(worker) is true: calls failed(worker, job,
@@ -134,7 +170,7 @@ public:
       ended(w, job(w));
       records_[w].end();
     }
-    running_ = held_by_caller_ = 0;
+    running_ = held_by_caller_ = handed_over_ = 0;
   }
 
   // --- any thread ---
@@ -171,7 +207,7 @@ private:
     if (held_by_caller_ == 0)
       return 0;
     std::uint32_t count = 0;
-    for (std::uint64_t left = held_by_caller_ & idle_->load(); left != 0; left &= left - 1) {
+    for (std::uint64_t left = held_by_caller_ & ~handed_over_ & idle_->load(); left != 0; left &= left - 1) {
       const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
       held_by_caller_ &= ~bit(w);
       ended(w, job(w));
@@ -189,6 +225,7 @@ private:
   std::shared_ptr<graph_launcher> launcher_;
   std::vector<const volatile std::uint64_t *> done_words_;
   std::array<worker_record, kMaxGraphWorkers> records_;
+  std::array<handed_launch, kMaxGraphWorkers> handed_;
   std::vector<std::uint64_t> workers_of_route_; ///< as bits
   std::vector<std::uint32_t> queue_of_route_;
   std::vector<std::unique_ptr<queue>> queues_;
@@ -200,6 +237,7 @@ private:
   std::uint64_t started_ = 0;        ///< how many of the pushed requests were taken from the queues
   std::uint64_t running_ = 0;        ///< bits: workers whose done word is awaited
   std::uint64_t held_by_caller_ = 0; ///< bits: busy workers that the caller frees
+  std::uint64_t handed_over_ = 0;    ///< bits: of these, workers whose launch the caller makes
   std::uint64_t failed_ = 0;         ///< bits: workers whose launch has failed
   std::array<int, kMaxGraphWorkers> errors_{};
   std::uint64_t launches_ = 0; ///< number of the last launch; not reset between runs: an old done word never matches

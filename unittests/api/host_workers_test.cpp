@@ -30,6 +30,11 @@ TEST_F(HostWorkers, RefusesWhatIsWrong) {
   EXPECT_TRUE(error_names({"workers is NULL", "num_workers is 2"}));
   EXPECT_EQ(set(65), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"num_workers is 65"}));
+  worker.hand_over_fn = [](void *, cudaq_host_launch_fn_t, void *) { return 0; };
+  EXPECT_EQ(set(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"workers[0].hand_over_fn is set", "CALLER_PUBLISHES"}));
+  worker.completion = CUDAQ_WORKER_CALLER_PUBLISHES;
+  CUDAQ_EXPECT_OK(set());
   worker.completion = 3;
   EXPECT_EQ(set(), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"workers[0].completion is 3"}));

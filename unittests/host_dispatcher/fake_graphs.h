@@ -37,12 +37,17 @@ public:
   }
 
   void run_on_device(const std::function<void()> &body) override { body(); }
+  void stage(std::uint32_t worker, std::uint32_t slot, detail::launch_result &result) override {
+    const cudaq_host_worker_t &w = workers_[worker];
+    staged_[worker] = slot;
+    result.hook_threw = !detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr);
+    if (!result.hook_threw)
+      result.error = 0;
+  }
+  int launch_elsewhere(std::uint32_t worker) override { return enqueue({worker, staged_[worker], 0}); }
   void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number,
               detail::launch_result &result) override {
     const cudaq_host_worker_t &w = workers_[worker];
-    result.hook_threw = !detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr);
-    if (result.hook_threw)
-      return;
     result.error = enqueue({worker, slot, launch_number});
     if (result.error == 0)
       result.hook_threw = !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr);
@@ -167,7 +172,8 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<run> launched_;
-  std::array<int, 64> unfinished_runs_{}; ///< runs of each worker that have not finished, with the time in `ready`
+  std::array<std::uint32_t, 64> staged_{}; ///< slot of each worker's last request
+  std::array<int, 64> unfinished_runs_{};  ///< runs of each worker that have not finished, with the time in `ready`
   int stuck_ = 0;
   bool held_ = false, end_ = false;
   std::vector<std::thread> threads_;

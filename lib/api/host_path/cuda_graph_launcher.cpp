@@ -53,10 +53,10 @@ public:
     body();
   }
 
-  void launch(std::uint32_t index, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) override {
+  void stage(std::uint32_t index, std::uint32_t slot, launch_result &result) override {
     worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
-    std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
+    std::uint8_t *const rx_slot = slot_of(slot);
     result.error = w.failed = make_current(setup_.device_id); // a handler on this thread may have changed the device
     if (w.failed)
       return;
@@ -66,18 +66,30 @@ public:
     if (w.io != nullptr)
       *w.io = io_context(slot, rx_slot);
     result.hook_threw = !run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream);
-    if (result.hook_threw)
-      return;
+    if (!result.hook_threw)
+      result.error = 0;
+  }
+
+  void launch(std::uint32_t index, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) override {
+    worker &w = workers_[index];
+    const cudaq_host_worker_t &spec = setup_.workers[index];
     result.error = w.failed = cudaGraphLaunch(spec.graph_exec, w.stream);
     if (w.failed)
       return;
     try {
-      result.hook_threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
+      result.hook_threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, slot_of(slot), w.stream);
     } catch (abi::__forced_unwind &) { // pthread_exit: the graph ends all the same
       result.error = announce_end(index, launch_number);
       throw;
     }
     result.error = announce_end(index, launch_number);
+  }
+
+  int launch_elsewhere(std::uint32_t index) override {
+    worker &w = workers_[index];
+    const device_guard guard(setup_.device_id);
+    w.failed = cudaGraphLaunch(setup_.workers[index].graph_exec, w.stream);
+    return w.failed;
   }
 
   const volatile std::uint64_t &done_word(std::uint32_t index) const override { return done_of(index); }
@@ -145,6 +157,7 @@ private:
     cudaGetLastError();
     return found;
   }
+  std::uint8_t *slot_of(std::uint32_t slot) const { return setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz; }
   volatile std::uint64_t &done_of(std::uint32_t index) const { return done_host_[index * (kDoneStride / 8)]; }
 
   GraphIOContext io_context(std::uint32_t slot, std::uint8_t *rx_slot) const {

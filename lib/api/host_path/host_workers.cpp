@@ -22,6 +22,9 @@ expected<> check_worker(const cudaq_host_worker_t &w, std::size_t i) {
   if (w.completion == CUDAQ_WORKER_GRAPH_PUBLISHES && w.io_ctx == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "workers[%zu].io_ctx is NULL: a graph that publishes finds the tx flag there", i);
+  if (w.hand_over_fn != nullptr && w.completion != CUDAQ_WORKER_CALLER_PUBLISHES)
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "workers[%zu].hand_over_fn is set, but its completion is not CALLER_PUBLISHES", i);
   return {};
 }
 

@@ -17,9 +17,12 @@ public:
 
   void run_on_device(const std::function<void()> &body) override { inner_->run_on_device(body); }
   /// The tag belongs to the dispatcher thread from the moment it clears the worker's idle bit until the graph runs.
-  void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) override {
+  void stage(std::uint32_t worker, std::uint32_t slot, launch_result &result) override {
     if (words_.slot_tags != nullptr)
       words_.slot_tags[worker] = static_cast<int>(slot);
+    inner_->stage(worker, slot, result);
+  }
+  void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) override {
     struct at_end { // also if a hook ends the thread
       const upstream_words &words;
       const launch_result &result;
@@ -30,6 +33,7 @@ public:
     } const count{words_, result};
     inner_->launch(worker, slot, launch_number, result);
   }
+  int launch_elsewhere(std::uint32_t worker) override { return inner_->launch_elsewhere(worker); }
   const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return inner_->done_word(worker); }
   int recover(std::uint32_t worker) override { return inner_->recover(worker); }
   int fault() override { return inner_->fault(); }

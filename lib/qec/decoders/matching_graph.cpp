@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -15,30 +16,48 @@ constexpr std::uint32_t kMostErrorsAtADetector = 20000;
 using index_list = std::vector<std::size_t>;
 using variants = std::map<index_list, double>; ///< observables -> weight
 
-void merge(variants &into, const index_list &observables, double weight) {
-  const auto [found, is_new] = into.try_emplace(observables, weight);
-  if (!is_new)
-    found->second = pm::merge_weights(weight, found->second); // in PyMatching's order, which decides the rounding
-}
-
 void flip(std::set<std::size_t> &flipped, const index_list &observables) {
   for (const std::size_t o : observables)
     if (flipped.erase(o) == 0)
       flipped.insert(o);
 }
 
+/// The errors between two nodes. All of them flip the same observables in nearly every model: then `all` is empty.
 struct edge {
   std::size_t node1, node2;
-  variants errors;
+  std::span<const std::uint64_t> observables; ///< of the first error
+  double weight;                              ///< of the errors that flip these
+  std::unique_ptr<variants> all;
+
+  variants alone() const { return {{index_list(observables.begin(), observables.end()), weight}}; }
+  void merge(std::span<const std::uint64_t> flipped, double with) {
+    double *merged = &weight;
+    if (all != nullptr || !std::ranges::equal(flipped, observables)) {
+      if (all == nullptr)
+        all = std::make_unique<variants>(alone());
+      const auto [found, is_new] = all->try_emplace(index_list(flipped.begin(), flipped.end()), with);
+      if (is_new)
+        return;
+      merged = &found->second;
+    }
+    *merged = pm::merge_weights(with, *merged); // in PyMatching's order, which decides the rounding
+  }
 };
 
+pm::UserEdge user_edge(const edge &from, index_list observables, double weight) {
+  return {from.node1, from.node2, std::move(observables), weight, 1 / (1 + std::exp(weight)), {}};
+}
+
 pm::UserEdge least_edge(const edge &from, matching_graph &graph) {
+  if (from.all == nullptr && from.weight >= 0)
+    return user_edge(from, {from.observables.begin(), from.observables.end()}, std::abs(from.weight));
+  const variants errors = from.all != nullptr ? *from.all : from.alone();
   std::set<std::size_t> &always = graph.always_flipped;
-  const auto nearest = std::min_element(from.errors.begin(), from.errors.end(), [](const auto &a, const auto &b) {
+  const auto nearest = std::min_element(errors.begin(), errors.end(), [](const auto &a, const auto &b) {
     return std::abs(a.second) < std::abs(b.second);
   });
   bool odd = false; // the size of the least set
-  for (const auto &[observables, weight] : from.errors)
+  for (const auto &[observables, weight] : errors)
     if (weight < 0) {
       odd = !odd;
       flip(always, observables);
@@ -48,43 +67,46 @@ pm::UserEdge least_edge(const edge &from, matching_graph &graph) {
     flip(always, nearest->first);
     graph.constant_weight += std::abs(nearest->second);
   }
-  const double weight = odd ? -std::abs(nearest->second) : std::abs(nearest->second);
-  return {from.node1, from.node2, nearest->first, weight, 1 / (1 + std::exp(weight)), {}};
+  return user_edge(from, nearest->first, odd ? -std::abs(nearest->second) : std::abs(nearest->second));
 }
+
+std::string line_of(const dem_component &c) { return "line " + std::to_string(c.line) + ": "; }
 
 } // namespace
 
 expected<> check_matching_graph(const detector_error_model &model) {
   for (const dem_component &c : model.components) {
-    const std::string line = "line " + std::to_string(c.line) + ": ";
     if (c.detectors > 2)
       return reason(
-          line + "a component has " + std::to_string(c.detectors) +
+          line_of(c) + "a component has " + std::to_string(c.detectors) +
           " detectors, matching takes one or two: make the model with decompose_errors=True, or, if it cannot be "
           "decomposed, use another decoder; the decoder bp-osd takes such models");
     if (c.detectors > 0 && c.probability >= 1)
-      return reason(line + "an error of probability 1 has no finite weight; the decoder bp-osd takes it");
+      return reason(line_of(c) + "an error of probability 1 has no finite weight; the decoder bp-osd takes it");
   }
   return {};
 }
 
 matching_graph make_matching_graph(const detector_error_model &model) {
   std::vector<edge> edges; // in the order of their first error, as in PyMatching: it decides between equal matchings
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> index_of;
-  std::map<index_list, double> undetected; // observables -> probability
+  std::vector<std::map<std::size_t, std::size_t>> index_of(model.num_detectors); // by the first node, then the second
+  std::map<index_list, double> undetected;                                       // observables -> probability
+  double probability = 0, weight = 0; // of the last component: neighbours often have the same
   for (const dem_component &c : model.components) {
-    const auto detectors = model.detectors_of(c);
-    const index_list observables(model.observables_of(c).begin(), model.observables_of(c).end());
+    const auto detectors = model.detectors_of(c), observables = model.observables_of(c);
     if (c.detectors == 0) {
-      double &p = undetected[observables];
+      double &p = undetected[index_list(observables.begin(), observables.end())];
       p = merged_probability(p, c.probability);
       continue;
     }
-    const std::pair<std::size_t, std::size_t> ends{detectors.front(), c.detectors == 2 ? detectors.back() : SIZE_MAX};
-    const auto [found, is_new] = index_of.try_emplace(ends, edges.size());
+    if (c.probability != probability)
+      weight = log_odds(probability = c.probability);
+    const std::size_t second = c.detectors == 2 ? detectors.back() : SIZE_MAX;
+    const auto [found, is_new] = index_of[detectors.front()].try_emplace(second, edges.size());
     if (is_new)
-      edges.push_back({ends.first, ends.second, {}});
-    merge(edges[found->second].errors, observables, log_odds(c.probability));
+      edges.push_back({detectors.front(), second, observables, weight, nullptr});
+    else
+      edges[found->second].merge(observables, weight);
   }
 
   matching_graph made{pm::UserGraph(model.num_detectors, model.num_observables), {}};
@@ -102,33 +124,32 @@ matching_graph make_matching_graph(const detector_error_model &model) {
 expected<> check_correlated_graph(const detector_error_model &model) {
   if (expected<> result = check_matching_graph(model); result.failed())
     return result;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::span<const std::uint64_t>> seen;
+  std::vector<std::map<std::uint64_t, std::span<const std::uint64_t>>> seen(model.num_detectors);
   std::vector<std::uint32_t> degree(model.num_detectors);
   std::uint64_t of_one_error = 0;
   const dem_component *before = nullptr;
   for (const dem_component &c : model.components) {
-    const std::string line = "line " + std::to_string(c.line) + ": ";
     // PyMatching's time and memory for the correlations are quadratic in both.
     of_one_error = before != nullptr && before->mechanism == c.mechanism ? of_one_error + 1 : 1;
     before = &c;
     if (of_one_error > kMostCorrelated)
-      return reason(line + "an error has more than " + std::to_string(kMostCorrelated) +
+      return reason(line_of(c) + "an error has more than " + std::to_string(kMostCorrelated) +
                     " components, too many for their correlations; the decoder pymatching takes it");
     for (const std::uint64_t detector : model.detectors_of(c))
       if (++degree[detector] > kMostErrorsAtADetector)
-        return reason(line + "D" + std::to_string(detector) + " is in more than " +
+        return reason(line_of(c) + "D" + std::to_string(detector) + " is in more than " +
                       std::to_string(kMostErrorsAtADetector) +
                       " components, too many for their correlations; the decoder pymatching takes it");
     if (c.probability > 0.5)
-      return reason(line + "a probability above 1/2 has no correlated weight; the decoder pymatching takes it");
+      return reason(line_of(c) + "a probability above 1/2 has no correlated weight; the decoder pymatching takes it");
     if (c.detectors == 0)
       continue;
     const auto detectors = model.detectors_of(c);
     const auto observables = model.observables_of(c);
     const auto [at, is_new] =
-        seen.emplace(std::pair{detectors.front(), c.detectors == 2 ? detectors.back() : UINT64_MAX}, observables);
+        seen[detectors.front()].emplace(c.detectors == 2 ? detectors.back() : UINT64_MAX, observables);
     if (!is_new && !std::ranges::equal(at->second, observables))
-      return reason(line +
+      return reason(line_of(c) +
                     "errors with the same detectors flip different observables; the decoder pymatching takes them");
   }
   return {};

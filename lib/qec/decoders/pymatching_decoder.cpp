@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 
 namespace cudaq::qec::realtime {
@@ -30,13 +31,12 @@ struct matching_options {
 class pymatching_decoder final : public decoder {
 public:
   pymatching_decoder(const detector_error_model &model, matching_options options)
-      : decoder(model.num_detectors, model.num_observables), parts_(model, /*by_component=*/true),
+      : decoder(model.num_detectors, model.num_observables),
         graph_(options.correlated ? make_correlated_graph(model) : make_matching_graph(model)), options_(options) {
     if (num_observables() > kMaskObservables)
       bits_.resize(static_cast<std::size_t>(num_observables()));
-    for (const connected_parts::part &part : parts_.parts)
-      skips_parts_ |= !options_.correlated && !part.flips_observables;
-    odd_.resize(parts_.parts.size());
+    if (!options_.correlated)
+      find_parts(model);
     needed_.reserve(static_cast<std::size_t>(num_detectors()));
     build();
     warm();
@@ -52,14 +52,13 @@ protected:
       if (mwpm_ == nullptr)
         build();
       if (options_.correlated)
-        reweight(events);
+        reweight(events, details != nullptr || num_observables() > kMaskObservables);
       decode_status status = decode_status::ok;
       // The weight of the second pass is not that of the model, which the edges have.
       if (details != nullptr && (options_.correlated || !details->edges.empty()))
         status = decode_to_edges(events, observables, *details);
       else
-        decode_to_observables(skips_parts_ && details == nullptr ? needed_events(events) : events, observables,
-                              details);
+        decode_to_observables(parts_ && details == nullptr ? needed_events(events) : events, observables, details);
       undo_reweight();
       return status;
     } catch (const std::invalid_argument &) {
@@ -77,14 +76,23 @@ protected:
   }
 
 private:
+  void find_parts(const detector_error_model &model) {
+    connected_parts parts(model, /*by_component=*/true);
+    const auto flips = [](const connected_parts::part &part) { return part.flips_observables; };
+    if (std::ranges::all_of(parts.parts, flips))
+      return;
+    odd_.resize(parts.parts.size());
+    parts_ = std::move(parts);
+  }
+
   /// The events of parts that flip observables. The others have a solution, which changes nothing; if not, this throws
   /// what PyMatching does.
   const std::vector<std::uint64_t> &needed_events(const std::vector<std::uint64_t> &events) {
     needed_.clear();
     std::uint32_t odd_parts = 0; // without a boundary
     for (const std::uint64_t event : events) {
-      const std::uint32_t number = parts_.part_of[event];
-      const connected_parts::part &part = parts_.parts[number];
+      const std::uint32_t number = parts_->part_of[event];
+      const connected_parts::part &part = parts_->parts[number];
       if (part.flips_observables)
         needed_.push_back(event);
       else if (!part.has_boundary)
@@ -93,18 +101,20 @@ private:
     if (odd_parts == 0)
       return needed_;
     for (const std::uint64_t event : events)
-      odd_[parts_.part_of[event]] = 0;
+      odd_[parts_->part_of[event]] = 0;
     throw std::invalid_argument("a part without a boundary has an odd number of events");
   }
 
   void build() { mwpm_ = std::make_unique<pm::Mwpm>(make_matcher(graph_, options_.correlated || options_.edges)); }
 
-  /// The first pass of correlated matching.
-  void reweight(const std::vector<std::uint64_t> &events) {
+  /// The first pass of correlated matching. The second reads the search graph only if it decodes to edges, or has more
+  /// observables than a mask.
+  void reweight(const std::vector<std::uint64_t> &events, bool reads_search_graph) {
     edges_.clear();
     pm::decode_detection_events_to_edges(*mwpm_, events, edges_);
     mwpm_->flooder.graph.reweight_for_edges(edges_);
-    mwpm_->search_flooder.graph.reweight_for_edges(edges_);
+    if (reads_search_graph)
+      mwpm_->search_flooder.graph.reweight_for_edges(edges_);
   }
   void undo_reweight() {
     if (!options_.correlated)
@@ -165,10 +175,13 @@ private:
   }
 
   /// Decodes shots with about 1% errors to fill PyMatching's pools. Each shot is solvable because it is a sum of
-  /// edges. The pools keep their memory, so later shots find it allocated and in the cache. With thousands of edges at
-  /// one detector a shot may take minutes: such a model is not warmed up.
+  /// edges. The pools keep their memory, so later shots find it allocated and in the cache. The shots of a large model
+  /// hardly differ in size, so a few are enough. With thousands of edges at one detector a shot may take minutes: such
+  /// a model is not warmed up.
   void warm() {
     constexpr int kShots = 32;
+    constexpr std::size_t kErrors = 1500; ///< of all shots together
+    std::size_t errors = 0;
     constexpr std::uint32_t kMostEdgesToWarm = 5000;
     constexpr auto kLongest = std::chrono::milliseconds(500);
     const auto begin = std::chrono::steady_clock::now();
@@ -184,7 +197,8 @@ private:
       for (const std::size_t end : {edge.node1, edge.node2})
         if (end != SIZE_MAX && ++degree[end] > kMostEdgesToWarm)
           return;
-    for (int shot = 0; shot < kShots && std::chrono::steady_clock::now() - begin < kLongest; ++shot) {
+    for (int shot = 0; shot < kShots && errors < kErrors && std::chrono::steady_clock::now() - begin < kLongest;
+         ++shot) {
       std::fill(fired.begin(), fired.end(), std::uint8_t{0});
       for (const auto &edge : graph_.graph.edges) {
         random ^= random << 13;
@@ -192,6 +206,7 @@ private:
         random ^= random << 5;
         if (random % kOneIn != 0)
           continue;
+        ++errors;
         fired[edge.node1] ^= 1;
         if (edge.node2 != SIZE_MAX)
           fired[edge.node2] ^= 1;
@@ -207,11 +222,10 @@ private:
     }
   }
 
-  connected_parts parts_;
-  bool skips_parts_ = false;          ///< some flip no observable
-  std::vector<std::uint8_t> odd_;     ///< of each part without a boundary: odd number of events; 0 between shots
-  std::vector<std::uint64_t> needed_; ///< room for all detectors
-  matching_graph graph_;              ///< kept to build the matcher again
+  std::optional<connected_parts> parts_; ///< if some flip no observable
+  std::vector<std::uint8_t> odd_;        ///< of each part without a boundary: odd number of events; 0 between shots
+  std::vector<std::uint64_t> needed_;    ///< room for all detectors
+  matching_graph graph_;                 ///< kept to build the matcher again
   matching_options options_;
   std::unique_ptr<pm::Mwpm> mwpm_;
   std::vector<std::uint8_t> bits_;  ///< one byte per observable, only above 64 observables

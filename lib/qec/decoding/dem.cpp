@@ -21,6 +21,7 @@ public:
            unrolled_detectors *notes)
       : program_(of), limits_(limits), loop_(loop), rounds_(rounds), notes_(notes) {
     model.num_observables = of.num_observables;
+    reserve();
   }
 
   detector_error_model model;
@@ -60,6 +61,29 @@ public:
   }
 
 private:
+  /// Room for the whole model, so that it is not copied while it grows. What is not used costs no memory.
+  void reserve() {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 22; // a larger model grows
+    const auto product = [](std::uint64_t a, std::uint64_t b) { return b != 0 && a > kMost / b ? kMost : a * b; };
+    std::uint64_t times = 1, errors = 0, targets = 0;
+    std::vector<std::uint64_t> outer;
+    for (std::size_t at = 0; at < program_.instructions.size(); ++at) {
+      const instruction &step = program_.instructions[at];
+      if (step.what == kind::repeat) {
+        outer.push_back(times);
+        times = product(times, at == loop_ ? rounds_ : step.number);
+      } else if (step.what == kind::end_of_repeat) {
+        times = outer.back();
+        outer.pop_back();
+      } else if (step.what == kind::error) {
+        errors += times;
+        targets += product(times, step.targets);
+      }
+    }
+    model.components.reserve(std::min(2 * errors, kMost)); // Stim's decomposed errors have fewer than two
+    model.targets.reserve(std::min(targets, kMost));
+  }
+
   /// Returns the instruction after which the program goes on.
   std::size_t enter_loop(const instruction &loop, std::size_t at) {
     const std::uint64_t rounds = at == loop_ ? rounds_ : loop.number;
@@ -121,9 +145,9 @@ private:
 
   void add_error(const instruction &error) {
     for (const target &t : program_.targets_of(error))
-      if (t.prefix == '^')
+      if (t.what == target_kind::separator)
         add_component(error);
-      else if (t.prefix == 'D')
+      else if (t.what == target_kind::detector)
         detectors_.push_back(absolute(t.index, error.line));
       else
         observables_.push_back(t.index);
@@ -133,6 +157,8 @@ private:
 
   /// Sorts the indices and removes pairs: a target that is flipped twice is not flipped.
   static void cancel(std::vector<std::uint64_t> &indices) {
+    if (indices.size() < 2)
+      return;
     std::sort(indices.begin(), indices.end());
     auto kept = indices.begin();
     for (auto at = indices.begin(); at != indices.end();) {

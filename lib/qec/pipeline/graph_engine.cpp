@@ -14,8 +14,8 @@ using cudaq::realtime::detail::load_frame;
 using experimental::gpu_worker_resources;
 
 graph_engine::graph_engine(pipeline_ring &ring, responder &to, const std::vector<gpu_worker_resources> &workers,
-                           bool with_cpu_stage)
-    : ring_(ring), responder_(to), with_cpu_stage_(with_cpu_stage) {
+                           bool with_cpu_stage, bool workers_may_launch)
+    : ring_(ring), responder_(to), with_cpu_stage_(with_cpu_stage), workers_may_launch_(workers_may_launch) {
   for (std::size_t id = 0; id < workers.size(); ++id)
     workers_.emplace_back(*this, static_cast<int>(id), workers[id]);
 }
@@ -34,6 +34,10 @@ void graph_engine::wire(cudaq_dispatcher_t *dispatcher) {
     g.pre_launch_data = &w;
     g.post_launch_fn = &after_launch;
     g.post_launch_data = &w;
+    if (with_cpu_stage_ && workers_may_launch_ && w.resources.post_launch_fn == nullptr) {
+      g.hand_over_fn = &hand_over;
+      g.hand_over_data = &w;
+    }
     graphs.push_back(g);
   }
   if (cudaq_dispatcher_set_host_workers(dispatcher, graphs.data(), graphs.size()) != CUDAQ_OK)
@@ -66,10 +70,28 @@ void graph_engine::before_launch(void *self, void *slot_dev, cudaStream_t stream
 
 void graph_engine::after_launch(void *self, void *slot_dev, cudaStream_t stream) {
   auto &w = *static_cast<worker *>(self);
-  w.open.store(0);
-  w.launched.store(w.launched.peek() + 1); // first: the user's hook may throw, but the graph runs
+  count_launch(w); // first: the user's hook may throw, but the graph runs
   if (w.resources.post_launch_fn != nullptr)
     w.resources.post_launch_fn(w.resources.post_launch_data, slot_dev, stream);
+}
+
+int graph_engine::hand_over(void *self, cudaq_host_launch_fn_t launch, void *launch_data) noexcept {
+  auto &w = *static_cast<worker *>(self);
+  w.launch = launch;
+  w.launch_data = launch_data;
+  return w.handed.claim(worker::offer::none, worker::offer::made);
+}
+
+// On the thread that has launched. A worker's launches never overlap: the next one follows its release.
+void graph_engine::count_launch(worker &w) {
+  w.open.store(0);
+  w.launched.store(w.launched.peek() + 1);
+}
+
+// False: an offer came before this, and the worker must take it.
+bool graph_engine::leave(int id) noexcept {
+  worker &w = workers_[static_cast<std::size_t>(id)];
+  return w.handed.load() == worker::offer::closed || w.handed.claim(worker::offer::none, worker::offer::closed);
 }
 
 void graph_engine::arm(worker &w, const void *slot_dev) {
@@ -108,6 +130,15 @@ void graph_engine::report_failed(worker &w, std::uint64_t open) {
 
 bool graph_engine::has_job(const worker &w, cudaq_host_job_t &job) const {
   return cudaq_host_worker_job(dispatcher_, w.id, &job) == CUDAQ_OK;
+}
+
+void graph_engine::launch_handed_over(int id) noexcept {
+  worker &w = workers_[static_cast<std::size_t>(id)];
+  if (w.handed.load() != worker::offer::made)
+    return;
+  w.handed.store(worker::offer::none);
+  if (w.launch(w.launch_data) == 0) // else the dispatcher answers the request
+    count_launch(w);
 }
 
 bool graph_engine::take(int id, std::uint32_t &slot) {

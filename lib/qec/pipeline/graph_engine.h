@@ -3,6 +3,9 @@
 // dispatcher calls hooks around each launch, and after_launch notifies the worker's thread. The worker's ready flag
 // reports the end of the graph (in poll mode: the CPU stage's result).
 //
+// If further requests wait, the dispatcher calls only the pre-launch hook and hands the launch over to the worker's
+// thread. So the hooks stay on one thread, and the launches of several workers run at the same time.
+//
 // Without a CPU stage the dispatcher publishes the graph's response, and the workers have no threads.
 #pragma once
 
@@ -16,17 +19,19 @@ namespace cudaq::qec::realtime::detail {
 class graph_engine final : public stage_engine {
 public:
   graph_engine(pipeline_ring &ring, responder &to, const std::vector<experimental::gpu_worker_resources> &workers,
-               bool with_cpu_stage);
+               bool with_cpu_stage, bool workers_may_launch);
 
   void wire(cudaq_dispatcher_t *dispatcher) override;
   void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
   void begin_stages() override {}
   int settle() noexcept override;
   bool has_threads() const override { return with_cpu_stage_; }
+  void launch_handed_over(int worker) noexcept override;
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int, std::uint32_t) noexcept override { return {}; }
   stage_outlook look_at(int worker, std::uint64_t generation) noexcept override;
   bool release(int worker, bool ended) noexcept override;
+  bool leave(int worker) noexcept override;
 
 private:
   /// The dispatcher's thread calls the hooks; `launched` publishes their writes to the worker's thread.
@@ -38,6 +43,10 @@ private:
     const experimental::gpu_worker_resources resources;
     shared_word<std::uint64_t> launched; ///< number of launches that after_launch has counted
     std::uint64_t taken = 0;             ///< number of launches that the worker's thread has taken
+    enum class offer : std::uint32_t { none, made, closed };
+    shared_word<offer> handed;               ///< a launch for the worker's thread; closed: the thread has ended
+    cudaq_host_launch_fn_t launch = nullptr; ///< of that offer
+    void *launch_data = nullptr;
     // External rings only: number and request of a launch that has begun and has not succeeded so far.
     std::uint64_t armed = 0;
     shared_word<std::uint64_t> open; ///< 0: no such launch
@@ -46,6 +55,8 @@ private:
   };
   static void before_launch(void *self, void *slot_dev, cudaStream_t stream);
   static void after_launch(void *self, void *slot_dev, cudaStream_t stream);
+  static int hand_over(void *self, cudaq_host_launch_fn_t launch, void *launch_data) noexcept;
+  static void count_launch(worker &w);
   void arm(worker &w, const void *slot_dev);
   void report_failed(worker &w, std::uint64_t open);
   bool has_job(const worker &w, cudaq_host_job_t &job) const;
@@ -53,7 +64,7 @@ private:
   pipeline_ring &ring_;
   responder &responder_;
   std::deque<worker> workers_;
-  const bool with_cpu_stage_;
+  const bool with_cpu_stage_, workers_may_launch_;
   cudaq_dispatcher_t *dispatcher_ = nullptr;
 };
 

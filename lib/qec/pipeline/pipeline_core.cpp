@@ -169,7 +169,9 @@ void pipeline_core::start() {
 void pipeline_core::start_all() {
   const std::vector<gpu_worker_resources> resources = make_resources();
   if (resources.front().graph_exec != nullptr)
-    engine_ = std::make_unique<graph_engine>(ring_, responder_, resources, static_cast<bool>(cpu_stage_));
+    // A worker that sleeps between polls would launch too late.
+    engine_ = std::make_unique<graph_engine>(ring_, responder_, resources, static_cast<bool>(cpu_stage_),
+                                             wait_ != CUDAQ_WAIT_BLOCK);
   else
     engine_ = std::make_unique<host_engine>(ring_, resources);
   try {
@@ -222,7 +224,10 @@ void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resou
           const pipeline_thread inside(this);
           const auto serve = [this, &worker] {
             run_loop([&worker] { return worker.turn(); },
-                     [this, &worker] { return workers_end_.load() != 0 && worker.turn() == 0 && worker.idle(); },
+                     [this, &worker] {
+                       return workers_end_.load() != 0 && worker.turn() == 0 && worker.idle() &&
+                              engine_->leave(worker.id());
+                     },
                      idle());
           };
           try {

@@ -38,6 +38,9 @@
 //   host stage     host_engine::accept runs on the dispatcher's thread, as a v2 handler that defers: state {7, queued},
 //                  and slot 5 in the queue of its function. No marker: rx stays set until the answer. The worker runs
 //                  the stage in stage_worker::launch.
+//   backlog        After "before launch" the dispatcher finds that further requests wait: graph_engine::hand_over
+//                  stores the launch for worker 0, which makes it in graph_engine::launch_handed_over and counts it.
+//                  The row "deferred" follows in a later turn of the dispatcher.
 //   no CPU stage   Graphs: no worker has a thread, the dispatcher publishes the graph's frame. Host stages: the worker
 //                  answers with the stage's result.
 //   deferred       The CPU stage returns DEFERRED_COMPLETION: state {7, deferred}, and the worker is free. The thread

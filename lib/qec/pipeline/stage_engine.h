@@ -48,6 +48,9 @@ public:
 
   // --- called on the thread of `worker`, which has one request at a time ---
 
+  /// Makes the launch that the dispatcher has handed over, if there is one. Called before take(), and also while the
+  /// worker may not take requests.
+  virtual void launch_handed_over(int) noexcept {}
   /// Takes the next request of this worker; its record is then in phase queued. False: there is no request.
   virtual bool take(int worker, std::uint32_t &slot) = 0;
   /// Runs the stage, or finds that it was launched already.
@@ -58,6 +61,8 @@ public:
   /// False: the stage may still run, and the worker must not take another request before the stage has reported its
   /// end.
   virtual bool release(int worker, bool ended) noexcept = 0;
+  /// Called when the worker has no request and its thread is to end. False: it must take another turn first.
+  virtual bool leave(int) noexcept { return true; }
 };
 
 } // namespace cudaq::qec::realtime::detail

@@ -99,6 +99,7 @@ stage_launch stage_worker::launch() {
 
 /// True: a request was taken.
 bool stage_worker::begin() {
+  engine_.launch_handed_over(id_);
   if (!responder_.may_take())
     return false;
   {

@@ -3,6 +3,7 @@
 #include "lib/qec/shots/shot_stream.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -24,18 +25,22 @@ std::uint64_t longest_shot(shot_bits bits, shot_format format) {
   return (std::uint64_t{1} << 16) + bits.all() * kLongestIndex * shots;
 }
 
-/// One row of bytes per shot.
+/// Reads a shot of b8, a row of bytes. Returns false at the end of the file.
+bool read_b8_row(std::FILE *file, std::span<std::uint8_t> row) {
+  const std::size_t got = std::fread(row.data(), 1, row.size(), file);
+  if (got != 0 && got != row.size())
+    throw std::invalid_argument("b8 data ends in the middle of a shot: " + std::to_string(got) + " of its " +
+                                std::to_string(row.size()) + " bytes are there");
+  return got != 0;
+}
+
 class b8_decoder final : public format_decoder {
 public:
   b8_decoder(std::FILE *file, std::uint64_t bits) : file_(file), row_(static_cast<std::size_t>((bits + 7) / 8)) {}
 
   bool next(std::vector<std::uint64_t> &hits) override {
-    const std::size_t got = std::fread(row_.data(), 1, row_.size(), file_);
-    if (got == 0)
+    if (!read_b8_row(file_, row_))
       return false;
-    if (got != row_.size())
-      throw std::invalid_argument("b8 data ends in the middle of a shot: " + std::to_string(got) + " of its " +
-                                  std::to_string(row_.size()) + " bytes are there");
     for (std::size_t at = 0; at < row_.size(); ++at)
       for (unsigned byte = row_[at]; byte != 0; byte &= byte - 1)
         hits.push_back(8 * at + static_cast<std::uint64_t>(__builtin_ctz(byte)));
@@ -141,6 +146,17 @@ struct shot_reader::input {
         name + ": shot " + std::to_string(shot) + (at < 0 ? std::string() : ", byte " + std::to_string(at)) + ": " +
         (too_long ? "the shot has more than " + std::to_string(longest_shot(bits, format)) + " bytes" : why));
   }
+  /// A shot of b8 with one part is read to its place, without a list of its bits. Lists only bits past the last one,
+  /// which read() refuses. Returns false at the end of the file.
+  bool read_in_place(std::span<std::uint8_t> row) {
+    const unsigned used = bits.all() % 8; // bits of the last byte; 0: all
+    if (!read_b8_row(file, row))
+      return false;
+    if (used != 0 && row.back() >> used != 0)
+      hits.push_back(bits.all() +
+                     static_cast<std::uint64_t>(std::countr_zero(static_cast<unsigned>(row.back() >> used))));
+    return true;
+  }
   [[nodiscard]] std::string bit_name(std::uint64_t k) const {
     return k < bits.detectors || bits.all() == bits.detectors ? "detector " + std::to_string(k)
                                                               : "observable " + std::to_string(k - bits.detectors);
@@ -207,8 +223,14 @@ bool shot_reader::read(std::span<std::uint8_t> detectors, std::span<std::uint8_t
   in.shot_begin = in.bytes;
   in.hits.clear();
   bool more = false;
+  const bool one_part = in.bits.detectors == 0 || in.bits.observables == 0;
+  std::fill(detectors.begin(), detectors.end(), std::uint8_t{0});
+  std::fill(observables.begin(), observables.end(), std::uint8_t{0});
   try {
-    more = in.decoder->next(in.hits);
+    if (in.format == shot_format::b8 && one_part)
+      more = in.read_in_place((in.bits.observables == 0 ? detectors : observables).first((in.bits.all() + 7) / 8));
+    else
+      more = in.decoder->next(in.hits);
   } catch (const std::exception &failure) {
     if (in.stopped)
       return false;
@@ -221,8 +243,6 @@ bool shot_reader::read(std::span<std::uint8_t> detectors, std::span<std::uint8_t
   // Stim's reader of dets takes the end of the file for the end of a line: the last index may be cut.
   if (in.format == shot_format::dets && std::feof(in.file) != 0 && in.last != '\n')
     in.fail(shots_, "dets data ends without a newline, so the last shot may be cut");
-  std::fill(detectors.begin(), detectors.end(), std::uint8_t{0});
-  std::fill(observables.begin(), observables.end(), std::uint8_t{0});
   for (const std::uint64_t k : in.hits) {
     if (k >= in.bits.all())
       in.fail(shots_, "bit " + std::to_string(k) + " is set" + in.expected());

@@ -9,6 +9,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -39,8 +40,10 @@ public:
     host_ = host;
     stride_ = stride;
   }
-  /// Called before each launch, after the hook. If it returns true, the launch fails.
+  /// Called before each launch, after the hook, on the thread that launches. If it returns true, the launch fails.
   std::function<bool(int worker)> launch_fails;
+  /// Launches that this object's thread has made, and that workers' threads have made.
+  std::atomic<std::uint64_t> own_launches{0}, handed_launches{0};
   /// The device fails: each running request is answered, and no worker has a job afterwards. Waits first until a launch
   /// and its hooks have ended, because they read the slot.
   void fail_device() {
@@ -151,25 +154,41 @@ private:
   }
   void launch(worker &w, const request &next) {
     void *slot_dev = reinterpret_cast<void *>(next.job.slot * stride_);
-    const auto id = static_cast<int>(&w - workers_.data());
-    bool fails = false;
     try {
       w.spec.pre_launch_fn(w.spec.pre_launch_data, slot_dev, w.spec.stream);
-      fails = launch_fails && launch_fails(id);
     } catch (...) {
-      fails = true;
-    }
-    if (fails) {
-      release(id);
-      cudaq_host_complete_deferred(dispatcher_, &next.job, CUDAQ_RPC_ERR_LAUNCH_FAILED, 0);
+      fail(w);
       return;
     }
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      w.runs = true;
-      changed_.notify_all();
-    }
+    if (waiting() != 0 && w.spec.hand_over_fn != nullptr &&
+        w.spec.hand_over_fn(w.spec.hand_over_data, &launch_handed, &w) != 0)
+      return;
+    ++own_launches;
+    if (!run(w))
+      return;
     w.spec.post_launch_fn(w.spec.post_launch_data, slot_dev, w.spec.stream);
+  }
+  static int launch_handed(void *data) {
+    const cudaq::realtime::test::spared here;
+    ++the_one->handed_launches;
+    return the_one->run(*static_cast<worker *>(data)) ? 0 : 719;
+  }
+  int id_of(const worker &w) const { return static_cast<int>(&w - workers_.data()); }
+  /// False: the launch has failed, and its request is answered.
+  bool run(worker &w) {
+    if (launch_fails && launch_fails(id_of(w))) {
+      fail(w);
+      return false;
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    w.runs = w.busy; // not if the device has failed
+    changed_.notify_all();
+    return w.runs;
+  }
+  void fail(worker &w) {
+    const cudaq_host_job_t job = w.job;
+    release(id_of(w));
+    cudaq_host_complete_deferred(dispatcher_, &job, CUDAQ_RPC_ERR_LAUNCH_FAILED, 0);
   }
   void play(int id) {
     const cudaq::realtime::test::spared here;

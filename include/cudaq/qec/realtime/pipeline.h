@@ -84,15 +84,16 @@ struct host_stage_call {
 
 /// The GPU stage of one worker: a graph or a host stage. All workers of a pipeline are of one kind.
 struct gpu_worker_resources {
-  /// The dispatcher launches it for each request. The ring must be in mapped memory. Without a CPU stage the graph
-  /// writes its response frame to the slot.
+  /// Launched for each request, by the dispatcher's thread or, while further requests wait, by the worker's. The ring
+  /// must be in mapped memory. Without a CPU stage the graph writes its response frame to the slot.
   cudaGraphExec_t graph_exec = nullptr;
   cudaStream_t stream = nullptr; ///< nullptr: the worker gets one
   /// Called before the stage with the slot's device address (plain memory: the host address). Graphs: on the
   /// dispatcher's thread, so all requests wait for it. Host stages: on the worker's thread, with no stream.
   void (*pre_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *pre_launch_data = nullptr;
-  /// Called after the launch; with a host stage after its return, unless it failed.
+  /// Called after the launch; with a host stage after its return, unless it failed. Graphs with this hook are always
+  /// launched by the dispatcher's thread, which calls it.
   void (*post_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *post_launch_data = nullptr;
   std::uint32_t function_id = 0; ///< requests that this worker serves; several workers may serve the same

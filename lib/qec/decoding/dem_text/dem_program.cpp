@@ -22,6 +22,7 @@ std::string quoted(char c) {
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_of_number(char c) { return is_digit(c) || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-'; }
 
 /// The value of a decimal number that is outside the range of a double: 0 or infinity.
 double out_of_range(std::string_view number) {
@@ -51,6 +52,10 @@ public:
   reader(std::string_view text, const dem_limits &limits) : text_(text), limits_(limits) {}
 
   program read() {
+    // Stim writes about 50 bytes and three targets a line. What is reserved and not used costs no memory.
+    made_.instructions.reserve(text_.size() / 32);
+    made_.arguments.reserve(text_.size() / 32);
+    made_.targets.reserve(text_.size() / 12);
     while (true) {
       skip_between_instructions();
       if (at_end())
@@ -153,12 +158,13 @@ private:
   }
 
   double argument() {
-    std::string_view digits = text_.substr(at_, kMaxDigits);
-    digits = digits.substr(0, std::min(digits.find_first_not_of("0123456789.eE+-"), digits.size()));
-    at_ += digits.size();
+    const std::size_t begin = at_;
+    while (at_ - begin < kMaxDigits && is_of_number(peek()))
+      ++at_;
+    const std::string_view digits = text_.substr(begin, at_ - begin);
     if (digits.empty())
       return 0; // as Stim reads it
-    if (digits.size() == kMaxDigits && std::string_view("0123456789.eE+-").find(peek()) != std::string_view::npos)
+    if (digits.size() == kMaxDigits && is_of_number(peek()))
       fail("a number has more than 63 characters");
     const std::string_view value_text = digits.substr(digits[0] == '+' && digits.substr(1, 1) != "-");
     double value = 0;
@@ -194,11 +200,11 @@ private:
       const char prefix = peek();
       ++at_;
       if (prefix == '^')
-        made_.targets.push_back({'^', 0});
+        made_.targets.emplace_back(target_kind::separator, 0);
       else if (prefix == 'D' || prefix == 'd')
-        made_.targets.push_back({'D', number("a detector")});
+        made_.targets.emplace_back(target_kind::detector, number("a detector"));
       else if (prefix == 'L' || prefix == 'l')
-        made_.targets.push_back({'L', observable()});
+        made_.targets.emplace_back(target_kind::observable, observable());
       else
         fail("unexpected " + quoted(prefix) + ", known targets are D, L and ^");
     }
@@ -221,9 +227,10 @@ private:
       fail("the probability is not between 0 and 1");
     bool empty = true; // the component so far
     for (const target &t : made_.targets_of(error)) {
-      if (t.prefix == '^' && empty)
+      const bool ends = t.what == target_kind::separator;
+      if (ends && empty)
         fail("an empty component at ^");
-      empty = t.prefix == '^';
+      empty = ends;
     }
     if (empty && error.targets != 0)
       fail("an empty component after ^");
@@ -232,9 +239,9 @@ private:
   void check_annotation(const instruction &made) const {
     if (made.what == kind::observable && made.arguments != 0)
       fail("logical_observable takes no arguments");
-    const char wanted = made.what == kind::detector ? 'D' : 'L';
-    if (made.targets != 1 || made_.targets_of(made)[0].prefix != wanted)
-      fail(std::string("expected one target ") + wanted);
+    const target_kind wanted = made.what == kind::detector ? target_kind::detector : target_kind::observable;
+    if (made.targets != 1 || made_.targets_of(made)[0].what != wanted)
+      fail(std::string("expected one target ") + (wanted == target_kind::detector ? 'D' : 'L'));
   }
 
   void one() {

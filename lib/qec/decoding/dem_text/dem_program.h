@@ -18,10 +18,15 @@ constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 60; ///< every number i
 
 enum class kind { error, detector, observable, shift, repeat, end_of_repeat };
 
+enum class target_kind : std::uint64_t { detector, observable, separator };
+
+/// One word, since a text has more targets than anything else.
 struct target {
-  char prefix; // 'D', 'L' or '^'
-  std::uint64_t index;
+  target(target_kind kind, std::uint64_t number) : what(kind), index(number & (kMaxNumber - 1)) {}
+  target_kind what : 4;
+  std::uint64_t index : 60;
 };
+static_assert(sizeof(target) == 8 && kMaxNumber == std::uint64_t{1} << 60);
 
 struct instruction {
   kind what;

@@ -155,7 +155,7 @@ inline cudaq_status_t host_dispatcher_loop(const HostDispatcherConfig &config) {
   for (const HostDispatchWorker &w : config.workers)
     workers.push_back({w.graph_exec, w.stream, w.function_id, sizeof(cudaq_host_worker_t), w.routing_key,
                        w.pre_launch_fn, w.pre_launch_data, w.post_launch_fn, w.post_launch_data, w.completion, 0,
-                       w.io_ctx});
+                       w.io_ctx, nullptr, nullptr});
   return cudaq_host_dispatcher_loop_spec(&c, &ring, &table, workers.data(), workers.size(), config.options,
                                          config.shutdown_flag, config.stats_counter);
 }

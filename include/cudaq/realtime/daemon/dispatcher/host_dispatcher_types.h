@@ -43,6 +43,18 @@ typedef int32_t (*cudaq_host_handler_v2_t)(cudaq_host_call_t *call, void *user);
  * it throws after the launch, the request continues. */
 typedef void (*cudaq_host_launch_hook_t)(void *user_data, void *slot_dev, cudaStream_t stream);
 
+/* Launches the graph of a worker on the calling thread; to be called once, on any thread. Returns a CUDA error, 0:
+ * launched. After an error the library answers the request and frees the worker, as after any launch that fails. */
+typedef int (*cudaq_host_launch_fn_t)(void *launch_data);
+
+/* Called on the dispatcher's thread in place of the launch, after the pre-launch hook, if further requests wait: a
+ * thread of the caller can launch this graph while the dispatcher stages the next one. It stores both arguments for
+ * that thread and returns 1, or returns 0: then the dispatcher launches. It must not throw, wait or end its thread.
+ *
+ * After 1 the caller must call launch(launch_data), also during a stop, which waits for it. The post-launch hook is not
+ * called for this request. The answer may follow immediately. */
+typedef int (*cudaq_host_hand_over_t)(void *user_data, cudaq_host_launch_fn_t launch, void *launch_data);
+
 /* Who answers a worker's request, and who frees the worker after that. LIBRARY_PUBLISHES if the field is 0 or the
  * struct ends before it. */
 typedef enum cudaq_worker_completion_t {
@@ -72,6 +84,8 @@ typedef struct cudaq_host_worker_t {
   uint32_t completion; /* cudaq_worker_completion_t */
   uint32_t reserved;
   void *io_ctx; /* host address of the worker's cudaq::realtime::GraphIOContext, in mapped memory, or NULL */
+  cudaq_host_hand_over_t hand_over_fn; /* may be NULL: the dispatcher launches. Only with CALLER_PUBLISHES */
+  void *hand_over_data;
 } cudaq_host_worker_t;
 
 #ifdef __cplusplus

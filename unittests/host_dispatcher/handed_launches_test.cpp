@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches that the dispatcher hands over to the caller while further requests wait.
+#include "unittests/host_dispatcher/fake_graphs.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+/// Takes the launches of one worker, for the test's thread to make.
+struct taker {
+  static int take(void *self, cudaq_host_launch_fn_t launch, void *launch_data) {
+    auto &to = *static_cast<taker *>(self);
+    if (to.refuses)
+      return 0;
+    to.launch = launch;
+    to.data = launch_data;
+    ++to.taken;
+    return 1;
+  }
+  int run() { return launch(data); }
+
+  std::atomic<bool> refuses{false};
+  std::atomic<int> taken{0};
+  cudaq_host_launch_fn_t launch = nullptr; ///< read after `taken`
+  void *data = nullptr;
+};
+
+/// Function 1 has one worker whose launches may be handed over, function 2 one that the library frees.
+class HandedLaunch : public two_graphs {
+protected:
+  HandedLaunch() : two_graphs(CUDAQ_WORKER_CALLER_PUBLISHES) {}
+  void SetUp() override {
+    two_graphs::SetUp();
+    plan.workers[0].hand_over_fn = &taker::take;
+    plan.workers[0].hand_over_data = &offers;
+    plan.workers[0].pre_launch_fn = [](void *self, void *, cudaStream_t) {
+      auto &test = *static_cast<HandedLaunch *>(self);
+      ++test.hooks;
+      eventually([&] { return test.go.load(); });
+    };
+    plan.workers[0].pre_launch_data = this;
+  }
+  /// Sends two requests. While the first is in its hook, the second comes: it waits when the first is launched.
+  void send_two(graph_rig &rig) {
+    go = false;
+    rig.send(0, 1, 5, 1);
+    ASSERT_TRUE(eventually([&] { return hooks == 1; }));
+    rig.send(1, 1, 6, 2);
+    go = true;
+  }
+
+  taker offers;
+  std::atomic<bool> go{true};
+  std::atomic<int> hooks{0};
+};
+
+TEST_F(HandedLaunch, ComesWithABacklogAndEndsWithIt) {
+  graph_rig rig(plan);
+  ASSERT_NO_FATAL_FAILURE(send_two(rig));
+  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  EXPECT_EQ(rig.device->launches, 0u);
+  EXPECT_FALSE(rig.answered(0));
+  EXPECT_EQ(offers.run(), 0);
+  // The second request is the last one, so the dispatcher launches it.
+  expect_answer(rig, 0, 0);
+  expect_answer(rig, 1, 0);
+  EXPECT_EQ(offers.taken, 1);
+  EXPECT_EQ(rig.stats().launches, 2u);
+}
+
+TEST_F(HandedLaunch, DoesNotComeWhileTheDispatcherKeepsUp) {
+  graph_rig rig(plan);
+  for (std::uint32_t n = 0; n < 50; ++n) {
+    rig.send(n % 8, 1, n, n);
+    expect_answer(rig, n % 8, 0);
+    cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, n % 8);
+  }
+  EXPECT_EQ(offers.taken, 0);
+}
+
+TEST_F(HandedLaunch, HoldsUpItsWorkerAndNoOther) {
+  plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
+  graph_rig rig(plan);
+  ASSERT_NO_FATAL_FAILURE(send_two(rig));
+  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  rig.send(2, 2, 7, 3);
+  expect_answer(rig, 2, 0);
+  EXPECT_FALSE(rig.answered(0));
+  EXPECT_FALSE(rig.answered(1));
+  EXPECT_EQ(offers.run(), 0);
+  expect_answer(rig, 0, 0);
+  expect_answer(rig, 1, 0);
+}
+
+TEST_F(HandedLaunch, ThatIsRefusedIsMadeByTheDispatcher) {
+  offers.refuses = true;
+  graph_rig rig(plan);
+  ASSERT_NO_FATAL_FAILURE(send_two(rig));
+  expect_answer(rig, 0, 0);
+  expect_answer(rig, 1, 0);
+  EXPECT_EQ(rig.stats().launches, 2u);
+}
+
+TEST_F(HandedLaunch, ThatFailsFailsItsRequestAndFreesTheWorker) {
+  graph_rig rig(plan);
+  ASSERT_NO_FATAL_FAILURE(send_two(rig));
+  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  rig.device->next_error = 2;
+  EXPECT_EQ(offers.run(), 2);
+  int error = 0;
+  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
+  EXPECT_EQ(error, 2);
+  expect_answer(rig, 1, 0);
+  EXPECT_EQ(rig.device->recoveries, 1u);
+}
+
+TEST_F(HandedLaunch, IsWaitedForByAStop) {
+  graph_rig rig(plan);
+  ASSERT_NO_FATAL_FAILURE(send_two(rig));
+  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  EXPECT_FALSE(rig.stop(std::chrono::milliseconds(20)));
+  EXPECT_FALSE(rig.answered(0));
+  EXPECT_EQ(offers.run(), 0);
+  EXPECT_TRUE(rig.stop());
+  EXPECT_TRUE(rig.answered(0));
+  EXPECT_TRUE(rig.answered(1));
+}
+
+TEST_F(HandedLaunch, OfAFailedDeviceIsAnsweredBeforeItIsMade) {
+  plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
+  graph_rig rig(plan);
+  rig.device->hold(true);
+  ASSERT_NO_FATAL_FAILURE(send_two(rig));
+  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  rig.device->trap();
+  for (const std::uint32_t slot : {0u, 1u}) {
+    int error = 0;
+    ASSERT_TRUE(eventually([&] { return rig.look(slot, &error) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
+    EXPECT_EQ(error, kFakeError);
+  }
+  EXPECT_EQ(offers.run(), kFakeError);
+}
+
+// Two threads of the caller make the launches, while two device threads end and answer the graphs.
+TEST(HandedLaunches, LoseAndMixUpNoRequest) {
+  const std::uint32_t messages = load_size(kEmulated ? 4000 : 20000);
+  struct offer {
+    cudaq_host_launch_fn_t launch;
+    void *data;
+  };
+  std::mutex mutex;
+  std::deque<offer> offers;
+  std::atomic<std::uint32_t> made{0};
+  std::atomic<bool> ends{false};
+  std::function<int(cudaq_host_launch_fn_t, void *)> take = [&](cudaq_host_launch_fn_t launch, void *data) {
+    const std::lock_guard lock(mutex);
+    offers.push_back({launch, data});
+    return 1;
+  };
+  const auto make_launches = [&] {
+    for (std::unique_lock lock(mutex); !ends || !offers.empty();) {
+      if (offers.empty()) {
+        lock.unlock();
+        std::this_thread::yield();
+      } else {
+        const offer next = offers.front();
+        offers.pop_front();
+        lock.unlock();
+        EXPECT_EQ(next.launch(next.data), 0);
+        ++made;
+      }
+      lock.lock();
+    }
+  };
+  std::vector<std::unique_ptr<checked_function>> functions;
+  graph_rig_plan plan;
+  plan.shape = {16, 128, true};
+  plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
+  for (std::uint32_t id = 1; id <= 3; ++id) {
+    functions.push_back(std::make_unique<checked_function>(id, messages));
+    checked_function::v1_by_id[id] = functions.back().get();
+    for (int w = 0; w < 3; ++w) {
+      plan.workers.push_back(fake_worker(id, 0, CUDAQ_WORKER_CALLER_PUBLISHES));
+      plan.workers.back().hand_over_fn = [](void *to, cudaq_host_launch_fn_t launch, void *data) {
+        return (*static_cast<decltype(take) *>(to))(launch, data);
+      };
+      plan.workers.back().hand_over_data = &take;
+    }
+  }
+  graph_rig rig(plan);
+  std::thread first(make_launches), second(make_launches);
+  traffic t(rig.ring, traffic_for(functions, messages));
+  t.run();
+  t.expect_clean(false, false);
+  EXPECT_TRUE(rig.stop());
+  ends = true;
+  first.join();
+  second.join();
+  EXPECT_GT(made, 0u);
+  const cudaq_dispatcher_stats_t stats = rig.stats();
+  EXPECT_EQ(stats.responded, messages);
+  EXPECT_EQ(stats.launches, stats.dispatched);
+  EXPECT_EQ(stats.in_flight, 0u);
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
