@@ -29,10 +29,7 @@ def to_native(given: npt.ArrayLike, count: int, form: Form, what: str) -> npt.ND
         of byte k // 8.
     Returns uint64 of indices, else uint8 of packed bits: contiguous, maybe the memory of `given`.
     """
-    try:
-        array = np.asarray(given)
-    except (TypeError, ValueError) as error:  # rows of several lengths
-        raise ValueError(f"{what} is no array ({error}), accepted: {form}") from None
+    array = _array(given, form, what)
     if form == "indices":
         return _indices(array, count, what)
     packed = form == "rows of packed bits"
@@ -45,10 +42,39 @@ def to_native(given: npt.ArrayLike, count: int, form: Form, what: str) -> npt.ND
         if array.dtype != np.uint8:
             raise ValueError(f"{what} has the type {array.dtype}, accepted for packed bits: uint8")
         return np.ascontiguousarray(array)
+    return _packed(array, what, "" if one else "; packed bits need bit_packed_shots=True")
+
+
+def stream_bits(given: npt.ArrayLike, count: int | None, what: str) -> tuple[npt.NDArray[np.uint8], int]:
+    """Packed bits and their number.
+
+    given: bool or 0/1 of any shape, read row by row; with `count` uint8 of packed bits.
+    """
+    array = _array(given, "bits", what)
+    if count is None:
+        if array.ndim == 0:
+            raise ValueError(f"{what} is {given!r:.60}, accepted: an array of bits")
+        flat = array.reshape(-1) if array.size else np.empty(0, dtype=bool)  # an empty list has no type
+        return _packed(flat, what, "; packed bits need count=N"), array.size
+    count = whole_number(count, "count", 0, 2**62)
+    if array.dtype != np.uint8 or array.shape != ((count + 7) // 8,):
+        raise ValueError(f"{what} is {array.dtype}{list(array.shape)}, accepted for {count} packed bits: "
+                         f"uint8[{(count + 7) // 8}]")
+    return np.ascontiguousarray(array), count
+
+
+def _array(given: npt.ArrayLike, form: str, what: str) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError) as error:  # rows of several lengths
+        raise ValueError(f"{what} is no array ({error}), accepted: {form}") from None
+
+
+def _packed(array: npt.NDArray[Any], what: str, hint: str) -> npt.NDArray[np.uint8]:
+    """Of the last axis. `hint`: for bytes with other values."""
     if array.dtype.kind not in "biu":
         raise ValueError(f"{what} has the type {array.dtype}, accepted: bool and whole numbers")
     if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
-        hint = "" if one else "; packed bits need bit_packed_shots=True"
         raise ValueError(f"{what} has values other than 0 and 1{hint}")
     return np.ascontiguousarray(np.packbits(array.astype(np.uint8, copy=False), axis=-1, bitorder="little"))
 

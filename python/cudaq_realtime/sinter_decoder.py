@@ -37,5 +37,9 @@ class SinterDecoder(sinter.Decoder):
 
 
 def sinter_decoders(prefix: str = "cudaq-") -> dict[str, sinter.Decoder]:
-    """Each decoder of this build under its name with the prefix, for `custom_decoders` of sinter."""
-    return {prefix + name: SinterDecoder(name) for name in decoder_names()}
+    """Each decoder of this build under its name with the prefix, for `custom_decoders` of sinter.
+
+    And "sliding-window": decodes as a stream, by windows, for models with a loop. Its decoder of a window is "auto";
+    for another one, or other windows: SinterDecoder("sliding-window:inner=bp-osd,commit=5,buffer=5").
+    """
+    return {prefix + name: SinterDecoder(name) for name in [*decoder_names(), "sliding-window"]}

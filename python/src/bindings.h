@@ -9,5 +9,6 @@ namespace cudaq_python {
 void bind_decoder(nanobind::module_ &m);
 void bind_dispatcher(nanobind::module_ &m);
 void bind_pipeline(nanobind::module_ &m);
+void bind_stream(nanobind::module_ &m);
 
 } // namespace cudaq_python

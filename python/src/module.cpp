@@ -14,4 +14,5 @@ NB_MODULE(_native, m) {
   cudaq_python::bind_decoder(m);
   cudaq_python::bind_dispatcher(m);
   cudaq_python::bind_pipeline(m);
+  cudaq_python::bind_stream(m);
 }

@@ -38,10 +38,13 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
     why.predecoder = qec::kAutoPredecoderReason;
   }
   while (workers.size() != count) {
-    auto first = qec::make_predecoder(predecoder, dem_text);
     qec::decoder_result second = qec::make_decoder(o.decoder, dem_text);
     if (!second)
       throw usage_error(fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, second.error));
+    // A decoder of windows takes models that are too long for a predecoder.
+    auto first = predecoder == "passthrough" ? qec::make_passthrough_predecoder(second.instance->num_detectors(),
+                                                                                second.instance->num_observables())
+                                             : qec::make_predecoder(predecoder, dem_text);
     if (first.failed())
       throw usage_error(fmt::format("--predecoder {}: {}: {}", o.predecoder, o.data.dem, first.text()));
     if (const auto allowed = qec::check_predecoder_before(predecoder, second.instance->name()); allowed.failed())
@@ -283,6 +286,8 @@ void check(const decode_options &o, const output &out) {
 int run_decode(const decode_options &o, const output &out) {
   check(o, out);
   const std::string dem_text = read_dem_file(o.data.dem);
+  if (o.stream)
+    return run_decode_stream(o, dem_text, out);
   choices why;
   std::optional<decode_run> run;
   try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `decode`: detection events in, predicted observables out, as files or pipes in Stim's formats.
 //
-// Threads of a run:
+// Threads of a run of shots (a stream has only the main thread):
 //
 //   thread   started by    owns                                       waits                   ends
 //   main     the system    the files; the counts; the order           for the oldest batch    with the program
@@ -23,13 +23,20 @@ struct decode_options {
   shot_source out{"-", ""};
   std::string decoder = "auto";
   std::string predecoder = "passthrough";
-  unsigned threads = 1; ///< 0: one for each core that the program may use
+  unsigned threads = 1;                 ///< 0: one for each core that the program may use
+  bool stream = false;                  ///< one experiment, round by round; else shots
+  std::uint64_t commit = 0, buffer = 0; ///< of a stream, as the next one: stream_options
+  std::string rounds = "time";
 };
 
 /// From the report alone.
 std::string decode_html(const json &report);
+/// `window_ns`: the times of the windows.
+std::string decode_stream_html(const json &report, const latency_histogram &window_ns);
 
 /// Returns an exit_code. Throws usage_error if a file cannot be used; the text says how many answers were written.
 int run_decode(const decode_options &options, const output &out);
+/// The same for a stream. run_decode has checked the options.
+int run_decode_stream(const decode_options &options, const std::string &dem_text, const output &out);
 
 } // namespace cudaq::realtime::tools

@@ -11,11 +11,40 @@ constexpr const char *kDecodeFooter =
 Predictions go to stdout, counts and progress to stderr; with --out FILE the counts go to stdout. If a file is wrong or
 a shot cannot be decoded, the answers of the shots before it are in the output, and the exit status is 2.
 
+With --stream the input is one experiment of any length, and the model has a loop. Format 01: lines of one or more
+rounds; b8: each round a row of whole bytes. When rounds become final, a line "ROUNDS OBSERVABLES" comes out: how many
+rounds are final, and the observables that they flip (b8: 8 bytes and the observables). At the end of the input the last
+bits are the model's tail.
+
 Examples:
   cudaq-realtime decode --dem model.dem --in shots.b8 --out predictions.01
   cudaq-realtime decode --dem model.dem --in shots.b8 --obs_in observables.b8 --out /dev/null --threads 4
                                                             only the logical error rate
-  stim detect --in circuit.stim --shots 1000 --out_format b8 | cudaq-realtime decode --dem model.dem --in_format b8)";
+  stim detect --in circuit.stim --shots 1000 --out_format b8 | cudaq-realtime decode --dem model.dem --in_format b8
+  stim detect --in circuit.stim | cudaq-realtime decode --stream --dem model.dem)";
+
+/// --stream, and what goes with it.
+void add_stream_options(CLI::App &decode, decode_options &o) {
+  CLI::Option *const stream =
+      decode.add_flag("--stream", o.stream, "decode one experiment of any length, round by round, by windows");
+  for (const char *of_shots :
+       {"--threads", "--predecoder", "--predictions", "--predictions_format", "--in_includes_appended_observables"})
+    stream->excludes(decode.get_option(of_shots));
+  const auto add_length = [&](const char *name, std::uint64_t &rounds, const char *text) {
+    decode.add_option(name, rounds, text)
+        ->type_name("ROUNDS")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20))
+        ->needs(stream);
+  };
+  add_length("--commit", o.commit, "rounds that a window makes final (default: the distance of the code)");
+  add_length("--buffer", o.buffer, "later rounds that a window looks at (default: the distance of the code)");
+  decode
+      .add_option("--rounds", o.rounds,
+                  "what a round is: time: a value of the last coordinate; index:N: N successive detectors")
+      ->capture_default_str()
+      ->type_name("RULE")
+      ->needs(stream);
+}
 
 } // namespace
 
@@ -33,6 +62,7 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
              "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone",
              {"passthrough", "local", "auto"});
   add_threads_option(decode, o.threads);
+  add_stream_options(decode, o);
   add_html_option(decode, chosen.output);
   run_when_chosen(decode, chosen, [options](const output &out) { return run_decode(*options, out); });
 }

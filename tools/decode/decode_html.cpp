@@ -31,4 +31,25 @@ std::string decode_html(const json &report) {
   return page.text(report);
 }
 
+std::string decode_stream_html(const json &report, const latency_histogram &window_ns) {
+  const auto number = [&](const char *name) { return report[name].get<std::uint64_t>(); };
+  const std::uint64_t rounds = number("rounds"), wall_ns = number("wall_ns");
+  const auto wall = static_cast<double>(wall_ns);
+  const std::vector<plotted_latency> windows{{"windows", &window_ns}};
+  html_page page("Decoded stream of " + report["model"].get<std::string>());
+  page.add("Rounds",
+           html_table({{"", "rounds", "final", "frames", "time", "rounds/s", "time of a round"},
+                       {report["decoder"].get<std::string>(), std::to_string(rounds),
+                        std::to_string(number("committed_rounds")), std::to_string(number("frames")), format_ns(wall),
+                        format_rate(wall_ns == 0 ? 0 : static_cast<double>(rounds) / wall * 1e9),
+                        format_ns(report["round_mean_ns"].get<double>())}}));
+  page.add("Windows", html_paragraph(report["stream"].get<std::string>()) + latency_table(windows) +
+                          histogram_plot(windows) + percentile_plot(windows));
+  page.add("Observables", html_paragraph(report["committed_observables"].get<std::string>() +
+                                         (!report.contains("logical_errors") ? ""
+                                          : number("logical_errors") == 0    ? ", as in --obs_in"
+                                                                             : ", which differs from --obs_in")));
+  return page.text(report);
+}
+
 } // namespace cudaq::realtime::tools

@@ -87,7 +87,7 @@ TEST(Locale, OfCxxStreamsChangesNoParserAndNoErrorText) {
   EXPECT_EQ(
       qec::realtime::parse_dem("\nerror(0.1) D1048576").text(),
       "line 2: the index of D1048576 is too large: a shot has at most 1048576 detectors; a model with a loop decodes "
-      "as a stream of any length");
+      "as a stream of any length (decode --stream)");
   std::locale::global(before);
 }
 

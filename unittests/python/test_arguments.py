@@ -11,7 +11,7 @@ import cudaq_realtime
 import numpy as np
 import pytest
 import stim
-from cudaq_realtime import Answer, Decoder, Dispatcher, Pipeline
+from cudaq_realtime import Answer, Decoder, Dispatcher, Pipeline, StreamDecoder
 from cudaq_realtime.sinter_decoder import SinterDecoder
 
 CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1 D2\nerror(0.01) D2"
@@ -28,6 +28,25 @@ def by_a_stage(name):
     return run
 
 
+LOOP = """repeat 5 {
+    detector(0) D0
+    error(0.1) D0 L0
+    shift_detectors(1) 1
+}
+detector(0) D0
+detector(0) D1
+detector(0) D2
+error(0.1) D0
+error(0.1) D1
+error(0.1) D2"""
+STREAM = StreamDecoder(LOOP, "lookup", commit=1, buffer=1)
+
+
+def ended_stream():
+    STREAM.reset()
+    return STREAM
+
+
 # Every entry that takes detection events, and what it takes them as.
 DECODER = Decoder("pymatching:edges=1", CHAIN)
 ENTRIES = {
@@ -38,6 +57,10 @@ ENTRIES = {
     "decode_batch packed": (lambda given: DECODER.decode_batch(given, bit_packed_shots=True), "packed"),
     "Pipeline.run": (Pipeline("pymatching", CHAIN).run, "rows"),
     "Pipeline.run packed": (lambda given: Pipeline("pymatching", CHAIN).run(given, bit_packed_shots=True), "packed"),
+    "StreamDecoder.push": (lambda given: STREAM.push(given), "any bits"),
+    "StreamDecoder.push packed": (lambda given: STREAM.push(given, count=3), "packed bits"),
+    "StreamDecoder.finish": (lambda given: ended_stream().finish(given), "bits of a tail"),
+    "StreamDecoder.frames": (lambda given: next(STREAM.frames([given, np.zeros(9, bool)])), "any bits"),
     "sinter": (lambda given: SinterDecoder("lookup").compile_decoder_for_dem(dem=stim.DetectorErrorModel(
         CHAIN)).decode_shots_bit_packed(bit_packed_detection_event_data=given), "packed"),
     "events of a predecoder": (by_a_stage("left"), "bits"),
@@ -50,6 +73,10 @@ TAKEN = {
              np.asfortranarray(np.eye(3, dtype=np.int64))],
     "packed": [np.zeros((2, 1), np.uint8), np.array([[7], [5]], np.uint8)],
     "bits": [[0, 1, 0], np.ones(3, bool), np.ones(3, np.uint8), (True, False, True)],
+    "any bits": [[], [1], [[0, 1], [1, 0]], np.ones((2, 3, 4), bool), np.asfortranarray(np.eye(3, dtype=np.int64)),
+                 np.ones(9, np.uint8)[::2], np.array([], dtype=bool)],
+    "bits of a tail": [[0, 1, 0], np.ones((1, 3), bool)],
+    "packed bits": [np.zeros(1, np.uint8), np.array([7], np.uint8), np.array([7, 9], np.uint8)[::2]],
 }
 FOR_ALL = [0.5, [0.7, 1.2], np.zeros(3), "0", "010", b"010", ["0"], ["0", "1", "0"], None, {0}, [None], [[0], [1, 2]],
            [object()], np.zeros((1, 3)), [[["0", "0", "0"]]], np.array(["1970"], "M8[Y]"), np.array([1], "m8[s]"), 1j]
@@ -60,6 +87,9 @@ REFUSED = {
     "rows": [[0, 1, 0], [[0, 1]], [[0, 2, 0]], [[0, -1, 0]], [[0.0, 1.0, 0.0]], [["0", "1", "0"]],
              np.zeros((1, 3), "m8[s]")],
     "packed": [[[1]], np.zeros((1, 1), bool), np.zeros((1, 3), np.uint8), np.zeros((1, 1), np.int8), [["a"]]],
+    "any bits": [0, True, [0, 1, 2], [-1], [0.0, 1.0], [[0, 1], [2, 0]], np.array([7], np.uint8)],
+    "bits of a tail": [[0, 1], [0, 1, 2], [0, 1, -1], [0.0, 1.0, 0.0], 0, np.zeros((2, 3), bool)],
+    "packed bits": [[1], np.zeros(1, bool), np.zeros(2, np.uint8), np.zeros((1, 1), np.uint8), np.zeros(1, np.int8)],
     "bits": [[0, 1], [0, 1, 2], [0, 1, -1], [0.0, 1.0, 0.0], [[0, 1, 0]], 0],
 }
 
@@ -136,6 +166,14 @@ ROW = np.zeros((1, 3), dtype=bool)
     (lambda: DECODER.decode_batch(ROW, statuses=[0]), r"statuses is \[0\], accepted: an array int32\[1\]"),
     (lambda: DECODER.decode_batch(ROW, statuses=np.frombuffer(bytes(4), np.int32)), "statuses is read only"),
     (lambda: DECODER.decode_batch(np.zeros((2, 3), bool), statuses=np.zeros(4, np.int32)[::2]), "is not contiguous"),
+    (lambda: StreamDecoder(LOOP, None), "name of the decoder is None, accepted"),
+    (lambda: StreamDecoder(LOOP, commit=-1), "commit is -1, accepted: 0 to 1048576"),
+    (lambda: StreamDecoder(LOOP, buffer=1.5), "buffer is 1.5, accepted: a whole number from 0 to 1048576"),
+    (lambda: StreamDecoder(LOOP, rounds=3), "rounds is 3, accepted: 'time', or 'index:N'"),
+    (lambda: StreamDecoder(5), "dem is 5, accepted: a stim.DetectorErrorModel"),
+    (lambda: STREAM.push(np.zeros(1, np.uint8), count=-1), "count is -1, accepted"),
+    (lambda: STREAM.push(np.zeros(1, np.uint8), count="8"), "count is '8', accepted: a whole number"),
+    (lambda: STREAM.push(np.zeros(1, np.uint8), count=9), r"is uint8\[1\], accepted for 9 packed bits: uint8\[2\]"),
     (lambda: Pipeline("lookup", CHAIN).run(ROW, rate=float("nan")), "rate is nan, accepted: a number of 0 or more"),
     (lambda: Pipeline("lookup", CHAIN).run(ROW, rate=float("inf")), "rate is inf, accepted"),
     (lambda: Pipeline("lookup", CHAIN).run(ROW, rate=-1), "rate is -1, accepted"),

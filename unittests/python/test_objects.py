@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 import sinter
 import stim
-from cudaq_realtime import Answer, DecodeError, Decoder, Dispatcher, Pipeline, Report, StageError
+from cudaq_realtime import Answer, DecodeError, Decoder, Dispatcher, Pipeline, Report, StageError, StreamDecoder
 from cudaq_realtime.sinter_decoder import CompiledSinterDecoder, SinterDecoder
 
 CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1"
 UNSOLVED = "error(0.1) D0 D1 L0"
+LOOP = "repeat 5 {\n    detector(0) D0\n    error(0.1) D0 L0\n    shift_detectors(1) 1\n}"
 
 
 def echo(payload):
@@ -51,6 +52,7 @@ EXAMPLES = {
              lambda r: (dict(r), r.latencies_ns.tolist(), {k: v.tolist() for k, v in r.stages_ns.items()})),
     SinterDecoder: (lambda: SinterDecoder("bp-osd:osd_order=7"), None),
     StageError: (lambda: StageError("it failed", 4), lambda e: (e.shot, str(e), e.args)),
+    StreamDecoder: (lambda: StreamDecoder(LOOP, "lookup", commit=2, buffer=1, rounds="index:1"), None),
 }
 WAYS = {**{f"pickle {n}": lambda o, n=n: pickle.loads(pickle.dumps(o, protocol=n))
            for n in range(pickle.HIGHEST_PROTOCOL + 1)},
@@ -90,6 +92,8 @@ def test_the_text_of_an_object_says_what_it_is(tested):
 def test_objects_of_other_values_differ():
     assert Decoder("lookup", CHAIN) != Decoder("bp-osd", CHAIN) != Decoder("bp-osd", UNSOLVED) != CHAIN
     assert SinterDecoder("lookup") != SinterDecoder("bp-osd") != "bp-osd"
+    streams = [StreamDecoder(LOOP, "lookup", commit=commit, buffer=1) for commit in (1, 2, 2)]
+    assert streams[0] != streams[1] == streams[2] != LOOP
     report = run_report(Pipeline("lookup", CHAIN))
     assert isinstance(report.copy(), Report) and report.copy().latencies_ns is report.latencies_ns
 

@@ -59,6 +59,8 @@ def test_bp_osd_comes_near_the_exact_decoder():
 
 def test_sinter_collects_with_each_decoder_in_its_worker_processes():
     custom = sinter_decoders()
+    windows = custom.pop("cudaq-sliding-window")
+    assert windows == SinterDecoder("sliding-window")
     assert sorted(custom) == sorted("cudaq-" + name for name in decoder_names())
     tasks = [sinter.Task(circuit=repetition_code(0.05, distance=3))]  # small enough for `lookup`
     collected = sinter.collect(num_workers=2, tasks=tasks, decoders=[*custom, "pymatching"], custom_decoders=custom,
@@ -67,6 +69,19 @@ def test_sinter_collects_with_each_decoder_in_its_worker_processes():
     assert set(rates) == {*custom, "pymatching"} and all(one.shots >= 4000 for one in collected)
     for decoder, rate in rates.items():  # each has shots of its own: 6 standard deviations of the difference
         assert rate == pytest.approx(rates["pymatching"], abs=6 * (2 * 0.05 / 4000) ** 0.5), decoder
+
+
+def test_windows_are_as_good_as_whole_shots_in_sinter():
+    circuit = stim.Circuit.generated("surface_code:rotated_memory_z", distance=3, rounds=60,
+                                     after_clifford_depolarization=0.004)
+    custom = {**sinter_decoders(""), "other": SinterDecoder("sliding-window:inner=pymatching,commit=2,buffer=4")}
+    names = ["pymatching", "sliding-window", "other"]
+    collected = sinter.collect(num_workers=2, tasks=[sinter.Task(circuit=circuit)], decoders=names,
+                               custom_decoders={name: custom[name] for name in names}, max_shots=4000)
+    rates = {one.decoder: one.errors / one.shots for one in collected}
+    assert 0.05 < rates["pymatching"] < 0.45
+    for name in names:  # each has shots of its own: 6 standard deviations of the difference
+        assert rates[name] == pytest.approx(rates["pymatching"], abs=6 * (2 * 0.25 / 4000) ** 0.5), name
 
 
 def test_decoding_through_files_gives_the_same_answers(tmp_path):

@@ -138,7 +138,7 @@ private:
     if (index >= limits_.detectors)
       throw dem_error(line, "the index of D" + std::to_string(index) + " is too large: a shot has at most " +
                                 std::to_string(limits_.detectors) +
-                                " detectors; a model with a loop decodes as a stream of any length");
+                                " detectors; a model with a loop decodes as a stream of any length (decode --stream)");
     model.num_detectors = std::max(model.num_detectors, index + 1);
     return index;
   }

@@ -101,14 +101,21 @@ expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std
   const expected<detector_error_model> model = parse_dem(dem_text);
   if (model.failed())
     return reason(std::string(name) + " predecoder: " + model.text());
+  if (name == "passthrough")
+    return make_passthrough_predecoder(model->num_detectors, model->num_observables);
   const predecoder_layout layout{static_cast<std::uint32_t>(model->num_detectors),
                                  static_cast<std::uint32_t>(model->num_observables)};
-  if (name == "passthrough")
-    return std::make_unique<passthrough_predecoder>(layout);
   expected<detector_graph> graph = detector_graph::from_dem(*model);
   if (graph.failed())
     return reason("local predecoder: " + graph.text());
   return std::make_unique<local_predecoder>(std::move(*graph), layout);
+}
+
+expected<std::unique_ptr<predecoder>> make_passthrough_predecoder(std::uint64_t detectors, std::uint64_t observables) {
+  if (std::max(detectors, observables) > UINT32_MAX)
+    return reason("passthrough predecoder: a shot has more than 2^32 - 1 detectors or observables");
+  return std::make_unique<passthrough_predecoder>(
+      predecoder_layout{static_cast<std::uint32_t>(detectors), static_cast<std::uint32_t>(observables)});
 }
 
 expected<> check_predecoder_before(std::string_view name, std::string_view decoder) {

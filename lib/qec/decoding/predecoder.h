@@ -46,6 +46,9 @@ private:
 /// local_rule.h on the model's detector graph. It makes more logical errors than matching alone (docs/predecoding.md
 /// has the ratios).
 [[nodiscard]] expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text);
+/// "passthrough" for a model of this size, which need not be read. Refused: more than 2^32 - 1 of either.
+[[nodiscard]] expected<std::unique_ptr<predecoder>> make_passthrough_predecoder(std::uint64_t detectors,
+                                                                                std::uint64_t observables);
 
 /// Refuses every predecoder but "passthrough" before a decoder other than "pymatching". decoder: its name().
 [[nodiscard]] expected<> check_predecoder_before(std::string_view name, std::string_view decoder);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/shots/byte_input.h"
 #include "lib/qec/shots/format_codec.h"
 #include "lib/qec/shots/shot_stream.h"
 
@@ -8,11 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio_ext.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -73,78 +70,51 @@ bool set_bit(std::span<std::uint8_t> row, std::uint64_t k) {
 
 /// The file of a reader. stdio reads it through next_bytes(), which counts: so positions are known in a pipe, too.
 struct shot_reader::input {
-  std::string name;
+  byte_input source;
   shot_format format;
   shot_bits bits;
-  int fd = -1;
   std::FILE *file = nullptr;
   std::unique_ptr<format_decoder> decoder;
   std::vector<std::uint64_t> hits;
-  std::uint64_t bytes = 0, shot_begin = 0; ///< given to stdio; the same before the present shot
+  std::uint64_t shot_begin = 0; ///< bytes that stdio got before the present shot
   bool too_long = false;
-  std::function<bool()> stop_requested; ///< to stop; may be empty
-  bool stopped = false;                 ///< the file was ended because of it
-  int error = 0;                        ///< errno of a read
   char last = '\n';
 
-  input(const std::string &path, shot_format format_, shot_bits bits_)
-      : name(path == "-" ? "stdin" : path), format(format_), bits(bits_) {}
+  input(const std::string &path, shot_format format_, shot_bits bits_) : source(path), format(format_), bits(bits_) {}
   ~input() {
     decoder.reset();
     if (file != nullptr)
       std::fclose(file);
-    if (fd > STDIN_FILENO)
-      close(fd);
   }
   input(const input &) = delete;
   input &operator=(const input &) = delete;
 
   static ssize_t next_bytes(void *self, char *buffer, size_t size) {
     auto &in = *static_cast<input *>(self);
-    in.too_long = in.bytes - in.shot_begin > longest_shot(in.bits, in.format);
+    in.too_long = in.source.bytes() - in.shot_begin > longest_shot(in.bits, in.format);
     if (in.too_long)
       return 0;
-    in.stopped = in.wait_for_input_or_stop();
-    if (in.stopped)
-      return 0;
-    ssize_t got = 0;
-    do
-      got = ::read(in.fd, buffer, size);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-      in.error = errno;
-    if (got > 0) {
-      in.bytes += static_cast<std::uint64_t>(got);
+    const ssize_t got = in.source.read({buffer, size});
+    if (got > 0)
       in.last = buffer[got - 1];
-    }
     return got;
-  }
-  /// Waits until there is something to read. True: the reader is to stop.
-  [[nodiscard]] bool wait_for_input_or_stop() const {
-    constexpr int kLookMs = 100;
-    if (!stop_requested)
-      return false;
-    for (pollfd readable{fd, POLLIN, 0}; !stop_requested();)
-      if (poll(&readable, 1, kLookMs) > 0)
-        return stop_requested();
-    return true;
   }
   /// Only the question for the position is answered.
   static int seek(void *self, off64_t *offset, int whence) {
     if (whence != SEEK_CUR || *offset != 0)
       return -1;
-    *offset = static_cast<off64_t>(static_cast<input *>(self)->bytes);
+    *offset = static_cast<off64_t>(static_cast<input *>(self)->source.bytes());
     return 0;
   }
 
   [[noreturn]] void fail(std::uint64_t shot, const std::string &why) {
     // A read error comes first: the fault that the format's reader has found is only its consequence.
-    if (error != 0)
-      throw shot_file_error(name + ": cannot be read: " + std::strerror(error));
+    if (source.error() != 0)
+      source.fail();
     const off_t at = ftello(file);
     throw shot_file_error(
-        name + ": shot " + std::to_string(shot) + (at < 0 ? std::string() : ", byte " + std::to_string(at)) + ": " +
-        (too_long ? "the shot has more than " + std::to_string(longest_shot(bits, format)) + " bytes" : why));
+        source.name() + ": shot " + std::to_string(shot) + (at < 0 ? std::string() : ", byte " + std::to_string(at)) +
+        ": " + (too_long ? "the shot has more than " + std::to_string(longest_shot(bits, format)) + " bytes" : why));
   }
   /// A shot of b8 with one part is read to its place, without a list of its bits. Lists only bits past the last one,
   /// which read() refuses. Returns false at the end of the file.
@@ -175,20 +145,18 @@ struct shot_reader::input {
   }
 };
 
-shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits bits)
-    : input_(std::make_unique<input>(path, format, bits)) {
-  input &in = *input_;
+shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits bits) {
   if (bits.all() == 0)
-    throw shot_file_error(in.name + ": by its model a shot has no bits, so the file can hold no shots");
-  in.fd = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (in.fd < 0)
-    throw shot_file_error(in.name + ": cannot be opened: " + std::strerror(errno));
+    throw shot_file_error((path == "-" ? "stdin" : path) +
+                          ": by its model a shot has no bits, so the file can hold no shots");
+  input_ = std::make_unique<input>(path, format, bits);
+  input &in = *input_;
   cookie_io_functions_t functions{};
   functions.read = &input::next_bytes;
   functions.seek = &input::seek;
   in.file = fopencookie(&in, "rb", functions);
   if (in.file == nullptr)
-    throw shot_file_error(in.name + ": cannot be opened: " + std::strerror(errno));
+    throw shot_file_error(in.source.name() + ": cannot be opened: " + std::strerror(errno));
   std::setvbuf(in.file, nullptr, _IOFBF, std::size_t{1} << 16);
   __fsetlocking(in.file, FSETLOCKING_BYCALLER); // one thread reads: no lock for each character
   if (format == shot_format::b8)
@@ -196,31 +164,31 @@ shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits 
   else
     in.decoder = make_stim_decoder(in.file, format, bits);
   if (in.decoder == nullptr)
-    throw shot_file_error(in.name + ": format " + std::string(name_of(format)) +
+    throw shot_file_error(in.source.name() + ": format " + std::string(name_of(format)) +
                           ": this build has no Stim, so it reads only b8 (share/doc/cudaq-realtime/docs/decoding.md, "
                           "\"Getting PyMatching\")");
 }
 
 shot_reader::~shot_reader() = default;
 
-const std::string &shot_reader::name() const noexcept { return input_->name; }
+const std::string &shot_reader::name() const noexcept { return input_->source.name(); }
 
 std::uint64_t shot_reader::expected_shots() const noexcept {
-  struct stat file {};
   const off_t read = ftello(input_->file);
-  if (read <= 0 || fstat(input_->fd, &file) != 0 || !S_ISREG(file.st_mode))
+  const std::uint64_t size = input_->source.size();
+  if (read <= 0 || size == 0)
     return 0;
   return static_cast<std::uint64_t>(
-      std::llround(static_cast<double>(shots_) * static_cast<double>(file.st_size) / static_cast<double>(read)));
+      std::llround(static_cast<double>(shots_) * static_cast<double>(size) / static_cast<double>(read)));
 }
 
 void shot_reader::stop_when(std::function<bool()> stop_requested) noexcept {
-  input_->stop_requested = std::move(stop_requested);
+  input_->source.stop_when(std::move(stop_requested));
 }
 
 bool shot_reader::read(std::span<std::uint8_t> detectors, std::span<std::uint8_t> observables) {
   input &in = *input_;
-  in.shot_begin = in.bytes;
+  in.shot_begin = in.source.bytes();
   in.hits.clear();
   bool more = false;
   const bool one_part = in.bits.detectors == 0 || in.bits.observables == 0;
@@ -232,13 +200,13 @@ bool shot_reader::read(std::span<std::uint8_t> detectors, std::span<std::uint8_t
     else
       more = in.decoder->next(in.hits);
   } catch (const std::exception &failure) {
-    if (in.stopped)
+    if (in.source.stopped())
       return false;
     in.fail(shots_, one_line(failure.what()) + in.expected());
   }
-  if (in.error != 0 || in.too_long)
+  if (in.source.error() != 0 || in.too_long)
     in.fail(shots_, "");
-  if (!more || in.stopped)
+  if (!more || in.source.stopped())
     return false;
   // Stim's reader of dets takes the end of the file for the end of a line: the last index may be cut.
   if (in.format == shot_format::dets && std::feof(in.file) != 0 && in.last != '\n')

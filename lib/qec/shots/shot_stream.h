@@ -59,9 +59,9 @@ private:
 
 class shot_writer {
 public:
-  /// For predicted observables. `path`: "-" is stdout; a file is replaced. Throws shot_file_error if the file cannot be
-  /// opened or this build does not know the format.
-  shot_writer(const std::string &path, shot_format format, std::uint64_t observables);
+  /// For predicted observables; with b8 for rows of any bytes. `path`: "-" is stdout; a file is replaced. `unit`: the
+  /// rows in error texts. Throws shot_file_error if the file cannot be opened or this build does not know the format.
+  shot_writer(const std::string &path, shot_format format, std::uint64_t observables, const char *unit = "shots");
   ~shot_writer();
   shot_writer(const shot_writer &) = delete;
   shot_writer &operator=(const shot_writer &) = delete;

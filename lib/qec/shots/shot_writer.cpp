@@ -59,9 +59,11 @@ struct shot_writer::output {
   shot_format format;
   std::FILE *file = nullptr;
   std::unique_ptr<format_encoder> encoder;
+  const char *unit;
   std::uint64_t shots = 0;
 
-  output(const std::string &path, shot_format format_) : name(path == "-" ? "stdout" : path), format(format_) {}
+  output(const std::string &path, shot_format format_, const char *unit_)
+      : name(path == "-" ? "stdout" : path), format(format_), unit(unit_) {}
   ~output() {
     if (file != nullptr)
       std::fclose(file);
@@ -71,12 +73,13 @@ struct shot_writer::output {
 
   [[noreturn]] void fail() const {
     const std::string why = errno == 0 ? "unknown error" : std::strerror(errno);
-    throw shot_file_error(name + ": cannot be written, at most " + std::to_string(shots) + " shots are in it: " + why);
+    throw shot_file_error(name + ": cannot be written, at most " + std::to_string(shots) + " " + unit +
+                          " are in it: " + why);
   }
 };
 
-shot_writer::shot_writer(const std::string &path, shot_format format, std::uint64_t observables)
-    : output_(std::make_unique<output>(path, format)) {
+shot_writer::shot_writer(const std::string &path, shot_format format, std::uint64_t observables, const char *unit)
+    : output_(std::make_unique<output>(path, format, unit)) {
   output &out = *output_;
   // A copy of stdout's number: closing it shows errors that come late, and other users of stdout keep theirs.
   out.file = path == "-" ? fdopen(dup(STDOUT_FILENO), "wb") : std::fopen(path.c_str(), "wbe");

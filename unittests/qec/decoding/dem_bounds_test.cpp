@@ -31,7 +31,7 @@ TEST(DemBounds, RefuseAShortTextThatNamesMillionsOfDetectors) {
     EXPECT_EQ(
         made.error,
         kind + " decoder: line 1: the index of D16777215 is too large: a shot has at most 1048576 detectors; a model "
-               "with a loop decodes as a stream of any length");
+               "with a loop decodes as a stream of any length (decode --stream)");
   }
 }
 
@@ -70,7 +70,7 @@ TEST(DemBounds, EachLimitCountsExactly) {
   EXPECT_EQ(refusal("error(0.1) D7", {.detectors = 8}), "accepted");
   EXPECT_EQ(refusal("error(0.1) D7", {.detectors = 7}),
             "line 1: the index of D7 is too large: a shot has at most 7 "
-            "detectors; a model with a loop decodes as a stream of any length");
+            "detectors; a model with a loop decodes as a stream of any length (decode --stream)");
   EXPECT_EQ(refusal("error(0.1) L7", {.observables = 8}), "accepted");
   EXPECT_EQ(refusal("error(0.1) L7", {.observables = 7}), "line 1: the index of L7 is too large");
 }

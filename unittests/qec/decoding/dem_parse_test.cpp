@@ -124,11 +124,13 @@ TEST(DemParser, RefusesBadTextWithLineAndReason) {
       {"error(0.1) D99999999999999999999", "line 1: the number of a detector is too large"},
       {"error(0.1) D1048576",
        "line 1: the index of D1048576 is too large"
-       ": a shot has at most 1048576 detectors; a model with a loop decodes as a stream of any length"},
+       ": a shot has at most 1048576 detectors; a model with a loop decodes as a stream of any length (decode "
+       "--stream)"},
       {"error(0.1) L1048576", "line 1: the index of L1048576 is too large"},
       {"shift_detectors 1048576\nerror(0.1) D0",
        "line 2: the index of D1048576 is too large"
-       ": a shot has at most 1048576 detectors; a model with a loop decodes as a stream of any length"},
+       ": a shot has at most 1048576 detectors; a model with a loop decodes as a stream of any length (decode "
+       "--stream)"},
       {"shift_detectors 2 3", "line 1: unexpected text after shift_detectors"},
       {"shift_detectors D1", "line 1: expected the number of detectors to shift by"},
       {"shift_detectors", "line 1: expected the number of detectors to shift by"},

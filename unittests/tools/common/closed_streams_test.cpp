@@ -42,9 +42,14 @@ TEST(ClosedStreams, ChangeNoReportOfADecoder) {
     GTEST_SKIP() << "this build has no decoders";
   const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
   const std::string own = " --dem " + model + ".dem --in " + model + ".dets.b8 --decoder lookup";
+  const scratch_folder scratch;
+  const std::string loop = scratch.path() / "loop.dem", rounds = scratch.path() / "rounds.01";
+  std::ofstream(loop) << "repeat 5 {\ndetector(0) D0\nerror(0.1) D0 L0\nshift_detectors(1) 1\n}\n";
+  std::ofstream(rounds) << "0\n1\n0\n";
   for (const std::string &arguments :
        {"demo --shots 20" + own, "pipeline --shots 20 --workers 1" + own, "emulate --transport ring --shots 20" + own,
-        "decode --out /dev/null --out_format b8" + own})
+        "decode --out /dev/null --out_format b8" + own,
+        "decode --stream --commit 2 --buffer 1 --decoder lookup --out /dev/null --dem " + loop + " --in " + rounds})
     expect_same_report(arguments);
 }
 
@@ -71,6 +76,8 @@ TEST(ClosedStreams, AreRefusedIfTheResultOrTheInputIsThere) {
   EXPECT_TRUE(contains(refusal("info --json", 2), "--json writes to stdout, which is closed"));
   EXPECT_TRUE(contains(refusal("decode" + dem, 2), "--out is stdout, which is closed"));
   EXPECT_TRUE(contains(refusal("decode" + dem, 1), "--in is stdin, which is closed"));
+  EXPECT_TRUE(contains(refusal("decode --stream" + dem, 2), "--out is stdout, which is closed"));
+  EXPECT_TRUE(contains(refusal("decode --stream" + dem, 1), "--in is stdin, which is closed"));
 }
 
 TEST(FullStdout, IsTheStatusOfTheReportToo) {

@@ -87,6 +87,33 @@ TEST(Interrupted, DecodeWritesThePredictionsOfTheShotsThatItHasRead) {
   EXPECT_EQ(written, read_file(all).substr(0, written.size()));
 }
 
+// The input is a pipe that stays open: frames come as soon as their rounds are final.
+TEST(Interrupted, AStreamHasWrittenItsFramesAndReportsItsRounds) {
+  const scratch_folder scratch;
+  const std::string in = scratch.path() / "in", out = scratch.path() / "json", err = scratch.path() / "err";
+  const std::string model = scratch.path() / "loop.dem";
+  std::ofstream(model) << "repeat 5 {\ndetector(0) D0\nerror(0.1) D0 L0\nshift_detectors(1) 1\n}\n";
+  ASSERT_EQ(mkfifo(in.c_str(), 0600), 0);
+  const int fifo = open(in.c_str(), O_RDWR | O_CLOEXEC);
+  running_program program({"decode", "--stream", "--decoder", "lookup", "--dem", model, "--in", in, "--commit", "2",
+                           "--buffer", "1", "--json", out},
+                          err);
+  ASSERT_EQ(write(fifo, "1\n0\n0\n", 6), 6);
+  EXPECT_EQ(program.line(), "2 1") << read_file(err);
+  ASSERT_EQ(write(fifo, "10", 2), 2);
+  EXPECT_EQ(program.line(), "4 0") << read_file(err);
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait(), 130) << read_file(err);
+  close(fifo);
+  const auto report = nlohmann::json::parse(read_file(out), nullptr, false);
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_EQ(report.at("error"), "interrupted after 5 rounds");
+  EXPECT_EQ(report.at("interrupted"), true);
+  EXPECT_EQ(report.at("rounds"), 5);
+  EXPECT_EQ(report.at("frames"), 2);
+  EXPECT_EQ(report.at("shots"), 0);
+}
+
 // The input is a pipe without a writer: the program opens it, and waits, before its first request.
 TEST(Interrupted, BeforeTheFirstRequestItLeavesNoFile) {
   const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003.dem";

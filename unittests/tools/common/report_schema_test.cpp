@@ -52,6 +52,12 @@ TEST(ReportSchema, FitsReportsOfDecoders) {
   expect_valid_good_report("demo --config d3 --shots 200 --decoder lookup --json");
   expect_valid_good_report("demo --config d3 --shots 200 --decoder lookup --rate 200000 --json");
   expect_valid_good_report("decode --out /dev/null" + own);
+  const scratch_folder scratch;
+  const std::string loop = scratch.path() / "loop.dem", rounds = scratch.path() / "rounds.01";
+  std::ofstream(loop) << "repeat 5 {\ndetector(0) D0\nerror(0.1) D0 L0\nshift_detectors(1) 1\n}\n";
+  std::ofstream(rounds) << "0\n1\n0\n";
+  expect_valid_good_report("decode --stream --commit 2 --buffer 1 --decoder lookup --out /dev/null --json --dem " +
+                           loop + " --in " + rounds);
   expect_valid_good_report("pipeline --shots 200" + own);
 }
 

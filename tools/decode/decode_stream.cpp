@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// `decode --stream`: one experiment of any length, round by round. One thread reads, decodes and writes.
+#include "cudaq/qec/decoding/stream.h"
+#include "lib/qec/shots/shot_stream.h"
+#include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
+#include "tools/common/terminal.h"
+#include "tools/decode/decode.h"
+#include "tools/decode/round_reader.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+/// The format of a file of a stream. Throws usage_error for one that is none.
+qec::shot_format stream_format(const char *option, const shot_source &source) {
+  const qec::shot_format format = source.shot_format();
+  if (format != qec::shot_format::text01 && format != qec::shot_format::b8)
+    throw usage_error(fmt::format("{} {}: the format {} has whole shots; --stream takes 01 and b8", option, source.path,
+                                  qec::name_of(format)));
+  return format;
+}
+
+class stream_run {
+public:
+  stream_run(const decode_options &o, std::unique_ptr<qec::stream_decoder> stream, const qec::repeating_model &model)
+      : options_(o), stream_(std::move(stream)), in_(o.data.in.path, stream_format("--in", o.data.in), model),
+        out_format_(stream_format("--out", o.out)),
+        // The writer of b8 writes rows of any bytes.
+        out_(o.out.path, qec::shot_format::b8, stream_->num_observables(), "frames") {
+    in_.stop_when(&interrupt_guard::interrupted);
+    if (o.data.obs_in.given())
+      truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), qec::shot_bits{0, stream_->num_observables()});
+  }
+
+  /// Decodes until the end of the input. An error leaves the frames before it in the output.
+  void go() {
+    const std::uint64_t begin = now_ns();
+    std::string error;
+    try {
+      decode();
+      if (truth_ && has_ended_)
+        compare();
+    } catch (const qec::shot_file_error &failure) {
+      error = failure.what();
+    } catch (const usage_error &failure) {
+      error = failure.what();
+    }
+    wall_ns_ = now_ns() - begin;
+    try {
+      out_.finish();
+    } catch (const qec::shot_file_error &failure) {
+      if (error != failure.what())
+        error += (error.empty() ? "" : "; ") + std::string(failure.what());
+    }
+    if (!error.empty())
+      throw usage_error(fmt::format("{}\n{} rounds were final before that", error, stream_->committed_rounds()));
+  }
+
+  [[nodiscard]] std::string text() const {
+    const auto rounds = static_cast<double>(stream_->pushed_rounds());
+    std::string text = fmt::format("decoded         {} rounds{} in {}, {} rounds/s; {}\n", stream_->pushed_rounds(),
+                                   has_ended_ ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
+                                   format_rate(wall_ns_ == 0 ? 0 : rounds / static_cast<double>(wall_ns_) * 1e9),
+                                   stream_->description());
+    text += fmt::format("windows         {}, {} a round", stream_->windows(), format_ns(round_mean_ns()));
+    text += window_ns_.count() == 0 ? "\n" : fmt::format("; each: {}\n", latency_line(window_ns_));
+    if (is_right_)
+      text += fmt::format("observables     {}\n", *is_right_ ? "as in --obs_in" : "differ from --obs_in");
+    return text;
+  }
+
+  [[nodiscard]] run_end end(bool signalled) const {
+    return ended(signalled, stream_->pushed_rounds(), has_ended_ ? stream_->pushed_rounds() : kNotKnown, "rounds");
+  }
+
+  [[nodiscard]] json report() const {
+    json j = {{"model", options_.data.dem},
+              {"decoder", options_.decoder},
+              {"predecoder", options_.predecoder},
+              {"threads", 1},
+              {"detectors", stream_->pushed_bits()},
+              {"observables", stream_->num_observables()},
+              {"shots", has_ended_ ? 1 : 0},
+              {"wall_ns", wall_ns_},
+              {"stream", stream_->description()},
+              {"rounds", stream_->pushed_rounds()},
+              {"committed_rounds", stream_->committed_rounds()},
+              {"committed_observables", observables_text()},
+              {"windows", stream_->windows()},
+              {"frames", frames_},
+              {"round_mean_ns", round_mean_ns()},
+              {"window_ns", latency_json(window_ns_)}};
+    if (is_right_)
+      j["logical_errors"] = *is_right_ ? 0 : 1;
+    return j;
+  }
+
+  [[nodiscard]] const latency_histogram &window_ns() const noexcept { return window_ns_; }
+
+private:
+  [[nodiscard]] double round_mean_ns() const {
+    return static_cast<double>(busy_ns_) / static_cast<double>(std::max<std::uint64_t>(1, stream_->pushed_rounds()));
+  }
+  [[nodiscard]] std::string observables_text() const {
+    std::string text;
+    for (std::uint64_t k = 0; k < stream_->num_observables(); ++k)
+      text += (stream_->observables()[k / 8] >> (k % 8) & 1) != 0 ? '1' : '0';
+    return text;
+  }
+
+  void decode() {
+    progress display({"decode", "rounds"});
+    for (;;) {
+      if (!in_.has_next()) // next() may wait
+        out_.flush();
+      const round_reader::found found = in_.next();
+      if (found == round_reader::found::stop)
+        return;
+      const std::uint64_t begin = now_ns(), windows = stream_->windows();
+      has_ended_ = found == round_reader::found::tail;
+      const qec::decode_status status =
+          has_ended_ ? stream_->finish(in_.bits(), in_.count()) : stream_->push(in_.bits(), in_.count());
+      const std::uint64_t now = now_ns();
+      busy_ns_ += now - begin;
+      if (status != qec::decode_status::ok)
+        throw usage_error(fmt::format("{}: window {}, from round {}: {}", in_.name(), stream_->windows(),
+                                      stream_->committed_rounds(), qec::decode_status_text(status)));
+      if (stream_->windows() != windows)
+        window_ns_.record(now - begin);
+      if (stream_->committed_rounds() != committed_)
+        write_frame();
+      if (has_ended_)
+        return;
+      display.show(stream_->pushed_rounds(), now);
+    }
+  }
+
+  /// "ROUNDS OBSERVABLES", or 8 bytes and the bytes of the observables.
+  void write_frame() {
+    committed_ = stream_->committed_rounds();
+    ++frames_;
+    if (out_format_ == qec::shot_format::text01) {
+      const std::string line = fmt::format("{} {}\n", committed_, observables_text());
+      frame_.assign(line.begin(), line.end());
+    } else {
+      const auto observables = stream_->observables();
+      static_assert(std::endian::native == std::endian::little);
+      frame_.resize(sizeof committed_ + observables.size());
+      std::memcpy(frame_.data(), &committed_, sizeof committed_);
+      std::ranges::copy(observables, frame_.begin() + sizeof committed_);
+    }
+    out_.write(frame_);
+  }
+
+  void compare() {
+    std::vector<std::uint8_t> row(stream_->observables().size()), more(row.size());
+    if (!truth_->read({}, row) || truth_->read({}, more))
+      throw usage_error(fmt::format("{}: {} shots, but a stream is one experiment", truth_->name(),
+                                    truth_->shots() == 0 ? "no" : "several"));
+    is_right_ = std::ranges::equal(row, stream_->observables());
+  }
+
+  const decode_options &options_;
+  const std::unique_ptr<qec::stream_decoder> stream_;
+  round_reader in_;
+  const qec::shot_format out_format_;
+  qec::shot_writer out_;
+  std::optional<qec::shot_reader> truth_;
+  std::optional<bool> is_right_;
+  std::vector<std::uint8_t> frame_;
+  latency_histogram window_ns_; ///< calls that completed a window
+  std::uint64_t committed_ = 0, frames_ = 0, busy_ns_ = 0, wall_ns_ = 0;
+  bool has_ended_ = false; ///< the tail was found
+};
+
+} // namespace
+
+int run_decode_stream(const decode_options &o, const std::string &dem_text, const output &out) {
+  qec::stream_result made = qec::make_stream_decoder(
+      dem_text, {.decoder = o.decoder, .commit = o.commit, .buffer = o.buffer, .rounds = o.rounds});
+  if (!made)
+    throw usage_error(fmt::format("--stream: {}: {}", o.data.dem, made.error));
+  const auto model = qec::repeating_model::parse(dem_text, *qec::round_rule::parse(o.rounds));
+  std::optional<stream_run> run;
+  try {
+    run.emplace(o, std::move(made.instance), *model);
+  } catch (const qec::shot_file_error &error) {
+    throw usage_error(error.what());
+  }
+  const interrupt_guard guard; // until here there is nothing to report
+  run->go();
+  if (o.out.path == "-")
+    print_error("{}", run->text());
+  else
+    out.raw(run->text());
+  return out.finish(run->report(), "", kExitCheckFailed, run->end(guard.interrupted()),
+                    [&](const json &report) { return decode_stream_html(report, run->window_ns()); });
+}
+
+} // namespace cudaq::realtime::tools

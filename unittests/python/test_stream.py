@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams: rounds in pieces of any size, the same answers as shots; ends, errors, threads."""
+import itertools
+import threading
+import time
+
+import numpy as np
+import pytest
+import stim
+from cudaq_realtime import DecodeError, Decoder, StreamDecoder
+
+
+def surface_code(rounds, distance=3, noise=0.004):
+    return stim.Circuit.generated("surface_code:rotated_memory_z", distance=distance, rounds=rounds,
+                                  after_clifford_depolarization=noise, before_measure_flip_probability=noise)
+
+
+CIRCUIT = surface_code(201)
+MODEL = CIRCUIT.detector_error_model(decompose_errors=True)
+# A round has two detectors, and one error, which flips both: a single event has no reason.
+PAIRS = """repeat 9 {
+    detector(0) D0
+    detector(0) D1
+    error(0.1) D0 D1 L0
+    shift_detectors(1) 2
+}
+detector(0) D0
+detector(0) D1
+error(0.1) D0 D1 L0"""
+
+
+def parts_of(shot, tail, cuts):
+    """The bits before the tail in pieces of these sizes, and the tail."""
+    at, end = 0, len(shot) - tail
+    for size in itertools.cycle(cuts):
+        if at >= end:
+            return
+        yield shot[at:min(at + size, end)]
+        at += size
+
+
+def test_pieces_of_any_size_and_form_give_the_answers_of_whole_shots():
+    shots, flips = CIRCUIT.compile_detector_sampler(seed=5).sample(200, separate_observables=True)
+    expected = Decoder("sliding-window:inner=pymatching", MODEL).decode_batch(shots)
+    stream = StreamDecoder(MODEL, "pymatching")
+    tail = stream.tail_detectors
+    assert stream.head_detectors + 99 * stream.body_detectors + tail == MODEL.num_detectors
+    for shot, answer, cuts in zip(shots, expected, itertools.cycle([[8], [1], [3, 0, 11], [5000], [7, 64, 65]])):
+        stream.reset()
+        for bits in parts_of(shot, tail, cuts):
+            if len(bits) % 2:
+                stream.push(bits)
+            else:
+                stream.push(np.packbits(bits, bitorder="little"), count=len(bits))
+        observables = stream.finish(shot[len(shot) - tail:])
+        assert observables.tolist() == answer.tolist() == stream.observables.tolist()
+        assert stream.committed_rounds == stream.pushed_rounds and stream.pushed_bits == len(shot)
+    assert (expected != flips).mean() < (flips.any(axis=1)).mean() / 2  # and they are answers
+
+
+def test_rounds_become_final_while_others_come():
+    stream = StreamDecoder(MODEL, commit=4, buffer=6)
+    assert "commit 4 and buffer 6 rounds" in stream.description
+    final = []
+    assert not stream.push(np.zeros(stream.head_detectors, bool))
+    for _ in range(20):
+        if stream.push([0] * stream.body_detectors):
+            final.append((stream.pushed_rounds, stream.committed_rounds))
+    assert [committed for _, committed in final] == [4 * (k + 1) for k in range(stream.windows)] and len(final) > 5
+    assert all(0 <= pushed - committed - 6 < 2 for pushed, committed in final)  # a repetition has two rounds
+
+
+def test_frames_come_from_an_iterable_of_any_length():
+    shot, flips = CIRCUIT.compile_detector_sampler(seed=6).sample(1, separate_observables=True)
+    stream = StreamDecoder(MODEL)
+    wanted = Decoder("sliding-window", MODEL).decode_batch(shot)[0].tolist()
+    for cuts in ([24], [1], [5, 0, 400], [100000]):
+        frames = list(stream.frames(parts_of(shot[0], 0, cuts)))
+        rounds = [committed for committed, _ in frames]
+        assert rounds == sorted(set(rounds)) and rounds[-1] == stream.pushed_rounds
+        assert frames[-1][1].tolist() == wanted
+    endless = stream.frames(np.zeros((8,), bool) for _ in itertools.count())
+    rounds = [committed for committed, _ in itertools.islice(endless, 1000)]
+    assert rounds == list(range(3, 3003, 3)) and stream.pushed_rounds < rounds[-1] + 12
+    assert flips.shape == (1, 1)
+
+
+def test_frames_of_an_input_that_ends_too_early_keep_those_before_it():
+    frames = StreamDecoder(MODEL).frames([np.zeros(8 * 50, bool), np.zeros(3, bool)])
+    assert next(frames)[0] > 30
+    with pytest.raises(DecodeError, match="not those of the model's tail") as raised:
+        list(frames)
+    assert raised.value.status == 8
+
+
+def test_an_end_in_the_middle_takes_nothing():
+    stream = StreamDecoder(MODEL)
+    stream.push(np.zeros(stream.head_detectors + 1, bool))
+    tail = np.zeros(stream.tail_detectors, bool)
+    with pytest.raises(ValueError, match=f"tail has 3 bits, accepted: {len(tail)}, the detectors after the loop"):
+        stream.finish([0, 1, 0])
+    with pytest.raises(DecodeError, match="status 8"):
+        stream.finish(tail)
+    stream.push(np.zeros(stream.body_detectors - 1, bool))
+    assert stream.finish(tail).tolist() == [0]
+    with pytest.raises(DecodeError, match="status 8"):
+        stream.push([0])
+
+
+def test_a_window_without_a_solution_breaks_the_stream_until_it_is_reset():
+    stream = StreamDecoder(PAIRS, commit=2, buffer=2)
+    stream.push([[0, 0], [1, 1], [0, 0], [0, 0]])
+    for bits in ([[0, 1], [0, 0], [0, 0], [0, 0]], [0]):
+        with pytest.raises(DecodeError, match="no error of the model") as raised:
+            stream.push(bits)
+        assert raised.value.status == 3 and raised.value.shot is None
+    assert stream.committed_rounds == 2 and stream.observables.tolist() == [1]
+    stream.reset()
+    assert stream.committed_rounds == 0 and stream.observables.tolist() == [0]
+    stream.push(np.zeros((9, 2), int))
+    assert stream.finish(np.array([3], np.uint8), count=2).tolist() == [1]
+
+
+def test_a_stream_that_cannot_be_is_refused_with_the_reason():
+    for arguments, text in [(("error(0.1) D0 L0",), "the model has no loop"), ((PAIRS,), "give commit and buffer"),
+                            ((MODEL, "none"), "none"), ((MODEL, "pymatching:none=1"), "none")]:
+        with pytest.raises(ValueError, match=text):
+            StreamDecoder(*arguments)
+    with pytest.raises(ValueError, match="buffer 1 is less than"):
+        StreamDecoder(MODEL, commit=1, buffer=1)
+    with pytest.raises(ValueError, match="expected time, or index:N"):
+        StreamDecoder(MODEL, rounds="index")
+    assert StreamDecoder(PAIRS, commit=2, buffer=2, rounds="index:2").tail_detectors == 2
+
+
+def test_other_threads_run_while_a_stream_decodes():
+    stream = StreamDecoder(surface_code(51, distance=5, noise=0.008).detector_error_model(decompose_errors=True))
+    random = np.random.default_rng(1)
+    bits = random.random(stream.head_detectors + 3000 * stream.body_detectors) < 0.1
+    packed, counted = np.packbits(bits, bitorder="little"), [0]
+    decoding = threading.Thread(target=stream.push, args=(packed,), kwargs={"count": len(bits)})
+    decoding.start()
+    while decoding.is_alive():  # with the GIL held by the decode this would run once or twice
+        counted[0] += 1
+        time.sleep(0.0005)
+    decoding.join()
+    assert counted[0] >= 10 and stream.windows > 100
+
+
+def test_calls_of_several_threads_follow_one_another():
+    stream = StreamDecoder(MODEL)
+    stream.push(np.zeros(stream.head_detectors, bool))
+    body = np.zeros(stream.body_detectors, bool)
+    threads = [threading.Thread(target=lambda: [stream.push(body) for _ in range(200)]) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert stream.pushed_bits == stream.head_detectors + 800 * stream.body_detectors
