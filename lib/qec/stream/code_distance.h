@@ -8,7 +8,8 @@
 namespace cudaq::qec::realtime {
 
 /// The least number of components that flip an observable and no detector, of components with at most two detectors:
-/// the distance of a code whose errors are edges. 0: there is none.
+/// the distance of a code whose errors are edges. 0: there is none, or the
+/// search takes too long.
 [[nodiscard]] std::uint64_t code_distance(const detector_error_model &model);
 
 } // namespace cudaq::qec::realtime
