@@ -8,6 +8,8 @@
 namespace cudaq::qec::realtime {
 namespace {
 
+using clock = std::chrono::steady_clock;
+
 /// Bits that are in the ring at most: of these rounds of the loop, and of head and tail.
 std::uint64_t ring_size(const repeating_model &model, std::uint64_t rounds) {
   return model.first_detector(model.head().size() + rounds) + model.tail_detectors();
@@ -40,7 +42,7 @@ void stream_engine::begin() noexcept {
   for (number_queue &one : ready_)
     one.head = one.tail = 0;
   is_finished_ = is_cancelled_ = false;
-  added_ = released_ = not_begun_ = 0;
+  added_ = released_ = not_begun_ = added_line_ = complete_rounds_ = 0;
   total_rounds_.store(0);
   bits_.store(0);
   committed_.store(0);
@@ -136,6 +138,7 @@ void stream_engine::add_complete() noexcept {
     const std::uint64_t complete = layout().complete(next_rounds_);
     while (added_ < complete)
       add(added_, &windows_.regular(added_), false);
+    complete_rounds_ = next_rounds_;
     next_rounds_ = layout().rounds_for_more_than(complete);
     next_end_ = model().first_detector(next_rounds_);
   }
@@ -147,8 +150,12 @@ void stream_engine::add(std::uint64_t number, window *of, bool is_last) noexcept
   f.with = nullptr;
   f.is_last = is_last;
   f.is = flight::phase::waiting;
+  f.line = added_line_;
+  f.next = added_line_ = is_last ? bits_.peek() : model().first_detector((number + 1) * layout().commit);
+  const std::uint64_t begin = layout().rounds_of(number).begin;
+  f.first = is_last || begin == number * layout().commit ? f.line : model().first_detector(begin);
   f.needs = 0;
-  if (number != 0 && (is_last || !layout().parallel || layout().is_between(number)))
+  if (number != 0 && has_artificial_events(number, f))
     f.needs += is_done(number - 1) ? 0U : 1U;
   if (!is_last && layout().is_between(number))
     ++f.needs; // the next one is not even added
@@ -210,16 +217,14 @@ pool_client::claimed stream_engine::claim() noexcept {
 
 bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
   flight &f = flight_of(number); // stays until it is done
-  const auto before = std::chrono::steady_clock::now();
   const decode_status result = decode(number, f);
-  const auto ns = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - before).count());
   const auto lock = guard();
   --running_;
   if (!is_cancelled_ && status() == decode_status::ok) {
     if (result == decode_status::ok) {
       ++counts_.windows;
-      counts_.decode_ns += ns;
-      counts_.worst_decode_ns = std::max(counts_.worst_decode_ns, ns);
+      counts_.decode_ns += f.decode_ns;
+      counts_.worst_decode_ns = std::max(counts_.worst_decode_ns, f.decode_ns);
       take_answer(number, f);
     } else {
       status_.store(static_cast<std::int32_t>(result));
@@ -230,10 +235,6 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
   if (f.with != nullptr)
     f.of->idle.push_back(f.with);
   return can_claim();
-}
-
-std::uint64_t stream_engine::first_round(std::uint64_t number, const flight &f) const noexcept {
-  return f.is_last ? number * layout().commit : layout().rounds_of(number).begin;
 }
 
 /// The part of a window's work that needs no lock: all bits that it reads were written before it was ready.
@@ -248,8 +249,8 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f) noexcept {
     }
   }
   const window_model &m = f.of->model;
-  const std::uint64_t first = model().first_detector(first_round(number, f)), end = first + m.num_detectors;
-  const bool has_artificial = f.is_last || !layout().parallel || layout().is_between(number);
+  const std::uint64_t first = f.first, end = first + m.num_detectors;
+  const bool has_artificial = has_artificial_events(number, f);
   std::vector<std::uint64_t> &events = f.with->events;
   events.clear();
   std::uint8_t parities = 0;
@@ -266,7 +267,12 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f) noexcept {
     }
   }
   std::vector<std::uint8_t> &answer = f.with->answer;
-  if (const decode_status status = f.with->inner->decode(events, answer); status != decode_status::ok)
+  // The clock takes longer than a window without events.
+  const auto now = [&] { return events.empty() ? clock::time_point() : clock::now(); };
+  const clock::time_point before = now();
+  const decode_status status = f.with->inner->decode(events, answer);
+  f.decode_ns = static_cast<std::uint64_t>((now() - before).count());
+  if (status != decode_status::ok)
     return status;
   const std::uint64_t first_parity = m.num_observables + m.crossings.size();
   for (std::uint64_t j = 0; j < window_model::kParities; ++j) {
@@ -285,12 +291,11 @@ void stream_engine::take_answer(std::uint64_t number, flight &f) noexcept {
   for (std::uint64_t k = 0; k < m.num_observables; ++k)
     if (bit(k))
       f.observables[k / 8] = static_cast<std::uint8_t>(f.observables[k / 8] | 1U << k % 8);
-  const std::uint64_t first = model().first_detector(first_round(number, f));
   for (std::size_t k = 0; k < m.crossings.size(); ++k)
     if (bit(m.num_observables + k))
-      artificial_.flip(first + m.crossings[k]);
+      artificial_.flip(f.first + m.crossings[k]);
   f.is = flight::phase::done;
-  if (number + 1 < added_ && (!layout().parallel || layout().is_between(number + 1) || flight_of(number + 1).is_last))
+  if (number + 1 < added_ && has_artificial_events(number + 1, flight_of(number + 1)))
     neighbour_is_done(number + 1);
   if (number > released_ && layout().parallel && !f.is_last && !layout().is_between(number))
     neighbour_is_done(number - 1);
@@ -304,18 +309,19 @@ void stream_engine::neighbour_is_done(std::uint64_t number) noexcept {
 
 /// Makes the rounds of the first windows that are done final.
 void stream_engine::release() noexcept {
-  const std::uint64_t before = released_, pushed = pushed_rounds();
+  const std::uint64_t before = released_;
+  // Without a pool the owner is at the end of the window.
+  const std::uint64_t pushed = pool_ != nullptr || total_rounds_.load() != 0 ? pushed_rounds() : complete_rounds_;
   for (; released_ < added_ && flight_of(released_).is == flight::phase::done; ++released_) {
     const flight &f = flight_of(released_);
     for (std::size_t k = 0; k < frame_.size(); ++k)
       frame_[k] = static_cast<std::uint8_t>(frame_[k] ^ f.observables[k]);
     const std::uint64_t line = released_ * layout().commit;
-    const std::uint64_t next = f.is_last ? total_rounds_.load() : line + layout().commit;
-    artificial_.clear(model().first_detector(line), f.is_last ? bits_.load() : model().first_detector(next));
+    artificial_.clear(f.line, f.next);
     counts_.worst_lag_rounds = std::max(counts_.worst_lag_rounds, pushed - line);
-    committed_.store(next);
+    committed_.store(f.is_last ? total_rounds_.load() : line + layout().commit);
   }
-  if (released_ != before)
+  if (released_ != before && pool_ != nullptr)
     set_limit();
 }
 

@@ -61,6 +61,9 @@ private:
     window *of = nullptr;    ///< null: the last window, which is not built
     window_decoder *with = nullptr;
     bool is_last = false;
+    std::uint64_t decode_ns = 0;
+    std::uint64_t first = 0;          ///< detector of the window
+    std::uint64_t line = 0, next = 0; ///< the first detector that becomes final, and the one after the last
     std::vector<std::uint8_t> observables;
   };
   /// Numbers of windows, first in, first out. Room for all flights.
@@ -99,7 +102,9 @@ private:
 
   claimed claim() noexcept override;
   bool decode_claimed(std::uint64_t number) noexcept override;
-  std::uint64_t first_round(std::uint64_t number, const flight &f) const noexcept;
+  bool has_artificial_events(std::uint64_t number, const flight &f) const noexcept {
+    return f.is_last || !layout().parallel || layout().is_between(number);
+  }
   decode_status decode(std::uint64_t number, flight &f) noexcept;
   void take_answer(std::uint64_t number, flight &f) noexcept;
   void neighbour_is_done(std::uint64_t number) noexcept;
@@ -137,6 +142,8 @@ private:
   std::vector<flight> flights_;             ///< window j: element j modulo the size
   number_queue ready_[2];                   ///< those between others, and those that need no other
   std::uint64_t added_ = 0, released_ = 0;  ///< windows
+  std::uint64_t added_line_ = 0;            ///< the first detector that no added window makes final
+  std::uint64_t complete_rounds_ = 0;       ///< that the added windows need
   std::uint64_t not_begun_ = 0;             ///< of the added windows
   std::size_t running_ = 0;
   std::uint64_t repetitions_ = 0; ///< once it has come

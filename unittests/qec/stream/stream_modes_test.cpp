@@ -166,6 +166,11 @@ TEST_P(StreamModes, GiveTheFramesOfTheirModeWhateverThePieces) {
     expect_known_frame();
     ASSERT_EQ(committed, whole.num_detectors / 3);
     ASSERT_EQ(flips_of(*stream), flips_of(*reference));
+    const stream_statistics counts = stream->statistics();
+    ASSERT_EQ(counts.windows, reference->windows());
+    ASSERT_GT(counts.worst_decode_ns, 0U);
+    ASSERT_GE(counts.decode_ns, counts.worst_decode_ns);
+    ASSERT_GE(counts.worst_lag_rounds, 6U) << "commit and buffer";
   }
 }
 

@@ -85,8 +85,6 @@ TEST(StreamWorkers, PushReturnsWhileADecodeRunsAndIsBusyWhenTheQueueIsFull) {
   EXPECT_EQ(counts.windows, 999 / 3 - 1 + 1) << "all but the last one have a buffer after them";
   EXPECT_GE(counts.worst_lag_rounds, 50U);
   EXPECT_GE(counts.worst_queue_rounds, 3 * 14U);
-  EXPECT_GE(counts.decode_ns, counts.worst_decode_ns);
-  EXPECT_GT(counts.worst_decode_ns, 0U);
 }
 
 TEST(StreamWorkers, WaitReturnsWhenTheRoundIsFinal) {

@@ -91,7 +91,7 @@ struct stream_progress {
 /// Since the last reset.
 struct stream_statistics {
   std::uint64_t windows;            ///< decoded
-  std::uint64_t decode_ns;          ///< time of all decodes, of each from its events to its answer
+  std::uint64_t decode_ns;          ///< time in the decoder, of all windows with events
   std::uint64_t worst_decode_ns;    ///< of one window
   std::uint64_t worst_queue_rounds; ///< of complete windows whose decode had not begun
   std::uint64_t worst_lag_rounds;   ///< that had come and were not final when a window became final

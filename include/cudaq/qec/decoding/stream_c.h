@@ -88,7 +88,7 @@ typedef struct cudaq_qec_stream_progress_t {
 typedef struct cudaq_qec_stream_statistics_t {
   size_t struct_size;
   uint64_t windows;            /* decoded */
-  uint64_t decode_ns;          /* time of all decodes */
+  uint64_t decode_ns;          /* time in the decoder, of all windows with events */
   uint64_t worst_decode_ns;    /* of one window */
   uint64_t worst_queue_rounds; /* of complete windows whose decode had not begun */
   uint64_t worst_lag_rounds;   /* that had come and were not final when a window became final */
