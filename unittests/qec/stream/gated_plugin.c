@@ -15,16 +15,21 @@ typedef struct settings_t {
 
 static atomic_int gate_is_open;
 static atomic_uint begun;
+static atomic_int alive;
 static atomic_int list[4096];
 
 void gated_plugin_set(int is_open);
 unsigned gated_plugin_begun(void);
 int gated_plugin_listed(unsigned k);
+int gated_plugin_alive(void);
 
 __attribute__((visibility("default"))) void gated_plugin_set(int is_open) { atomic_store(&gate_is_open, is_open); }
 /* Decodes that have begun, and the id of the k-th of them. */
 __attribute__((visibility("default"))) unsigned gated_plugin_begun(void) { return atomic_load(&begun); }
 __attribute__((visibility("default"))) int gated_plugin_listed(unsigned k) { return atomic_load(&list[k % 4096]); }
+
+/* Decoders that were made and not destroyed. */
+__attribute__((visibility("default"))) int gated_plugin_alive(void) { return atomic_load(&alive); }
 
 static int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char *error, size_t error_size) {
   settings_t *made = calloc(1, sizeof *made);
@@ -36,6 +41,7 @@ static int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, ch
       : strcmp(key, "gated") == 0 ? &made->gated
                                   : &made->wrong) = atoi(model->settings[k].value);
   }
+  atomic_fetch_add(&alive, 1);
   *decoder = made;
   return CUDAQ_QEC_DECODE_OK;
 }
@@ -53,7 +59,10 @@ static int32_t decode(void *decoder, const uint64_t *events, size_t num_events, 
   return num_events != 0 && !self->wrong ? CUDAQ_QEC_DECODE_NO_SOLUTION : CUDAQ_QEC_DECODE_OK;
 }
 
-static void destroy(void *decoder) { free(decoder); }
+static void destroy(void *decoder) {
+  atomic_fetch_sub(&alive, 1);
+  free(decoder);
+}
 
 const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_version) {
   static const cudaq_qec_decoder_plugin_t table = {

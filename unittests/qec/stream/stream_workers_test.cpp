@@ -26,6 +26,7 @@ public:
   void open() const { function<void(int)>("gated_plugin_set")(1); }
   void close() const { function<void(int)>("gated_plugin_set")(0); }
   unsigned begun() const { return function<unsigned()>("gated_plugin_begun")(); }
+  int alive() const { return function<int()>("gated_plugin_alive")(); }
   int listed(unsigned k) const { return function<int(unsigned)>("gated_plugin_listed")(k); }
   /// Waits until so many decodes have begun.
   bool wait_for_begun(unsigned wanted) const {
@@ -259,6 +260,26 @@ TEST(StreamWorkers, AreUsedAsThePageSays) {
   std::uint8_t frame = 0xEE;
   EXPECT_TRUE(stream->wait_committed(UINT64_MAX, soon(), {&frame, 1}).is_final);
   EXPECT_EQ(frame, 0);
+}
+
+TEST(StreamWorkers, FewLastWindowsAreKept) {
+  const gate slow;
+  slow.open();
+  // Commits of 40 rounds: the last windows of short experiments are built when they are needed.
+  stream_options options = gated(1);
+  options.commit = 40;
+  const auto stream = stream_or_throw(kText, options);
+  const int before = slow.alive();
+  int most = 0;
+  for (std::uint64_t rounds = 1; rounds < 40; ++rounds) {
+    stream->reset();
+    ASSERT_EQ(stream->push(kQuiet, 3 * rounds), decode_status::ok);
+    ASSERT_EQ(stream->finish(kQuiet, 3), decode_status::ok);
+    ASSERT_TRUE(stream->wait_committed(UINT64_MAX, soon()).is_final);
+    most = std::max(most, slow.alive() - before);
+  }
+  EXPECT_GE(most, 1) << "they are built when they are needed";
+  EXPECT_LE(most, 8);
 }
 
 TEST(StreamWorkers, RefuseSizesThatCannotBeRightWithAText) {
