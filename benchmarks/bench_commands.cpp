@@ -3,6 +3,7 @@
 #include "benchmarks/bench_commands.h"
 #include "benchmarks/common/bench.h"
 #include "benchmarks/decoding/bench_decoding.h"
+#include "benchmarks/stream/bench_stream.h"
 #include "tools/command_line/command_options.h"
 
 namespace cudaq::realtime::tools {
@@ -67,6 +68,15 @@ Examples:
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --predecoder local
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --errors 4 --shots 1000000
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d3_p0.003.dem --decoder pymatching lookup)";
+
+constexpr const char *kBenchStreamFooter =
+    R"(Experiments are sampled from a model with a loop and sent to a stream decoder, one round each cycle. Lag: rounds
+that are due and not final. Tail: from the last round to the final correction. Needs no GPU.
+
+Examples:
+  cudaq-realtime-bench stream --dem tools/data/surface_loop_d3_p0.004.dem --workers 8
+  cudaq-realtime-bench stream --dem model.dem --rounds 10000 --experiments 1000 --random-stops --json stream.json
+  cudaq-realtime-bench stream --dem model.dem --cycle-us 0 --workers 4    as fast as it goes)";
 #endif
 
 constexpr const char *kBenchIdleFooter =
@@ -156,6 +166,40 @@ void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
   add_html_option(command, chosen.output);
   run_when_chosen(command, chosen, [options](const output &out) { return run_bench_decoding(*options, out); });
 }
+
+void add_bench_stream(CLI::App &program, chosen_command &chosen) {
+  const auto options = std::make_shared<bench_stream_options>();
+  bench_stream_options &o = *options;
+  CLI::App &command = *program.add_subcommand("stream", "a stream decoder at the pace of hardware: its lag, its tail");
+  command.footer(kBenchStreamFooter);
+  command.add_option("--dem", o.dem_file, "detector error model with a loop")->required()->type_name("FILE");
+  command.add_option("--decoder", o.decoder, "decoder of each window, as in `decode --help`")
+      ->capture_default_str()
+      ->check(CLI::Validator(&refuse_decoder_name, "NAME"));
+  command.add_option("--commit", o.commit, "rounds that a window makes final; 0: the distance")->capture_default_str();
+  command.add_option("--buffer", o.buffer, "other rounds that it looks at; 0: the distance")->capture_default_str();
+  command.add_option("--rule", o.rule, "what a round is: time, or index:N")->capture_default_str();
+  command.add_option("--mode", o.mode, "windows: automatic, sequential, parallel")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"automatic", "sequential", "parallel"}));
+  command.add_option("--workers", o.workers, "threads that decode; 0: the thread that sends")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
+  command.add_option("--queue-rounds", o.queue_rounds, "rounds that are kept at most; 0: a default")
+      ->capture_default_str();
+  command.add_option("--rounds", o.rounds, "rounds of an experiment")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
+  command.add_option("--experiments", o.experiments, "experiments, one after another")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
+  command.add_flag("--random-stops", o.random_stops, "experiments end after a random number of rounds, at least half");
+  command.add_option("--cycle-us", o.cycle_us, "microseconds between rounds; 0: as fast as it goes")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+  command.add_option("--seed", o.seed, "seed of the experiments")->capture_default_str();
+  run_when_chosen(command, chosen, [options](const output &out) { return run_bench_stream(*options, out); });
+}
 #endif
 
 } // namespace
@@ -178,6 +222,7 @@ void add_benchmarks(CLI::App &app, chosen_command &chosen) {
                      false, true, &run_bench_pipeline},
                     chosen);
   add_bench_decoding(app, chosen);
+  add_bench_stream(app, chosen);
 #endif
 }
 

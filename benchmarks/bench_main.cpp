@@ -11,6 +11,7 @@ constexpr const char *kBenchFooter = R"(Start here:
   cudaq-realtime-bench graph           graphs as handlers, launched by the CPU and by the GPU, and bare graph launches
   cudaq-realtime-bench pipeline        the QEC pipeline, and its engine and its matcher alone
   cudaq-realtime-bench decoding        logical errors and time of decoders on shots of a model
+  cudaq-realtime-bench stream          a stream decoder at the pace of hardware: its lag, its tail
   cudaq-realtime-bench idle            what the number of slots costs a dispatcher that has nothing to do
   cudaq-realtime-bench compare A.json B.json
                                        two or more reports, also those of cudaq-realtime: ratios, noise, a verdict

@@ -3,7 +3,8 @@
 """The library exports exactly the functions that its map lists, and the public headers declare the same functions, and
 docs/api describes the same functions. A function that is declared without CUDAQ_REALTIME_API is in the archive of
 kernels: docs/api describes it, and the library does not export it. With [map]: the library exports some of the
-archive's functions. Functions of providers and of their clients are in libraries of their own, whose maps list them.
+archive's functions, or the C functions of the decoders beside C++. Functions of providers and of their clients are in
+libraries of their own, whose maps list them.
 
 usage: exported_symbols.py <source root> <library> <nm> [map]
 """
@@ -30,7 +31,8 @@ WITHDRAWN = {"cudaq_create_dispatch_graph_regular": TWO_FORMS,
 # Header of a provider or its client: map of the library that exports its functions.
 OTHER_LIBRARIES = {"shm_client.h": "lib/transport/shm/shm-client.map", "udp_provider.h": "lib/transport/udp/udp.map",
                    "roce_provider.h": "lib/transport/roce/roce.map",
-                   "cpu_roce_provider.h": "lib/transport/cpu_roce/cpu-roce.map"}
+                   "cpu_roce_provider.h": "lib/transport/cpu_roce/cpu-roce.map",
+                   "stream_c.h": "lib/qec/cudaq-qec-decoding.map"}
 
 exported = {}
 symbols = subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-versions", library], text=True)
@@ -38,10 +40,11 @@ for line in symbols.splitlines():
     _, kind, name = line.split()
     if kind != "A":  # the version node itself
         symbol, _, version = name.partition("@@")
-        exported[symbol] = version
+        if not symbol.startswith("_Z"):  # C++
+            exported[symbol] = version
 
 node_of = {}
-for node, body in re.findall(r"^(CUDAQ_REALTIME_[A-Z0-9_.]+) \{(.*?)\}", version_map.read_text(), flags=re.M | re.S):
+for node, body in re.findall(r"^(CUDAQ_[A-Z0-9_.]+) \{(.*?)^\}", version_map.read_text(), flags=re.M | re.S):
     for symbol in re.findall(r"^\s*(\w+);", body.split("local:")[0], flags=re.M):
         node_of[symbol] = node
 
@@ -53,9 +56,11 @@ declared = {name: header for name, header in declared.items() if name not in els
 page = root / "docs/api/index.md"
 described = dict(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| \S", page.read_text() if page.exists() else "", flags=re.M))
 if of_archive:
-    archived = {name: path for name, path in archived.items() if name in node_of}
-    declared, archived = archived, {}
+    declared, archived = {name: path for name, path in (archived | elsewhere).items() if name in node_of}, {}
+    elsewhere = {}
     described = {name: header for name, header in described.items() if name in node_of}
+else:
+    described = {name: header for name, header in described.items() if header not in OTHER_LIBRARIES}
 
 problems = [f"{name} belongs to the archive, but is exported" for name in sorted(set(exported) & set(archived))]
 for name, header in sorted(elsewhere.items()):

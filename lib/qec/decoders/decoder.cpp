@@ -28,6 +28,8 @@ const char *decode_status_text(decode_status status) noexcept {
     return "the decoder found no solution within its limits";
   case decode_status::stream_misaligned:
     return "the bits are not those of the model's tail after a whole repetition";
+  case decode_status::busy:
+    return "the stream's queue is full; push the same bits again later";
   }
   return "unknown decode status";
 }

@@ -27,10 +27,12 @@ public:
     starts_.erase(std::unique(starts_.begin(), starts_.end()), starts_.end());
   }
 
-  /// The shortest closed way with an odd number of flips, if it is shorter than `limit`; else `limit`.
-  std::uint64_t shortest(std::uint64_t limit) {
-    for (const std::uint64_t start : starts_)
-      limit = std::min(limit, from(start, limit));
+  /// The shortest closed way with an odd number of flips, if it is shorter than `limit`; else `limit`. Takes the edges
+  /// that it looks at from `work`, and gives up when that is 0.
+  std::uint64_t shortest(std::uint64_t limit, std::uint64_t &work) {
+    seen_from_.assign(2 * neighbours_.size(), 0);
+    for (std::size_t k = 0; k < starts_.size() && work != 0; ++k)
+      limit = std::min(limit, from(starts_[k], k + 1, limit, work));
     return limit;
   }
 
@@ -40,18 +42,20 @@ private:
     bool flips;
   };
 
-  std::uint64_t from(std::uint64_t start, std::uint64_t limit) {
-    std::vector<bool> seen(2 * neighbours_.size());
+  std::uint64_t from(std::uint64_t start, std::uint64_t mark, std::uint64_t limit, std::uint64_t &work) {
     std::vector<std::uint64_t> layer{2 * start}, next;
-    seen[2 * start] = true;
+    seen_from_[2 * start] = mark;
     for (std::uint64_t length = 1; length < limit && !layer.empty(); ++length, layer.swap(next), next.clear())
       for (const std::uint64_t at : layer)
         for (const neighbour &n : neighbours_[at / 2]) {
+          if (work == 0)
+            return limit;
+          --work;
           const std::uint64_t to = 2 * n.node + (at % 2 ^ (n.flips ? 1 : 0));
           if (to == 2 * start + 1)
             return length;
-          if (!seen[to]) {
-            seen[to] = true;
+          if (seen_from_[to] != mark) {
+            seen_from_[to] = mark;
             next.push_back(to);
           }
         }
@@ -60,16 +64,17 @@ private:
 
   std::vector<std::vector<neighbour>> neighbours_;
   std::vector<std::uint64_t> starts_;
+  std::vector<std::uint64_t> seen_from_; ///< for each copy of a node: the search that has seen it
 };
 
 } // namespace
 
-std::uint64_t code_distance(const detector_error_model &model) {
+std::uint64_t code_distance(const detector_error_model &model, std::uint64_t most_edges) {
   constexpr std::uint64_t kNone = UINT64_MAX, kMostObservables = 64;
-  std::uint64_t shortest = kNone;
-  for (std::uint64_t k = 0; k < std::min(model.num_observables, kMostObservables); ++k)
-    shortest = double_cover(model, k).shortest(shortest);
-  return shortest == kNone ? 0 : shortest;
+  std::uint64_t shortest = kNone, work = most_edges;
+  for (std::uint64_t k = 0; k < std::min(model.num_observables, kMostObservables) && work != 0; ++k)
+    shortest = double_cover(model, k).shortest(shortest, work);
+  return shortest == kNone || work == 0 ? 0 : shortest;
 }
 
 } // namespace cudaq::qec::realtime

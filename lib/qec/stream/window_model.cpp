@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/stream/window_model.h"
 
-#include "lib/qec/decoding/connected_parts.h"
 #include "lib/qec/decoding/splitmix.h"
 
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <numeric>
+#include <utility>
 
 namespace cudaq::qec::realtime {
 namespace {
@@ -24,39 +25,40 @@ std::uint8_t parity_sets(std::uint64_t detector) {
   return static_cast<std::uint8_t>(splitmix((detector + 1) * kSplitmixStep) >> 56);
 }
 
-class builder {
+} // namespace
+
+class window_builder {
 public:
-  builder(const detector_error_model &model, std::span<const std::uint64_t> round_of, window_rounds rounds,
-          error_form form)
-      : model_(model), round_of_(round_of), rounds_(rounds), form_(form),
-        parts_(model, form == error_form::components) {
+  window_builder(const window_source &source, window_rounds rounds) : source_(source), rounds_(rounds) {
+    const std::vector<std::uint64_t> &round_of = source.round_of_;
     const auto at = [&](std::uint64_t round) {
       return static_cast<std::uint64_t>(std::ranges::lower_bound(round_of, round) - round_of.begin());
     };
     made_.first_detector = at(rounds.begin);
     made_.num_detectors = at(rounds.end) - made_.first_detector;
-    made_.num_observables = model.num_observables;
+    made_.num_observables = source.model_.num_observables;
     for (std::uint64_t k = 0; k < made_.num_detectors; ++k)
       made_.parities.push_back(parity_sets(k));
     for (std::uint64_t k = 0; k < made_.num_detectors; ++k)
-      made_.is_needed.push_back(parts_.parts[parts_.part_of[made_.first_detector + k]].flips_observables ? 1 : 0);
+      made_.is_needed.push_back(flips_observables(made_.first_detector + k) ? 1 : 0);
   }
 
   window_model run() {
     std::vector<part> parts;
-    const auto &all = model_.components;
-    for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    for (const std::size_t number : errors_near()) {
       parts.clear();
-      for (; end < all.size() && all[end].mechanism == all[begin].mechanism; ++end) {
-        const auto detectors = model_.detectors_of(all[end]), observables = model_.observables_of(all[end]);
-        if (form_ != error_form::whole || parts.empty())
+      const auto [begin, end] = source_.errors_[number];
+      const std::span all = std::span(source_.model_.components).subspan(begin, end - begin);
+      for (const dem_component &c : all) {
+        const auto detectors = source_.model_.detectors_of(c), observables = source_.model_.observables_of(c);
+        if (source_.form_ != error_form::whole || parts.empty())
           parts.push_back({{detectors.begin(), detectors.end()}, {observables.begin(), observables.end()}});
         else
           parts[0] = {sum_mod_2(parts[0].detectors, detectors), sum_mod_2(parts[0].observables, observables)};
       }
       std::erase_if(parts, [&](part &one) { return !restrict(one); });
       if (!parts.empty())
-        errors_.push_back({all[begin].probability, parts});
+        errors_.push_back({all.front().probability, parts});
     }
     std::ranges::sort(made_.crossings);
     made_.crossings.erase(std::unique(made_.crossings.begin(), made_.crossings.end()), made_.crossings.end());
@@ -74,23 +76,44 @@ private:
     std::vector<part> parts;
   };
 
+  bool flips_observables(std::uint64_t detector) const {
+    return source_.parts_.parts[source_.parts_.part_of[detector]].flips_observables;
+  }
+
+  /// The errors that may have a detector in the window, in the order of the text.
+  std::vector<std::size_t> errors_near() const {
+    const std::uint64_t first = rounds_.begin - std::min(rounds_.begin, source_.reach_);
+    const auto at = [&](std::uint64_t round) {
+      return source_.by_round_.begin() +
+             static_cast<std::ptrdiff_t>(source_.first_errors_[std::min(round, source_.num_rounds())]);
+    };
+    std::vector<std::size_t> near(at(first), at(rounds_.end));
+    std::ranges::sort(near);
+    return near;
+  }
+
   /// Leaves what the window sees of a component. False: nothing.
   bool restrict(part &one) {
-    if (!one.detectors.empty() && !parts_.parts[parts_.part_of[one.detectors[0]]].flips_observables)
+    if (!one.detectors.empty() && !flips_observables(one.detectors[0]))
       return false;
+    const auto round_of = [&](std::uint64_t d) { return source_.round_of_[d]; };
     const bool reaches_back =
-        std::ranges::any_of(one.detectors, [&](std::uint64_t d) { return round_of_[d] < rounds_.begin; });
+        std::ranges::any_of(one.detectors, [&](std::uint64_t d) { return round_of(d) < rounds_.begin; });
     if (reaches_back && !rounds_.open_begin)
       return false;
+    const bool reaches_on =
+        std::ranges::any_of(one.detectors, [&](std::uint64_t d) { return round_of(d) >= rounds_.end; });
+    if (reaches_on && rounds_.closed_end)
+      return false;
     one.committed = std::ranges::any_of(one.detectors, [&](std::uint64_t d) {
-      return round_of_[d] >= rounds_.commit_begin && round_of_[d] < rounds_.commit_end;
+      return round_of(d) >= rounds_.commit_begin && round_of(d) < rounds_.commit_end;
     });
     std::erase_if(one.detectors,
-                  [&](std::uint64_t d) { return round_of_[d] < rounds_.begin || round_of_[d] >= rounds_.end; });
+                  [&](std::uint64_t d) { return round_of(d) < rounds_.begin || round_of(d) >= rounds_.end; });
     if (!one.committed)
       one.observables.clear();
     for (std::uint64_t &d : one.detectors) {
-      if (one.committed && (round_of_[d] < rounds_.commit_begin || round_of_[d] >= rounds_.commit_end))
+      if (one.committed && (round_of(d) < rounds_.commit_begin || round_of(d) >= rounds_.commit_end))
         made_.crossings.push_back(d - made_.first_detector);
       d -= made_.first_detector;
     }
@@ -136,20 +159,39 @@ private:
         flip(next + j);
   }
 
-  const detector_error_model &model_;
-  const std::span<const std::uint64_t> round_of_;
+  const window_source &source_;
   const window_rounds rounds_;
-  const error_form form_;
-  const connected_parts parts_;
   window_model made_;
   std::vector<error> errors_;
 };
 
-} // namespace
-
-window_model make_window_model(const detector_error_model &model, std::span<const std::uint64_t> round_of_detector,
-                               window_rounds rounds, error_form form) {
-  return builder(model, round_of_detector, rounds, form).run();
+window_source::window_source(detector_error_model model, std::vector<std::uint64_t> round_of_detector, error_form form)
+    : model_(std::move(model)), round_of_(std::move(round_of_detector)), form_(form),
+      parts_(model_, form == error_form::components) {
+  const auto &all = model_.components;
+  first_errors_.resize((round_of_.empty() ? 0 : round_of_.back() + 1) + 1);
+  std::vector<std::uint64_t> first_rounds; // of the errors that have detectors
+  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    std::uint64_t first = UINT64_MAX, last = 0;
+    for (; end < all.size() && all[end].mechanism == all[begin].mechanism; ++end)
+      for (const std::uint64_t d : model_.detectors_of(all[end])) {
+        first = std::min(first, round_of_[d]);
+        last = std::max(last, round_of_[d]);
+      }
+    if (first == UINT64_MAX)
+      continue;
+    reach_ = std::max(reach_, last - first);
+    errors_.push_back({begin, end});
+    first_rounds.push_back(first);
+    ++first_errors_[first + 1];
+  }
+  std::partial_sum(first_errors_.begin(), first_errors_.end(), first_errors_.begin());
+  by_round_.resize(errors_.size());
+  std::vector<std::size_t> next = first_errors_;
+  for (std::size_t k = 0; k < errors_.size(); ++k)
+    by_round_[next[first_rounds[k]]++] = k;
 }
+
+window_model window_source::window(window_rounds rounds) const { return window_builder(*this, rounds).run(); }
 
 } // namespace cudaq::qec::realtime

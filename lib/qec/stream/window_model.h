@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "lib/qec/decoding/connected_parts.h"
 #include "lib/qec/decoding/dem.h"
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +15,8 @@ struct window_rounds {
   std::uint64_t begin, commit_begin, commit_end, end;
   /// Whether errors that reach over the begin may happen in this window. Closed: they were decided before.
   bool open_begin = false;
+  /// Whether errors that reach over the end were decided before. Open: they may happen.
+  bool closed_end = false;
 };
 
 /// A window as a model of its own, for any decoder. Its detectors are those of the window. Its observables are made so
@@ -51,9 +53,29 @@ enum class error_form {
   whole       ///< as one error: belief propagation. The error is left out if any part of it was decided before
 };
 
-/// `model`: unrolled, with the round of each detector, ascending.
-[[nodiscard]] window_model make_window_model(const detector_error_model &model,
-                                             std::span<const std::uint64_t> round_of_detector, window_rounds rounds,
-                                             error_form form);
+/// An unrolled model from which windows are cut. The time for a window depends on its size, not on that of the model.
+class window_source {
+public:
+  /// `round_of_detector`: one for each detector of `model`, ascending.
+  window_source(detector_error_model model, std::vector<std::uint64_t> round_of_detector, error_form form);
+
+  [[nodiscard]] window_model window(window_rounds rounds) const;
+  [[nodiscard]] std::uint64_t num_rounds() const noexcept { return first_errors_.size() - 1; }
+
+private:
+  friend class window_builder;
+  struct error {
+    std::size_t begin, end; ///< its components
+  };
+
+  const detector_error_model model_;
+  const std::vector<std::uint64_t> round_of_;
+  const error_form form_;
+  const connected_parts parts_;
+  std::uint64_t reach_ = 0;               ///< the most rounds between two detectors of one error
+  std::vector<error> errors_;             ///< in the order of the text
+  std::vector<std::size_t> by_round_;     ///< numbers of errors, by their first round
+  std::vector<std::size_t> first_errors_; ///< into by_round_: where those of a round begin; one more than rounds
+};
 
 } // namespace cudaq::qec::realtime

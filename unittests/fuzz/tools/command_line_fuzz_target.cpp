@@ -5,6 +5,7 @@
 #include "benchmarks/bench_commands.cpp"
 #include "benchmarks/common/bench.h"
 #include "benchmarks/decoding/bench_decoding.h"
+#include "benchmarks/stream/bench_stream.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "tools/command_line/commands.h"
 #include "tools/decode/decode.h"
@@ -81,6 +82,7 @@ int run_bench_graph(const bench_options &o, const output &) { return check_bench
 int run_bench_pipeline(const bench_options &o, const output &) { return check_bench(o); }
 int run_bench_idle(const bench_options &o, const output &) { return check_bench(o); }
 int run_bench_decoding(const bench_decoding_options &, const output &) { return kExitOk; }
+int run_bench_stream(const bench_stream_options &, const output &) { return kExitOk; }
 int run_info(const output &) { return kExitOk; }
 std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &, const pipeline_shots &, int, std::size_t) {
   return nullptr;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/stream/code_distance.h"
 #include "unittests/qec/stream/stream_test_support.h"
 
 namespace cudaq::qec::realtime::test {
@@ -99,6 +100,14 @@ TEST(RepeatingModel, RefusesWhatHasNoRoundsWithAText) {
   }
   for (const std::string rule : {"", "index", "index:0", "index:x", "index:3 ", "rounds"})
     EXPECT_TRUE(round_rule::parse(rule).failed()) << rule;
+}
+
+TEST(RepeatingModel, TheSearchForItsDistanceHasALimit) {
+  for (const int d : {3, 5, 8}) {
+    const auto model = *repeating_or_throw(repetition_dem(d, 0.01, 1, 9)).unrolled(6);
+    EXPECT_EQ(code_distance(model), static_cast<std::uint64_t>(d));
+    EXPECT_EQ(code_distance(model, 40), 0U) << "not known";
+  }
 }
 
 TEST(RepeatingModel, TakesACountThatNoWholeShotCouldHave) {

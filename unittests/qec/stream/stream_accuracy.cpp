@@ -11,9 +11,9 @@ using namespace cudaq::qec::realtime;
 using namespace cudaq::qec::realtime::test;
 
 /// True: the stream is as good as whole shots.
-bool is_as_good(const std::string &name, const std::string &text, std::uint64_t commit, std::uint64_t buffer, int shots,
-                double most) {
-  const auto stream = stream_or_throw(text, {.decoder = "pymatching", .commit = commit, .buffer = buffer});
+bool is_as_good(const std::string &name, const std::string &text, stream_options options, int shots, double most) {
+  options.decoder = "pymatching";
+  const auto stream = stream_or_throw(text, options);
   const auto whole = make_or_throw("pymatching", text);
   const auto model = *parse_dem(text);
   component_sampler errors(model, 2463534242U);
@@ -34,13 +34,17 @@ bool is_as_good(const std::string &name, const std::string &text, std::uint64_t 
 
 } // namespace
 
-int main() {
+int main(int argc, char **argv) {
+  const stream_mode mode =
+      argc > 1 && std::string_view(argv[1]) == "parallel" ? stream_mode::parallel : stream_mode::sequential;
   std::string surface = surface_dem();
   const std::size_t at = surface.find("repeat ") + 7;
   surface.replace(at, surface.find(' ', at) - at, "14");
-  const bool first = is_as_good("surface code, d = 3", surface, 3, 3, 1200, 1.12);
-  const bool second = is_as_good("repetition code, d = 5", repetition_dem(5, 0.04, 1, 40), 5, 5, 1500, 1.12);
+  const bool first = is_as_good("surface code, d = 3", surface, {.commit = 3, .buffer = 3, .mode = mode}, 1200, 1.12);
+  const bool second = is_as_good("repetition code, d = 5", repetition_dem(5, 0.04, 1, 40),
+                                 {.commit = 5, .buffer = 5, .mode = mode}, 1500, 1.12);
   // A short buffer costs accuracy, and a closed far side of it much more.
-  const bool third = is_as_good("short buffer, d = 7", repetition_dem(7, 0.05, 1, 40), 2, 2, 1500, 1.7);
+  const bool third = is_as_good("short buffer, d = 7", repetition_dem(7, 0.05, 1, 40),
+                                {.commit = 2, .buffer = 2, .mode = mode}, 1500, 1.7);
   return first && second && third ? 0 : 1;
 }

@@ -213,6 +213,23 @@ TEST_F(Stream, AnObservableBeforeItsDetectorsCountsForErrorsThatAreTakenWhole) {
   }
 }
 
+TEST_F(Stream, AutoThatEndsAtBpOsdGetsErrorsWhole) {
+  // An error with three detectors, which matching refuses.
+  std::string text = repetition_dem(3, 0.01, 1, 6);
+  text.insert(text.find("repeat 6 {\n") + 11, "error(0.001) D0 D1 D2\n");
+  const auto stream = stream_or_throw(text, {.decoder = "auto:osd_order=2", .commit = 3, .buffer = 3});
+  EXPECT_NE(stream->description().find("; bp-osd:osd_order=2;"), std::string::npos) << stream->description();
+  const auto whole = *parse_dem(text);
+  const component_sampler errors(whole, 3);
+  for (const dem_component &c : whole.components) {
+    auto shot = errors.none();
+    errors.add(shot, c);
+    stream->reset();
+    ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
+    ASSERT_EQ(flips_of(*stream), shot.observables) << "line " << c.line;
+  }
+}
+
 TEST_F(Stream, AnObservableWithoutDetectorsBelongsToItsError) {
   std::string joined = repetition_dem(3, 0.01, 1, 6), apart = joined;
   for (std::size_t at = 0; (at = apart.find(" D0 L0", at)) != std::string::npos; at += 8)

@@ -6,6 +6,7 @@
 #include "lib/qec/stream/repeating_model.h"
 #include "unittests/qec/qec_test_support.h"
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -97,12 +98,40 @@ inline std::vector<std::uint8_t> part_of(const std::vector<std::uint8_t> &bits, 
   return part;
 }
 
-/// Streams a whole experiment in one push. Returns the status of finish().
+inline std::chrono::steady_clock::time_point soon(int seconds = 60) {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+}
+
+/// Pushes bits [begin, end), again if the queue is full.
+inline decode_status push_part(stream_decoder &stream, const std::vector<std::uint8_t> &bits, std::uint64_t begin,
+                               std::uint64_t end) {
+  const std::vector<std::uint8_t> part = part_of(bits, begin, end - begin);
+  decode_status status = decode_status::busy;
+  for (const auto deadline = soon(); status == decode_status::busy && std::chrono::steady_clock::now() < deadline;)
+    if ((status = stream.push(part, end - begin)) == decode_status::busy)
+      static_cast<void>(stream.wait_committed(stream.committed_rounds() + 1, deadline));
+  return status;
+}
+
+/// Sends the tail and waits for the end.
+inline decode_status finish(stream_decoder &stream, const std::vector<std::uint8_t> &events, std::uint64_t detectors) {
+  const std::uint64_t tail = stream.tail_detectors();
+  if (const decode_status status = stream.finish(part_of(events, detectors - tail, tail), tail);
+      status != decode_status::ok)
+    return status;
+  const stream_progress end = stream.wait_committed(UINT64_MAX, soon());
+  return end.status == decode_status::ok && !end.is_final ? decode_status::busy : end.status;
+}
+
+/// Streams a whole experiment, in one push if the stream takes so much at once. Returns the status of its end.
 inline decode_status run(stream_decoder &stream, const std::vector<std::uint8_t> &events, std::uint64_t detectors) {
   const std::uint64_t before = detectors - stream.tail_detectors();
-  if (const decode_status status = stream.push(events, before); status != decode_status::ok)
-    return status;
-  return stream.finish(part_of(events, before, stream.tail_detectors()), stream.tail_detectors());
+  decode_status status = stream.push(events, before);
+  const std::uint64_t part = stream.body_detectors();
+  if (status == decode_status::not_supported || status == decode_status::busy) // too much at once
+    for (std::uint64_t at = 0; at < before && (at == 0 || status == decode_status::ok); at += part)
+      status = push_part(stream, events, at, std::min(at + part, before));
+  return status == decode_status::ok ? finish(stream, events, detectors) : status;
 }
 
 inline std::vector<std::uint8_t> flips_of(const stream_decoder &stream) {

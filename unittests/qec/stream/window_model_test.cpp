@@ -30,6 +30,11 @@ std::map<std::string, double> errors_of(const window_model &window) {
   return errors;
 }
 
+window_model make_window_model(const detector_error_model &model, const std::vector<std::uint64_t> &rounds,
+                               window_rounds window, error_form form) {
+  return window_source(model, rounds, form).window(window);
+}
+
 TEST(WindowModel, CommitsTheErrorsOfTheCommittedRoundsAndOpensTheFarSide) {
   const chain c;
   const window_model window = make_window_model(c.model, c.rounds, {0, 0, 2, 3}, error_form::components);

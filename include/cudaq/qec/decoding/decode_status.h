@@ -33,6 +33,8 @@ enum class decode_status : std::int32_t {
   not_converged = 7,
   /// A stream ends in the middle of a repetition, its tail has another number of bits, or it has ended.
   stream_misaligned = 8,
+  /// The queue of a stream is full. Nothing was taken: push the same bits again later.
+  busy = 11,
 };
 
 } // namespace cudaq::qec::realtime

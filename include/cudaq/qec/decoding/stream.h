@@ -10,12 +10,21 @@
 //   made.instance->finish(tail_bits, tail_count);
 //   made.instance->observables(); // the correction of the whole experiment
 //
+// With threads that decode while the caller goes on pushing:
+//
+//   workers_result workers = make_stream_workers(4); // for any number of streams
+//   stream_result made = make_stream_decoder(dem_text, {.pool = workers.instance});
+//   made.instance->push(bits, count);                // never waits for a decode
+//   made.instance->poll(observables);                // what is final so far
+//
+// The same for C: stream_c.h.
 // docs/decoders/streaming.md explains windows, the choice of commit and buffer, and what it costs.
 #ifndef CUDAQ_QEC_DECODING_STREAM_H
 #define CUDAQ_QEC_DECODING_STREAM_H
 
 #include "cudaq/qec/decoding/decoder.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,20 +34,77 @@
 
 namespace cudaq::qec::realtime {
 
+/// Threads that decode the windows of any number of streams. Streams with windows that are ready take turns. Each
+/// stream keeps its threads alive: the threads end with the last owner of this object.
+class CUDAQ_QEC_DECODING_API stream_workers {
+public:
+  virtual ~stream_workers();
+  stream_workers(const stream_workers &) = delete;
+  stream_workers &operator=(const stream_workers &) = delete;
+  [[nodiscard]] virtual std::size_t count() const noexcept = 0;
+
+private:
+  friend class worker_pool;
+  stream_workers() = default;
+};
+
+/// The result of make_stream_workers: threads, or an error text.
+struct workers_result {
+  std::shared_ptr<stream_workers> instance;
+  std::string error;
+  explicit operator bool() const noexcept { return instance != nullptr; }
+};
+
+/// Starts `count` threads, 1 to 1024. May be called from any thread.
+[[nodiscard]] CUDAQ_QEC_DECODING_API workers_result make_stream_workers(std::size_t count);
+
+enum class stream_mode {
+  automatic = 0,  ///< sequential with at most one worker, and for models that parallel windows do not take
+  sequential = 1, ///< each window begins where the one before it was decided
+  parallel = 2    ///< every second window is decoded on its own, and then those between them
+};
+
 struct stream_options {
   std::string decoder = "auto"; ///< of each window: a name that make_decoder takes
   std::uint64_t commit = 0;     ///< rounds that a window makes final; 0: the distance of the code
-  std::uint64_t buffer = 0;     ///< later rounds that it looks at; 0: the distance of the code
+  std::uint64_t buffer = 0;     ///< later rounds that it looks at (parallel: also earlier); 0: the distance of the code
   /// "time": a round is a value of the last coordinate of detectors, with all shifts. "index:N": N successive
   /// detectors.
   std::string rounds = "time";
+  stream_mode mode = stream_mode::automatic;
+  /// Threads that decode windows. 0 without a pool: windows are decoded in the calling thread. With a pool: the most
+  /// windows of this stream that its threads decode at the same time; 0: as many as it has threads.
+  std::size_t workers = 0;
+  std::shared_ptr<stream_workers> pool = {}; ///< empty, and workers not 0: threads of this stream alone
+  /// With workers: the most rounds that are kept because they are not final; 0: 4096, or more if windows are long.
+  std::uint64_t queue_rounds = 0;
+};
+
+/// What is final at some moment.
+struct stream_progress {
+  decode_status status;           ///< ok, or why the stream is broken
+  std::uint64_t committed_rounds; ///< the observables are those of so many rounds
+  std::uint64_t pushed_rounds;
+  bool is_final; ///< the tail has come and all rounds are final
+};
+
+/// Since the last reset.
+struct stream_statistics {
+  std::uint64_t windows;            ///< decoded
+  std::uint64_t decode_ns;          ///< time in the decoder, of all windows with events
+  std::uint64_t worst_decode_ns;    ///< of one window
+  std::uint64_t worst_queue_rounds; ///< of complete windows whose decode had not begun
+  std::uint64_t worst_lag_rounds;   ///< that had come and were not final when a window became final
 };
 
 /// A decoder for a detector error model with a loop (`repeat`), for any number of repetitions: also for more than the
-/// text says. Of several loops the longest outer one repeats. The memory depends on the model and the window only.
+/// text says. Of several loops the longest outer one repeats. The memory depends on the model, the window and
+/// queue_rounds only. The frames depend on the mode and on the events, not on the workers or the sizes of pushes.
 ///
-/// Threads: as for `decoder`. Every window is decoded in the call that completes it. No call prints, aborts or throws.
-/// push allocates nothing of its own after the first window.
+/// Threads: push, finish, reset and the destructor are calls of one thread at a time, the owner. Without workers, so
+/// are all others, and a window is decoded in the call that completes it. With workers poll, wait_committed,
+/// committed_rounds, pushed_rounds, pushed_bits, windows and statistics may be called by any thread at any time. No
+/// call prints, aborts or throws. push allocates nothing of its own.
 class CUDAQ_QEC_DECODING_API stream_decoder {
 public:
   virtual ~stream_decoder();
@@ -48,30 +114,51 @@ public:
   /// The next `count` bits: one for each detector, in ascending order, bit k % 8 of byte k / 8; any number, also parts
   /// of rounds. buffer_too_small: fewer bytes than that; nothing was taken. After the first status of a window that is
   /// not ok the stream is broken: every call returns it until reset(), and no further round becomes final.
+  ///
+  /// With workers: copies the bits and does not wait for a decode. busy: more rounds than queue_rounds would be kept;
+  /// nothing was taken, push the same bits again later. not_supported: more bits than can ever be taken at once (at
+  /// least those of a repetition can). The status of a window that fails is that of a later call.
   [[nodiscard]] virtual decode_status push(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept = 0;
 
   /// The bits of the tail, after a whole repetition: the experiment ends, and all rounds become final.
   /// stream_misaligned: not tail_detectors() bits, or the loop is not at the end of a repetition; nothing was taken.
+  /// With workers: does not wait; wait_committed or poll says when the end is final. Never busy.
   [[nodiscard]] virtual decode_status finish(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept = 0;
 
-  /// Back to the beginning of the head. The next stream begins.
+  /// Back to the beginning of the head. The next stream begins. With workers: windows that have not begun are dropped,
+  /// and it waits for those that have. The destructor does the same.
   virtual void reset() noexcept = 0;
 
+  /// What is final. `observables`: empty, or at least (num_observables() + 7) / 8 bytes for a copy of observables()
+  /// that belongs to committed_rounds; else the status is buffer_too_small.
+  [[nodiscard]] virtual stream_progress poll(std::span<std::uint8_t> observables = {}) const noexcept = 0;
+
+  /// The same, as soon as `round` rounds are final, or nothing more will become final, or the deadline has passed.
+  /// Without workers: at once. Returns early also after reset().
+  [[nodiscard]] virtual stream_progress wait_committed(std::uint64_t round,
+                                                       std::chrono::steady_clock::time_point deadline,
+                                                       std::span<std::uint8_t> observables = {}) const noexcept = 0;
+
   /// Whether each observable is flipped by the errors found in the first committed_rounds() rounds. Observable k: bit k
-  /// % 8 of byte k / 8. Valid until the next call that is not const.
+  /// % 8 of byte k / 8. Valid until the next call that is not const. With workers: only after poll() or
+  /// wait_committed() said that the stream is final or broken.
   [[nodiscard]] virtual std::span<const std::uint8_t> observables() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t committed_rounds() const noexcept = 0;
   /// Rounds of which all bits have come, and all bits of them and of the round that is not complete.
   [[nodiscard]] virtual std::uint64_t pushed_rounds() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t pushed_bits() const noexcept = 0;
-  [[nodiscard]] virtual std::uint64_t windows() const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t windows() const noexcept = 0; ///< decoded
+  [[nodiscard]] virtual stream_statistics statistics() const noexcept = 0;
 
   /// The model: detectors of the head, of a repetition and of the tail.
   [[nodiscard]] virtual std::uint64_t head_detectors() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t body_detectors() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t tail_detectors() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t num_observables() const noexcept = 0;
-  /// Windows, in words: "commit 5 and buffer 5 rounds (the distance); 24 detectors a round; pymatching".
+  /// Whether windows are parallel.
+  [[nodiscard]] virtual bool is_parallel() const noexcept = 0;
+  /// Windows, in words: "commit 5 and buffer 5 rounds (distance 5); a repetition has 48 detectors in 2 rounds;
+  /// pymatching; sequential".
   [[nodiscard]] virtual const std::string &description() const noexcept = 0;
 
 protected:
@@ -86,8 +173,12 @@ struct stream_result {
 };
 
 /// Makes a decoder for a model in Stim's text format; may be called from any thread. All windows of long streams are
-/// built here, so it takes a while. A stream of fewer rounds than a few windows builds its last window in finish(), and
-/// so does one whose commit is much longer than a repetition.
+/// built here, so it takes a while. A stream of fewer rounds than a few windows builds its last window in finish() (a
+/// worker does it, if there are any), and so does one whose commit is much longer than a repetition.
+///
+/// Parallel windows (L. Skoric et al., arXiv 2209.08552; X. Tan et al., arXiv 2209.09219) are refused if commit is less
+/// than the rounds that one error reaches over, for errors with more than two detectors, and for models without a
+/// boundary, such as toric codes: a window between two others might have no solution.
 [[nodiscard]] CUDAQ_QEC_DECODING_API stream_result make_stream_decoder(std::string_view dem_text,
                                                                        const stream_options &options);
 

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/stream/bench_stream.h"
+
+#include "benchmarks/stream/endless_shots.h"
+#include "cudaq/qec/decoding/stream.h"
+#include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
+#include "tools/common/output_file.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::size_t kPoints = 100; ///< of the curve of the backlog
+
+/// An experiment with each round in bytes of its own, as push takes it.
+struct played_rounds {
+  std::vector<std::uint8_t> bits;
+  std::vector<std::size_t> first;   ///< byte of each round, and the end
+  std::vector<std::uint64_t> count; ///< bits of each round
+  std::vector<std::uint8_t> tail;
+};
+
+std::vector<std::uint8_t> part_of(const std::vector<std::uint8_t> &bits, std::uint64_t begin, std::uint64_t count) {
+  std::vector<std::uint8_t> part((count + 7) / 8);
+  for (std::uint64_t k = 0; k < count; ++k)
+    part[k / 8] = static_cast<std::uint8_t>(part[k / 8] | (bits[(begin + k) / 8] >> (begin + k) % 8 & 1) << k % 8);
+  return part;
+}
+
+played_rounds rounds_of(const endless_sampler::shot &shot, const qec::repeating_model &model) {
+  played_rounds made;
+  const std::uint64_t before_tail = shot.detectors - model.tail_detectors();
+  for (std::uint64_t round = 0; model.first_detector(round) < before_tail; ++round) {
+    const std::uint64_t begin = model.first_detector(round), count = model.first_detector(round + 1) - begin;
+    const std::vector<std::uint8_t> bits = part_of(shot.events, begin, count);
+    made.first.push_back(made.bits.size());
+    made.count.push_back(count);
+    made.bits.insert(made.bits.end(), bits.begin(), bits.end());
+  }
+  made.first.push_back(made.bits.size());
+  made.tail = part_of(shot.events, before_tail, model.tail_detectors());
+  return made;
+}
+
+/// What happened in all experiments.
+struct stream_counts {
+  latency_histogram lag, tail_ns; ///< lag: rounds
+  std::uint64_t rounds = 0, experiments = 0, busy = 0, windows = 0, decode_ns = 0, worst_decode_ns = 0;
+  std::uint64_t worst_queue_rounds = 0, late_ns = 0, ns = 0, wrong = 0, broken = 0;
+  std::vector<std::uint64_t> backlog = std::vector<std::uint64_t>(kPoints); ///< the largest lag in each part
+};
+
+/// Plays one experiment. The calling thread keeps the pace by polling the clock.
+void play(const played_rounds &experiment, const qec::repeating_model &model, double cycle_ns,
+          const std::vector<std::uint8_t> &truth, qec::stream_decoder &stream, stream_counts &counts) {
+  stream.reset();
+  const std::uint64_t rounds = experiment.count.size(), begin = now_ns() + 1000;
+  const auto due = [&](std::uint64_t round) { return begin + static_cast<std::uint64_t>(cycle_ns * double(round)); };
+  qec::decode_status status = qec::decode_status::ok;
+  for (std::uint64_t round = 0; round < rounds && status == qec::decode_status::ok; ++round) {
+    std::uint64_t now = now_ns();
+    for (; now < due(round); now = now_ns())
+      ;
+    if (cycle_ns != 0)
+      counts.late_ns = std::max(counts.late_ns, now - due(round));
+    const std::span bits = std::span(experiment.bits)
+                               .subspan(experiment.first[round], experiment.first[round + 1] - experiment.first[round]);
+    while ((status = stream.push(bits, experiment.count[round])) == qec::decode_status::busy &&
+           !interrupt_guard::interrupted())
+      ++counts.busy;
+    // Rounds that are due and not final: also those that could not be sent yet.
+    const std::uint64_t sent = round + 1, late = cycle_ns == 0 ? 0 : (now_ns() - due(round)) / std::uint64_t(cycle_ns);
+    const std::uint64_t lag = sent + late - std::min(sent, stream.committed_rounds());
+    counts.lag.record(lag);
+    std::uint64_t &most = counts.backlog[round * kPoints / rounds];
+    most = std::max(most, lag);
+  }
+  // The tail is complete with its last round.
+  const std::uint64_t all = rounds + model.tail().size();
+  while (status == qec::decode_status::ok && now_ns() < due(all - 1))
+    ;
+  const std::uint64_t end = cycle_ns == 0 ? now_ns() : due(all - 1);
+  if (status == qec::decode_status::ok)
+    status = stream.finish(experiment.tail, model.tail_detectors());
+  // Polls: a thread that sleeps wakes up some tens of microseconds late.
+  for (std::uint32_t k = 1; status == qec::decode_status::ok && stream.committed_rounds() != all; ++k)
+    if (k % 4096 == 0)
+      status = stream.poll().status;
+  const std::uint64_t now = now_ns();
+  const qec::stream_progress last = stream.poll();
+  counts.tail_ns.record(now - std::min(end, now));
+  counts.ns += now - begin;
+  counts.rounds += all;
+  ++counts.experiments;
+  const qec::stream_statistics own = stream.statistics();
+  counts.windows += own.windows;
+  counts.decode_ns += own.decode_ns;
+  counts.worst_decode_ns = std::max(counts.worst_decode_ns, own.worst_decode_ns);
+  counts.worst_queue_rounds = std::max(counts.worst_queue_rounds, own.worst_queue_rounds);
+  counts.broken += !last.is_final;
+  counts.wrong += last.is_final && !std::ranges::equal(stream.observables(), truth);
+}
+
+json lag_json(const latency_histogram &h) {
+  return {{"p50", h.percentile(50)}, {"p99", h.percentile(99)}, {"p99.9", h.percentile(99.9)}, {"max", h.max()}};
+}
+
+qec::stream_mode mode_of(const std::string &name) {
+  return name == "parallel"     ? qec::stream_mode::parallel
+         : name == "sequential" ? qec::stream_mode::sequential
+                                : qec::stream_mode::automatic;
+}
+
+json report_of(const bench_stream_options &o, const stream_counts &c, const std::string &description) {
+  const double windows = std::max(1.0, double(c.windows)), rounds = std::max(1.0, double(c.rounds));
+  return {{"method", "experiments are sampled before they are played; the calling thread pushes one round each cycle "
+                     "by polling CLOCK_MONOTONIC; lag: rounds that are due and not final, looked at after each push; "
+                     "tail: from the time that the last round is due to the final correction"},
+          {"dem", o.dem_file},
+          {"stream", description},
+          {"workers", o.workers},
+          {"cycle_us", o.cycle_us},
+          {"seed", o.seed},
+          {"experiments", c.experiments},
+          {"rounds", c.rounds},
+          {"rounds_per_second", rounds / (1e-9 * std::max(1.0, double(c.ns)))},
+          {"lag_rounds", lag_json(c.lag)},
+          {"tail_ns", latency_json(c.tail_ns)},
+          {"backlog_rounds", c.backlog},
+          {"busy", c.busy},
+          {"worst_late_ns", c.late_ns},
+          {"windows", c.windows},
+          {"decode_ns_per_window", double(c.decode_ns) / windows},
+          {"decode_ns_per_round", double(c.decode_ns) / rounds},
+          {"worst_decode_ns", c.worst_decode_ns},
+          {"worst_queue_rounds", c.worst_queue_rounds},
+          {"wrong", c.wrong},
+          {"broken", c.broken}};
+}
+
+} // namespace
+
+int run_bench_stream(const bench_stream_options &o, const output &out) {
+  refuse_output_file("--dem", o.dem_file);
+  std::ifstream file(o.dem_file);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file)
+    throw usage_error(fmt::format("--dem {}: cannot be read", o.dem_file));
+  const auto rule = qec::round_rule::parse(o.rule);
+  if (rule.failed())
+    throw usage_error(rule.text());
+  const auto model = qec::repeating_model::parse(text.str(), *rule);
+  if (model.failed())
+    throw usage_error(fmt::format("--dem {}: {}", o.dem_file, model.text()));
+  const auto sampler = endless_sampler::make(*model);
+  if (sampler.failed())
+    throw usage_error(fmt::format("--dem {}: {}", o.dem_file, sampler.text()));
+  const qec::stream_result made = qec::make_stream_decoder(text.str(), {.decoder = o.decoder,
+                                                                        .commit = o.commit,
+                                                                        .buffer = o.buffer,
+                                                                        .rounds = o.rule,
+                                                                        .mode = mode_of(o.mode),
+                                                                        .workers = o.workers,
+                                                                        .queue_rounds = o.queue_rounds});
+  if (!made)
+    throw usage_error(fmt::format("--dem {}: {}", o.dem_file, made.error));
+  const interrupt_guard guard;
+  std::mt19937_64 random(o.seed);
+  stream_counts counts;
+  for (std::uint64_t k = 0; k < o.experiments && !interrupt_guard::interrupted(); ++k) {
+    const std::uint64_t rounds = o.random_stops ? o.rounds / 2 + random() % (o.rounds / 2 + 1) : o.rounds;
+    const std::uint64_t repetitions = std::max(rounds / model->body().size(), sampler->least_repetitions());
+    const endless_sampler::shot shot = sampler->sample(repetitions, random);
+    play(rounds_of(shot, *model), *model, 1000 * o.cycle_us, shot.observables, *made.instance, counts);
+  }
+  out.text("{}\n{} experiments, {} rounds, one each {} us; {}\n\n", o.dem_file, counts.experiments, counts.rounds,
+           o.cycle_us, made.instance->description());
+  out.text("lag, rounds   p50 {}  p99 {}  p99.9 {}  max {}\n", counts.lag.percentile(50), counts.lag.percentile(99),
+           counts.lag.percentile(99.9), counts.lag.max());
+  out.text("tail          {}\n", latency_line(counts.tail_ns));
+  const double windows = std::max(1.0, double(counts.windows));
+  out.text("windows       {}, {} each, at most {}; {} a round\n", counts.windows,
+           format_ns(double(counts.decode_ns) / windows), format_ns(double(counts.worst_decode_ns)),
+           format_ns(double(counts.decode_ns) / std::max(1.0, double(counts.rounds))));
+  out.text("rate          {} rounds per second; {} times busy; rounds at most {} late\n",
+           format_rate(double(counts.rounds) / (1e-9 * std::max(1.0, double(counts.ns)))), counts.busy,
+           format_ns(double(counts.late_ns)));
+  out.text("wrong         {} of {} experiments\n", counts.wrong, counts.experiments);
+  return out.finish(report_of(o, counts, made.instance->description()),
+                    counts.broken != 0 ? fmt::format("{} streams ended without a final correction", counts.broken) : "",
+                    kExitCheckFailed, ended(guard.interrupted(), counts.experiments, o.experiments, "experiments"));
+}
+
+} // namespace cudaq::realtime::tools

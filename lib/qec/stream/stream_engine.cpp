@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/stream/stream_engine.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Bits that are in the ring at most: of these rounds of the loop, and of head and tail.
+std::uint64_t ring_size(const repeating_model &model, std::uint64_t rounds) {
+  return model.first_detector(model.head().size() + rounds) + model.tail_detectors();
+}
+
+} // namespace
+
+stream_engine::stream_engine(window_set windows, std::shared_ptr<worker_pool> pool, std::size_t most_running,
+                             std::uint64_t queue_rounds, std::string description)
+    : windows_(std::move(windows)), pool_(std::move(pool)), most_running_(most_running),
+      description_(std::move(description)), head_(model().head_detectors()), body_(model().body_detectors()),
+      tail_(model().tail_detectors()), queue_rounds_(queue_rounds),
+      most_push_((queue_rounds - least_rounds(layout())) / model().body().size() * body_),
+      raw_(ring_size(model(), rounds_in_ring())), artificial_(ring_size(model(), rounds_in_ring())),
+      frame_((num_observables() + 7) / 8), flights_(std::bit_ceil(rounds_in_ring() / layout().commit + 4)) {
+  for (flight &one : flights_)
+    one.observables.resize(frame_.size());
+  for (number_queue &one : ready_)
+    one.numbers.resize(flights_.size());
+  begin();
+}
+
+stream_engine::~stream_engine() { cancel(); }
+
+/// The state of a new stream. No thread decodes.
+void stream_engine::begin() noexcept {
+  const auto lock = guard();
+  artificial_.clear();
+  std::ranges::fill(frame_, std::uint8_t{0});
+  for (number_queue &one : ready_)
+    one.head = one.tail = 0;
+  is_finished_ = is_cancelled_ = false;
+  added_ = released_ = not_begun_ = added_line_ = complete_rounds_ = 0;
+  total_rounds_.store(0);
+  bits_.store(0);
+  committed_.store(0);
+  counts_ = {};
+  next_rounds_ = layout().rounds_for_more_than(0);
+  next_end_ = model().first_detector(next_rounds_);
+  set_limit();
+  ++generation_;
+  status_.store(static_cast<std::int32_t>(decode_status::ok));
+  changed_.notify_all();
+}
+
+/// Drops the windows that have not begun, and waits until no thread is in this object.
+void stream_engine::cancel() noexcept {
+  if (pool_ == nullptr)
+    return;
+  {
+    const auto lock = guard();
+    is_cancelled_ = true;
+  }
+  pool_->withdraw(*this);
+}
+
+void stream_engine::reset() noexcept {
+  cancel();
+  begin();
+  if (pool_ != nullptr)
+    pool_->readmit(*this);
+}
+
+decode_status stream_engine::push(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept {
+  if (const decode_status now = status(); now != decode_status::ok)
+    return now;
+  if (is_finished_)
+    return decode_status::stream_misaligned;
+  if (bits.size() < count / 8 + (count % 8 != 0))
+    return decode_status::buffer_too_small;
+  if (pool_ != nullptr) {
+    if (count > most_push_)
+      return decode_status::not_supported;
+    if (bits_.peek() + count > limit_.load())
+      return decode_status::busy;
+    store(bits, 0, count);
+    if (bits_.peek() >= next_end_) {
+      add_complete();
+      hand_out();
+    }
+    return decode_status::ok;
+  }
+  for (std::uint64_t from = 0; from < count;) {
+    const std::uint64_t part = std::min(count - from, next_end_ - bits_.peek());
+    store(bits, from, part);
+    from += part;
+    if (bits_.peek() != next_end_)
+      continue;
+    add_complete();
+    hand_out();
+    if (const decode_status now = status(); now != decode_status::ok)
+      return now;
+  }
+  return decode_status::ok;
+}
+
+decode_status stream_engine::finish(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept {
+  if (const decode_status now = status(); now != decode_status::ok)
+    return now;
+  const std::uint64_t before = bits_.peek();
+  if (is_finished_ || count != tail_ || before < head_ || (before - head_) % body_ != 0)
+    return decode_status::stream_misaligned;
+  if (bits.size() < count / 8 + (count % 8 != 0))
+    return decode_status::buffer_too_small;
+  is_finished_ = true;
+  {
+    const auto lock = guard();
+    repetitions_ = (before - head_) / body_;
+    total_rounds_.store(model().head().size() + repetitions_ * model().body().size() + model().tail().size());
+    store(bits, 0, count);
+    add(added_, windows_.last_if_built(repetitions_), true);
+  }
+  hand_out();
+  return pool_ != nullptr ? decode_status::ok : status();
+}
+
+void stream_engine::store(std::span<const std::uint8_t> bits, std::uint64_t from, std::uint64_t count) noexcept {
+  raw_.append(bits_.peek(), bits, from, count);
+  bits_.store(bits_.peek() + count);
+}
+
+/// Adds the windows whose bits have come.
+void stream_engine::add_complete() noexcept {
+  const auto lock = guard();
+  while (bits_.peek() >= next_end_) {
+    const std::uint64_t complete = layout().complete(next_rounds_);
+    while (added_ < complete)
+      add(added_, &windows_.regular(added_), false);
+    complete_rounds_ = next_rounds_;
+    next_rounds_ = layout().rounds_for_more_than(complete);
+    next_end_ = model().first_detector(next_rounds_);
+  }
+}
+
+void stream_engine::add(std::uint64_t number, window *of, bool is_last) noexcept {
+  flight &f = flight_of(number);
+  f.of = of;
+  f.with = nullptr;
+  f.is_last = is_last;
+  f.is = flight::phase::waiting;
+  f.line = added_line_;
+  f.next = added_line_ = is_last ? bits_.peek() : model().first_detector((number + 1) * layout().commit);
+  const std::uint64_t begin = layout().rounds_of(number).begin;
+  f.first = is_last || begin == number * layout().commit ? f.line : model().first_detector(begin);
+  f.needs = 0;
+  if (number != 0 && has_artificial_events(number, f))
+    f.needs += is_done(number - 1) ? 0U : 1U;
+  if (!is_last && layout().is_between(number))
+    ++f.needs; // the next one is not even added
+  ++added_;
+  ++not_begun_;
+  counts_.worst_queue_rounds = std::max(counts_.worst_queue_rounds, not_begun_ * layout().commit);
+  if (f.needs == 0)
+    make_ready(number);
+}
+
+bool stream_engine::is_done(std::uint64_t number) noexcept {
+  return number < released_ || flight_of(number).is == flight::phase::done;
+}
+
+void stream_engine::make_ready(std::uint64_t number) noexcept {
+  flight &f = flight_of(number);
+  f.is = flight::phase::ready;
+  ready_[layout().parallel && !f.is_last && !layout().is_between(number) ? 1 : 0].push(number);
+}
+
+/// Lets the pool see what is ready; without one, decodes it.
+void stream_engine::hand_out() noexcept {
+  if (pool_ != nullptr) {
+    pool_->submit(*this);
+    return;
+  }
+  for (claimed one = claim(); one.window != kNone; one = claim())
+    static_cast<void>(decode_claimed(one.window));
+}
+
+bool stream_engine::can_claim() const noexcept {
+  return status() == decode_status::ok && !is_cancelled_ && running_ < most_running_ &&
+         (!ready_[0].empty() || !ready_[1].empty());
+}
+
+pool_client::claimed stream_engine::claim() noexcept {
+  const auto lock = guard();
+  if (!can_claim())
+    return {};
+  for (number_queue &queue : ready_) {
+    if (queue.empty())
+      continue;
+    const std::uint64_t number = queue.front();
+    flight &f = flight_of(number);
+    if (f.of != nullptr && f.of->idle.empty())
+      continue; // the thread that has its decoder asks again
+    if (f.of != nullptr) {
+      f.with = f.of->idle.back();
+      f.of->idle.pop_back();
+    }
+    queue.pop();
+    f.is = flight::phase::running;
+    ++running_;
+    --not_begun_;
+    return {number, can_claim()};
+  }
+  return {};
+}
+
+bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
+  flight &f = flight_of(number); // stays until it is done
+  const decode_status result = decode(number, f);
+  const auto lock = guard();
+  --running_;
+  if (!is_cancelled_ && status() == decode_status::ok) {
+    if (result == decode_status::ok) {
+      ++counts_.windows;
+      counts_.decode_ns += f.decode_ns;
+      counts_.worst_decode_ns = std::max(counts_.worst_decode_ns, f.decode_ns);
+      take_answer(number, f);
+    } else {
+      status_.store(static_cast<std::int32_t>(result));
+    }
+    if (waiting_ != 0)
+      changed_.notify_all();
+  }
+  if (f.with != nullptr)
+    f.of->idle.push_back(f.with);
+  return can_claim();
+}
+
+/// The part of a window's work that needs no lock: all bits that it reads were written before it was ready.
+decode_status stream_engine::decode(std::uint64_t number, flight &f) noexcept {
+  if (f.with == nullptr) {
+    try {
+      f.of = &windows_.last(repetitions_);
+      f.with = f.of->idle.back();
+      f.of->idle.pop_back();
+    } catch (...) { // out of memory, or a model that the decoder refuses only at this length
+      return decode_status::internal_error;
+    }
+  }
+  const window_model &m = f.of->model;
+  const std::uint64_t first = f.first, end = first + m.num_detectors;
+  const bool has_artificial = has_artificial_events(number, f);
+  std::vector<std::uint64_t> &events = f.with->events;
+  events.clear();
+  std::uint8_t parities = 0;
+  for (std::uint64_t at = first / 64; at * 64 < end; ++at) {
+    std::uint64_t bits = raw_.bits(at, first, end);
+    if (has_artificial)
+      bits ^= artificial_.bits(at, first, end);
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint64_t k = at * 64 + static_cast<std::uint64_t>(std::countr_zero(bits)) - first;
+      if (m.is_needed[k] == 0)
+        continue;
+      events.push_back(k);
+      parities ^= m.parities[k];
+    }
+  }
+  std::vector<std::uint8_t> &answer = f.with->answer;
+  // The clock takes longer than a window without events.
+  const auto now = [&] { return events.empty() ? clock::time_point() : clock::now(); };
+  const clock::time_point before = now();
+  const decode_status status = f.with->inner->decode(events, answer);
+  f.decode_ns = static_cast<std::uint64_t>((now() - before).count());
+  if (status != decode_status::ok)
+    return status;
+  const std::uint64_t first_parity = m.num_observables + m.crossings.size();
+  for (std::uint64_t j = 0; j < window_model::kParities; ++j) {
+    const std::uint64_t k = first_parity + j;
+    if ((answer[k / 8] >> (k % 8) & 1) != (parities >> j & 1))
+      return decode_status::internal_error; // the correction does not explain the events
+  }
+  return decode_status::ok;
+}
+
+void stream_engine::take_answer(std::uint64_t number, flight &f) noexcept {
+  const window_model &m = f.of->model;
+  const std::vector<std::uint8_t> &answer = f.with->answer;
+  const auto bit = [&](std::uint64_t k) { return (answer[k / 8] >> (k % 8) & 1) != 0; };
+  std::ranges::fill(f.observables, std::uint8_t{0});
+  for (std::uint64_t k = 0; k < m.num_observables; ++k)
+    if (bit(k))
+      f.observables[k / 8] = static_cast<std::uint8_t>(f.observables[k / 8] | 1U << k % 8);
+  for (std::size_t k = 0; k < m.crossings.size(); ++k)
+    if (bit(m.num_observables + k))
+      artificial_.flip(f.first + m.crossings[k]);
+  f.is = flight::phase::done;
+  if (number + 1 < added_ && has_artificial_events(number + 1, flight_of(number + 1)))
+    neighbour_is_done(number + 1);
+  if (number > released_ && layout().parallel && !f.is_last && !layout().is_between(number))
+    neighbour_is_done(number - 1);
+  release();
+}
+
+void stream_engine::neighbour_is_done(std::uint64_t number) noexcept {
+  if (--flight_of(number).needs == 0)
+    make_ready(number);
+}
+
+/// Makes the rounds of the first windows that are done final.
+void stream_engine::release() noexcept {
+  const std::uint64_t before = released_;
+  // Without a pool the owner is at the end of the window.
+  const std::uint64_t pushed = pool_ != nullptr || total_rounds_.load() != 0 ? pushed_rounds() : complete_rounds_;
+  for (; released_ < added_ && flight_of(released_).is == flight::phase::done; ++released_) {
+    const flight &f = flight_of(released_);
+    for (std::size_t k = 0; k < frame_.size(); ++k)
+      frame_[k] = static_cast<std::uint8_t>(frame_[k] ^ f.observables[k]);
+    const std::uint64_t line = released_ * layout().commit;
+    artificial_.clear(f.line, f.next);
+    counts_.worst_lag_rounds = std::max(counts_.worst_lag_rounds, pushed - line);
+    committed_.store(f.is_last ? total_rounds_.load() : line + layout().commit);
+  }
+  if (released_ != before && pool_ != nullptr)
+    set_limit();
+}
+
+/// Bits of the rounds that the next windows need stay in the ring.
+void stream_engine::set_limit() noexcept {
+  std::uint64_t kept = released_ * layout().commit;
+  for (std::uint64_t j = released_; j < released_ + 2; ++j)
+    kept = std::min(kept, layout().rounds_of(j).begin);
+  limit_.store(model().first_detector(kept + queue_rounds_));
+}
+
+std::uint64_t stream_engine::pushed_rounds() const noexcept {
+  // In this order: the total is known before the bits of the tail come.
+  const std::uint64_t bits = bits_.load(), total = total_rounds_.load();
+  return total != 0 ? total : model().round_of(bits);
+}
+
+stream_progress stream_engine::progress(std::span<std::uint8_t> observables) const noexcept {
+  const std::uint64_t committed = committed_.load();
+  stream_progress now{status(), committed, pushed_rounds(), is_all(committed)};
+  if (observables.size() >= frame_.size())
+    std::ranges::copy(frame_, observables.begin());
+  else if (!observables.empty())
+    now.status = decode_status::buffer_too_small;
+  return now;
+}
+
+stream_progress stream_engine::poll(std::span<std::uint8_t> observables) const noexcept {
+  const auto lock = guard();
+  return progress(observables);
+}
+
+stream_progress stream_engine::wait_committed(std::uint64_t round, std::chrono::steady_clock::time_point deadline,
+                                              std::span<std::uint8_t> observables) const noexcept {
+  auto lock = guard();
+  if (pool_ == nullptr)
+    return progress(observables);
+  const std::uint64_t generation = generation_;
+  const auto is_over = [&] {
+    return committed_.load() >= round || status() != decode_status::ok || generation_ != generation ||
+           is_all(committed_.load());
+  };
+  ++waiting_;
+  changed_.wait_until(lock, deadline, is_over);
+  --waiting_;
+  return progress(observables);
+}
+
+stream_statistics stream_engine::statistics() const noexcept {
+  const auto lock = guard();
+  return counts_;
+}
+
+} // namespace cudaq::qec::realtime

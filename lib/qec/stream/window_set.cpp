@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/stream/window_set.h"
+
+#include "lib/qec/decoders/decoder_name.h"
+#include "lib/qec/decoding/connected_parts.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+/// Of all windows of one kind, built in advance.
+constexpr std::uint64_t kMostDetectors = std::uint64_t{1} << 20;
+
+constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 26; ///< detectors, of all windows until they repeat
+
+/// Whether any events of a window have a solution: each error flips at most two detectors, and in each connected part
+/// there is one that flips one.
+bool has_boundaries(const window_model &window) {
+  const auto model = parse_dem(window.text);
+  if (model.failed())
+    return false;
+  const connected_parts parts(*model, true);
+  for (std::uint64_t k = 0; k < window.num_detectors; ++k)
+    if (window.is_needed[k] != 0 && !parts.parts[parts.part_of[k]].has_boundary)
+      return false;
+  return std::ranges::all_of(model->components, [](const dem_component &c) { return c.detectors <= 2; });
+}
+
+} // namespace
+
+window_set::window_set(repeating_model model, std::string decoder, window_layout layout, std::size_t threads)
+    : model_(std::move(model)), decoder_(std::move(decoder)), layout_(layout),
+      common_(std::lcm(layout.stride(), body())) {
+  const std::uint64_t commit = layout_.commit;
+  const std::uint64_t detectors = model_.first_detector(head() + 2 * layout_.stride() - commit + layout_.buffer);
+  if (common_windows() > kMostDetectors / detectors)
+    throw stream_error("commit " + std::to_string(commit) + " and a repetition of " + std::to_string(body()) +
+                       " rounds begin together only every " + std::to_string(common_) +
+                       " rounds, which needs too many windows: choose a multiple or a divisor");
+  choose_form();
+  find_steady();
+  // Threads work on successive windows, most of the time.
+  const std::size_t kinds = layout_.parallel ? common_windows() / 2 : common_windows();
+  const std::size_t decoders = layout_.parallel ? std::min(threads, (threads - 1) / kinds + 2) : 1;
+  for (std::uint64_t j = 0; j < steady_ + common_windows(); ++j) {
+    const window_rounds rounds = layout_.rounds_of(j);
+    regular_.push_back(
+        build(source_until(rounds.end).window(rounds), j < steady_ ? 1 : decoders, layout_.is_between(j)));
+  }
+  // The last windows of long streams: one for each number of repetitions until the lines repeat. If that is too much,
+  // it is built when it is needed. They are cut from the end of one model.
+  if (common_repetitions() <= kMostDetectors / detectors) {
+    const std::uint64_t most = std::max(source_repetitions_, first_steady_end_ + common_repetitions());
+    const window_source whole = source_of(most);
+    for (std::uint64_t k = 0; k < common_repetitions(); ++k) {
+      window_rounds rounds = last_rounds(first_steady_end_ + k);
+      const std::uint64_t later = (most - first_steady_end_ - k) * body();
+      rounds = {rounds.begin + later, rounds.commit_begin + later, rounds.commit_end + later, rounds.end + later};
+      last_.push_back(build(whole.window(rounds), 1, layout_.parallel));
+    }
+  }
+  source_.reset();
+}
+
+window &window_set::regular(std::uint64_t j) noexcept {
+  return *regular_[j < steady_ + common_windows() ? j : steady_ + (j - steady_) % common_windows()];
+}
+
+window *window_set::last_if_built(std::uint64_t repetitions) noexcept {
+  if (repetitions >= first_steady_end_ && !last_.empty())
+    return last_[(repetitions - first_steady_end_) % common_repetitions()].get();
+  const auto found =
+      std::ranges::find_if(kept_, [&](const auto &one) { return one.second != nullptr && one.first == repetitions; });
+  return found == std::end(kept_) ? nullptr : found->second.get();
+}
+
+window &window_set::last(std::uint64_t repetitions) {
+  if (window *built = last_if_built(repetitions))
+    return *built;
+  // A late one is like an earlier one.
+  const std::uint64_t all = repetitions < first_steady_end_
+                                ? repetitions
+                                : first_steady_end_ + (repetitions - first_steady_end_) % common_repetitions();
+  auto &kept = kept_[next_kept_];
+  kept.second.reset();
+  kept = {repetitions, build(source_of(all).window(last_rounds(all)), 1, layout_.parallel)};
+  next_kept_ = (next_kept_ + 1) % kKept;
+  return *kept.second;
+}
+
+window_rounds window_set::last_rounds(std::uint64_t repetitions) const noexcept {
+  const std::uint64_t begin = layout_.complete(end_of(repetitions)) * layout_.commit;
+  const std::uint64_t end = end_of(repetitions) + model_.tail().size();
+  return {begin, begin, end, end};
+}
+
+/// Repetitions after which no error of the tail touches rounds before `end`.
+std::uint64_t window_set::repetitions_for(std::uint64_t end) const noexcept {
+  return (end + 2 * model_.reach() + body()) / body() + 1;
+}
+
+/// How the decoder takes errors. "auto" becomes the decoder that takes the first window.
+void window_set::choose_form() {
+  auto parsed = decoder_name::parse(decoder_);
+  if (parsed.failed())
+    throw stream_error(parsed.text());
+  if (parsed->name == "auto") {
+    const window_rounds first = layout_.rounds_of(0);
+    std::string taken;
+    try {
+      const decoder_result made = make_decoder(decoder_, source_until(first.end).window(first).text);
+      taken = made ? made.instance->name() : "";
+    } catch (const stream_error &) { // matching needs another form of the errors, or does not take them
+      taken = "bp-osd";
+    }
+    source_.reset();
+    if (taken == "bp-osd") {
+      decoder_.replace(0, parsed->name.size(), taken);
+      parsed->name = taken;
+    }
+  }
+  if (parsed->name == "bp-osd" || parsed->name == "relay-bp")
+    form_ = error_form::whole;
+  else if (parsed->name != "pymatching" && parsed->name != "lookup" && parsed->name != "auto")
+    form_ = error_form::joined;
+}
+
+window_source window_set::source_of(std::uint64_t repetitions) const {
+  auto unrolled = model_.unrolled(repetitions);
+  if (unrolled.ok() && form_ != error_form::whole)
+    unrolled = place_observables(std::move(*unrolled));
+  if (unrolled.failed())
+    throw stream_error("windows of " + std::to_string(layout_.commit) + " and " + std::to_string(layout_.buffer) +
+                       " rounds: " + unrolled.text());
+  std::vector<std::uint64_t> round_of = model_.rounds(repetitions);
+  if (round_of.size() != unrolled->num_detectors)
+    throw stream_error("the repetitions of the loop are not alike: with " + std::to_string(repetitions) +
+                       " of them the model has " + std::to_string(unrolled->num_detectors) + " detectors, not " +
+                       std::to_string(round_of.size()));
+  return {std::move(*unrolled), std::move(round_of), form_};
+}
+
+/// A model in which windows up to `end` are those of a stream that goes on.
+const window_source &window_set::source_until(std::uint64_t end) {
+  const std::uint64_t repetitions = repetitions_for(end);
+  if (source_ == nullptr || source_repetitions_ < repetitions) {
+    source_repetitions_ = repetitions + (source_ == nullptr ? 0 : source_repetitions_ / 2);
+    source_ = std::make_unique<const window_source>(source_of(source_repetitions_));
+  }
+  return *source_;
+}
+
+std::unique_ptr<window> window_set::build(window_model model, std::size_t decoders, bool must_have_boundary) {
+  if (must_have_boundary && !has_boundaries(model))
+    throw no_parallel_windows("parallel windows need a boundary (errors that flip one detector, in each part of "
+                              "the model and in all rounds) and no error that flips more than two detectors; "
+                              "mode=sequential takes this model");
+  auto made = std::make_unique<window>();
+  made->model = std::move(model);
+  made->decoders.reserve(decoders);
+  for (std::size_t k = 0; k < decoders; ++k) {
+    decoder_result inner = make_decoder(decoder_, made->model.text);
+    if (!inner)
+      throw stream_error(inner.error);
+    window_decoder &one = made->decoders.emplace_back();
+    one.inner = std::move(inner.instance);
+    one.events.reserve(made->model.num_detectors);
+    one.answer.resize(one.inner->observable_bytes());
+    made->idle.push_back(&one);
+  }
+  made->model.text = {};
+  return made;
+}
+
+/// Finds the first window that is like the one `common_` rounds later. The head has an influence on a few windows.
+void window_set::find_steady() {
+  const std::uint64_t step = layout_.stride() / layout_.commit;
+  const std::uint64_t most = (head() + 2 * model_.reach() + 2 * body() + layout_.buffer) / layout_.commit + 2 * step;
+  // The head may name detectors of later rounds; windows repeat after them only.
+  const auto alone = model_.unrolled(0);
+  const std::uint64_t named = alone.ok() && alone->num_detectors > model_.rounds(0).size() ? alone->num_detectors : 0;
+  const std::uint64_t detectors = model_.first_detector(head() + layout_.commit + layout_.buffer);
+  const auto repeats = [&](std::uint64_t j) {
+    const window_rounds here = layout_.rounds_of(j), there = layout_.rounds_of(j + common_windows());
+    const window_source &source = source_until(there.end);
+    return here.begin >= head() && model_.first_detector(here.begin) >= named &&
+           source.window(here).text == source.window(there).text;
+  };
+  for (steady_ = 0;; steady_ += step) {
+    if (steady_ > kMostCompared / detectors)
+      throw stream_error("the head of the model has " + std::to_string(head()) +
+                         " rounds, which needs too many windows: choose a larger commit");
+    if (steady_ > most)
+      throw stream_error("the repetitions of the loop are not alike: errors of the head name detectors far after it");
+    if (repeats(steady_) && (step == 1 || repeats(steady_ + 1)))
+      break;
+  }
+  // The last window of a stream with these repetitions begins at or after the first steady window.
+  first_steady_end_ = ((steady_ + step) * layout_.commit + layout_.stride() + layout_.buffer + body() - 1) / body() + 1;
+}
+
+} // namespace cudaq::qec::realtime

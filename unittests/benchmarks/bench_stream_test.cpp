@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// `stream`: what it counts does not depend on workers and pace.
+#include "unittests/support/program_paths.h"
+#include "unittests/tools/decode/decode_test_support.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+nlohmann::json report_of(const std::string &options) {
+  return run_good_program("stream --json --decoder pymatching --dem " + std::string(CUDAQ_TEST_DATA) +
+                          "/surface_loop_d3_p0.004.dem " + options);
+}
+
+TEST(BenchStream, CountsDoNotDependOnTheWorkers) {
+  SKIP_WITHOUT_PYMATCHING();
+  const std::string same = "--rounds 400 --experiments 60 --random-stops --mode parallel --cycle-us 0 ";
+  const auto none = report_of(same), two = report_of(same + "--workers 2 --queue-rounds 50");
+  ASSERT_FALSE(none.is_discarded());
+  ASSERT_FALSE(two.is_discarded());
+  EXPECT_EQ(none.at("experiments"), 60);
+  EXPECT_GT(none.at("rounds"), 60 * 200);
+  EXPECT_GT(none.at("wrong"), 0) << "experiments of 400 rounds at distance 3";
+  for (const char *field : {"rounds", "wrong", "windows", "broken"})
+    EXPECT_EQ(none.at(field), two.at(field)) << field;
+  EXPECT_LE(two.at("lag_rounds").at("max"), 51);
+  EXPECT_EQ(two.at("tail_ns").at("count"), 60);
+}
+
+TEST(BenchStream, KeepsThePace) {
+  SKIP_WITHOUT_PYMATCHING();
+  const auto report = report_of("--rounds 1000 --cycle-us 100");
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_LT(report.at("rounds_per_second"), 10100);
+  EXPECT_EQ(report.at("backlog_rounds").size(), 100);
+}
+
+TEST(BenchStream, RefusesModelsWithoutALoopAndBadWindows) {
+  const std::string data = CUDAQ_TEST_DATA;
+  EXPECT_EQ(run_program("stream --dem " + data + "/surface_z_d3_p0.003.dem").exit_code, 2);
+  EXPECT_EQ(run_program("stream --dem " + data + "/surface_loop_d3_p0.004.dem --buffer 1").exit_code, 2);
+  EXPECT_EQ(run_program("stream --dem " + data + "/surface_loop_d3_p0.004.dem --rule rounds").exit_code, 2);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

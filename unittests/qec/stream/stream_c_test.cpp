@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cudaq/qec/decoding/stream_c.h"
+#include "unittests/qec/stream/stream_test_support.h"
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+struct c_stream {
+  cudaq_qec_stream_t *get = nullptr;
+  std::string error = std::string(200, ' ');
+  int32_t status;
+  explicit c_stream(const std::string &text, const cudaq_qec_stream_options_t *options) {
+    status = cudaq_qec_stream_create(text.data(), text.size(), options, &get, error.data(), error.size());
+    error.resize(std::min(error.find('\0'), error.size()));
+  }
+  ~c_stream() { cudaq_qec_stream_destroy(get); }
+  c_stream(const c_stream &) = delete;
+  c_stream &operator=(const c_stream &) = delete;
+};
+
+cudaq_qec_stream_options_t small_options() {
+  cudaq_qec_stream_options_t options{};
+  options.struct_size = sizeof options;
+  options.decoder = "bp-osd";
+  options.commit = options.buffer = 3;
+  return options;
+}
+
+TEST(StreamC, GivesTheFramesOfTheCxxForm) {
+  const std::string text = repetition_dem(3, 0.03, 1, 40);
+  const auto whole = *parse_dem(text);
+  const auto stream = stream_or_throw(text, {.decoder = "bp-osd", .commit = 3, .buffer = 3});
+  cudaq_qec_stream_workers_t *pool = nullptr;
+  ASSERT_EQ(cudaq_qec_stream_workers_create(2, &pool, nullptr, 0), CUDAQ_QEC_STREAM_OK);
+  cudaq_qec_stream_options_t options = small_options();
+  options.pool = pool;
+  options.mode = CUDAQ_QEC_STREAM_SEQUENTIAL;
+  const c_stream c(text, &options);
+  ASSERT_EQ(c.status, CUDAQ_QEC_STREAM_OK) << c.error;
+  cudaq_qec_stream_workers_destroy(pool); // the stream keeps the threads
+  cudaq_qec_stream_info_t info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(cudaq_qec_stream_get_info(c.get, &info), CUDAQ_QEC_STREAM_OK);
+  EXPECT_EQ(info.body_detectors, 2U);
+  EXPECT_EQ(info.num_observables, 1U);
+  EXPECT_NE(std::string(info.description).find("commit 3"), std::string::npos);
+  component_sampler errors(whole, 3);
+  for (int k = 0; k < 30; ++k) {
+    const auto shot = errors.next();
+    stream->reset();
+    ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
+    ASSERT_EQ(cudaq_qec_stream_reset(c.get), CUDAQ_QEC_STREAM_OK);
+    const std::uint64_t before = whole.num_detectors - info.tail_detectors;
+    ASSERT_EQ(cudaq_qec_stream_push(c.get, shot.events.data(), shot.events.size(), before), CUDAQ_QEC_STREAM_OK);
+    const auto tail = part_of(shot.events, before, info.tail_detectors);
+    ASSERT_EQ(cudaq_qec_stream_finish(c.get, tail.data(), tail.size(), info.tail_detectors), CUDAQ_QEC_STREAM_OK);
+    cudaq_qec_stream_progress_t progress{};
+    progress.struct_size = sizeof progress;
+    std::uint8_t frame = 0xEE;
+    ASSERT_EQ(cudaq_qec_stream_wait(c.get, 42, UINT64_MAX, &frame, 1, &progress), CUDAQ_QEC_STREAM_OK);
+    EXPECT_EQ(progress.is_final, 1U);
+    EXPECT_EQ(progress.committed_rounds, 42U);
+    EXPECT_EQ(progress.pushed_rounds, 42U);
+    ASSERT_EQ(frame, stream->observables()[0]);
+    frame = 0xEE;
+    ASSERT_EQ(cudaq_qec_stream_poll(c.get, &frame, 1, &progress), CUDAQ_QEC_STREAM_OK);
+    ASSERT_EQ(frame, stream->observables()[0]);
+  }
+  cudaq_qec_stream_statistics_t counts{};
+  counts.struct_size = sizeof counts;
+  ASSERT_EQ(cudaq_qec_stream_get_statistics(c.get, &counts), CUDAQ_QEC_STREAM_OK);
+  EXPECT_EQ(counts.windows, stream->windows());
+  EXPECT_EQ(cudaq_qec_stream_push(c.get, nullptr, 0, 2), CUDAQ_QEC_STREAM_MISALIGNED) << "the experiment is over";
+  EXPECT_STREQ(cudaq_qec_stream_status_text(CUDAQ_QEC_STREAM_BUSY), decode_status_text(decode_status::busy));
+}
+
+TEST(StreamC, RefusesBadArgumentsWithoutACrash) {
+  const std::string text = repetition_dem(3, 0.03, 1, 40);
+  const c_stream none("error(0.1) D0", nullptr);
+  EXPECT_EQ(none.status, CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  EXPECT_NE(none.error.find("no loop"), std::string::npos);
+  cudaq_qec_stream_options_t options = small_options();
+  options.mode = 3;
+  EXPECT_NE(c_stream(text, &options).error.find("mode"), std::string::npos);
+  options = small_options();
+  options.struct_size -= 8;
+  EXPECT_NE(c_stream(text, &options).error.find("struct_size"), std::string::npos);
+  char error[8];
+  EXPECT_EQ(cudaq_qec_stream_create(nullptr, 0, nullptr, nullptr, error, sizeof error), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  EXPECT_EQ(std::string(error), "dem_tex") << "cut, with a zero byte at the end";
+  EXPECT_EQ(cudaq_qec_stream_workers_create(0, nullptr, error, sizeof error), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  cudaq_qec_stream_workers_t *pool = nullptr;
+  EXPECT_EQ(cudaq_qec_stream_workers_create(0, &pool, error, sizeof error), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  EXPECT_EQ(cudaq_qec_stream_push(nullptr, nullptr, 0, 0), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  EXPECT_EQ(cudaq_qec_stream_finish(nullptr, nullptr, 0, 0), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  EXPECT_EQ(cudaq_qec_stream_reset(nullptr), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  cudaq_qec_stream_destroy(nullptr);
+  cudaq_qec_stream_workers_destroy(nullptr);
+  options = small_options();
+  const c_stream good(text, &options);
+  ASSERT_EQ(good.status, CUDAQ_QEC_STREAM_OK) << good.error;
+  cudaq_qec_stream_progress_t progress{};
+  EXPECT_EQ(cudaq_qec_stream_poll(good.get, nullptr, 0, &progress), CUDAQ_QEC_STREAM_NOT_SUPPORTED) << "no struct_size";
+  EXPECT_EQ(cudaq_qec_stream_poll(good.get, nullptr, 1, &progress), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  progress.struct_size = sizeof progress;
+  EXPECT_EQ(cudaq_qec_stream_poll(good.get, nullptr, 0, &progress), CUDAQ_QEC_STREAM_OK);
+  EXPECT_EQ(cudaq_qec_stream_push(good.get, reinterpret_cast<const std::uint8_t *>(error), 1, 9),
+            CUDAQ_QEC_STREAM_BUFFER_TOO_SMALL);
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test
