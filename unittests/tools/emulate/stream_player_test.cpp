@@ -162,7 +162,7 @@ TEST(StreamPlayer, NoticesOneWrongBitOfOneFrame) {
 }
 
 TEST(StreamPlayer, NoticesAServerWithOtherWindows) {
-  rig r(1, 200, "sliding-window:inner=lookup,commit=3,buffer=3");
+  rig r(1, 200, "sliding-window:inner=lookup,commit=3,buffer=2");
   const stream_play_result got = r.play();
   EXPECT_GT(got.mismatches, 0U);
   ASSERT_FALSE(got.notes.empty());
@@ -210,7 +210,7 @@ TEST(StreamPlayer, EndsWhenTheServerIsSilentOrHasEnded) {
   EXPECT_TRUE(full.play().stalled);
   rig closed(1);
   closed.to.judge = [&](std::uint32_t function) {
-    closed.to.lives = function != qec::kBeginTailFunctionId;
+    closed.to.lives = closed.to.lives && function != qec::kBeginTailFunctionId;
     return closed.to.lives ? server_link::fate::served : server_link::fate::lost;
   };
   const stream_play_result ended = closed.play();

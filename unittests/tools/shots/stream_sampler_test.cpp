@@ -12,7 +12,7 @@ std::string model_text(const char *p) {
   const std::string error = std::string("error(") + p + ") ";
   return "detector(0) D0\ndetector(0) D1\n" + error + "D0 D2 L0\n" + error + "D1\nshift_detectors(1) 2\nrepeat 50 {\n" +
          "detector(0) D0\ndetector(0) D1\ndetector(1) D2\ndetector(1) D3\n" + error + "D0 D4 L1\n" + error +
-         "D1 D7 ^ D3 L0\n" + error + "D2 D3\nshift_detectors(2) 4\n}\n" +
+         "D1 D6 ^ D3 L0\n" + error + "D2 D3\nshift_detectors(2) 4\n}\n" +
          "detector(0) D0\ndetector(0) D1\ndetector(1) D2\n" + error + "D0 D2 L0\n" + error + "D1 D2 L1\n";
 }
 
@@ -39,7 +39,6 @@ sampled_experiment whole(stream_sampler &sampler, std::uint64_t seed, std::uint6
   return all;
 }
 
-// The errors of the tail name a detector of the last repetition's successor only, so every length has all of them.
 TEST(StreamSampler, FlipsWhatTheUnrolledModelFlipsIfEveryErrorHappens) {
   const qec::repeating_model model = parsed(model_text("1"));
   for (const std::uint64_t repetitions : {1, 2, 3, 7, 40}) {
@@ -56,7 +55,6 @@ TEST(StreamSampler, FlipsWhatTheUnrolledModelFlipsIfEveryErrorHappens) {
     EXPECT_EQ(sampler.rounds(), 1 + 2 * repetitions + 2);
     EXPECT_EQ(sampler.rounds_before_tail(), 1 + 2 * repetitions);
     const sampled_experiment got = whole(sampler, 1, 0);
-    events.resize(got.events.size()); // an error of the last repetition flips a detector after the last round
     EXPECT_EQ(got.events, events) << repetitions;
     EXPECT_EQ(got.observables, observables) << repetitions;
   }
