@@ -110,9 +110,9 @@ void send_get(decoding_server &server, stream_model &model, fuzz_input &input) {
 
 void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
   constexpr std::uint32_t kFunctions[] = {kEnqueueFunctionId, kGetCorrectionsFunctionId, kResetFunctionId,
-                                          kOneShotFunctionId};
+                                          kOneShotFunctionId, kBeginTailFunctionId,      kGetCommittedFunctionId};
   const auto choice = input.take<std::uint8_t>();
-  const std::uint32_t function = choice < 4 ? kFunctions[choice] : input.take<std::uint32_t>();
+  const std::uint32_t function = choice < std::size(kFunctions) ? kFunctions[choice] : input.take<std::uint32_t>();
   const auto taken = input.bytes(input.take<std::uint8_t>());
   const bytes payload(taken.begin(), taken.end());
   const exchange got = ask(server, function, payload, 64);

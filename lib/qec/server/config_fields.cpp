@@ -28,8 +28,12 @@ constexpr config_object kCustom{kCustomFields};
 constexpr config_field kDecoderFields[] = {
     {"id", number, true, 0, kMostIds, "", "number by which requests name the decoder; each is used once", nullptr},
     {"type", text, true, 0, 0, "",
-     "pymatching, pymatching-correlated, bp-osd, lookup, auto, or the path of a plug-in; settings may follow: "
-     "NAME:key=value,...",
+     "pymatching, pymatching-correlated, bp-osd, lookup, auto, sliding-window, or the path of a plug-in; settings may "
+     "follow: NAME:key=value,...",
+     nullptr},
+    {"stream", choice, false, 0, 0, "true|false",
+     "true: the rounds have no end until begin_tail. Needs the type sliding-window and a model with a loop. false or "
+     "missing: whole shots",
      nullptr},
     {"dispatch", choice, false, 0, 0, "host|device_graph", "host: the decoder runs on the CPU. device_graph is refused",
      nullptr},
@@ -52,6 +56,7 @@ constexpr config_field kDecoderFields[] = {
      "file with a detector error model, instead of H_sparse and O_sparse; a relative path begins in the folder of the "
      "configuration",
      nullptr},
+    {"stim_dem_path", text, false, 0, 0, "", "the same as dem_file, for files of other servers", nullptr},
     {"decoder_custom_args", settings, false, 0, 0, "",
      "settings of the decoder (share/doc/cudaq-realtime/docs/decoding.md), and the probabilities of the errors of "
      "H_sparse",

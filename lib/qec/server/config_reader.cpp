@@ -59,6 +59,10 @@ decoder_config decoder_of(const config_node &map, std::size_t index) {
   take_text(map, "type", config.type);
   take_text(map, "dem", config.dem);
   take_text(map, "dem_file", config.dem_file);
+  take_text(map, "stim_dem_path", config.stim_dem_path);
+  std::string stream;
+  take_text(map, "stream", stream);
+  config.stream = stream == "true";
   take_number(map, "block_size", config.block_size);
   take_number(map, "syndrome_size", config.syndrome_size);
   take_number(map, "measurements", config.measurements);

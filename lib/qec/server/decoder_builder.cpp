@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/lookup_decoder.h"
+#include "lib/qec/decoders/stream_settings.h"
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/server/sparse_model.h"
+#include "lib/qec/server/stream_builder.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -66,7 +68,9 @@ expected<std::string> model_from_matrices(const decoder_config &c, const decoder
 }
 
 expected<std::string> model_text(const decoder_config &c, const decoder_type &type, const std::string &folder) {
-  const int sources = (c.dem.empty() ? 0 : 1) + (c.dem_file.empty() ? 0 : 1) + (c.has_checks ? 1 : 0);
+  const std::string &file = c.dem_file.empty() ? c.stim_dem_path : c.dem_file;
+  const int sources = (c.dem.empty() ? 0 : 1) + (c.dem_file.empty() ? 0 : 1) + (c.stim_dem_path.empty() ? 0 : 1) +
+                      (c.has_checks ? 1 : 0);
   if (sources != 1)
     return reason(std::string(sources == 0 ? "it has no model" : "it has more than one model") +
                   "; give one of dem, dem_file, H_sparse");
@@ -74,19 +78,22 @@ expected<std::string> model_text(const decoder_config &c, const decoder_type &ty
     return model_from_matrices(c, type);
   if (c.has_observables || c.block_size != 0 || c.error_rate >= 0 || !c.error_rates.empty())
     return reason("O_sparse, block_size, error_rate and error_rate_vec are for H_sparse; " +
-                  std::string(c.dem.empty() ? "dem_file" : "dem") + " has their contents");
+                  std::string(c.dem.empty() ? "the file" : "dem") + " has their contents");
   if (type.table_of_errors)
     return reason(c.type + " is for H_sparse, because all errors count the same; use lookup");
   if (!c.dem.empty())
     return c.dem;
-  return read_whole_file(c.dem_file.starts_with('/') ? c.dem_file : folder + "/" + c.dem_file);
+  return read_whole_file(file.starts_with('/') ? file : folder + "/" + file);
 }
 
 /// The name for make_decoder: the type, and the settings after it.
 expected<std::string> name_with_settings(const decoder_config &c, const decoder_type &type) {
   std::string name = type.name;
   char separator = name.find(':') == std::string::npos ? ':' : ',';
-  for (const auto &[key, value] : c.settings) {
+  const auto settings = c.type == "sliding_window" ? windows_of_foreign_settings(c.settings) : c.settings;
+  if (settings.failed())
+    return settings.reason();
+  for (const auto &[key, value] : *settings) {
     if (const foreign_setting *const foreign = find_foreign_setting(type.name, key); foreign != nullptr) {
       if (foreign->accepted == "*" || (!value.empty() && is_one_of(foreign->accepted, value)))
         continue;
@@ -143,19 +150,37 @@ struct decoder_plan {
   std::uint64_t digest = 0; ///< of the model
 };
 
-/// Decoders keep several times the memory of a parsed model: graphs, indices, scratch memory.
-constexpr std::uint64_t kBytesPerModelByte = 8;
-
 std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, const detector_error_model &model) {
   const std::uint64_t detectors = model.num_detectors;
-  std::uint64_t bytes = sizeof(served_decoder) + detectors * sizeof(std::uint64_t) + model.num_observables;
-  bytes += kBytesPerModelByte *
-           (model.components.size() * sizeof(dem_component) + model.targets.size() * sizeof(std::uint64_t));
+  std::uint64_t bytes =
+      sizeof(served_decoder) + detectors * sizeof(std::uint64_t) + model.num_observables + model_bytes(model);
   if (name.starts_with("lookup")) // a table of all syndromes of one part; parts of a model share its detectors
     bytes += std::min(kLookupMaxBytes, (model.num_observables / 8 + 1)
                                            << std::min<std::uint64_t>(detectors, kLookupMaxPartDetectors));
   return bytes +
          queue_bytes(c.limits.queue_length, longest_request_bits(std::max(stream_bits(c), detectors), detectors));
+}
+
+/// The rest of a plan for a stream.
+expected<> plan_stream(const decoder_config &c, decoder_plan &plan) {
+  if (c.has_measurements || c.measurements != 0)
+    return reason("D_sparse and measurements are for shots: the bits of a stream are detection events");
+  if (c.syndrome_size != 0 && !c.has_checks)
+    return reason("syndrome_size is for shots; a stream has no such size");
+  if (c.has_checks)
+    return reason("H_sparse has no loop; a stream needs dem or dem_file with one (repeat)");
+  const auto options = read_stream_name(plan.name);
+  if (options.failed())
+    return reason("type: " + options.text());
+  const auto facts = stream_facts(plan.text, *options);
+  if (facts.failed())
+    return facts.reason();
+  const auto bytes = estimated_stream_bytes(plan.text, *options, c.limits.queue_length);
+  if (bytes.failed())
+    return bytes.reason();
+  plan.digest = facts->digest;
+  plan.bytes = *bytes;
+  return {};
 }
 
 expected<decoder_plan> plan_for(const decoder_config &c, const std::string &folder) {
@@ -169,6 +194,11 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::string &fold
   if (text.failed())
     return text.reason();
   decoder_plan plan{std::move(*name), std::move(*text)};
+  if (c.stream) {
+    if (expected<> result = plan_stream(c, plan); result.failed())
+      return result.reason();
+    return plan;
+  }
   // A text that cannot be parsed is refused by the decoder.
   if (const auto model = parse_dem(plan.text); model.ok()) {
     plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model);
@@ -177,7 +207,21 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::string &fold
   return plan;
 }
 
+expected<std::unique_ptr<decoding_unit>> build_stream(const decoder_plan &plan) {
+  const auto options = read_stream_name(plan.name);
+  if (options.failed())
+    return options.reason();
+  stream_result made = make_stream_decoder(plan.text, *options);
+  if (!made)
+    return reason(made.error);
+  if (made.instance->num_observables() == 0)
+    return reason("the model has no observables; it needs one");
+  return std::make_unique<decoding_unit>(std::move(made.instance), plan.digest);
+}
+
 expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const decoder_plan &plan) {
+  if (c.stream)
+    return build_stream(plan);
   decoder_result made = make_decoder(plan.name, plan.text);
   if (!made)
     return reason(made.error + (c.has_checks ? " (line N is column N - 1 of H_sparse)" : ""));

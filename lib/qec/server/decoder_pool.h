@@ -29,7 +29,7 @@ class served_decoder;
 class decoder_pool {
 public:
   /// `most_decoders`: that are ever pushed. Throws std::bad_alloc.
-  explicit decoder_pool(std::size_t most_decoders) : ready_(most_decoders) {}
+  explicit decoder_pool(std::size_t most_decoders) : ready_(most_decoders) { sleepers_.reserve(most_decoders); }
 
   /// Starts this number of threads. They end after stop, when all_idle() returns true.
   expected<> start(std::uint32_t threads, cudaq_wait_policy_t wait, std::function<bool()> all_idle);
@@ -38,14 +38,24 @@ public:
 
   /// The decoder has work and is not in the list.
   void push(served_decoder &decoder) noexcept;
+  /// At this time of the steady clock the pool calls wake() of the decoder, once. The last time that it named counts.
+  void wake_at(served_decoder &decoder, std::int64_t time_ns) noexcept;
 
 private:
+  struct sleeper {
+    served_decoder *decoder;
+    std::int64_t time_ns;
+  };
+  static constexpr std::int64_t kNever = INT64_MAX;
+  void wake_sleepers() noexcept;
   std::uint32_t turn() noexcept;
   served_decoder *pop() noexcept;
 
   std::mutex mutex_; ///< protects the list: count_ decoders from ready_[first_] on, with wrap-around
   std::vector<served_decoder *> ready_;
   std::size_t first_ = 0;
+  std::vector<sleeper> sleepers_; ///< each decoder at most once; protected by mutex_
+  cudaq::realtime::detail::shared_word<std::int64_t> next_wake_ns_{kNever}; ///< the least time of sleepers_
   cudaq::realtime::detail::shared_word<std::uint64_t> count_; ///< written with mutex_ held; idle threads read it alone
   cudaq::realtime::detail::shared_word<std::uint32_t> stop_requested_;
   std::function<bool()> all_idle_;

@@ -12,7 +12,6 @@ constexpr foreign_type kForeignTypes[] = {
     {"nv-qldpc-decoder", "this library has no GPU decoder for qLDPC codes; use bp-osd, which runs on the CPU"},
     {"nv_fusion_decoder", "this library does not divide one shot between threads; use pymatching"},
     {"trt_decoder", "the server does not run neural networks; use the pipeline's AI services, or pymatching"},
-    {"sliding_window", "the server decodes whole shots; use pymatching or bp-osd for the whole model"},
     {"tensor_network", "this library has no exact decoder for large codes; use lookup for small ones, else bp-osd"},
     {"tensor_network_decoder",
      "this library has no exact decoder for large codes; use lookup for small ones, else bp-osd"},
@@ -32,6 +31,11 @@ constexpr foreign_setting kForeignSettings[] = {
     {"bp_method", "bp-osd", "", "use method: min_sum or product_sum"},
     {"scale_factor", "bp-osd", "", "use scaling"},
     {"clip_value", "bp-osd", "", "messages are not clipped"},
+    {"straddle_start_round", "sliding-window", "false|False|0",
+     "errors that reach back over the begin of a window were decided by the window before it"},
+    {"straddle_end_round", "sliding-window", "true|True|1",
+     "errors that reach over the end of a window are always edges to the boundary"},
+    {"inner_decoder_params", "sliding-window", "", "give the settings of the inner decoder beside those of the window"},
 };
 
 } // namespace
@@ -40,6 +44,8 @@ expected<decoder_type> decoder_type_of(std::string_view type) {
   // A least-weight table gives the answer of these tables wherever they have one, if all errors are equally likely.
   if (type == "single_error_lut" || type == "multi_error_lut")
     return decoder_type{"lookup", true};
+  if (type == "sliding_window")
+    return decoder_type{"sliding-window", false};
   for (const foreign_type &foreign : kForeignTypes)
     if (type == foreign.type)
       return reason(std::string(foreign.instead));

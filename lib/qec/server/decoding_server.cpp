@@ -44,6 +44,12 @@ expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_po
   return result;
 }
 
+void decoding_server::close() noexcept {
+  closed_.store(1);
+  for (const auto &decoder : decoders_)
+    decoder->end_waits();
+}
+
 bool decoding_server::idle() const noexcept {
   return std::all_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->idle(); });
 }
@@ -103,9 +109,7 @@ expected<> decoding_server::check_fixed(const std::vector<decoder_setup> &setups
     if (wanted != now)
       return reason(which + "counter, queue_length and age_limit_us are fixed; start the server again to change them");
     if (!decoders_[i]->same_shape(*setups[i].unit))
-      return reason(which + "the new model has " + std::to_string(setups[i].unit->bits_per_shot()) +
-                    " bits per shot, " + std::to_string(setups[i].unit->num_detectors()) + " detectors and " +
-                    std::to_string(setups[i].unit->num_observables()) + " observables; these are fixed");
+      return reason(which + "the new model " + setups[i].unit->shape_text() + "; these are fixed");
   }
   return {};
 }

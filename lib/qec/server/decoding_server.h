@@ -44,7 +44,7 @@ public:
   /// Starts the threads that the decoders share. After a failure the server is stopped.
   expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t most_threads = 0);
   /// From now on requests are answered not_ready. Those that were taken are still served: idle() tells when.
-  void close() noexcept { closed_.store(1); }
+  void close() noexcept;
   [[nodiscard]] bool idle() const noexcept;
   /// Closes, serves the requests that were taken, and ends the threads. False: one still runs at the deadline.
   bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
@@ -54,10 +54,11 @@ public:
   bool submit(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::span<std::uint8_t> result,
               const cudaq_host_job_t &job, server_answer &now);
 
-  /// Gives every decoder a new model, each between two of its shots. No request is refused or lost meanwhile: until
-  /// then the old decoder serves. rejected: the ids, their order, the limits or the shapes differ. busy: another reload
-  /// runs or has not returned to the old decoders yet, or a decoder was inside a shot until the deadline, or until
-  /// `give_up` returned true. The calling thread calls it again and again while it waits; it may be empty.
+  /// Gives every decoder a new model, each between two of its shots; a stream before the next stream, which reload()
+  /// does not wait for. No request is refused or lost meanwhile: until then the old decoder serves. rejected: the ids,
+  /// their order, the limits or the shapes differ. busy: another reload runs or has not returned to the old decoders
+  /// yet, or a decoder was inside a shot until the deadline, or until `give_up` returned true. The calling thread calls
+  /// it again and again while it waits; it may be empty.
   reload_result reload(std::vector<decoder_setup> setups, cudaq::realtime::detail::steady_clock::time_point deadline,
                        const std::function<bool()> &give_up = {});
 

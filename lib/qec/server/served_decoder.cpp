@@ -2,32 +2,20 @@
 #include "lib/qec/server/served_decoder.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 namespace cudaq::qec::realtime {
-namespace rt = cudaq::realtime::detail;
-
-namespace {
-
-/// How long a thread sleeps after a while without requests, if it may sleep.
-constexpr std::uint64_t kSleepNs = 50'000;
-
-} // namespace
-
-std::uint64_t longest_request_bits(std::uint64_t bits_per_shot, std::uint64_t num_detectors) noexcept {
-  return std::max(std::min(bits_per_shot, kMostEnqueuedBits), num_detectors);
-}
-
 std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept {
   return queue_length * (sizeof(served_decoder::entry) + (bits + 7) / 8);
 }
 
 served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
     : limits_(limits), num_observables_(unit->num_observables()), num_detectors_(unit->num_detectors()),
-      bits_per_shot_(unit->bits_per_shot()), session_(std::move(unit), limits.sequence), entries_(limits.queue_length) {
-  digest_.store(session_.unit().digest());
-  const std::uint64_t bits = longest_request_bits(session_.unit().bits_per_shot(), session_.unit().num_detectors());
+      bits_per_shot_(unit->bits_per_shot()), is_stream_(unit->is_stream()),
+      session_(make_session(std::move(unit), limits.sequence)), entries_(limits.queue_length) {
+  digest_.store(session_->unit().digest());
+  waits_.reserve(is_stream_ ? limits.queue_length : 0);
+  const std::uint64_t bits = session_->unit().most_request_bits();
   for (entry &e : entries_)
     e.bits.resize(static_cast<std::size_t>((bits + 7) / 8));
 }
@@ -42,9 +30,26 @@ void served_decoder::close() {
   closed_ = true;
 }
 
+bool served_decoder::has_work() const noexcept {
+  const std::int64_t deadline = first_deadline_.load();
+  return waiting() != 0 ||
+         (deadline != kNoWait && (ending_.load() != 0 || clock::now().time_since_epoch().count() >= deadline));
+}
+
 bool served_decoder::unschedule() noexcept {
   scheduled_.clear_bits(1);
-  return waiting() != 0 && scheduled_.raise_bits(1) == 0;
+  return has_work() && scheduled_.raise_bits(1) == 0;
+}
+
+void served_decoder::wake() noexcept {
+  if (scheduled_.raise_bits(1) == 0)
+    pool_->push(*this);
+}
+
+void served_decoder::end_waits() noexcept {
+  ending_.store(1);
+  if (is_stream_ && limits_.queue_length != 0 && pool_ != nullptr)
+    wake();
 }
 
 bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
@@ -54,13 +59,16 @@ bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> res
   if (limits_.queue_length == 0) {
     const clock::time_point arrival = clock::now();
     now = serve(read, result, false);
-    record_latency(arrival);
+    if (now.waits) { // no thread of the pool could answer it later
+      now = refuse(function, server_status::busy);
+      count(function, now);
+    }
+    record_latency(arrival, now.ends_stream);
     return true;
   }
   server_status refused = server_status::busy;
   if (enter(read, result, job, refused)) {
-    if (scheduled_.raise_bits(1) == 0)
-      pool_->push(*this);
+    wake();
     return false;
   }
   now = refuse(function, refused);
@@ -99,30 +107,89 @@ std::uint64_t served_decoder::waiting() const noexcept {
 
 std::uint32_t served_decoder::turn() noexcept {
   const std::uint64_t at = tail_.peek();
-  if (at == head_.load())
+  if (at == head_.load()) {
+    answer_waits(false);
     return 0;
+  }
   entry &e = entries_[at % entries_.size()];
   const bool too_old =
       limits_.age_limit_ns != 0 && clock::now() - e.arrival > std::chrono::nanoseconds(limits_.age_limit_ns);
-  const server_answer answer = serve(e.read, e.result, too_old);
-  record_latency(e.arrival);
+  server_answer answer = serve(e.read, e.result, too_old);
   const cudaq_host_job_t job = e.job;
+  const wire_function function = e.read.request.function;
+  if (answer.waits && waits_.size() < waits_.capacity()) {
+    const std::uint64_t limit = limits_.age_limit_ns != 0 ? limits_.age_limit_ns : kUsualRoundWaitNs;
+    waits_.push_back({e.read, e.result, job, e.arrival, e.arrival + std::chrono::nanoseconds(limit)});
+  } else if (answer.waits) {
+    answer = refuse(function, server_status::busy);
+    count(function, answer);
+  }
+  if (!answer.waits)
+    record_latency(e.arrival, answer.ends_stream);
   // The entry is free before the answer leaves: a requester that waits for its answers is never answered busy.
   tail_.store(at + 1);
+  if (!answer.waits)
+    finish(job, answer);
+  answer_waits(function == wire_function::reset);
+  return 1;
+}
+
+void served_decoder::finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept {
   receiver_.answer(receiver_.user, job, answer);
   answered_.add();
-  return 1;
+}
+
+/// Answers the requests whose round is final, and those that cannot wait longer. The stream that they wait for ends
+/// with a reset.
+void served_decoder::answer_waits(bool new_stream) noexcept {
+  if (waits_.empty())
+    return;
+  const clock::time_point now = clock::now();
+  const bool ends = ending_.load() != 0 && waiting() == 0;
+  std::erase_if(waits_, [&](const round_wait &w) {
+    const wire_function function = w.read.request.function;
+    server_answer answer{.waits = true};
+    if (!new_stream)
+      answer = serve(w.read, w.result, false);
+    if (answer.waits) {
+      if (!new_stream && !ends && now < w.deadline)
+        return false;
+      answer = refuse(function, ends ? server_status::not_ready : server_status::busy);
+      count(function, answer);
+    }
+    record_latency(w.arrival, false);
+    finish(w.job, answer);
+    return true;
+  });
+  const std::int64_t first = waits_.empty() ? kNoWait : waits_.front().deadline.time_since_epoch().count();
+  if (first == first_deadline_.peek())
+    return;
+  first_deadline_.store(first);
+  if (first != kNoWait)
+    pool_->wake_at(*this, first);
 }
 
 server_answer served_decoder::serve(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept {
   const std::lock_guard<std::mutex> lock(session_mutex_);
-  const std::uint64_t shots = session_.shots();
+  const std::uint64_t shots = session_->shots();
   exchange_if_possible();
-  const server_answer answer = serve_locked(read, result, too_old);
+  server_answer answer = serve_locked(read, result, too_old);
+  answer.ends_stream = is_stream_ && session_->shots() != shots;
   exchange_if_possible();
-  shots_.add(session_.shots() - shots);
-  count(read.request.function, answer);
+  shots_.add(session_->shots() - shots);
+  if (is_stream_)
+    publish_totals();
+  if (!answer.waits)
+    count(read.request.function, answer);
   return answer;
+}
+
+void served_decoder::publish_totals() noexcept {
+  const stream_totals now = session_->totals();
+  pushed_.store(now.pushed);
+  committed_.store(now.committed);
+  lag_.store(now.lag);
+  worst_lag_.store(now.worst_lag);
 }
 
 server_answer served_decoder::serve_locked(const read_result &read, std::span<std::uint8_t> result,
@@ -131,20 +198,22 @@ server_answer served_decoder::serve_locked(const read_result &read, std::span<st
   server_status refused = read.status;
   if (refused == server_status::ok && too_old && function != wire_function::reset) {
     too_old_.add();
-    refused = function == wire_function::enqueue ? server_status::syndromes_dropped : server_status::busy;
+    refused = has_counter(function) ? server_status::syndromes_dropped : server_status::busy;
   }
   if (refused == server_status::ok)
-    return session_.serve(read.request, result);
-  if (function == wire_function::enqueue)
-    session_.latch(refused);
+    return session_->serve(read.request, result);
+  if (has_counter(function))
+    session_->latch(refused);
   return refuse(function, refused);
 }
 
 void served_decoder::exchange_if_possible() noexcept {
-  if (offered_ == nullptr || !session_.between_shots())
+  if (offered_ == nullptr || !session_->may_exchange())
     return;
-  previous_ = session_.exchange(std::move(offered_));
-  digest_.store(session_.unit().digest());
+  std::unique_ptr<decoding_unit> previous = session_->exchange(std::move(offered_));
+  if (may_take_back_)
+    previous_ = std::move(previous);
+  digest_.store(session_->unit().digest());
   exchanges_.add();
 }
 
@@ -159,24 +228,31 @@ void served_decoder::count(wire_function function, const server_answer &answer) 
     busy_.add();
 }
 
-void served_decoder::record_latency(clock::time_point arrival) noexcept {
-  latency_.record(static_cast<std::uint64_t>((clock::now() - arrival) / std::chrono::nanoseconds(1)));
+void served_decoder::record_latency(clock::time_point arrival, bool was_tail) noexcept {
+  const auto ns = static_cast<std::uint64_t>((clock::now() - arrival) / std::chrono::nanoseconds(1));
+  latency_.record(ns);
+  if (!was_tail)
+    return;
+  tail_ns_.add(ns);
+  worst_tail_ns_.store(std::max(ns, worst_tail_ns_.peek()));
 }
 
 void served_decoder::offer(std::unique_ptr<decoding_unit> unit) {
   const std::lock_guard<std::mutex> lock(session_mutex_);
   offered_ = std::move(unit);
+  may_take_back_ = true;
   exchange_if_possible();
 }
 
 bool served_decoder::settle() {
   const std::lock_guard<std::mutex> lock(session_mutex_);
-  return offered_ == nullptr;
+  return offered_ == nullptr || is_stream_;
 }
 
 void served_decoder::discard_previous() {
   std::unique_ptr<decoding_unit> previous; // destroyed after the lock is free: that may take long
   const std::lock_guard<std::mutex> lock(session_mutex_);
+  may_take_back_ = false;
   std::swap(previous, previous_);
 }
 
@@ -197,7 +273,7 @@ model_facts served_decoder::facts() const noexcept {
 
 bool served_decoder::same_shape(const decoding_unit &other) {
   const std::lock_guard<std::mutex> lock(session_mutex_);
-  return session_.unit().same_shape(other);
+  return session_->unit().same_shape(other);
 }
 
 decoder_counts served_decoder::counts() const noexcept {
@@ -207,64 +283,13 @@ decoder_counts served_decoder::counts() const noexcept {
                    too_old_.value(),
                    failed_alone_.value(),
                    exchanges_.value(),
-                   {}};
+                   {},
+                   {pushed_.load(), committed_.load(), lag_.load(), worst_lag_.load()},
+                   tail_ns_.value(),
+                   worst_tail_ns_.load()};
   for (std::size_t i = 0; i < c.by_status.size(); ++i)
     c.by_status[i] = by_status_[i].value();
   return c;
-}
-
-expected<> decoder_pool::start(std::uint32_t threads, cudaq_wait_policy_t wait, std::function<bool()> all_idle) {
-  all_idle_ = std::move(all_idle);
-  for (std::uint32_t k = 0; k < threads; ++k) {
-    expected<> result = threads_.emplace_back().start("qec-decode-" + std::to_string(k), {}, [this, wait] {
-      rt::run_loop([this] { return turn(); }, [this] { return stop_requested_.load() != 0 && all_idle_(); },
-                   rt::idle_strategy(wait, kSleepNs));
-    });
-    if (result.failed())
-      return result;
-  }
-  return {};
-}
-
-bool decoder_pool::stop(rt::steady_clock::time_point deadline) {
-  stop_requested_.store(1);
-  bool all = true;
-  for (rt::loop_thread &thread : threads_)
-    all = thread.join_until(deadline) && all;
-  return all;
-}
-
-void decoder_pool::push(served_decoder &decoder) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const std::uint64_t count = count_.peek();
-  ready_[(first_ + count) % ready_.size()] = &decoder;
-  count_.store(count + 1);
-}
-
-served_decoder *decoder_pool::pop() noexcept {
-  if (count_.load() == 0)
-    return nullptr;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const std::uint64_t count = count_.peek();
-  if (count == 0)
-    return nullptr;
-  served_decoder *const decoder = ready_[first_];
-  first_ = (first_ + 1) % ready_.size();
-  count_.store(count - 1);
-  return decoder;
-}
-
-std::uint32_t decoder_pool::turn() noexcept {
-  served_decoder *const decoder = pop();
-  if (decoder == nullptr)
-    return 0;
-  std::uint32_t served = 0;
-  do // as long as no other decoder waits for a thread
-    served += decoder->turn();
-  while (decoder->waiting() != 0 && count_.load() == 0);
-  if (decoder->unschedule())
-    push(*decoder);
-  return served;
 }
 
 } // namespace cudaq::qec::realtime

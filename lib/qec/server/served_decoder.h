@@ -6,8 +6,8 @@
 #include "lib/base/runner.h"
 #include "lib/qec/decoding/qec_expected.h"
 #include "lib/qec/server/decoder_pool.h"
-#include "lib/qec/server/decoder_session.h"
 #include "lib/qec/server/latency_counters.h"
+#include "lib/qec/server/session/decoder_session.h"
 
 #include <array>
 #include <cstdint>
@@ -22,15 +22,21 @@ struct decoder_limits {
   std::uint64_t id = 0;
   bool sequence = true; ///< counters of enqueue ascend by 1
   /// Requests that may wait for a thread of the pool; one more is answered busy. 0: the caller of submit does the work.
+  /// As many may wait for a round of a stream.
   std::uint32_t queue_length = 0;
-  std::uint64_t age_limit_ns = 0; ///< a request that waited longer is not served; 0: without limit
+  std::uint64_t age_limit_ns = 0; ///< a request that waited longer is not served; 0: without limit, but see below
   bool operator==(const decoder_limits &) const = default;
 };
 
-/// Counts of a decoder since start. `by_status`: answers of enqueue, get_corrections and reset.
+/// How long a request may wait for a round, if there is no age limit.
+inline constexpr std::uint64_t kUsualRoundWaitNs = 1'000'000'000;
+
+/// Counts of a decoder since start. `by_status`: answers of all functions but one_shot.
 struct decoder_counts {
   std::uint64_t requests = 0, shots = 0, busy = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
   std::array<std::uint64_t, kServerStatuses> by_status{};
+  stream_totals stream;
+  std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to their answer: sum, most
 };
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
@@ -39,8 +45,6 @@ struct answer_receiver {
   void *user = nullptr;
 };
 
-/// The longest bits of a request for a decoder with these sizes: longer ones are refused by their length.
-[[nodiscard]] std::uint64_t longest_request_bits(std::uint64_t bits_per_shot, std::uint64_t num_detectors) noexcept;
 /// Bytes of a queue of this length, if requests have at most `bits` bits.
 [[nodiscard]] std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept;
 
@@ -60,11 +64,16 @@ public:
   void connect(const answer_receiver &receiver, decoder_pool &pool);
   /// The queue takes no more requests: they are answered not_ready. Those in it are still served.
   void close();
+  /// Requests that wait for a round are answered not_ready after the queue is empty. By any thread.
+  void end_waits() noexcept;
 
-  /// Serves the next request of the queue; returns the number of requests: 0 or 1.
+  /// Serves the next request of the queue, and answers requests that need not wait for their round any more. Returns
+  /// the number of requests of the queue: 0 or 1.
   std::uint32_t turn() noexcept;
-  /// The thread of the pool gives the decoder back. True: a request came, and the decoder is scheduled again.
+  /// The thread of the pool gives the decoder back. True: it has work again, and is scheduled again.
   [[nodiscard]] bool unschedule() noexcept;
+  /// The time that the decoder named to the pool has come.
+  void wake() noexcept;
 
   /// Serves a request, or takes it for later. True: `now` is its answer. False: it was taken, and the receiver gets
   /// its answer. `read` may be a request that could not be read; its place in the stream is then lost. The payload is
@@ -73,7 +82,8 @@ public:
 
   // An exchange of the decoder between shots. offer() gives the new one, which is used from the next shot on;
   // settle() returns whether it is in use. Then either discard_previous(), or take_back(): the new one is withdrawn,
-  // or the previous one is offered again.
+  // or the previous one is offered again. A stream may never end: its decoder is exchanged before the next stream,
+  // and settle() does not wait for that.
   void offer(std::unique_ptr<decoding_unit> unit);
   [[nodiscard]] bool settle();
   void discard_previous();
@@ -84,10 +94,11 @@ public:
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return num_observables_; }
   /// The model in use, at some recent moment.
   [[nodiscard]] model_facts facts() const noexcept;
+  [[nodiscard]] bool is_stream() const noexcept { return is_stream_; }
   [[nodiscard]] bool same_shape(const decoding_unit &other);
   /// Every request that was taken is answered.
   [[nodiscard]] bool idle() const noexcept { return answered_.value() == head_.load(); }
-  /// Requests in the queue, at some recent moment.
+  /// Requests in the queue, at some recent moment. Those that wait for a round are not in it any more.
   [[nodiscard]] std::uint64_t waiting() const noexcept;
   [[nodiscard]] decoder_counts counts() const noexcept;
   /// Of all requests that were served, from submit to their answer.
@@ -104,30 +115,49 @@ private:
   };
   friend std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept;
 
+  /// A request that waits for a round.
+  struct round_wait {
+    read_result read;
+    std::span<std::uint8_t> result;
+    cudaq_host_job_t job{};
+    clock::time_point arrival, deadline;
+  };
+  static constexpr std::int64_t kNoWait = INT64_MAX;
+
   bool enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
              server_status &refused);
   server_answer serve(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept;
   server_answer serve_locked(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept;
   void exchange_if_possible() noexcept;
+  [[nodiscard]] bool has_work() const noexcept;
+  void answer_waits(bool new_stream) noexcept;
+  void finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept;
+  void publish_totals() noexcept;
   void count(wire_function function, const server_answer &answer) noexcept;
-  void record_latency(clock::time_point arrival) noexcept;
+  void record_latency(clock::time_point arrival, bool was_tail) noexcept;
 
   const decoder_limits limits_;
   const std::uint64_t num_observables_, num_detectors_, bits_per_shot_;
+  const bool is_stream_;
   cudaq::realtime::detail::shared_word<std::uint64_t> digest_; ///< written under session_mutex_
   answer_receiver receiver_;
   decoder_pool *pool_ = nullptr;
-  std::mutex session_mutex_; ///< protects the three members below
-  decoder_session session_;
+  std::mutex session_mutex_; ///< protects the four members below
+  std::unique_ptr<decoder_session> session_;
   std::unique_ptr<decoding_unit> offered_;
   std::unique_ptr<decoding_unit> previous_;
+  bool may_take_back_ = false; ///< the previous decoder is kept
 
   // The queue: request n is in entries_[n % size]. head_ counts the requests that came in, tail_ those that left.
   std::mutex queue_mutex_; ///< taken by the threads that submit; a thread of the pool needs none
   bool closed_ = false;    ///< protected by queue_mutex_
   std::vector<entry> entries_;
   cudaq::realtime::detail::shared_word<std::uint64_t> head_, tail_;
-  cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_;
+  std::vector<round_wait> waits_; ///< by arrival. Only the thread of the pool that has the decoder uses it
+  cudaq::realtime::detail::shared_word<std::int64_t> first_deadline_{kNoWait}; ///< of waits_
+  cudaq::realtime::detail::shared_word<std::uint32_t> ending_;
+  cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_, tail_ns_;
+  cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_;
   std::array<cudaq::realtime::detail::counter, kServerStatuses> by_status_;
   latency_counters latency_;
   /// 1: it is in the list of the pool, or a thread of the pool has it. Only changed by read-modify-writes: so the

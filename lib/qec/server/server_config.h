@@ -17,7 +17,8 @@ struct decoder_config {
   std::string place; ///< "line 3, column 5: decoders[0]"
   decoder_limits limits;
   std::string type;
-  std::string dem, dem_file;                                         ///< "" if it is missing
+  bool stream = false;
+  std::string dem, dem_file, stim_dem_path;                          ///< "" if it is missing
   std::uint64_t block_size = 0, syndrome_size = 0, measurements = 0; ///< 0 if it is missing
   bool has_checks = false, has_observables = false, has_measurements = false;
   std::vector<std::int64_t> checks, observables, from_measurements; ///< H_sparse, O_sparse, D_sparse

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/qec/decoding/qec_expected.h"
-#include "lib/qec/server/decoding_unit.h"
+#include "lib/qec/server/session/decoding_unit.h"
 
 #include <cstdint>
 #include <span>

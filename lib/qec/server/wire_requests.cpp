@@ -33,6 +33,23 @@ bool read_get_corrections(std::span<const std::uint8_t> payload, wire_request &r
   return payload[16] <= 1;
 }
 
+bool read_begin_tail(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
+  if (payload.size() != kBeginTailBytes)
+    return false;
+  request.counter = number_at(payload, 8);
+  return true;
+}
+
+bool read_get_committed(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
+  if (payload.size() != kGetCommittedBytes)
+    return false;
+  request.num_bits = number_at(payload, 8);
+  const std::uint64_t flag_and_zeros = number_at(payload, 16);
+  request.clear = flag_and_zeros == 1;
+  request.wait_for_round = number_at(payload, 24);
+  return flag_and_zeros <= 1;
+}
+
 } // namespace
 
 void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result) noexcept {
@@ -63,22 +80,28 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
     read.status = read.knows_decoder || payload.empty() ? server_status::ok : server_status::bad_request;
     return read;
   }
-  if (function_id == kEnqueueFunctionId)
-    read.request.function = wire_function::enqueue;
-  else if (function_id == kGetCorrectionsFunctionId)
-    read.request.function = wire_function::get_corrections;
-  else if (function_id != kResetFunctionId)
-    return read;
-  if (payload.size() < kResetBytes)
-    return read;
-  read.knows_decoder = true;
-  read.request.decoder_id = number_at(payload, 0);
-  bool good = payload.size() == kResetBytes;
-  if (read.request.function == wire_function::enqueue)
-    good = read_enqueue(payload, read.request);
-  else if (read.request.function == wire_function::get_corrections)
-    good = read_get_corrections(payload, read.request);
-  read.status = good ? server_status::ok : server_status::bad_request;
+  using reader = bool (*)(std::span<const std::uint8_t> payload, wire_request & request) noexcept;
+  constexpr struct {
+    std::uint32_t id;
+    wire_function function;
+    reader read_fields;
+  } kFunctions[] = {
+      {kEnqueueFunctionId, wire_function::enqueue, &read_enqueue},
+      {kGetCorrectionsFunctionId, wire_function::get_corrections, &read_get_corrections},
+      {kResetFunctionId, wire_function::reset,
+       [](std::span<const std::uint8_t> whole, wire_request &) noexcept { return whole.size() == kResetBytes; }},
+      {kBeginTailFunctionId, wire_function::begin_tail, &read_begin_tail},
+      {kGetCommittedFunctionId, wire_function::get_committed, &read_get_committed}};
+  for (const auto &[id, wire, read_fields] : kFunctions) {
+    if (id != function_id)
+      continue;
+    read.request.function = wire;
+    read.knows_decoder = payload.size() >= kResetBytes;
+    if (!read.knows_decoder)
+      break;
+    read.request.decoder_id = number_at(payload, 0);
+    read.status = read_fields(payload, read.request) ? server_status::ok : server_status::bad_request;
+  }
   return read;
 }
 

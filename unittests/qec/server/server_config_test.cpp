@@ -31,6 +31,12 @@ std::string error_of(const std::string &lines, const std::string &type = "lookup
   return build_decoders(*config, kFolder).text();
 }
 
+/// A model of one detector a round.
+const std::string kRound = "      detector(0) D0\n      error(0.1) D0 L0\n      error(0.1) D0\n",
+                  kShift = "      shift_detectors(1) 1\n",
+                  kLoop =
+                      "    dem: |\n" + kRound + kShift + "      repeat 9 {\n" + kRound + kShift + "      }\n" + kRound;
+
 TEST(ServerConfig, ReadsTheExamples) {
   const server_config surface = config_of_file("surface_d3.yaml");
   ASSERT_EQ(surface.decoders.size(), 2u);
@@ -86,9 +92,9 @@ TEST(ServerConfig, NamesTheFieldTheValueAndWhatIsAccepted) {
   const std::pair<const char *, const char *> cases[] = {
       {"    blok_size: 3\n",
        "line 4, column 5: decoders[0].blok_size: unknown field with the value \"3\"; accepted: id, "
-       "type, dispatch, cuda_device_id, block_size, syndrome_size, H_sparse, O_sparse, D_sparse, "
-       "measurements, dem, dem_file, decoder_custom_args, counter, queue_length, age_limit_us. "
-       "Did you mean block_size?"},
+         "type, stream, dispatch, cuda_device_id, block_size, syndrome_size, H_sparse, O_sparse, D_sparse, "
+         "measurements, dem, dem_file, stim_dem_path, decoder_custom_args, counter, queue_length, age_limit_us. "
+         "Did you mean block_size?"},
       {"    block_size: 0\n",
        "line 4, column 17: decoders[0].block_size: \"0\" is not a whole number from 1 to 16777216"},
       {"    block_size: 3x\n",
@@ -182,7 +188,9 @@ TEST(ServerConfig, AcceptsOrRefusesEachSettingOfTheExistingServerByItsValue) {
       if (type.starts_with("pymatching") && !pymatching_available())
         continue;
       const auto error_with = [&](const std::string &value) {
-        return error_of("    dem: error(0.1) D0 L0\n    decoder_custom_args: {" + name + ": " + value + "}\n", type);
+        return error_of((type == "sliding-window" ? kLoop : "    dem: error(0.1) D0 L0\n") +
+                            "    decoder_custom_args: {" + name + ": " + value + "}\n",
+                        type);
       };
       for (const std::string &value : words_of(setting.accepted))
         EXPECT_EQ(error_with(value), "") << type << " " << name << " " << value;

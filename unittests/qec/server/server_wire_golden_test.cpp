@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchange of golden/frames.txt, byte by byte.
-#include "unittests/qec/server/server_test_support.h"
+// The exchanges of the files in golden, byte by byte.
+#include "unittests/qec/server/server_stream_support.h"
 #include "unittests/support/program_paths.h"
 
 #include <fstream>
@@ -31,8 +31,10 @@ struct golden_exchange {
   bytes request, answer;
 };
 
-std::vector<golden_exchange> golden_exchanges() {
-  std::ifstream file(CUDAQ_TEST_GOLDEN_FRAMES);
+const std::string kFrames = CUDAQ_TEST_GOLDEN_FRAMES, kStreamFrames = CUDAQ_TEST_GOLDEN_STREAM_FRAMES;
+
+std::vector<golden_exchange> golden_exchanges(const std::string &path) {
+  std::ifstream file(path);
   std::vector<golden_exchange> all;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -44,12 +46,9 @@ std::vector<golden_exchange> golden_exchanges() {
   return all;
 }
 
-TEST(ServerWire, AnswersTheGoldenFramesByteByByte) {
-  decoder_limits limits;
-  limits.id = 3;
-  decoding_server server(one_setup(limits, unit_for(rotated_model(10))));
-  const auto exchanges = golden_exchanges();
-  ASSERT_EQ(exchanges.size(), 16u);
+void expect_golden_answers(decoding_server &server, const std::string &path, std::size_t count) {
+  const auto exchanges = golden_exchanges(path);
+  ASSERT_EQ(exchanges.size(), count);
   for (const golden_exchange &e : exchanges) {
     const bytes payload(e.request.begin() + kHeaderBytes, e.request.end());
     ASSERT_EQ(word_at(e.request, 8), payload.size()) << e.name;
@@ -59,9 +58,23 @@ TEST(ServerWire, AnswersTheGoldenFramesByteByByte) {
   }
 }
 
-TEST(ServerWire, IsOnItsPageWithFramesOfTheExchange) {
-  std::ifstream file(CUDAQ_TEST_GOLDEN_FRAMES), page(CUDAQ_TEST_SERVER_PAGE);
-  const std::string frames((std::istreambuf_iterator<char>(file)), {});
+TEST(ServerWire, AnswersTheGoldenFramesByteByByte) {
+  decoding_server server(one_setup({.id = 3}, unit_for(rotated_model(10))));
+  expect_golden_answers(server, kFrames, 16);
+}
+
+TEST(ServerWire, AnswersTheGoldenFramesOfAStreamByteByByte) {
+  decoding_server server(one_setup({.id = 4}, stream_unit_for(rotated_stream_model(3))));
+  expect_golden_answers(server, kStreamFrames, 28);
+}
+
+TEST(ServerWire, IsOnItsPageWithFramesOfTheExchanges) {
+  std::string frames;
+  for (const std::string &path : {kFrames, kStreamFrames}) {
+    std::ifstream file(path);
+    frames.append(std::istreambuf_iterator<char>(file), {});
+  }
+  std::ifstream page(CUDAQ_TEST_SERVER_PAGE);
   std::size_t found = 0;
   bool below = false;
   for (std::string line; std::getline(page, line);) {
@@ -71,7 +84,7 @@ TEST(ServerWire, IsOnItsPageWithFramesOfTheExchange) {
       ++found;
     }
   }
-  EXPECT_EQ(found, 6u);
+  EXPECT_EQ(found, 10u);
 }
 
 TEST(ServerWire, RefusesEveryOtherLength) {
@@ -80,7 +93,9 @@ TEST(ServerWire, RefusesEveryOtherLength) {
     bytes payload;
   } requests[] = {{kEnqueueFunctionId, enqueue_payload(3, 0, "101010101")},
                   {kGetCorrectionsFunctionId, get_payload(3, 10)},
-                  {kResetFunctionId, reset_payload(3)}};
+                  {kResetFunctionId, reset_payload(3)},
+                  {kBeginTailFunctionId, begin_tail_payload(3, 1)},
+                  {kGetCommittedFunctionId, committed_payload(3, 1)}};
   for (const auto &[function, whole] : requests) {
     ASSERT_EQ(read_request(function, whole).status, server_status::ok);
     bytes longer = whole;
@@ -100,6 +115,12 @@ TEST(ServerWire, RefusesFieldsOutOfRange) {
   bytes flag = get_payload(3, 10);
   flag[16] = 2;
   EXPECT_EQ(read_request(kGetCorrectionsFunctionId, flag).status, server_status::bad_request);
+  for (std::size_t at = 16; at < 24; ++at) {
+    bytes spoilt = committed_payload(3, 1, 0, true);
+    ASSERT_EQ(read_request(kGetCommittedFunctionId, spoilt).status, server_status::ok);
+    spoilt[at] = 2;
+    EXPECT_EQ(read_request(kGetCommittedFunctionId, spoilt).status, server_status::bad_request) << at;
+  }
   // A number of bits whose bytes wrap to the length of the payload.
   for (const std::uint64_t count : {~std::uint64_t{0}, ~std::uint64_t{0} - 7, kMostEnqueuedBits + 1}) {
     bytes payload = enqueue_payload(3, 0, "");

@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes frames.txt: requests of a control system and the answers to them, byte by byte from the table in
-docs/transport/server.md. It uses no code of the library. The decoder of the exchange has the id 3, 10 detectors and 10
-observables. Detector k is flipped only by an error that flips observable k, so an answer is the XOR of the shots."""
+"""Writes frames.txt and stream_frames.txt: requests of a control system and the answers to them, byte by byte from the
+table in docs/transport/server.md. It uses no code of the library.
+
+frames.txt: the decoder has the id 3, 10 detectors and 10 observables. Detector k is flipped only by an error that flips
+observable k, so an answer is the XOR of the shots.
+
+stream_frames.txt: the decoder has the id 4 and decodes a stream without a queue; head, repetition and tail are one
+round of 3 detectors, commit is 2 and buffer is 1. Detector k of a round is flipped only by an error that flips
+observable k, so the corrections are the XOR of the rounds that are final."""
 import pathlib
 import struct
 
 ENQUEUE, GET_CORRECTIONS, RESET, ONE_SHOT = 0x7ED8BE82, 0x882D5BA1, 0x977A59CF, 0xC4B0E4BF
-OK, INVALID_DECODER, BAD_REQUEST, SYNDROMES_DROPPED = 0, 1, 2, 6
+BEGIN_TAIL, GET_COMMITTED, DESCRIBE = 0x21CDC649, 0x75DD3F12, 0xD546EA57
+OK, INVALID_DECODER, BAD_REQUEST, BUSY, SYNDROMES_DROPPED, STREAM_MISALIGNED = 0, 1, 2, 5, 6, 7
 
 lines = ["# SPDX-License-Identifier: Apache-2.0",
          "# Written by make_frames.py. Each line: what happens, the request's frame, the answer's frame."]
@@ -52,4 +59,49 @@ enqueue("enqueue_latched", 3, 2, "1", BAD_REQUEST)
 exchange("reset_again", RESET, struct.pack("<Q", 3), OK)
 exchange("reset_unknown_decoder", RESET, struct.pack("<Q", 1 << 63), INVALID_DECODER)
 exchange("one_shot", ONE_SHOT, packed("0100000010"), OK, packed("0100000010"))
-pathlib.Path(__file__).with_name("frames.txt").write_text("\n".join(lines) + "\n")
+
+
+def write(name):
+    pathlib.Path(__file__).with_name(name).write_text("\n".join(lines) + "\n")
+    del lines[2:]
+
+
+def begin_tail(name, decoder, counter, status):
+    exchange(name, BEGIN_TAIL, struct.pack("<QQ", decoder, counter), status)
+
+
+def get_committed(name, decoder, wanted, clear, wait_for_round, status, committed=0, pushed=0, result=""):
+    answer = struct.pack("<QQ", committed, pushed) + packed(result) if status == OK else b""
+    exchange(name, GET_COMMITTED, struct.pack("<QQB7xQ", decoder, wanted, clear, wait_for_round), status, answer)
+
+
+write("frames.txt")
+enqueue("enqueue_two_rounds", 4, 1, "100" "010", OK)
+get_committed("nothing_is_final", 4, 3, 0, 0, OK, 0, 2, "000")
+get_committed("wait_without_a_queue", 4, 3, 0, 2, BUSY)
+enqueue("enqueue_part_of_a_round", 4, 2, "1", OK)
+enqueue("enqueue_the_rest", 4, 3, "00", OK)
+get_committed("two_rounds_are_final", 4, 3, 0, 2, OK, 2, 3, "110")
+get_corrections("get_corrections_of_a_stream", 4, 2, 1, OK, "11")
+enqueue("enqueue_two_more", 4, 4, "001" "100", OK)
+get_committed("later_rounds_after_clear", 4, 3, 1, 4, OK, 4, 5, "101")
+begin_tail("begin_tail", 4, 5, OK)
+enqueue("enqueue_the_tail", 4, 6, "111", OK)
+get_committed("all_is_final", 4, 3, 0, 1000, OK, 6, 6, "011")
+enqueue("enqueue_after_the_end", 4, 7, "1", STREAM_MISALIGNED)
+get_committed("get_committed_latched", 4, 3, 0, 0, STREAM_MISALIGNED)
+exchange("reset_stream", RESET, struct.pack("<Q", 4), OK)
+enqueue("enqueue_the_next_stream", 4, 20, "100" "1", OK)
+begin_tail("begin_tail_in_a_round", 4, 21, STREAM_MISALIGNED)
+get_corrections("get_corrections_latched", 4, 3, 0, STREAM_MISALIGNED)
+exchange("reset_stream_again", RESET, struct.pack("<Q", 4), OK)
+begin_tail("begin_tail_before_the_head", 4, 1, STREAM_MISALIGNED)
+exchange("reset_third_time", RESET, struct.pack("<Q", 4), OK)
+enqueue("enqueue_the_head", 4, 1, "000", OK)
+begin_tail("begin_tail_after_a_gap", 4, 3, SYNDROMES_DROPPED)
+exchange("reset_fourth_time", RESET, struct.pack("<Q", 4), OK)
+exchange("begin_tail_of_a_wrong_length", BEGIN_TAIL, struct.pack("<Q", 4), BAD_REQUEST)
+exchange("get_committed_with_a_byte", GET_COMMITTED, struct.pack("<QQBB6xQ", 4, 3, 0, 1, 0), BAD_REQUEST)
+get_committed("get_committed_unknown_decoder", 5, 3, 0, 0, INVALID_DECODER)
+exchange("one_shot_of_a_stream", ONE_SHOT, packed("111"), -BAD_REQUEST)
+write("stream_frames.txt")

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "cudaq/qec/decoding/decoder.h"
+#include "cudaq/qec/decoding/stream.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -22,8 +24,8 @@ struct sparse_rows {
   }
 };
 
-/// One decoder of the server, with the converter of the bits of its stream into detection events. Not for two threads
-/// at once.
+/// One decoder of the server: of shots, with the converter of the bits of a shot into detection events; or of a stream.
+/// Not for two threads at once.
 class decoding_unit {
 public:
   /// `from_measurements`: row d has the measurements whose XOR is detector d; without rows the bits of a shot are the
@@ -31,30 +33,47 @@ public:
   /// `digest`: model_digest of the decoder's model.
   decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_measurements, std::uint64_t bits_per_shot,
                 std::uint64_t digest = 0);
+  /// `digest`: of the repeating model. Throws std::bad_alloc.
+  decoding_unit(std::unique_ptr<stream_decoder> with, std::uint64_t digest);
 
-  /// Bits of a whole shot in the stream.
+  /// Null: the unit decodes shots.
+  [[nodiscard]] stream_decoder *stream() noexcept { return stream_.get(); }
+  [[nodiscard]] const stream_decoder *stream() const noexcept { return stream_.get(); }
+  [[nodiscard]] bool is_stream() const noexcept { return stream_ != nullptr; }
+  /// Bits of a whole shot. 0: the unit decodes a stream.
   [[nodiscard]] std::uint64_t bits_per_shot() const noexcept { return bits_per_shot_; }
-  [[nodiscard]] std::uint64_t num_detectors() const noexcept { return decoder_->num_detectors(); }
-  [[nodiscard]] std::uint64_t num_observables() const noexcept { return decoder_->num_observables(); }
+  /// Detectors of a shot, or of a repetition of a stream.
+  [[nodiscard]] std::uint64_t num_detectors() const noexcept { return num_detectors_; }
+  [[nodiscard]] std::uint64_t num_observables() const noexcept { return num_observables_; }
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
-  [[nodiscard]] const char *decoder_name() const noexcept { return decoder_->name(); }
+  /// The most bits of one request: longer ones are refused by their length.
+  [[nodiscard]] std::uint64_t most_request_bits() const noexcept;
   /// Whether another unit can take the place of this one: requests and answers have the same lengths.
   [[nodiscard]] bool same_shape(const decoding_unit &other) const noexcept;
+  /// "has 10 bits per shot, 10 detectors and 1 observables"
+  [[nodiscard]] std::string shape_text() const;
 
-  /// Decodes a shot of the stream. `bits`: bits_per_shot() bits, unused bits 0. `observables` as in decoder::decode.
+  /// Of shots: decodes one. `bits`: bits_per_shot() bits, unused bits 0. `observables` as in decoder::decode.
   [[nodiscard]] decode_status decode_stream(std::span<const std::uint8_t> bits,
                                             std::span<std::uint8_t> observables) noexcept;
-  /// Decodes detection events, one bit each.
+  /// Of shots: decodes detection events, one bit each.
   [[nodiscard]] decode_status decode_events(std::span<const std::uint8_t> events,
                                             std::span<std::uint8_t> observables) noexcept {
     return decoder_->decode_bits(events, observables);
   }
 
 private:
-  std::unique_ptr<decoder> decoder_;
+  std::unique_ptr<decoder> decoder_; ///< one of the two
+  std::unique_ptr<stream_decoder> stream_;
+  std::uint64_t num_detectors_, num_observables_;
   sparse_rows from_measurements_;
   std::uint64_t bits_per_shot_, digest_;
   std::vector<std::uint8_t> events_; ///< of one shot, if there are rows
 };
+
+/// The most bits of one request for a decoder of shots with these sizes.
+[[nodiscard]] std::uint64_t longest_request_bits(std::uint64_t bits_per_shot, std::uint64_t num_detectors) noexcept;
+/// The same for a stream whose longest part (head, repetition or tail) has these detectors.
+[[nodiscard]] std::uint64_t longest_stream_request_bits(std::uint64_t longest_part) noexcept;
 
 } // namespace cudaq::qec::realtime

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one decoder of the server between requests, without threads and without a transport: what shots and
+// streams have in common.
+//
+// Example: a decoder with 4 bits per shot and 1 observable.
+//
+//   request                          shot so far   corrections   latched   answer
+//   enqueue   counter 7, bits 01     01            0             -         OK
+//   enqueue   counter 8, bits 10     (decoded: 1)  1             -         OK
+//   get_corrections                                1             -         OK, 01
+//   enqueue   counter 10, bits 01    -             1             DROPPED   SYNDROMES_DROPPED: 9 is missing
+//   get_corrections                                1             DROPPED   SYNDROMES_DROPPED
+//   reset                            empty         0             -         OK
+//   enqueue   counter 40, bits 01    01            0             -         OK: the first counter is any number
+#pragma once
+
+#include "lib/qec/server/session/decoding_unit.h"
+#include "lib/qec/server/wire_requests.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// An answer: `status` is a server_status, or for one_shot a decode_status; `bytes` of the result were written. For
+/// one_shot the negative of a server_status says that nothing was decoded.
+struct server_answer {
+  std::int32_t status = 0;
+  std::uint32_t bytes = 0;
+  bool waits = false;       ///< no answer yet: a later request may make the round final that this one waits for
+  bool ends_stream = false; ///< the request was the last one of a stream
+};
+
+/// The answer that refuses a request of this function.
+[[nodiscard]] constexpr server_answer refuse(wire_function function, server_status status) noexcept {
+  const auto value = static_cast<std::int32_t>(status);
+  return {function == wire_function::one_shot ? -value : value, 0};
+}
+
+/// Of all streams of a decoder since start. All 0 for decoders of shots.
+struct stream_totals {
+  std::uint64_t pushed = 0, committed = 0; ///< rounds
+  std::uint64_t lag = 0, worst_lag = 0;    ///< rounds that were pushed and are not final: now, and the most
+};
+
+/// Requests are served in the order of the calls, each completely. Not for two threads at once.
+///
+/// A failure that loses syndromes latches: later requests of all functions but reset and one_shot get the same status,
+/// and nothing is decoded, until a reset. one_shot uses the decoder only, not this state.
+class decoder_session {
+public:
+  /// `sequence`: counters must ascend by 1; else they are ignored.
+  decoder_session(std::unique_ptr<decoding_unit> unit, bool sequence);
+  virtual ~decoder_session() = default;
+  decoder_session(const decoder_session &) = delete;
+  decoder_session &operator=(const decoder_session &) = delete;
+
+  /// `result`: the memory for the answer. bad_request: a function that this kind of decoder does not have; an answer
+  /// that does not fit into `result`; more observables than there are, or none.
+  [[nodiscard]] server_answer serve(const wire_request &request, std::span<std::uint8_t> result) noexcept;
+
+  /// Fails as if syndromes were lost: the stream has a gap, or a request for this decoder could not be read.
+  void latch(server_status why) noexcept;
+
+  /// No shot, and no stream, has begun that has not ended: the decoder may be exchanged.
+  [[nodiscard]] virtual bool may_exchange() const noexcept = 0;
+  /// Exchanges the decoder for one of the same shape, and returns the previous one.
+  [[nodiscard]] std::unique_ptr<decoding_unit> exchange(std::unique_ptr<decoding_unit> unit) noexcept;
+
+  [[nodiscard]] const decoding_unit &unit() const noexcept { return *unit_; }
+  /// Shots that were decoded, whole ones and parts; streams that have ended.
+  [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
+  [[nodiscard]] virtual stream_totals totals() const noexcept { return {}; }
+
+protected:
+  /// Takes bits. Any status but ok and busy latches.
+  virtual server_status append(const wire_request &request) noexcept = 0;
+  virtual server_status begin_tail() noexcept { return server_status::bad_request; }
+  /// Forgets all bits. `for_good`: after a latch; else a new shot or stream begins.
+  virtual void restart(bool for_good) noexcept = 0;
+  virtual server_answer decode_one(const wire_request &request, std::span<std::uint8_t> result) noexcept = 0;
+  virtual server_answer get_committed(const wire_request &request, std::span<std::uint8_t>) noexcept {
+    return refuse(request.function, server_status::bad_request);
+  }
+  /// Before corrections_ is read.
+  virtual void update_corrections() noexcept {}
+  /// After corrections_ was set to 0.
+  virtual void corrections_cleared() noexcept {}
+
+  /// Whether the request wants observables that there are, and `room` bytes take them.
+  [[nodiscard]] bool can_answer(const wire_request &request, std::size_t room) const noexcept;
+  server_answer get_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept;
+  decoding_unit &used_unit() noexcept { return *unit_; }
+
+  std::vector<std::uint8_t> corrections_; ///< the sum (XOR) of the observables
+  std::uint64_t shots_ = 0;
+
+private:
+  server_status take(const wire_request &request) noexcept;
+
+  std::unique_ptr<decoding_unit> unit_;
+  const bool sequence_;
+  std::optional<std::uint64_t> expected_counter_;
+  server_status latched_ = server_status::ok;
+};
+
+/// Bits after each other, in packed bytes.
+class bit_buffer {
+public:
+  explicit bit_buffer(std::uint64_t bits) : bytes_(static_cast<std::size_t>((bits + 7) / 8) + 1) {}
+  /// Adds bits; there must be room for them.
+  void append(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept;
+  void clear() noexcept;
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  /// All bytes; unused bits are 0.
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept {
+    return std::span(bytes_).first(bytes_.size() - 1); // append() writes one byte after the bits
+  }
+
+private:
+  std::vector<std::uint8_t> bytes_;
+  std::uint64_t size_ = 0;
+};
+
+/// Makes the session for shots or for streams, as the unit demands. Throws std::bad_alloc.
+[[nodiscard]] std::unique_ptr<decoder_session> make_session(std::unique_ptr<decoding_unit> unit, bool sequence);
+
+} // namespace cudaq::qec::realtime

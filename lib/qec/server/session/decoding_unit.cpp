@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/session/decoding_unit.h"
+
+#include "lib/qec/server/wire_requests.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+
+std::uint64_t longest_request_bits(std::uint64_t bits_per_shot, std::uint64_t num_detectors) noexcept {
+  return std::max(std::min(bits_per_shot, kMostEnqueuedBits), num_detectors);
+}
+
+std::uint64_t longest_stream_request_bits(std::uint64_t longest_part) noexcept {
+  constexpr std::uint64_t kUsualBits = 1 << 16; // 8 KiB, because each place in the queue has them
+  return std::min(std::max(kUsualBits, longest_part), kMostEnqueuedBits);
+}
+
+decoding_unit::decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_measurements, std::uint64_t bits_per_shot,
+                             std::uint64_t digest)
+    : decoder_(std::move(with)), num_detectors_(decoder_->num_detectors()),
+      num_observables_(decoder_->num_observables()), from_measurements_(std::move(from_measurements)),
+      bits_per_shot_(bits_per_shot), digest_(digest),
+      events_(from_measurements_.rows() == 0 ? 0 : decoder_->event_bytes()) {}
+
+decoding_unit::decoding_unit(std::unique_ptr<stream_decoder> with, std::uint64_t digest)
+    : stream_(std::move(with)), num_detectors_(stream_->body_detectors()), num_observables_(stream_->num_observables()),
+      bits_per_shot_(0), digest_(digest) {}
+
+std::uint64_t decoding_unit::most_request_bits() const noexcept {
+  return is_stream() ? longest_stream_request_bits(
+                           std::max({stream_->head_detectors(), stream_->body_detectors(), stream_->tail_detectors()}))
+                     : longest_request_bits(bits_per_shot_, num_detectors_);
+}
+
+bool decoding_unit::same_shape(const decoding_unit &other) const noexcept {
+  return is_stream() == other.is_stream() && bits_per_shot_ == other.bits_per_shot_ &&
+         num_detectors() == other.num_detectors() && num_observables() == other.num_observables() &&
+         (!is_stream() || (stream_->head_detectors() == other.stream_->head_detectors() &&
+                           stream_->tail_detectors() == other.stream_->tail_detectors()));
+}
+
+std::string decoding_unit::shape_text() const {
+  const std::string observables = " and " + std::to_string(num_observables()) + " observables";
+  if (is_stream())
+    return "is a stream with " + std::to_string(stream_->head_detectors()) + " detectors in the head, " +
+           std::to_string(num_detectors()) + " in a repetition, " + std::to_string(stream_->tail_detectors()) +
+           " in the tail," + observables;
+  return "has " + std::to_string(bits_per_shot()) + " bits per shot, " + std::to_string(num_detectors()) +
+         " detectors" + observables;
+}
+
+decode_status decoding_unit::decode_stream(std::span<const std::uint8_t> bits,
+                                           std::span<std::uint8_t> observables) noexcept {
+  if (from_measurements_.rows() == 0)
+    return decoder_->decode_bits(bits, observables);
+  std::fill(events_.begin(), events_.end(), std::uint8_t{0});
+  for (std::size_t d = 0; d < from_measurements_.rows(); ++d) {
+    unsigned parity = 0;
+    for (const std::uint64_t m : from_measurements_.row(d))
+      parity ^= static_cast<unsigned>(bits[m / 8]) >> (m % 8);
+    events_[d / 8] = static_cast<std::uint8_t>(events_[d / 8] | (parity & 1U) << (d % 8));
+  }
+  return decoder_->decode_bits(events_, observables);
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/session/shot_session.h"
+
+#include "lib/qec/server/session/stream_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+
+std::unique_ptr<decoder_session> make_session(std::unique_ptr<decoding_unit> unit, bool sequence) {
+  if (unit->is_stream())
+    return std::make_unique<stream_session>(std::move(unit), sequence);
+  return std::make_unique<shot_session>(std::move(unit), sequence);
+}
+
+shot_session::shot_session(std::unique_ptr<decoding_unit> with, bool sequence)
+    : decoder_session(std::move(with), sequence), shot_(unit().bits_per_shot()), observables_(corrections_.size()) {}
+
+server_status shot_session::append(const wire_request &request) noexcept {
+  if (request.num_bits > unit().bits_per_shot() - shot_.size())
+    return server_status::bad_request;
+  shot_.append(request.bits, request.num_bits);
+  return shot_.size() == unit().bits_per_shot() ? decode_shot() : server_status::ok;
+}
+
+server_status shot_session::decode_shot() noexcept {
+  const decode_status status = used_unit().decode_stream(shot_.bytes(), observables_);
+  shot_.clear();
+  if (status != decode_status::ok)
+    return server_status::internal;
+  ++shots_;
+  for (std::size_t i = 0; i < corrections_.size(); ++i)
+    corrections_[i] = static_cast<std::uint8_t>(corrections_[i] ^ observables_[i]);
+  return server_status::ok;
+}
+
+server_answer shot_session::decode_one(const wire_request &request, std::span<std::uint8_t> result) noexcept {
+  const std::size_t bytes = observables_.size();
+  if (result.size() < bytes)
+    return {static_cast<std::int32_t>(decode_status::buffer_too_small), 0};
+  if (request.bits.size() > (unit().num_detectors() + 7) / 8)
+    return {static_cast<std::int32_t>(decode_status::bad_detector_index), 0};
+  const decode_status status = used_unit().decode_events(request.bits, result.first(bytes));
+  if (status != decode_status::ok)
+    return {static_cast<std::int32_t>(status), 0};
+  ++shots_;
+  return {0, static_cast<std::uint32_t>(bytes)};
+}
+
+} // namespace cudaq::qec::realtime

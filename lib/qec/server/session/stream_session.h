@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Example: a stream of one detector a round, commit 2 and buffer 1; the head and the tail have one round each.
+//
+//   request                    pushed   final   answer
+//   enqueue    counter 0, 00   2        0       OK
+//   get_committed, wait for 2  2        0       none yet
+//   enqueue    counter 1, 0    3        2       OK; and get_committed: 2 rounds final, 3 pushed, the corrections
+//   begin_tail counter 2       3        2       OK
+//   enqueue    counter 3, 0    4        4       OK: these were all bits of the tail
+//   enqueue    counter 4, 0                     STREAM_MISALIGNED, until a reset
+#pragma once
+
+#include "lib/qec/server/session/decoder_session.h"
+
+namespace cudaq::qec::realtime {
+
+/// A decoder of a stream: bits have no end until begin_tail. It decodes in the call that completes a window.
+class stream_session final : public decoder_session {
+public:
+  stream_session(std::unique_ptr<decoding_unit> unit, bool sequence);
+  [[nodiscard]] bool may_exchange() const noexcept override;
+  [[nodiscard]] stream_totals totals() const noexcept override;
+
+private:
+  enum class phase : std::uint8_t {
+    rounds, ///< head and repetitions
+    tail,   ///< after begin_tail
+    ended,  ///< all rounds are final
+    broken  ///< until a reset
+  };
+
+  stream_decoder &stream() noexcept { return *used_unit().stream(); }
+  server_status append(const wire_request &request) noexcept override;
+  server_status begin_tail() noexcept override;
+  server_status finish_if_complete() noexcept;
+  void restart(bool for_good) noexcept override;
+  server_answer decode_one(const wire_request &request, std::span<std::uint8_t>) noexcept override {
+    return refuse(request.function, server_status::bad_request);
+  }
+  server_answer get_committed(const wire_request &request, std::span<std::uint8_t> result) noexcept override;
+  void update_corrections() noexcept override;
+  void corrections_cleared() noexcept override;
+
+  phase phase_ = phase::rounds;
+  bit_buffer tail_;                   ///< so far
+  std::vector<std::uint8_t> cleared_; ///< the observables when corrections were set to 0 last
+  stream_totals before_;              ///< of earlier streams
+  std::uint64_t worst_lag_ = 0;
+};
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/stream_builder.h"
+
+#include "lib/qec/server/decoder_types.h"
+#include "lib/qec/server/served_decoder.h"
+#include "lib/qec/stream/repeating_model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+constexpr std::uint64_t kDigestRepetitions = 4;
+/// Of a window whose size is the distance of the code, which is not known yet.
+constexpr std::uint64_t kUsualRounds = 32;
+/// make_stream_decoder builds no more detectors in advance, of each of two kinds of windows.
+constexpr std::uint64_t kMostBuiltDetectors = std::uint64_t{1} << 21;
+
+/// The number of a setting; 0: it is missing or no number.
+std::uint64_t number_of(const settings_list &given, std::string_view key) {
+  std::uint64_t number = 0;
+  for (const auto &[name, value] : given)
+    if (name == key &&
+        std::from_chars(value.data(), value.data() + value.size(), number).ptr != value.data() + value.size())
+      return 0;
+  return number;
+}
+
+expected<repeating_model> parsed(std::string_view dem_text, const stream_options &options) {
+  const auto rule = round_rule::parse(options.rounds);
+  if (rule.failed())
+    return rule.reason();
+  return repeating_model::parse(dem_text, *rule);
+}
+
+} // namespace
+
+expected<settings_list> windows_of_foreign_settings(const settings_list &given) {
+  constexpr const char *kSizes[] = {"window_size", "step_size", "num_syndromes_per_round"};
+  for (const char *key : kSizes)
+    if (number_of(given, key) == 0)
+      return reason(std::string("decoder_custom_args.") + key + ": sliding_window needs it, a whole number from 1 on");
+  const std::uint64_t window = number_of(given, "window_size"), step = number_of(given, "step_size");
+  if (step >= window)
+    return reason("decoder_custom_args.step_size: " + std::to_string(step) + " is not below window_size, " +
+                  std::to_string(window) + ": a window needs rounds after those that it makes final");
+  settings_list ours = {{"commit", std::to_string(step)},
+                        {"buffer", std::to_string(window - step)},
+                        {"rounds", "index:" + std::to_string(number_of(given, "num_syndromes_per_round"))}};
+  for (const auto &[key, value] : given) {
+    if (std::ranges::find(kSizes, key) != std::end(kSizes))
+      continue;
+    if (key != "inner_decoder_name") {
+      ours.emplace_back(key, value);
+      continue;
+    }
+    const auto inner = decoder_type_of(value);
+    if (inner.failed() || inner->table_of_errors)
+      return reason("decoder_custom_args.inner_decoder_name: \"" + value +
+                    "\": " + (inner.failed() ? inner.text() : "use lookup or pymatching"));
+    ours.emplace_back("inner", inner->name);
+  }
+  return ours;
+}
+
+expected<model_facts> stream_facts(std::string_view dem_text, const stream_options &options) {
+  const auto model = parsed(dem_text, options);
+  if (model.failed())
+    return model.reason();
+  const auto unrolled = model->unrolled(kDigestRepetitions);
+  if (unrolled.failed())
+    return unrolled.reason();
+  return model_facts{model->body_detectors(), 0, model->num_observables(), model_digest(*unrolled)};
+}
+
+std::uint64_t model_bytes(const detector_error_model &model) noexcept {
+  constexpr std::uint64_t kBytesPerModelByte = 8;
+  return kBytesPerModelByte *
+         (model.components.size() * sizeof(dem_component) + model.targets.size() * sizeof(std::uint64_t));
+}
+
+expected<std::uint64_t> estimated_stream_bytes(std::string_view dem_text, const stream_options &options,
+                                               std::uint32_t queue_length) {
+  const auto model = parsed(dem_text, options);
+  if (model.failed())
+    return model.reason();
+  const auto unrolled = model->unrolled(1);
+  if (unrolled.failed())
+    return unrolled.reason();
+  const std::uint64_t commit = options.commit != 0 ? options.commit : kUsualRounds;
+  const std::uint64_t buffer = options.buffer != 0 ? options.buffer : kUsualRounds;
+  const std::uint64_t body = model->body().size(), head = model->head().size();
+  // Windows of the head, and until windows and repetitions begin together again; and the last ones.
+  const std::uint64_t windows = head / commit + 4 + std::lcm(commit, body) / commit + std::lcm(commit, body) / body;
+  const std::uint64_t detectors =
+      std::min(windows * model->first_detector(head + commit + buffer), 2 * kMostBuiltDetectors);
+  const std::uint64_t longest = std::max({model->head_detectors(), model->body_detectors(), model->tail_detectors()});
+  return dem_text.size() + sizeof(served_decoder) +
+         model_bytes(*unrolled) / std::max<std::uint64_t>(unrolled->num_detectors, 1) * detectors +
+         queue_bytes(queue_length, longest_stream_request_bits(longest));
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams of a configuration: the models and settings of files, judged before anything is built.
+#pragma once
+
+#include "cudaq/qec/decoding/stream.h"
+#include "lib/qec/decoding/dem.h"
+#include "lib/qec/server/wire_requests.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+using settings_list = std::vector<std::pair<std::string, std::string>>;
+
+/// The settings of the existing server's sliding_window as those of sliding-window here: step_size becomes commit,
+/// window_size - step_size becomes buffer, num_syndromes_per_round becomes rounds, inner_decoder_name becomes inner.
+/// Others are left as they are. Refused: values without an equal here.
+[[nodiscard]] expected<settings_list> windows_of_foreign_settings(const settings_list &given);
+
+/// What describe_decoder answers for a stream of this model: the digest is that of the model with four repetitions, so
+/// it does not depend on the number in the text.
+[[nodiscard]] expected<model_facts> stream_facts(std::string_view dem_text, const stream_options &options);
+
+/// Memory of a decoder for this model, estimated: decoders keep several times that of a parsed model, for graphs,
+/// indices and scratch memory.
+[[nodiscard]] std::uint64_t model_bytes(const detector_error_model &model) noexcept;
+/// Memory of a stream decoder, estimated from the sizes of its windows.
+[[nodiscard]] expected<std::uint64_t> estimated_stream_bytes(std::string_view dem_text, const stream_options &options,
+                                                             std::uint32_t queue_length);
+
+} // namespace cudaq::qec::realtime

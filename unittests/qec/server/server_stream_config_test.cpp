@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoders of streams in a configuration.
+#include "lib/qec/server/server_config.h"
+#include "unittests/qec/server/server_stream_support.h"
+
+#include <fstream>
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+/// Head, repetition and tail have one round of 2 detectors.
+const std::string kDem = rotated_stream_model(2);
+
+std::string config_of(const std::string &lines, const std::string &model) {
+  std::string text = "decoders:\n  - id: 1\n    queue_length: 0\n" + lines + "    dem: |\n      ";
+  for (const char c : model)
+    text += c == '\n' ? std::string("\n      ") : std::string(1, c);
+  return text + "\n";
+}
+
+expected<std::vector<decoder_setup>> built(const std::string &text, const std::string &folder = ".") {
+  const auto config = read_server_config(text);
+  if (config.failed())
+    return config.reason();
+  return build_decoders(*config, folder);
+}
+
+std::string error_of(const std::string &lines, const std::string &model = kDem) {
+  return built(config_of(lines, model)).text();
+}
+
+/// What 6 pushed rounds make final.
+full_answer after_six_rounds(const std::string &text, const std::string &folder = ".") {
+  auto setups = built(text, folder);
+  if (setups.failed())
+    throw std::runtime_error(setups.text());
+  decoding_server server(std::move(*setups));
+  EXPECT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "100001000000")), answered(server_status::ok));
+  return ask(server, kGetCommittedFunctionId, committed_payload(1, 2));
+}
+
+const std::string kType = "    type: sliding-window\n    stream: true\n";
+
+TEST(ServerStreamConfig, MakesAStreamWithTheWindowsOfItsSettings) {
+  EXPECT_EQ(after_six_rounds(config_of(
+                kType + "    decoder_custom_args: {inner: lookup, commit: 3, buffer: 2, rounds: time}\n", kDem)),
+            committed(3, 6, "11"));
+  EXPECT_EQ(after_six_rounds(config_of("    type: sliding-window:inner=lookup,rounds=index:4\n    stream: true\n"
+                                       "    decoder_custom_args: {commit: 1, buffer: 1}\n",
+                                       rotated_stream_model(4))),
+            committed(2, 3, "11"));
+}
+
+TEST(ServerStreamConfig, TakesTheModelFromTheFieldOfTheExistingServer) {
+  const std::string folder = testing::TempDir();
+  std::ofstream(folder + "/stream.dem") << kDem;
+  EXPECT_EQ(after_six_rounds("decoders:\n  - id: 1\n    queue_length: 0\n    stim_dem_path: stream.dem\n" + kType +
+                                 "    decoder_custom_args: {inner: lookup, commit: 2, buffer: 1}\n",
+                             folder),
+            committed(4, 6, "11"));
+}
+
+TEST(ServerStreamConfig, MapsTheWindowsOfTheExistingServer) {
+  const std::string sizes = "window_size: 5, step_size: 3, num_syndromes_per_round: 2";
+  for (const char *stream : {"true", "false"}) {
+    const auto error_with = [&](const std::string &settings) {
+      return error_of("    type: sliding_window\n    stream: " + std::string(stream) + "\n    decoder_custom_args: {" +
+                      settings + "}\n");
+    };
+    EXPECT_EQ(error_with(sizes), "");
+    EXPECT_EQ(error_with(sizes + ", inner_decoder_name: multi_error_lut").find("use lookup") == std::string::npos,
+              false);
+    EXPECT_NE(error_with(sizes + ", inner_decoder_name: nv-qldpc-decoder").find("use bp-osd"), std::string::npos);
+    EXPECT_EQ(error_with(sizes + ", inner_decoder_name: lookup, straddle_start_round: false"), "");
+    EXPECT_NE(error_with(sizes + ", straddle_start_round: true").find("is not available for sliding_window"),
+              std::string::npos);
+    EXPECT_NE(error_with(sizes + ", straddle_end_round: false").find("is not available for sliding_window"),
+              std::string::npos);
+    EXPECT_NE(error_with("window_size: 5, step_size: 3").find("num_syndromes_per_round: sliding_window needs it"),
+              std::string::npos);
+    EXPECT_NE(error_with("window_size: 3, step_size: 3, num_syndromes_per_round: 2").find("is not below window_size"),
+              std::string::npos);
+  }
+  EXPECT_EQ(after_six_rounds(config_of("    type: sliding_window\n    stream: true\n    decoder_custom_args: {" +
+                                           sizes + ", inner_decoder_name: lookup}\n",
+                                       kDem)),
+            committed(3, 6, "11"));
+}
+
+TEST(ServerStreamConfig, NamesWhatAStreamDoesNotHave) {
+  const std::string at = "line 2, column 5: decoders[0] (id 1): ";
+  const std::pair<std::string, std::string> cases[] = {
+      {"    type: lookup\n    stream: true\n",
+       at + "type: \"lookup\" decodes shots; a stream needs sliding-window:inner=lookup"},
+      {kType + "    D_sparse: [0, -1]\n",
+       at + "D_sparse and measurements are for shots: the bits of a stream are detection events"},
+      {kType + "    syndrome_size: 4\n", at + "syndrome_size is for shots; a stream has no such size"},
+      {kType + "    decoder_custom_args: {commit: many}\n",
+       at + "type: sliding-window: commit=many: expected a whole number from 0 to 1000000"},
+      {kType + "    decoder_custom_args: {rounds: index}\n",
+       at + "rounds=index: expected time, or index:N with N detectors a round"},
+      {"    type: sliding-window\n    stream: maybe\n",
+       "line 5, column 13: decoders[0].stream: \"maybe\" is not true or false"},
+  };
+  for (const auto &[lines, error] : cases)
+    EXPECT_EQ(error_of(lines), error) << lines;
+  EXPECT_NE(error_of(kType, "error(0.1) D0 L0").find("the model has no loop (repeat)"), std::string::npos);
+  EXPECT_NE(error_of(kType + "    decoder_custom_args: {inner: lookup, commit: 2, buffer: 1, speed: 3}\n")
+                .find("unknown setting \"speed\""),
+            std::string::npos);
+  const std::string matrices =
+      "    block_size: 1\n    syndrome_size: 1\n    H_sparse: [0, -1]\n    O_sparse: [0, -1]\n";
+  EXPECT_NE(built("decoders:\n  - id: 1\n" + kType + matrices).text().find("H_sparse has no loop"), std::string::npos);
+}
+
+TEST(ServerStreamConfig, EstimatesTheMemoryOfTheWindowsBeforeItBuildsThem) {
+  std::string wide;
+  for (unsigned k = 0; k < 400; ++k)
+    wide += "detector(0) D" + std::to_string(k) + "\nerror(0.1) D" + std::to_string(k) + " D" +
+            std::to_string((k + 1) % 400) + " L0\n";
+  const std::string next = "shift_detectors(1) 400\n",
+                    model = wide + next + "repeat 100 {\n" + wide + next + "}\n" + wide;
+  std::string text = "decoders:\n";
+  for (int id = 0; id < 16; ++id)
+    text += config_of(kType + "    decoder_custom_args: {inner: pymatching, commit: 1000, buffer: 1000}\n", model)
+                .substr(std::string("decoders:\n").size());
+  for (std::size_t at = 0, id = 0; (at = text.find("- id: 1\n", at)) != std::string::npos; at += 8)
+    text.replace(at, 8, "- id: " + std::to_string(id++) + "\n");
+  const std::string error = built(text).text();
+  EXPECT_NE(error.find("the decoders up to this one need about"), std::string::npos) << error;
+}
+
+} // namespace
