@@ -8,7 +8,7 @@
 namespace cudaq::qec::realtime {
 
 expected<stream_options> read_stream_settings(const decoder_settings::list &all) {
-  constexpr std::array<std::string_view, 4> kOwnKeys = {"inner", "commit", "buffer", "rounds"};
+  constexpr std::array<std::string_view, 5> kOwnKeys = {"inner", "commit", "buffer", "rounds", "mode"};
   constexpr std::uint64_t kMostRounds = 1'000'000;
   decoder_settings::list own, inner;
   for (const auto &setting : all)
@@ -19,6 +19,9 @@ expected<stream_options> read_stream_settings(const decoder_settings::list &all)
   options.commit = settings.number("commit", 0, 0, kMostRounds);
   options.buffer = settings.number("buffer", 0, 0, kMostRounds);
   options.rounds = settings.text("rounds", "time");
+  options.mode = settings.choice("mode", "sequential", {"sequential", "parallel"}) == "parallel"
+                     ? stream_mode::parallel
+                     : stream_mode::sequential;
   if (const std::string bad = settings.error(); !bad.empty())
     return reason("sliding-window: " + bad);
   char before = ':';

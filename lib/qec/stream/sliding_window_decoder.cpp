@@ -2,6 +2,7 @@
 // A stream decoder as a decoder of whole shots: for everything that takes a decoder by name, and for comparisons of
 // windows with whole shots.
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/stream_settings.h"
 #include "lib/qec/decoding/event_bits.h"
 #include "lib/qec/stream/repeating_model.h"
 #include "lib/qec/stream/stream_factory.h"
@@ -54,21 +55,10 @@ private:
 decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_settings &settings) {
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "sliding-window decoder: " + why}; };
   try {
-    constexpr std::uint64_t kMostRounds = 1'000'000;
-    stream_options options;
-    options.decoder = settings.text("inner", "auto");
-    options.commit = settings.number("commit", 0, 0, kMostRounds);
-    options.buffer = settings.number("buffer", 0, 0, kMostRounds);
-    options.mode = settings.choice("mode", "sequential", {"sequential", "parallel"}) == "parallel"
-                       ? stream_mode::parallel
-                       : stream_mode::sequential;
-    const std::string rounds = settings.text("rounds", "time");
-    char before = ':';
-    for (const auto &[key, value] : settings.rest()) { // those of the inner decoder
-      options.decoder += before + key + "=" + value;
-      before = ',';
-    }
-    const auto rule = round_rule::parse(rounds);
+    const auto options = read_stream_settings(settings.rest());
+    if (options.failed())
+      return {nullptr, options.text()};
+    const auto rule = round_rule::parse(options->rounds);
     if (rule.failed())
       return failed(rule.text());
     const auto model = repeating_model::parse(dem_text, *rule);
@@ -78,7 +68,7 @@ decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_se
     if (model->repetitions() > (kMostDetectors - rest) / body)
       return failed("a shot of this model has more than " + std::to_string(kMostDetectors) +
                     " detectors: decode it as a stream");
-    stream_result made = make_stream_decoder(*model, options);
+    stream_result made = make_stream_decoder(*model, *options);
     if (!made)
       return failed(made.error);
     return {std::make_unique<sliding_window_decoder>(std::move(made.instance), rest + model->repetitions() * body), {}};
