@@ -57,7 +57,9 @@ constexpr double kMostMs = 3600000;
 constexpr config_field kRootFields[] = {
     {"nodes", objects, true, 0, 0, "", "at least one node, at most 64", &kNode},
     {"functions", objects, false, 0, 0, "",
-     "functions beside enqueue_syndromes, get_corrections and reset_decoder, which are always there", &kFunction},
+     "functions beside enqueue_syndromes, get_corrections, reset_decoder, begin_tail and get_committed, which are "
+     "always there",
+     &kFunction},
     {"transport", object, false, 0, 0, "", "how requests arrive; the command line stands above it", &kTransport},
     {"heartbeat_ms", number, false, 1, kMostMs, "", "time between two pings to a node; 100 if it is missing", nullptr},
     {"lost_after_ms", number, false, 2, kMostMs, "",
@@ -197,7 +199,8 @@ expected<> route_reader::read_function(const config_node &map, std::size_t index
 expected<> route_reader::read(route_config &config) {
   config_ = &config;
   for (const std::uint32_t id :
-       {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId})
+       {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId,
+        server_ns::kBeginTailFunctionId, server_ns::kGetCommittedFunctionId})
     config.table.functions.push_back({id, true, 0, id == server_ns::kResetFunctionId, true});
   const config_node &nodes = *root_.find("nodes");
   if (nodes.items.size() > kMostNodes)

@@ -139,13 +139,16 @@ public:
         transport_(library_, chosen_args(o, config_, library_, most_bits_), wait_of(o.wait, false)),
         listeners_(o.counters, o.prometheus_port) {
     for (const auto &decoder : server_.decoders())
-      if (const std::uint64_t bytes = (decoder->num_observables() + 7) / 8; bytes + 24 > transport_.slot_bytes())
+      if (const std::uint64_t bytes =
+              (decoder->num_observables() + 7) / 8 + (decoder->is_stream() ? server_ns::kCommittedHeadBytes : 0);
+          bytes + 24 > transport_.slot_bytes())
         throw usage_error(fmt::format("--config {}: an answer of decoder {} has {} bytes and a header of 24, a slot of "
                                       "the transport {}; give the provider larger slots (--slot-size)",
                                       o.config, decoder->limits().id, bytes, transport_.slot_bytes()));
     for (const std::uint32_t id :
          {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId,
-          server_ns::kOneShotFunctionId, server_ns::kDescribeFunctionId})
+          server_ns::kOneShotFunctionId, server_ns::kDescribeFunctionId, server_ns::kBeginTailFunctionId,
+          server_ns::kGetCommittedFunctionId})
       transport_.serve(id, &handle, this);
   }
   ~serving();
@@ -364,6 +367,13 @@ int serving::report(const std::string &problem) const {
   for (const auto &decoder : server_.decoders()) {
     const server_ns::decoder_counts counts = decoder->counts();
     out_.log("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
+    json stream;
+    if (decoder->is_stream())
+      stream = {{"rounds_pushed", counts.stream.pushed},
+                {"rounds_committed", counts.stream.committed},
+                {"worst_lag_rounds", counts.stream.worst_lag},
+                {"tail_ns_sum", counts.tail_ns},
+                {"tail_ns_max", counts.worst_tail_ns}};
     decoders.push_back({{"id", decoder->limits().id},
                         {"requests", counts.requests},
                         {"shots", counts.shots},
@@ -371,7 +381,8 @@ int serving::report(const std::string &problem) const {
                         {"too_old", counts.too_old},
                         {"failed_one_shots", counts.failed_one_shots},
                         {"exchanges", counts.exchanges},
-                        {"answers_by_status", counts.by_status}});
+                        {"answers_by_status", counts.by_status},
+                        {"stream", stream}});
   }
   out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
   return out_.finish({{"endpoint", transport_.endpoint()},

@@ -48,6 +48,53 @@ std::string latency_text(std::uint64_t id, const cudaq::qec::realtime::latency_c
                             static_cast<double>(counts.sum_ns) * 1e-9, up_to);
 }
 
+/// The lines of streams; none without one.
+std::string streams_text(const cudaq::qec::realtime::decoding_server &server) {
+  using cudaq::qec::realtime::decoder_counts;
+  constexpr struct {
+    const char *name, *type, *help;
+    std::uint64_t (*value)(const decoder_counts &counts);
+  } kFamilies[] = {
+      {"rounds_pushed_total", "counter", "Rounds of streams that arrived.",
+       [](const decoder_counts &c) { return c.stream.pushed; }},
+      {"rounds_committed_total", "counter", "Rounds of streams that are final.",
+       [](const decoder_counts &c) { return c.stream.committed; }},
+      {"lag_rounds", "gauge", "Rounds that arrived and are not final.",
+       [](const decoder_counts &c) { return c.stream.lag; }},
+      {"worst_lag_rounds", "gauge", "The most of them since the start.",
+       [](const decoder_counts &c) { return c.stream.worst_lag; }},
+  };
+  std::string text;
+  const auto each_stream = [&server](const auto &add) {
+    for (const auto &decoder : server.decoders())
+      if (decoder->is_stream())
+        add(decoder->limits().id, decoder->counts());
+  };
+  bool any = false;
+  each_stream([&any](std::uint64_t, const decoder_counts &) { any = true; });
+  if (!any)
+    return text;
+  for (const auto &[name, type, help, value] : kFamilies) {
+    const std::string whole = fmt::format("cudaq_decoder_{}", name);
+    family(text, whole.c_str(), type, help);
+    each_stream([&](std::uint64_t id, const decoder_counts &counts) {
+      text += fmt::format("{}{{decoder=\"{}\"}} {}\n", whole, id, value(counts));
+    });
+  }
+  family(text, "cudaq_decoder_tail_seconds", "summary", "From the arrival of a stream's last bits to their answer.");
+  each_stream([&](std::uint64_t id, const decoder_counts &counts) {
+    text += fmt::format("cudaq_decoder_tail_seconds_sum{{decoder=\"{0}\"}} {1:.9f}\n"
+                        "cudaq_decoder_tail_seconds_count{{decoder=\"{0}\"}} {2}\n",
+                        id, static_cast<double>(counts.tail_ns) * 1e-9, counts.shots);
+  });
+  family(text, "cudaq_decoder_worst_tail_seconds", "gauge", "The most of it since the start.");
+  each_stream([&](std::uint64_t id, const decoder_counts &counts) {
+    text += fmt::format("cudaq_decoder_worst_tail_seconds{{decoder=\"{}\"}} {:.9f}\n", id,
+                        static_cast<double>(counts.worst_tail_ns) * 1e-9);
+  });
+  return text;
+}
+
 /// Of the whole exchange with a reader.
 constexpr std::chrono::milliseconds kExchangeLimit{200};
 
@@ -109,15 +156,15 @@ bool is_left_over(const sockaddr_un &address) {
 std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
                           std::uint64_t reloads) {
   std::string text;
+  using cudaq::qec::realtime::served_decoder;
   const auto each = [&](const char *name, const char *type, const char *help, const auto &value) {
     family(text, name, type, help);
     for (const auto &decoder : server.decoders())
       text += fmt::format("{}{{decoder=\"{}\"}} {}\n", name, decoder->limits().id, value(*decoder));
   };
-  using cudaq::qec::realtime::served_decoder;
   each("cudaq_decoder_requests_total", "counter", "Requests for the decoder.",
        [](const served_decoder &d) { return d.counts().requests; });
-  each("cudaq_decoder_shots_total", "counter", "Shots that were decoded.",
+  each("cudaq_decoder_shots_total", "counter", "Shots that were decoded; streams that ended.",
        [](const served_decoder &d) { return d.counts().shots; });
   each("cudaq_decoder_waiting", "gauge", "Requests in the queue.", [](const served_decoder &d) { return d.waiting(); });
   each("cudaq_decoder_too_old_total", "counter", "Requests above the age limit.",
@@ -126,7 +173,8 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
        [](const served_decoder &d) { return d.counts().failed_one_shots; });
   each("cudaq_decoder_exchanges_total", "counter", "New models that took the place of the previous one.",
        [](const served_decoder &d) { return d.counts().exchanges; });
-  family(text, "cudaq_decoder_answers_total", "counter", "Answers of enqueue, get_corrections and reset by status.");
+  text += streams_text(server);
+  family(text, "cudaq_decoder_answers_total", "counter", "Answers of all functions but qec_decode by status.");
   for (const auto &decoder : server.decoders()) {
     const auto counts = decoder->counts();
     for (std::size_t i = 0; i < counts.by_status.size(); ++i)

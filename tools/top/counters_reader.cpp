@@ -123,7 +123,12 @@ void take_decoder_line(const counter_line &line, counted_decoder &d) {
       {"cudaq_decoder_waiting", d.waiting},
       {"cudaq_decoder_too_old_total", d.too_old},
       {"cudaq_decoder_failed_one_shots_total", d.failed_one_shots},
-      {"cudaq_decoder_exchanges_total", d.exchanges}};
+      {"cudaq_decoder_exchanges_total", d.exchanges},
+      {"cudaq_decoder_rounds_pushed_total", d.rounds_pushed},
+      {"cudaq_decoder_rounds_committed_total", d.rounds_committed},
+      {"cudaq_decoder_lag_rounds", d.lag_rounds},
+      {"cudaq_decoder_worst_lag_rounds", d.worst_lag_rounds}};
+  d.is_stream = d.is_stream || line.name == "cudaq_decoder_rounds_pushed_total";
   for (const auto &[name, member] : plain)
     if (line.name == name)
       member = count;
@@ -131,6 +136,10 @@ void take_decoder_line(const counter_line &line, counted_decoder &d) {
     d.answers.emplace_back(label("status"), count);
   if (line.name == "cudaq_decoder_latency_seconds_sum")
     d.latency_sum_ns = line.value * 1e9;
+  if (line.name == "cudaq_decoder_tail_seconds_sum")
+    d.tail_sum_ns = line.value * 1e9;
+  if (line.name == "cudaq_decoder_worst_tail_seconds")
+    d.worst_tail_ns = line.value * 1e9;
   if (line.name == "cudaq_decoder_latency_seconds_bucket") {
     double bound = 0;
     if (!parse_number(label("le"), bound) || !(bound >= 0))

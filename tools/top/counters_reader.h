@@ -16,6 +16,9 @@ struct counted_decoder {
   /// Upper bound of each bucket in ns, and the requests up to it. The last bound is infinite.
   std::vector<std::pair<double, std::uint64_t>> latency;
   double latency_sum_ns = 0;
+  bool is_stream = false;
+  std::uint64_t rounds_pushed = 0, rounds_committed = 0, lag_rounds = 0, worst_lag_rounds = 0;
+  double tail_sum_ns = 0, worst_tail_ns = 0; ///< from the last bits of a stream to their answer
 };
 
 /// The counters of a server at one moment.

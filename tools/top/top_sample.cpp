@@ -21,6 +21,15 @@ sampled_decoder decoder_between(const counted_decoder &before, const counted_dec
   d.too_old = grown(before.too_old, after.too_old);
   d.failed_one_shots = grown(before.failed_one_shots, after.failed_one_shots);
   d.exchanges = grown(before.exchanges, after.exchanges);
+  d.is_stream = after.is_stream;
+  d.rounds_pushed = grown(before.rounds_pushed, after.rounds_pushed);
+  d.rounds_committed = grown(before.rounds_committed, after.rounds_committed);
+  d.lag_rounds = after.lag_rounds;
+  d.worst_lag_rounds = after.worst_lag_rounds;
+  d.worst_tail_ns = after.worst_tail_ns;
+  if (after.is_stream && d.shots != 0)
+    d.tail_mean_ns =
+        (after.tail_sum_ns - (after.shots >= before.shots ? before.tail_sum_ns : 0)) / static_cast<double>(d.shots);
   for (std::size_t i = 0; i < after.answers.size(); ++i) {
     const bool same = i < before.answers.size() && before.answers[i].first == after.answers[i].first;
     d.answers.emplace_back(after.answers[i].first, grown(same ? before.answers[i].second : 0, after.answers[i].second));
@@ -95,6 +104,15 @@ json sample_json(const server_sample &s) {
     json answers = json::object();
     for (const auto &[status, count] : d.answers)
       answers[status] = count;
+    json stream;
+    if (d.is_stream)
+      stream = {{"rounds_pushed", d.rounds_pushed},
+                {"rounds_committed", d.rounds_committed},
+                {"rounds_per_second", static_cast<double>(d.rounds_committed) / s.seconds},
+                {"lag_rounds", d.lag_rounds},
+                {"worst_lag_rounds", d.worst_lag_rounds},
+                {"tail_ns_mean", d.shots == 0 ? json() : json(d.tail_mean_ns)},
+                {"tail_ns_max", d.worst_tail_ns}};
     decoders.push_back({{"id", d.id},
                         {"requests", d.requests},
                         {"requests_per_second", static_cast<double>(d.requests) / s.seconds},
@@ -105,6 +123,7 @@ json sample_json(const server_sample &s) {
                         {"failed_one_shots", d.failed_one_shots},
                         {"exchanges", d.exchanges},
                         {"answers_by_status", answers},
+                        {"stream", stream},
                         {"latency_ns",
                          {{"count", d.answered},
                           {"mean", d.latency_mean_ns},
@@ -142,6 +161,17 @@ std::string sample_text(const server_sample &s) {
                         format_rate(static_cast<double>(d.shots) / s.seconds), d.waiting, latency(50), latency(99),
                         latency(99.9), errors_of(d));
   }
+  if (std::ranges::none_of(s.decoders, &sampled_decoder::is_stream))
+    return text;
+  text += fmt::format("{:>10} {:>11} {:>11} {:>10} {:>10} {:>9} {:>9} {:>9}\n", "stream", "rounds/s", "final/s", "lag",
+                      "worst lag", "ended", "tail", "worst");
+  for (const sampled_decoder &d : s.decoders)
+    if (d.is_stream)
+      text += fmt::format("{:>10} {:>11} {:>11} {:>10} {:>10} {:>9} {:>9} {:>9}\n", d.id,
+                          format_rate(static_cast<double>(d.rounds_pushed) / s.seconds),
+                          format_rate(static_cast<double>(d.rounds_committed) / s.seconds), d.lag_rounds,
+                          d.worst_lag_rounds, d.shots, d.shots == 0 ? "-" : format_ns(d.tail_mean_ns),
+                          d.worst_tail_ns == 0 ? "-" : format_ns(d.worst_tail_ns));
   return text;
 }
 

@@ -15,6 +15,10 @@ struct sampled_decoder {
   std::uint64_t answered = 0;                                 ///< requests in `latency`
   double latency_mean_ns = 0;
   double latency_limit_ns = 0; ///< the highest finite bound
+  bool is_stream = false;
+  std::uint64_t rounds_pushed = 0, rounds_committed = 0, lag_rounds = 0, worst_lag_rounds = 0; ///< lags: at its end
+  double tail_mean_ns = 0;  ///< of the streams that ended; 0 without one
+  double worst_tail_ns = 0; ///< since the start
 
   /// The upper bound of the bucket that has the request of this rank: at most 25 % above its latency, or 256 ns. 0
   /// without requests; infinite for a request above all bounds.
@@ -31,7 +35,7 @@ struct server_sample {
 server_sample sample_between(const server_counters &before, const server_counters &after, double seconds);
 
 json sample_json(const server_sample &sample);
-/// A line for the server, and a table of the decoders.
+/// A line for the server, a table of the decoders, and one of the streams if there are any.
 std::string sample_text(const server_sample &sample);
 
 } // namespace cudaq::realtime::tools

@@ -48,6 +48,35 @@ TEST(TopSample, ShowsWhatHappenedBetweenTwoReadings) {
   EXPECT_NE(sample_text(s).find("busy 5"), std::string::npos) << sample_text(s);
 }
 
+TEST(TopSample, ShowsTheRoundsTheLagAndTheTailOfStreams) {
+  const auto with_stream = [](int pushed, int ended) {
+    std::string text = page(10, 0), lines;
+    const std::pair<const char *, double> values[] = {{"rounds_pushed_total", pushed},
+                                                      {"rounds_committed_total", pushed - 7},
+                                                      {"lag_rounds", 7},
+                                                      {"worst_lag_rounds", 90},
+                                                      {"shots_total", ended},
+                                                      {"tail_seconds_sum", ended * 5e-6},
+                                                      {"worst_tail_seconds", 9e-6}};
+    for (const auto &[name, value] : values)
+      lines += fmt::format("cudaq_decoder_{}{{decoder=\"8\"}} {}\n", name, value);
+    return lines + text;
+  };
+  const server_sample s = sample_between(parse_counters(with_stream(1000, 1)), parse_counters(with_stream(5000, 3)), 2);
+  ASSERT_EQ(s.decoders.size(), 2u);
+  const json stream = sample_json(s).at("decoders").at(0).at("stream");
+  EXPECT_EQ(stream.at("rounds_pushed"), 4000);
+  EXPECT_NEAR(stream.at("rounds_per_second").get<double>(), 2000, 1e-9);
+  EXPECT_EQ(stream.at("lag_rounds"), 7);
+  EXPECT_EQ(stream.at("worst_lag_rounds"), 90);
+  EXPECT_NEAR(stream.at("tail_ns_mean").get<double>(), 5000, 1e-3);
+  EXPECT_NEAR(stream.at("tail_ns_max").get<double>(), 9000, 1e-3);
+  EXPECT_TRUE(sample_json(s).at("decoders").at(1).at("stream").is_null()) << "it decodes shots";
+  EXPECT_NE(sample_text(s).find("worst lag"), std::string::npos) << sample_text(s);
+  const server_sample shots = sample_between(parse_counters(page(1, 0)), parse_counters(page(2, 0)), 1);
+  EXPECT_EQ(sample_text(shots).find("worst lag"), std::string::npos) << "without a stream there is no table of them";
+}
+
 TEST(TopSample, AServerThatWasStartedAgainCountsFromZero) {
   const server_sample s = sample_between(parse_counters(page(1000, 10)), parse_counters(page(20, 5)), 1);
   EXPECT_EQ(s.processed, 20u);
