@@ -7,6 +7,7 @@
 #include "tools/common/terminal.h"
 #include "tools/emulate/links.h"
 #include "tools/emulate/model_question.h"
+#include "tools/emulate/play_loop.h"
 #include "tools/emulate/player.h"
 #include "tools/html/html_page.h"
 #include "tools/services/decode_service.h"
@@ -18,11 +19,6 @@
 
 namespace cudaq::realtime::tools {
 namespace {
-
-constexpr std::uint32_t kSpins = 200;
-constexpr std::uint32_t kTurnsPerProgress = 1024;
-
-bool over_network(const emulate_options &o) { return o.transport == "udp" || o.transport == "roce"; }
 
 /// wanted: shots to play; 0: as many as there was time for.
 std::vector<std::string> problems_of(const play_result &r, bool interrupted, std::uint64_t wanted) {
@@ -154,10 +150,8 @@ int run_emulate(const emulate_options &given, const output &out) {
   const bool check = shots.has_predictions();
   const std::uint32_t streams = player::streams(o);
   const std::size_t bytes = player::payload_bytes(o, shots);
-  const std::unique_ptr<link> to = o.transport == "shm"    ? make_shm_link(o)
-                                   : o.transport == "ring" ? make_ring_link(o, shots, player::id_window(o))
-                                   : o.transport == "roce" ? make_roce_link(o, player::id_window(o), bytes)
-                                                           : make_udp_link(o, player::id_window(o), bytes);
+  const std::unique_ptr<link> to = o.transport == "ring" ? make_ring_link(o, shots, player::id_window(o))
+                                                         : make_served_link(o, player::id_window(o), bytes);
   const model_question model = o.transport == "ring" ? model_question() : ask_for_model(*to, o, shots);
   to->require_room(bytes);
   out.text("shots         {}: {}\n", shots.name,
@@ -178,14 +172,7 @@ int run_emulate(const emulate_options &given, const output &out) {
   if (ila != nullptr)
     play.keep_times(times);
   progress display({"emulate", "shots", o.shots, static_cast<std::uint64_t>(o.duration_s * 1e9)});
-  spin_then_yield idle(kSpins);
-  for (std::uint32_t turn = 0; !play.done(); ++turn) {
-    if (interrupts.interrupted())
-      play.interrupt();
-    play.turn() ? idle.worked() : idle.idle();
-    if (turn % kTurnsPerProgress == 0)
-      display.show(play.answered(), now_ns());
-  }
+  play_to_end(play, interrupts, display, [&play] { return play.answered(); });
   play_result result = play.result();
   if (!model.note.empty() && result.mismatches != 0)
     result.notes.push_back(model.note);

@@ -9,7 +9,7 @@
 //   --protocol server   two requests to one decoder of the decoding server: enqueue, then get_corrections
 //
 // Streams of --protocol decode take the shots in turn, --window of them. Of --protocol server there is one stream for
-// each --decoder-ids.
+// each --decoder-ids. With --rounds it plays endless experiments instead: stream_player.h.
 #pragma once
 
 #include "tools/common/report.h"
@@ -33,10 +33,12 @@ struct emulate_options {
   std::uint32_t rkey = 0x1234;
   std::uint32_t pages = 8;
   std::uint32_t mtu = 4096;
-  std::string decoder = "auto"; ///< ring: the decoder of its service
+  std::string decoder = "auto"; ///< ring: the decoder of its service; rounds: of the check
   std::string protocol = "decode";
   std::vector<std::uint64_t> decoder_ids = {0};
-  std::uint32_t window = 8; ///< --protocol decode: requests that are open at the same time
+  std::uint32_t window = 8; ///< --protocol decode, rounds: requests that are open at the same time
+  std::uint64_t rounds = 0; ///< > 0: an endless experiment of so many rounds, `shots` times
+  double cycle_us = 1;      ///< rounds: one round comes each cycle_us; 0: as fast as possible
   std::string config = "d13";
   std::string noise = "0.005";
   std::string data_folder;
@@ -53,5 +55,7 @@ struct emulate_options {
 
 /// Returns an exit_code. Throws usage_error and api_error.
 int run_emulate(const emulate_options &options, const output &out);
+/// The same for endless experiments: options.rounds is not 0.
+int run_emulate_stream(const emulate_options &options, const output &out);
 
 } // namespace cudaq::realtime::tools

@@ -23,10 +23,21 @@ Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport roce --own-address 127.0.0.2
   cudaq-realtime emulate --transport udp --port 5000 --protocol server --decoder-ids 0,1 --json run.json
   cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams
-  cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv)";
+  cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv
+  cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --rounds 1000000 --cycle-us 1    a stream)";
+
+/// What an option means that is not given.
+void set_defaults_of_streams(const CLI::App &emulate, emulate_options &o) {
+  constexpr std::uint32_t kOpenRequests = 4; // with one read they fit into the 8 slots of a server
+  o.protocol = "server";
+  if (emulate.get_option("--shots")->count() == 0)
+    o.shots = 1;
+  if (emulate.get_option("--window")->count() == 0)
+    o.window = kOpenRequests;
+}
 
 /// An option of another transport, or of the other protocol, has no effect.
-void refuse_what_has_no_effect(CLI::App &emulate, const emulate_options &o) {
+void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
   emulate.parse_complete_callback([&emulate, &o] {
     const auto refuse = [&emulate](bool applies, const std::string &with, const std::vector<const char *> &options) {
       for (const char *option : options)
@@ -38,11 +49,22 @@ void refuse_what_has_no_effect(CLI::App &emulate, const emulate_options &o) {
     const bool over_network = o.transport == "udp" || o.transport == "roce";
     refuse(over_network, transport, {"--address", "--port", "--slot-size", "--retry-ms"});
     refuse(o.transport == "roce", transport, {"--own-address", "--qp", "--rkey", "--pages", "--mtu"});
-    refuse(o.transport == "ring", transport, {"--decoder"});
+    const bool stream = o.rounds != 0;
+    refuse(stream, "a run without --rounds", {"--cycle-us"});
+    refuse(!stream, "--rounds",
+           {"--protocol", "--rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data", "--sample",
+            "--in", "--obs_in", "--predictions"});
+    if (stream && o.transport == "ring")
+      throw CLI::ValidationError("--rounds", "--transport ring serves `decode` only: a shot in one request");
+    if (stream && o.decoder_ids.size() != 1)
+      throw CLI::ValidationError("--decoder-ids", "--rounds plays to one decoder");
+    if (stream)
+      set_defaults_of_streams(emulate, o);
+    refuse(o.transport == "ring" || stream, transport, {"--decoder"});
     if (o.transport == "ring" && o.protocol == "server")
       throw CLI::ValidationError("--protocol", "--transport ring serves `decode` only: a shot in one request");
     refuse(o.protocol == "server", "--protocol decode", {"--decoder-ids"});
-    refuse(o.protocol == "decode", "--protocol server", {"--window"});
+    refuse(o.protocol == "decode" || stream, "--protocol server", {"--window"});
     std::vector<std::uint64_t> ids = o.decoder_ids;
     std::ranges::sort(ids);
     if (std::ranges::adjacent_find(ids) != ids.end())
@@ -79,13 +101,24 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       ->capture_default_str()
       ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}));
   emulate.add_option("--name", o.name, "shm: the name of the server");
-  add_decoder_option(emulate, o.decoder, "ring: the decoder of the server");
+  add_decoder_option(emulate, o.decoder, "ring: the decoder of the server; --rounds: as the server has it");
   add_choice(emulate, "--protocol", o.protocol, "decode: a shot in one request; server: enqueue and get_corrections",
              {"decode", "server"});
   emulate.add_option("--decoder-ids", o.decoder_ids, "protocol server: decoders of the server, one stream for each")
       ->delimiter(',')
       ->capture_default_str();
-  emulate.add_option("--window", o.window, "protocol decode: requests that are open at the same time")
+  emulate
+      .add_option(
+          "--rounds", o.rounds,
+          "play --shots experiments (default: 1) of so many rounds to a stream of the server, sampled from --dem")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
+  emulate
+      .add_option("--cycle-us", o.cycle_us, "rounds: one round comes each so many microseconds; 0: as fast as possible")
+      ->capture_default_str()
+      ->check(number_between(0, 1e9));
+  emulate
+      .add_option("--window", o.window,
+                  "protocol decode: requests that are open at the same time; --rounds: the same, 4 by default")
       ->capture_default_str()
       ->check(CLI::Range(1u, 4096u));
   add_distance_options(emulate, chosen, o.config, "code of the recorded shots");
@@ -110,7 +143,9 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   add_hgrm_option(emulate, chosen.output);
   add_trace_option(emulate, chosen.output);
   refuse_what_has_no_effect(emulate, o);
-  run_when_chosen(emulate, chosen, [options](const output &out) { return run_emulate(*options, out); });
+  run_when_chosen(emulate, chosen, [options](const output &out) {
+    return options->rounds != 0 ? run_emulate_stream(*options, out) : run_emulate(*options, out);
+  });
 }
 
 } // namespace cudaq::realtime::tools

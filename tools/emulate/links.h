@@ -20,4 +20,10 @@ std::unique_ptr<link> make_shm_link(const emulate_options &options);
 std::unique_ptr<link> make_ring_link(const emulate_options &options, const cudaq::qec::realtime::shot_set &shots,
                                      std::uint32_t num_slots);
 
+/// A link to a server in another process.
+std::unique_ptr<link> make_served_link(const emulate_options &options, std::uint32_t window, std::size_t payload_bytes);
+inline bool over_network(const emulate_options &options) {
+  return options.transport == "udp" || options.transport == "roce";
+}
+
 } // namespace cudaq::realtime::tools

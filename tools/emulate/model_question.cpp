@@ -38,7 +38,39 @@ std::optional<qec::model_facts> ask(link &to, std::uint32_t &next_id, std::span<
   return std::nullopt;
 }
 
+/// Asks decoder `id`, or the one of qec_decode.
+std::optional<qec::model_facts> ask_decoder(link &to, const emulate_options &o, std::uint32_t &next_id,
+                                            std::optional<std::uint64_t> id) {
+  std::vector<std::uint8_t> payload;
+  for (int byte = 0; id && byte < 8; ++byte)
+    payload.push_back(static_cast<std::uint8_t>(*id >> (8 * byte)));
+  to.ask_for_any_size(true);
+  auto theirs = ask(to, next_id, payload, std::min(kPatienceNs, static_cast<std::uint64_t>(o.timeout_s * 1e9)));
+  to.ask_for_any_size(false);
+  return theirs;
+}
+
 } // namespace
+
+model_question ask_for_stream(link &to, const emulate_options &o, const qec::model_facts &own) {
+  model_question question;
+  const std::uint64_t id = o.decoder_ids.front();
+  const auto theirs = ask_decoder(to, o, question.sent, id);
+  if (!theirs)
+    return question;
+  question.answered = true;
+  if (theirs->bits_per_shot != 0)
+    throw usage_error(fmt::format("decoder {} of the server decodes shots, not streams: its configuration needs "
+                                  "`stream: true`",
+                                  id));
+  const std::string both = fmt::format("decoder {} of the server has another model: {} in a repetition; --dem has {}",
+                                       id, text_of(*theirs), text_of(own));
+  if (theirs->detectors != own.detectors || theirs->observables != own.observables)
+    throw usage_error(both);
+  if (theirs->digest != own.digest)
+    question.note = both;
+  return question;
+}
 
 model_question ask_for_model(link &to, const emulate_options &o, const qec::shot_set &shots) {
   model_question question;
@@ -49,13 +81,8 @@ model_question ask_for_model(link &to, const emulate_options &o, const qec::shot
                              qec::model_digest(*model)};
   const bool server = o.protocol == "server";
   const std::size_t count = server ? o.decoder_ids.size() : 1;
-  to.ask_for_any_size(true);
   for (std::size_t k = 0; k < count; ++k) {
-    std::vector<std::uint8_t> payload;
-    for (int byte = 0; server && byte < 8; ++byte)
-      payload.push_back(static_cast<std::uint8_t>(o.decoder_ids[k] >> (8 * byte)));
-    const auto patience = std::min(kPatienceNs, static_cast<std::uint64_t>(o.timeout_s * 1e9));
-    const auto theirs = ask(to, question.sent, payload, patience);
+    const auto theirs = ask_decoder(to, o, question.sent, server ? std::optional(o.decoder_ids[k]) : std::nullopt);
     if (!theirs)
       break;
     question.answered = true;
@@ -67,7 +94,6 @@ model_question ask_for_model(link &to, const emulate_options &o, const qec::shot
     if (theirs->bits_per_shot == theirs->detectors && theirs->digest != own.digest)
       question.note = both;
   }
-  to.ask_for_any_size(false);
   return question;
 }
 

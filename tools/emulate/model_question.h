@@ -2,6 +2,7 @@
 // Which model has the server? Asked before the first shot: docs/transport/server.md, "The model of a decoder".
 #pragma once
 
+#include "lib/qec/server/wire_requests.h"
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/link.h"
 
@@ -16,5 +17,8 @@ struct model_question {
 /// Asks for the models of all decoders that the options name. Throws usage_error, with both models, if one has another
 /// number of detectors or observables than the shots, and api_error if no server listens.
 model_question ask_for_model(link &to, const emulate_options &options, const cudaq::qec::realtime::shot_set &shots);
+
+/// The same for a stream: its decoder must answer with these facts; its `detectors` are those of a repetition.
+model_question ask_for_stream(link &to, const emulate_options &options, const qec::model_facts &own);
 
 } // namespace cudaq::realtime::tools

@@ -21,8 +21,9 @@ void put(std::vector<std::uint8_t> &to, std::uint64_t number) {
     to.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
 }
 
-/// `server`: of the protocol server. In the protocol decode a status of the server or the router is negative.
-std::string status_text(bool server, std::int32_t status) {
+} // namespace
+
+std::string answer_status_text(bool server, std::int32_t status) {
   const std::int32_t of_server = server && status > 0 ? status : -status;
   if (of_server > 0 && of_server < static_cast<std::int32_t>(qec::kServerStatuses)) {
     const auto known = static_cast<qec::server_status>(of_server);
@@ -34,8 +35,6 @@ std::string status_text(bool server, std::int32_t status) {
   return status > 0 && !server ? qec::decode_status_text(static_cast<qec::decode_status>(status))
                                : cudaq_rpc_status_string(status);
 }
-
-} // namespace
 
 std::size_t player::payload_bytes(const emulate_options &o, const qec::shot_set &shots) {
   return o.protocol == "server" ? std::max(qec::kEnqueueHeadBytes + shots.detection_bytes(), qec::kGetCorrectionsBytes)
@@ -187,7 +186,7 @@ void player::take(const link_answer &answer, std::uint64_t now) {
 /// The decoding server reports an error until the decoder is reset.
 void player::take_error(stream &s, std::int32_t status) {
   ++result_.bad_status;
-  note(s, fmt::format("status {}: {}", status, status_text(server_, status)));
+  note(s, fmt::format("status {}: {}", status, answer_status_text(server_, status)));
   if (server_ && s.at != step::reset)
     s.at = step::reset;
   else

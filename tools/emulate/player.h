@@ -18,6 +18,10 @@
 
 namespace cudaq::realtime::tools {
 
+/// The name of a status, and its meaning. `server`: of the protocol server. In the protocol decode a status of the
+/// server or the router is negative.
+std::string answer_status_text(bool server, std::int32_t status);
+
 struct play_result {
   std::uint64_t shots = 0;    ///< begun
   std::uint64_t answered = 0; ///< shots whose last answer came

@@ -71,4 +71,10 @@ std::unique_ptr<link> make_shm_link(const emulate_options &o) {
   return std::make_unique<shm_link>(o);
 }
 
+std::unique_ptr<link> make_served_link(const emulate_options &o, std::uint32_t window, std::size_t payload_bytes) {
+  return o.transport == "shm"    ? make_shm_link(o)
+         : o.transport == "roce" ? make_roce_link(o, window, payload_bytes)
+                                 : make_udp_link(o, window, payload_bytes);
+}
+
 } // namespace cudaq::realtime::tools

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two terminals of the README: `serve` in one process, `emulate` in another, every answer against the recorded
 // predictions.
-#include "unittests/support/program_paths.h"
-#include "unittests/tools/common/json_schema.h"
-#include "unittests/tools/serve/served_program.h"
+#include "unittests/tools/emulate/two_terminals.h"
 #include "unittests/tools/trace/trace_events.h"
 #include "unittests/transport/roce/roce_requester.h"
 
@@ -15,55 +13,6 @@
 
 namespace cudaq::realtime::tools::test {
 namespace {
-
-struct shape {
-  const char *name, *transport, *library, *options;
-};
-void PrintTo(const shape &s, std::ostream *out) { *out << s.name; }
-
-std::string value_in(const std::string &line, const std::string &key) {
-  const std::size_t at = line.find(" " + key + "=");
-  return at == std::string::npos ? "" : line.substr(at + key.size() + 2, line.find(' ', at + 1) - at - key.size() - 2);
-}
-
-class TwoTerminals : public testing::TestWithParam<shape> {
-protected:
-  void SetUp() override {
-    if (contains(run_program("serve --config /dev/null").err, "no YAML parser"))
-      GTEST_SKIP() << "this build has no YAML parser, so no server";
-    const auto config = scratch_.path() / "decoders.yaml";
-    std::ofstream(config) << "decoders:\n  - id: 0\n    type: pymatching\n    dem_file: " << CUDAQ_TEST_DATA
-                          << "/surface_z_d3_p0.005.dem\n  - id: 1\n    type: pymatching\n    dem_file: "
-                          << CUDAQ_TEST_DATA << "/surface_z_d3_p0.005.dem\n";
-    name_ = "emulate-test-" + std::to_string(getpid());
-    std::vector<std::string> arguments = {"serve",       "--config",         config.string(),
-                                          "--transport", GetParam().library, "--"};
-    std::istringstream options(GetParam().options);
-    for (std::string option; options >> option;)
-      arguments.push_back(option == "--name=" ? option + name_ : option);
-    server_ = std::make_unique<running_program>(arguments, scratch_.path() / "serve.err");
-    const std::string ready = server_->line();
-    if (contains(read_file(scratch_.path() / "serve.err"), "PyMatching"))
-      GTEST_SKIP() << "this build has no PyMatching";
-    ASSERT_TRUE(contains(ready, "QEC_DECODING_SERVER_READY")) << ready << read_file(scratch_.path() / "serve.err");
-    port_ = value_in(ready, "port");
-  }
-
-  std::string where() const {
-    return std::string(GetParam().transport) == "shm" ? "--name " + name_ : "--port " + port_;
-  }
-  nlohmann::json emulate(const std::string &options) const {
-    auto report = run_good_program("emulate --json --timeout 30 --config d3 --transport " +
-                                   std::string(GetParam().transport) + " " + where() + " " + options);
-    EXPECT_EQ(json_schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA))).problems_of(report),
-              std::vector<std::string>{});
-    return report;
-  }
-
-  scratch_folder scratch_;
-  std::string name_, port_;
-  std::unique_ptr<running_program> server_;
-};
 
 TEST_P(TwoTerminals, GiveTheRecordedPredictions) {
   const auto once = emulate("--shots 3000");

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// emulate --rounds: the run and its report.
+#include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
+#include "tools/common/terminal.h"
+#include "tools/emulate/emulate.h"
+#include "tools/emulate/links.h"
+#include "tools/emulate/model_question.h"
+#include "tools/emulate/play_loop.h"
+#include "tools/emulate/stream_player.h"
+#include "tools/html/html_page.h"
+#include "tools/services/slot_size.h"
+#include "tools/shots/config_shots.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+std::vector<std::string> stream_problems(const stream_play_result &r, bool interrupted, std::uint64_t wanted) {
+  std::vector<std::string> problems;
+  const auto none = [&problems](std::uint64_t count, const char *what) {
+    if (count != 0)
+      problems.push_back(fmt::format("{} {}", count, what));
+  };
+  none(r.lost, "requests without an answer");
+  none(r.bad_status, "answers with an error status");
+  none(r.wrong_echo, "answers with a wrong timestamp");
+  none(r.mismatches, "frames that are not the expected ones");
+  if (r.stalled)
+    problems.emplace_back("no progress");
+  else if (!interrupted && r.ended < wanted)
+    problems.emplace_back("not all experiments were played to their end");
+  return problems;
+}
+
+json rounds_json(const latency_histogram &h) {
+  if (h.count() == 0)
+    return {};
+  return {{"p50", h.percentile(50)}, {"p99", h.percentile(99)}, {"max", h.max()}};
+}
+
+double rounds_per_second(const stream_play_result &r) {
+  return r.wall_ns == 0 ? 0 : static_cast<double>(r.rounds) * 1e9 / static_cast<double>(r.wall_ns);
+}
+
+void print_stream(const output &out, const stream_play_result &r, const link &to) {
+  const link_counters c = to.counters();
+  out.text("rounds        {} sent in {}: {}/s; {} of {} experiments to their end\n", r.rounds,
+           format_ns(static_cast<double>(r.wall_ns)), format_rate(rounds_per_second(r)), r.ended, r.experiments);
+  out.text("lag           {}\n", latency_line(r.lag_time));
+  out.raw(draw_histogram(r.lag_time));
+  out.text("lag, rounds   p50 {}, p99 {}, max {}\n", r.lag_rounds.percentile(50), r.lag_rounds.percentile(99),
+           r.lag_rounds.max());
+  out.text("window        {}\n", latency_line(r.window_time));
+  out.text("tail          {}\n", latency_line(r.tail_time));
+  out.text("round trip    {}\n", latency_line(r.request_time));
+  out.text("frames        {} of {} as expected (the same windows, decoded here)\n", r.frames - r.mismatches, r.frames);
+  out.text("logical       {}\n", error_rate{r.logical_errors, r.ended}.text());
+  out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers\n", r.requests, r.lost,
+           c.repeated, r.busy, c.unexpected);
+}
+
+json stream_report(const emulate_options &o, const stream_play_result &r, const stream_plan &plan, const link &to,
+                   const model_question &model, const std::vector<std::string> &problems) {
+  const link_counters c = to.counters();
+  const error_rate logical{r.logical_errors, r.ended};
+  return {{"method", "lag: from the time when the last round of a frame was due to the answer with the frame; window: "
+                     "from the time when the last round of its window was due; tail: the same for the last round of an "
+                     "experiment; round trip: of requests that wait for no round (CLOCK_MONOTONIC)"},
+          {"link", to.describe()},
+          {"protocol", "stream"},
+          {"windows", plan.description()},
+          {"commit", plan.commit()},
+          {"buffer", plan.buffer()},
+          {"cycle_us", o.cycle_us},
+          {"rounds_per_experiment", plan.rounds()},
+          {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
+          {"shots", r.experiments},
+          {"shots_answered", r.ended},
+          {"rounds", r.rounds},
+          {"rounds_per_second", rounds_per_second(r)},
+          {"frames", r.frames},
+          {"requests", r.requests},
+          {"wall_ns", r.wall_ns},
+          {"lag_ns", latency_json(r.lag_time)},
+          {"lag_rounds", rounds_json(r.lag_rounds)},
+          {"window_ns", latency_json(r.window_time)},
+          {"tail_ns", latency_json(r.tail_time)},
+          {"round_trip_ns", latency_json(r.request_time)},
+          {"timeline", timeline_json(r.backlog)},
+          {"lost", r.lost},
+          {"repeated", c.repeated},
+          {"busy", r.busy},
+          {"unexpected_answers", c.unexpected},
+          {"error_statuses", r.bad_status},
+          {"wrong_timestamps", r.wrong_echo},
+          {"mismatches", r.mismatches},
+          {"logical_errors", r.logical_errors},
+          {"logical_error_rate", logical.rate()},
+          {"logical_error_interval_95", {logical.interval_95().low, logical.interval_95().high}},
+          {"stalled", r.stalled},
+          {"notes", r.notes},
+          {"problems", problems}};
+}
+
+std::string stream_html(const json &report, const stream_play_result &r) {
+  html_page page("Endless experiment: " + report["link"].get<std::string>());
+  page.add("Rounds", html_paragraph(fmt::format("{} rounds sent, one each {} us; {} of {} experiments to their end; {} "
+                                                "frames, {} of them not the expected ones.",
+                                                r.rounds, report["cycle_us"].get<double>(), r.ended, r.experiments,
+                                                r.frames, r.mismatches)));
+  const std::vector<plotted_latency> latencies{
+      {"lag", &r.lag_time}, {"window", &r.window_time}, {"tail", &r.tail_time}, {"round trip", &r.request_time}};
+  page.add("Backlog over time: lag", timeline_plot(r.backlog));
+  page.add("Latency histogram", histogram_plot(latencies));
+  page.add("Latency percentiles", percentile_plot(latencies) + latency_table(latencies));
+  return page.text(report);
+}
+
+std::string stream_model(const emulate_options &o) {
+  if (o.data.given())
+    return read_dem_file(o.data.dem);
+  throw usage_error("--dem is missing: --rounds needs the model of the server's stream, with a loop (repeat)");
+}
+
+} // namespace
+
+int run_emulate_stream(const emulate_options &given, const output &out) {
+  emulate_options o = given;
+  out.open_hgrm({"lag", "tail"});
+  stream_plan plan(stream_model(o), o.decoder == "auto" ? "sliding-window" : o.decoder, o.rounds, o.seed);
+  if (o.slot_size == 0)
+    o.slot_size = usual_slot_size(std::max(plan.facts().detectors, plan.facts().observables));
+  if (o.slot_size == 0 && over_network(o))
+    throw usage_error("a repetition of the model does not fit into a slot: give --slot-size");
+  const std::size_t slot = o.slot_size == 0 ? kUsualSlotSize : o.slot_size;
+  const std::size_t bytes = stream_player::payload_bytes(plan);
+  const std::unique_ptr<link> to = make_served_link(o, stream_player::id_window(o), bytes);
+  const model_question model = ask_for_stream(*to, o, plan.facts());
+  to->require_room(slot - CUDAQ_RPC_HEADER_SIZE);
+  out.text("experiment    {} rounds, one each {} us, sampled; {}\n", plan.rounds(), o.cycle_us, plan.description());
+  out.text("link          {}; at most {} requests\n", to->describe(), stream_player::most_open(o));
+  if (!model.note.empty())
+    out.text("note          {}\n", model.note);
+  const interrupt_guard interrupts; // until here there is nothing to report
+  stream_player play(o, plan, *to, slot, &now_ns);
+  play.begin_with(model.sent);
+  progress display({"emulate", "rounds", o.shots * plan.rounds(), 0});
+  play_to_end(play, interrupts, display, [&play] { return play.progress(); });
+  stream_play_result result = play.result();
+  if (!model.note.empty() && result.mismatches != 0)
+    result.notes.push_back(model.note);
+  const std::vector<std::string> problems = stream_problems(result, interrupts.interrupted(), o.shots);
+  print_stream(out, result, *to);
+  out.write_hgrm("lag", result.lag_time);
+  out.write_hgrm("tail", result.tail_time);
+  for (const std::string &note : result.notes)
+    print_error("  {}\n", note);
+  return out.finish(stream_report(o, result, plan, *to, model, problems), fmt::format("{}", fmt::join(problems, "; ")),
+                    kExitCheckFailed, ended(interrupts.interrupted(), result.ended, o.shots, "experiments"),
+                    [&](const json &all) { return stream_html(all, result); });
+}
+
+} // namespace cudaq::realtime::tools

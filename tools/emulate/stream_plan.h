@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// An endless experiment as a plan: its rounds, the windows that make them final, and the frames that must come.
+#pragma once
+
+#include "cudaq/qec/decoding/stream.h"
+#include "lib/qec/server/wire_requests.h"
+#include "tools/shots/stream_sampler.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+/// Frames of the server: the corrections of the first rounds, for several numbers of rounds, ascending.
+struct stream_frames {
+  std::vector<std::uint64_t> committed;
+  std::vector<std::uint8_t> bits; ///< of each, frame_bytes() bytes
+};
+
+/// What a comparison found.
+struct frame_check {
+  std::uint64_t wrong = 0;         ///< frames that are not those of the own decoder
+  std::uint64_t other_windows = 0; ///< frames for a number of rounds at which no window of the own decoder ends
+  bool logical_error = false;      ///< the last frame is not what the errors have flipped
+};
+
+class stream_plan {
+public:
+  /// `decoder`: a name such as sliding-window:inner=pymatching,commit=5; it must be the server's. `rounds`: at least
+  /// those of the head, one repetition and the tail; else the next number that ends with a whole repetition. Throws
+  /// usage_error with the reason.
+  stream_plan(const std::string &dem_text, const std::string &decoder, std::uint64_t rounds, std::uint64_t seed);
+
+  [[nodiscard]] std::uint64_t rounds() const noexcept { return sampler_->rounds(); }
+  [[nodiscard]] std::uint64_t rounds_before_tail() const noexcept { return sampler_->rounds_before_tail(); }
+  /// A window makes `commit` rounds final; it needs `buffer` rounds after them.
+  [[nodiscard]] std::uint64_t commit() const noexcept { return commit_; }
+  [[nodiscard]] std::uint64_t buffer() const noexcept { return buffer_; }
+  /// The rounds that are final when so many rounds of head and repetitions have come.
+  [[nodiscard]] std::uint64_t final_after(std::uint64_t pushed) const noexcept {
+    return pushed < commit_ + buffer_ ? 0 : (pushed - buffer_) / commit_ * commit_;
+  }
+  [[nodiscard]] std::uint64_t most_round_bits() const noexcept { return most_round_bits_; }
+  [[nodiscard]] std::uint64_t num_observables() const noexcept { return facts_.observables; }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept {
+    return static_cast<std::size_t>((facts_.observables + 7) / 8);
+  }
+  /// What describe_decoder must answer.
+  [[nodiscard]] const qec::model_facts &facts() const noexcept { return facts_; }
+  [[nodiscard]] const std::string &description() const noexcept { return reference_->description(); }
+
+  /// The rounds of experiment k, one after another.
+  [[nodiscard]] stream_sampler &begin(std::uint64_t k);
+  /// Samples experiment k once more, decodes it here, and compares.
+  [[nodiscard]] frame_check check(std::uint64_t k, const stream_frames &frames);
+
+private:
+  const std::uint64_t seed_;
+  std::unique_ptr<qec::repeating_model> model_;
+  std::unique_ptr<qec::stream_decoder> reference_;
+  std::unique_ptr<stream_sampler> sampler_;
+  qec::model_facts facts_;
+  std::uint64_t commit_ = 0, buffer_ = 0, most_round_bits_ = 0;
+};
+
+} // namespace cudaq::realtime::tools

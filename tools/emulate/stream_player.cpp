@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emulate/stream_player.h"
+
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
+#include "tools/emulate/player.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::size_t kMaxNotes = 5;
+constexpr std::uint32_t kTurnsPerLook = 256; ///< between two looks for losses
+constexpr int kMostAnswers = 1024;           ///< of one turn: a server that floods must not keep the player in it
+
+std::uint64_t number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, bytes.data() + at, sizeof number);
+  return number;
+}
+
+} // namespace
+
+std::size_t stream_player::payload_bytes(const stream_plan &plan) {
+  return std::max(qec::kEnqueueHeadBytes + static_cast<std::size_t>((plan.most_round_bits() + 7) / 8),
+                  qec::kGetCommittedBytes);
+}
+
+std::uint32_t stream_player::id_window(const emulate_options &options) { return 4 * std::bit_ceil(options.window + 1); }
+
+stream_player::stream_player(const emulate_options &options, stream_plan &plan, link &to, std::size_t slot_bytes,
+                             std::function<std::uint64_t()> clock)
+    : options_(options), plan_(plan), link_(to),
+      most_bits_(std::min<std::size_t>(8 * (slot_bytes - CUDAQ_RPC_HEADER_SIZE - qec::kEnqueueHeadBytes),
+                                       qec::kMostEnqueuedBits)),
+      clock_(std::move(clock)), cycle_ns_(options.cycle_us * 1e3),
+      timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)) {}
+
+std::size_t stream_player::open_of(bool reads) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(open_, [reads](const open_request &r) { return (r.what == kind::read) == reads; }));
+}
+
+std::uint64_t stream_player::rounds_due(std::uint64_t now) const {
+  const std::uint64_t rounds = cycle_ns_ == 0
+                                   ? plan_.rounds()
+                                   : static_cast<std::uint64_t>(static_cast<double>(now - begin_ns_) / cycle_ns_) + 1;
+  return std::min(rounds, plan_.rounds());
+}
+
+bool stream_player::turn() {
+  std::uint64_t now = clock_();
+  if (quiet_since_ns_ == 0)
+    quiet_since_ns_ = now;
+  bool worked = false;
+  std::optional<link_answer> answer;
+  for (int taken = 0; taken < kMostAnswers && (answer = link_.receive()); ++taken) {
+    now = clock_();
+    take(*answer, now);
+    worked = true;
+  }
+  if (interrupted_ && phase_ != phase::idle && phase_ != phase::draining)
+    phase_ = phase::draining;
+  if (phase_ == phase::draining && open_.empty())
+    end_experiment(false);
+  if (phase_ == phase::idle && !no_more()) {
+    phase_ = phase::reset;
+    ++result_.experiments;
+    frames_ = {};
+  }
+  if (phase_ == phase::reset && open_.empty())
+    worked = send(kind::reset, now) || worked;
+  if (phase_ == phase::rounds || phase_ == phase::tail)
+    worked = send_bits(now) || worked;
+  if (phase_ == phase::rounds || phase_ == phase::tail || phase_ == phase::ending)
+    worked = send_read(now) || worked;
+  if (++turns_ % kTurnsPerLook == 0)
+    look_for_losses(now);
+  return worked;
+}
+
+/// Adds rounds that are due to the next request, as far as they fit, and not over the begin of the tail.
+void stream_player::collect_rounds(std::uint64_t now) {
+  if (!waits_for_server())
+    quiet_since_ns_ = now;
+  const std::uint64_t before_tail = plan_.rounds_before_tail();
+  const std::uint64_t last = std::min(rounds_due(now), phase_ == phase::rounds ? before_tail : plan_.rounds());
+  while (sampled_ < last || !round_.empty()) {
+    if (round_.empty()) {
+      const std::span<const std::uint8_t> next = sampler_->next_round();
+      round_.assign(next.begin(), next.end());
+      ++sampled_;
+    }
+    if (num_bits_ + round_.size() > most_bits_)
+      return;
+    bits_.resize((num_bits_ + round_.size() + 7) / 8);
+    for (const std::uint8_t bit : round_) {
+      bits_[num_bits_ / 8] = static_cast<std::uint8_t>(bits_[num_bits_ / 8] | bit << num_bits_ % 8);
+      ++num_bits_;
+    }
+    round_.clear();
+  }
+}
+
+bool stream_player::send_bits(std::uint64_t now) {
+  if (open_of(false) >= options_.window)
+    return false;
+  if (phase_ == phase::tail && !tail_begun_) {
+    tail_begun_ = send(kind::begin_tail, now);
+    return tail_begun_;
+  }
+  collect_rounds(now);
+  if (num_bits_ == 0 || !send(kind::enqueue, now))
+    return false;
+  bits_.clear();
+  num_bits_ = 0;
+  const std::uint64_t sent = sampled_ - (round_.empty() ? 0 : 1);
+  result_.rounds += sent - sent_;
+  sent_ = sent;
+  if (phase_ == phase::rounds && sent_ == plan_.rounds_before_tail())
+    phase_ = phase::tail;
+  if (sent_ == plan_.rounds())
+    phase_ = phase::ending;
+  return true;
+}
+
+/// The rounds of the windows that have been sent.
+std::uint64_t stream_player::wanted_round() const {
+  return phase_ == phase::ending ? plan_.rounds() : plan_.final_after(std::min(sent_, plan_.rounds_before_tail()));
+}
+
+/// The read comes after the request that completes its window, so it holds up nothing.
+bool stream_player::send_read(std::uint64_t now) {
+  if (open_of(true) != 0 || wanted_round() <= committed_)
+    return false;
+  wanted_ = wanted_round();
+  return send(kind::read, now);
+}
+
+bool stream_player::send(kind what, std::uint64_t now) {
+  if (std::ranges::any_of(open_, [&](const open_request &r) { return next_id_ - r.id >= id_window(options_); }))
+    return false;
+  payload_.clear();
+  const auto put = [this](std::uint64_t number) {
+    for (int byte = 0; byte < 8; ++byte)
+      payload_.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
+  };
+  put(options_.decoder_ids.front());
+  std::uint32_t function = qec::kResetFunctionId;
+  if (what == kind::enqueue) {
+    function = qec::kEnqueueFunctionId;
+    put(counter_ + 1);
+    put(0); // mapping id
+    put(num_bits_);
+    payload_.insert(payload_.end(), bits_.begin(), bits_.end());
+  } else if (what == kind::begin_tail) {
+    function = qec::kBeginTailFunctionId;
+    put(counter_ + 1);
+  } else if (what == kind::read) {
+    function = qec::kGetCommittedFunctionId;
+    put(plan_.num_observables());
+    put(0); // the corrections of all rounds, not those since the last read
+    put(wanted_);
+  }
+  if (!link_.send(next_id_, function, payload_, now))
+    return false;
+  counter_ += what == kind::enqueue || what == kind::begin_tail ? 1 : 0;
+  open_.push_back({what, next_id_++, now});
+  ++result_.requests;
+  return true;
+}
+
+void stream_player::take(const link_answer &answer, std::uint64_t now) {
+  const auto found = std::ranges::find(open_, answer.header.request_id, &open_request::id);
+  if (found == open_.end())
+    return; // given up before
+  const open_request request = *found;
+  open_.erase(found);
+  if (answer.header.ptp_timestamp != request.sent_ns) {
+    ++result_.wrong_echo;
+    note("an answer echoes another timestamp than its request has");
+  } else if (request.what != kind::read) {
+    result_.request_time.record(now - request.sent_ns);
+  }
+  const std::int32_t status = answer.header.status;
+  const bool busy = status == CUDAQ_RPC_ERR_BUSY || status == static_cast<std::int32_t>(qec::server_status::busy);
+  result_.busy += busy ? 1 : 0;
+  if (busy && (request.what == kind::read || request.what == kind::reset))
+    return; // it is sent again
+  quiet_since_ns_ = now;
+  if (busy)
+    return fail("a request with rounds was refused as busy: give the server a longer queue or more slots, or a smaller "
+                "--window");
+  if (status != 0) {
+    ++result_.bad_status;
+    return fail(fmt::format("status {}: {}", status, answer_status_text(true, status)));
+  }
+  if (phase_ == phase::draining)
+    return;
+  if (request.what == kind::reset)
+    begin_experiment(now);
+  else if (request.what == kind::read)
+    take_frame(answer.result, now);
+}
+
+void stream_player::begin_experiment(std::uint64_t now) {
+  sampler_ = &plan_.begin(result_.experiments - 1);
+  bits_.clear();
+  round_.clear();
+  num_bits_ = counter_ = sampled_ = sent_ = committed_ = wanted_ = 0;
+  tail_begun_ = false;
+  phase_ = phase::rounds;
+  begin_ns_ = now;
+}
+
+void stream_player::take_frame(std::span<const std::uint8_t> result, std::uint64_t now) {
+  if (result.size() != qec::kCommittedHeadBytes + plan_.frame_bytes())
+    return fail("an answer to get_committed has a wrong length");
+  const std::uint64_t committed = number_at(result, 0), pushed = number_at(result, 8);
+  if (committed < wanted_ || committed > pushed || pushed > plan_.rounds())
+    return fail(fmt::format("get_committed says that {} of {} rounds are final; {} were asked for, {} sent", committed,
+                            pushed, wanted_, sent_));
+  committed_ = committed;
+  ++result_.frames;
+  frames_.committed.push_back(committed);
+  frames_.bits.insert(frames_.bits.end(), result.begin() + qec::kCommittedHeadBytes, result.end());
+  const std::uint64_t lag_ns = now - std::min(now, due_ns(committed - 1));
+  if (committed == plan_.rounds()) {
+    result_.tail_time.record(lag_ns);
+    return end_experiment(true);
+  }
+  result_.lag_time.record(lag_ns);
+  result_.backlog.record(now, lag_ns);
+  result_.lag_rounds.record(rounds_due(now) - committed);
+  result_.window_time.record(now - std::min(now, due_ns(committed + plan_.buffer() - 1)));
+}
+
+void stream_player::end_experiment(bool complete) {
+  phase_ = phase::idle;
+  if (begin_ns_ != 0)
+    result_.wall_ns += clock_() - begin_ns_;
+  if (complete)
+    ++result_.ended;
+  if (frames_.committed.empty())
+    return;
+  const frame_check found = plan_.check(result_.experiments - 1, frames_);
+  result_.mismatches += found.wrong + found.other_windows;
+  result_.logical_errors += complete && found.logical_error ? 1 : 0;
+  if (found.other_windows != 0)
+    note(fmt::format("{} frames are of a number of rounds at which no window ends here ({}): give --decoder as the "
+                     "server has it",
+                     found.other_windows, plan_.description()));
+  if (found.wrong != 0)
+    note(fmt::format("{} of {} frames are not those of the decoder here", found.wrong, frames_.committed.size()));
+  quiet_since_ns_ = clock_(); // the check took its time
+}
+
+/// The open requests are awaited, and the next experiment begins.
+void stream_player::fail(const std::string &why) {
+  if (phase_ != phase::draining)
+    note(why);
+  if (phase_ != phase::idle)
+    phase_ = phase::draining;
+}
+
+/// Else nothing happens until a round is due.
+bool stream_player::waits_for_server() const { return !open_.empty() || num_bits_ != 0 || phase_ != phase::rounds; }
+
+void stream_player::look_for_losses(std::uint64_t now) {
+  const std::size_t lost = std::erase_if(open_, [&](const open_request &r) {
+    if (now < r.sent_ns + timeout_ns_)
+      return false;
+    link_.give_up(r.id);
+    return true;
+  });
+  result_.lost += lost;
+  if (lost != 0)
+    fail("no answer within the timeout");
+  if (phase_ == phase::idle)
+    return;
+  if (!link_.alive()) {
+    result_.stalled = true;
+    result_.notes.push_back(link_.end_text());
+  } else if (waits_for_server() && now > quiet_since_ns_ + 2 * timeout_ns_) {
+    result_.stalled = true;
+    result_.notes.emplace_back("no progress within twice the timeout");
+  }
+}
+
+void stream_player::note(const std::string &what) {
+  if (result_.notes.size() < kMaxNotes)
+    result_.notes.push_back(fmt::format("experiment {}: {}", result_.experiments, what));
+}
+
+} // namespace cudaq::realtime::tools

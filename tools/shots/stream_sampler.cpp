@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/shots/stream_sampler.h"
+
+#include "lib/qec/decoding/event_bits.h"
+#include "tools/common/report.h"
+#include "tools/shots/sampled_shots.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+qec::detector_error_model unrolled_or_throw(const qec::repeating_model &model, std::uint64_t repetitions) {
+  auto whole = model.unrolled(repetitions);
+  if (whole.failed())
+    throw usage_error(whole.text());
+  return std::move(*whole);
+}
+
+} // namespace
+
+stream_sampler::part stream_sampler::part_of(const qec::detector_error_model &whole, std::size_t begin,
+                                             std::size_t end) {
+  qec::detector_error_model one;
+  one.num_detectors = whole.num_detectors;
+  one.num_observables = whole.num_observables;
+  one.targets = whole.targets;
+  one.components.assign(whole.components.begin() + static_cast<std::ptrdiff_t>(begin),
+                        whole.components.begin() + static_cast<std::ptrdiff_t>(end));
+  std::uint64_t lowest = UINT64_MAX;
+  for (const qec::dem_component &c : one.components)
+    if (c.detectors != 0)
+      lowest = std::min(lowest, one.detectors_of(c).front());
+  return {qec::model_sampler(one), lowest};
+}
+
+stream_sampler::stream_sampler(const qec::repeating_model &model, std::uint64_t repetitions)
+    : model_(model), repetitions_(repetitions), before_tail_(model.head().size() + repetitions * model.body().size()) {
+  const qec::detector_error_model none = unrolled_or_throw(model, 0), once = unrolled_or_throw(model, 1);
+  // Without the loop the errors of the tail follow those of the head: the first other line is that of the loop.
+  const auto same_line = [](const qec::dem_component &a, const qec::dem_component &b) { return a.line == b.line; };
+  const auto first = std::ranges::mismatch(none.components, once.components, same_line);
+  const auto head = static_cast<std::size_t>(first.in2 - once.components.begin());
+  const std::size_t tail = head + once.components.size() - none.components.size();
+  parts_.push_back(part_of(once, 0, head));
+  parts_.push_back(part_of(once, head, tail));
+  parts_.push_back(part_of(once, tail, once.components.size()));
+  shot_.resize(parts_[0].sampler.shot_bytes());
+  observables_.resize(parts_[0].sampler.observable_bytes());
+  ring_.resize(std::bit_ceil(4 * once.num_detectors)); // of the ends of all parts that are not complete
+}
+
+void stream_sampler::begin(std::uint64_t seed, std::uint64_t k) {
+  random_ = random_of_batch(seed, k);
+  std::ranges::fill(ring_, std::uint8_t{0});
+  std::ranges::fill(observables_, std::uint8_t{0});
+  next_round_ = next_detector_ = sampled_ = 0;
+}
+
+void stream_sampler::sample_next() {
+  const std::uint64_t body = model_.body_detectors();
+  const std::size_t which = sampled_ == 0 ? 0 : sampled_ <= repetitions_ ? 1 : 2;
+  const std::uint64_t shift = which == 0 ? 0 : (which == 1 ? sampled_ - 1 : repetitions_ - 1) * body;
+  std::ranges::fill(shot_, std::uint8_t{0});
+  parts_[which].sampler.sample(random_, shot_, observables_);
+  for (std::size_t at = 0; at < shot_.size(); ++at)
+    for (unsigned bits = shot_[at]; bits != 0; bits &= bits - 1)
+      bit(at * 8 + static_cast<std::uint64_t>(std::countr_zero(bits)) + shift) ^= 1;
+  ++sampled_;
+}
+
+/// Detectors below this one are not flipped any more.
+std::uint64_t stream_sampler::complete() const noexcept {
+  const std::uint64_t body = model_.body_detectors();
+  const auto lowest = [](const part &p, std::uint64_t shift) {
+    return p.lowest == UINT64_MAX ? UINT64_MAX : p.lowest + shift;
+  };
+  const std::uint64_t repeated = sampled_ == 0 ? 0 : sampled_ - 1; // repetitions that were sampled
+  std::uint64_t first = sampled_ == 0 ? lowest(parts_[0], 0) : UINT64_MAX;
+  if (repeated < repetitions_)
+    first = std::min(first, lowest(parts_[1], repeated * body));
+  return sampled_ > repetitions_ + 1 ? UINT64_MAX : std::min(first, lowest(parts_[2], (repetitions_ - 1) * body));
+}
+
+std::span<const std::uint8_t> stream_sampler::next_round() {
+  const std::uint64_t size = next_round_ < before_tail_
+                                 ? model_.first_detector(next_round_ + 1) - model_.first_detector(next_round_)
+                                 : model_.tail()[next_round_ - before_tail_];
+  ++next_round_;
+  const std::uint64_t end = next_detector_ + size;
+  while (complete() < end)
+    sample_next();
+  round_.clear();
+  for (; next_detector_ < end; ++next_detector_) {
+    round_.push_back(bit(next_detector_));
+    bit(next_detector_) = 0;
+  }
+  return round_;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rounds of an endless experiment, sampled one after another.
+#pragma once
+
+#include "lib/qec/decoding/model_sampler.h"
+#include "lib/qec/stream/repeating_model.h"
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+namespace qec = cudaq::qec::realtime;
+
+/// Samples the errors of a model with a loop: those of the head, of each repetition, and of the tail, each with its
+/// probability. The memory depends on the model only, not on the repetitions. One thread at a time.
+///
+/// An error of a repetition flips detectors of its neighbours, too. So a round is complete only when no later part can
+/// flip its detectors; until then its bits are kept in a ring.
+class stream_sampler {
+public:
+  /// `repetitions`: at least 1. `model` must outlive the sampler. Throws usage_error if the model cannot be unrolled.
+  stream_sampler(const qec::repeating_model &model, std::uint64_t repetitions);
+
+  /// Begins experiment number k: the same rounds for the same seed and k.
+  void begin(std::uint64_t seed, std::uint64_t k);
+  /// The detection events of the next round: 0 or 1 for each detector. Valid until the next call. At most rounds()
+  /// calls after begin().
+  [[nodiscard]] std::span<const std::uint8_t> next_round();
+  /// After all rounds: the observables that the errors have flipped, in packed bits.
+  [[nodiscard]] std::span<const std::uint8_t> observables() const noexcept { return observables_; }
+
+  /// Of head, repetitions and tail.
+  [[nodiscard]] std::uint64_t rounds() const noexcept { return before_tail_ + model_.tail().size(); }
+  [[nodiscard]] std::uint64_t rounds_before_tail() const noexcept { return before_tail_; }
+
+private:
+  /// The errors of one part of the model with one repetition.
+  struct part {
+    qec::model_sampler sampler;
+    std::uint64_t lowest; ///< detector that they flip; UINT64_MAX: none
+  };
+  static part part_of(const qec::detector_error_model &whole, std::size_t begin, std::size_t end);
+  void sample_next();
+  [[nodiscard]] std::uint64_t complete() const noexcept;
+  std::uint8_t &bit(std::uint64_t detector) noexcept { return ring_[detector & (ring_.size() - 1)]; }
+
+  const qec::repeating_model &model_;
+  const std::uint64_t repetitions_, before_tail_;
+  std::vector<part> parts_; ///< head, repetition, tail
+  std::vector<std::uint8_t> shot_, observables_, ring_, round_;
+  std::mt19937_64 random_;
+  std::uint64_t next_round_ = 0, next_detector_ = 0;
+  std::uint64_t sampled_ = 0; ///< parts: the head, repetitions, the tail
+};
+
+} // namespace cudaq::realtime::tools

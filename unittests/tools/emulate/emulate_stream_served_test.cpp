@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endless experiments: `serve` with a stream in one process, `emulate --rounds` in another.
+#include "unittests/tools/emulate/two_terminals.h"
+
+#include <thread>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+const std::string kWindows = "inner=pymatching,commit=3,buffer=3";
+
+class StreamTerminals : public TwoTerminals {
+protected:
+  std::string decoders() const override {
+    return "decoders:\n  - id: 4\n    type: sliding-window:" + kWindows + "\n    stream: true\n    dem_file: " + dem() +
+           "\n";
+  }
+  static std::string dem() { return std::string(CUDAQ_TEST_DATA) + "/surface_loop_d3_p0.004.dem"; }
+  static std::string stream(const std::string &options) {
+    return "--decoder-ids 4 --dem " + dem() + " --decoder sliding-window:" + kWindows + " " + options;
+  }
+};
+
+TEST_P(StreamTerminals, GiveTheFramesOfTheSameWindows) {
+  const auto report = play(stream("--rounds 2000 --cycle-us 5 --shots 3 --seed 2"));
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_EQ(report.at("shots_answered"), 3);
+  EXPECT_EQ(report.at("mismatches"), 0);
+  EXPECT_EQ(report.at("lost"), 0);
+  const auto rounds = report.at("rounds_per_experiment").get<std::uint64_t>();
+  EXPECT_GE(rounds, 2000U);
+  EXPECT_LE(rounds, 2001U) << "a repetition has two rounds";
+  EXPECT_EQ(report.at("rounds"), 3 * rounds);
+  EXPECT_GE(report.at("frames").get<int>(), 6) << "on a machine whose cores are busy, at least two of each experiment";
+  EXPECT_EQ(report.at("tail_ns").at("count"), 3);
+  EXPECT_GE(report.at("lag_ns").at("min").get<double>(), 3 * 5000) << "of the buffer";
+  const std::string page = counters_at(counters());
+  EXPECT_TRUE(contains(page, "\ncudaq_decoder_rounds_pushed_total{decoder=\"4\"} " + std::to_string(3 * rounds) + "\n"))
+      << page;
+  EXPECT_TRUE(
+      contains(page, "\ncudaq_decoder_rounds_committed_total{decoder=\"4\"} " + std::to_string(3 * rounds) + "\n"));
+  EXPECT_TRUE(contains(page, "\ncudaq_decoder_lag_rounds{decoder=\"4\"} 0\n"));
+  EXPECT_TRUE(contains(page, "\ncudaq_decoder_tail_seconds_count{decoder=\"4\"} 3\n"));
+}
+
+TEST_P(StreamTerminals, PlayAsFastAsPossible) {
+  const auto report = play(stream("--rounds 20000 --cycle-us 0"));
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_EQ(report.at("shots_answered"), 1);
+  EXPECT_EQ(report.at("mismatches"), 0);
+}
+
+TEST_P(StreamTerminals, LoseNothingWhenTheServerReloadsInTheMiddleOfAStream) {
+  std::thread reloads([this] {
+    for (int k = 0; k < 5; ++k) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      server_->signal(SIGHUP);
+      std::string line = server_->line(); // roce has other lines before it
+      while (!line.empty() && !line.starts_with("QEC_DECODING_SERVER_CONFIG_"))
+        line = server_->line();
+      EXPECT_EQ(line, "QEC_DECODING_SERVER_CONFIG_APPLIED") << "it does not wait for the end of the stream";
+    }
+  });
+  const auto report = play(stream("--rounds 4000 --cycle-us 50 --shots 2"));
+  reloads.join();
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_EQ(report.at("shots_answered"), 2);
+  EXPECT_EQ(report.at("mismatches"), 0);
+  EXPECT_EQ(report.at("error_statuses"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, StreamTerminals,
+                         testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
+                                         shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --unified"},
+                                         shape{"RoceRing", "roce", CUDAQ_ROCE_PROVIDER, "--port=0 --peer-port=0"},
+                                         shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
+using StreamModels = StreamTerminals;
+
+TEST_P(StreamModels, MustBeThoseOfTheServer) {
+  const std::string other = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.005.dem";
+  const auto refused = [&](const std::string &options, const std::string &text) {
+    const program_result r = run_program(command(options));
+    EXPECT_EQ(r.exit_code, 2) << r.err;
+    EXPECT_TRUE(contains(r.err, text)) << r.err;
+  };
+  refused("--decoder-ids 4 --dem " + other + " --rounds 100", "the model has no loop (repeat)");
+  refused("--decoder-ids 4 --rounds 100", "--dem is missing");
+  refused("--decoder-ids 4,5 --dem " + dem() + " --rounds 100", "--rounds plays to one decoder");
+  refused("--decoder-ids 4 --dem " + dem() + " --rounds 100 --rate 5", "it has no effect with --rounds");
+  refused("--cycle-us 5", "it has no effect with a run without --rounds");
+  refused("--decoder-ids 4 --dem " + dem() + " --rounds 100 --decoder pymatching", "sliding-window:inner=pymatching");
+  refused("--protocol server --decoder-ids 4 --config d3", "another model than the shots");
+}
+
+TEST_P(StreamModels, MayHaveOtherWindowsHereWhichIsSeenInTheFrames) {
+  const program_result r = run_program(command("--decoder-ids 4 --dem " + dem() +
+                                               " --decoder sliding-window:inner=pymatching,commit=4,buffer=3 --rounds "
+                                               "400 --cycle-us 50"));
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_TRUE(contains(r.err, "give --decoder as the server has it")) << r.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, StreamModels, testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

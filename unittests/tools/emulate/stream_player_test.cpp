@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The endless experiments of `emulate`, against a decoding server of this process, with a clock of the test.
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "tools/emulate/stream_player.h"
+#include "unittests/qec/server/server_stream_support.h"
+#include "unittests/qec/stream/stream_test_support.h"
+
+#include <deque>
+#include <functional>
+#include <map>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+namespace test = cudaq::qec::realtime::test;
+
+const std::string kDem = test::repetition_dem(3, 0.02, 1, 100);
+
+/// A server whose decoder 0 is a stream without a queue. Requests pass a function of the test first.
+class server_link final : public link {
+public:
+  enum class fate : std::uint8_t { served, lost, busy };
+
+  explicit server_link(const qec::stream_options &options)
+      : server_(test::one_setup({.id = 0},
+                                std::make_unique<qec::decoding_unit>(test::stream_or_throw(kDem, options), 1))) {}
+
+  bool send(std::uint32_t id, std::uint32_t function, std::span<const std::uint8_t> payload,
+            std::uint64_t timestamp) override {
+    if (room == 0)
+      return false;
+    ++requests[function];
+    reply out;
+    out.header.request_id = id;
+    out.header.ptp_timestamp = timestamp;
+    const fate what = judge ? judge(function) : fate::served;
+    if (what == fate::lost)
+      return true;
+    if (what == fate::busy) {
+      out.header.status = CUDAQ_RPC_ERR_BUSY;
+    } else {
+      out.result.resize(64);
+      qec::server_answer now;
+      EXPECT_TRUE(server_.submit(function, payload, out.result, {}, now));
+      out.result.resize(now.bytes);
+      out.header.status = now.status;
+      if (spoil && now.status == 0)
+        spoil(function, out.result);
+    }
+    waiting_.push_back(std::move(out));
+    return true;
+  }
+  std::optional<link_answer> receive() override {
+    if (waiting_.empty())
+      return std::nullopt;
+    now_ = std::move(waiting_.front());
+    waiting_.pop_front();
+    return link_answer{now_.header, now_.result};
+  }
+  void give_up(std::uint32_t) override {}
+  bool alive() override { return lives; }
+  link_counters counters() const override { return {}; }
+  std::string describe() const override { return "a server of this process"; }
+
+  std::function<fate(std::uint32_t function)> judge;
+  std::function<void(std::uint32_t function, std::vector<std::uint8_t> &result)> spoil;
+  std::map<std::uint32_t, std::uint64_t> requests; ///< by function
+  int room = 1;
+  bool lives = true;
+
+private:
+  struct reply {
+    cudaq_rpc_response_t header{};
+    std::vector<std::uint8_t> result;
+  };
+  qec::decoding_server server_;
+  std::deque<reply> waiting_;
+  reply now_;
+};
+
+struct rig {
+  explicit rig(std::uint64_t shots, std::uint64_t rounds = 200, const std::string &decoder = kDecoder)
+      : plan(kDem, decoder, rounds, 7) {
+    options.shots = shots;
+    options.rounds = rounds;
+    options.window = 4;
+    options.timeout_s = 0.001;
+  }
+  static constexpr const char *kDecoder = "sliding-window:inner=lookup,commit=2,buffer=3";
+
+  /// Each look at the clock takes 50 ns.
+  stream_play_result play() {
+    std::uint64_t now = 1'000'000;
+    stream_player player(options, plan, to, slot_bytes, [&now] { return now += 50; });
+    for (int turn = 0; turn < 10'000'000 && !player.done(); ++turn)
+      player.turn();
+    EXPECT_TRUE(player.done());
+    return player.result();
+  }
+
+  emulate_options options;
+  stream_plan plan;
+  std::size_t slot_bytes = 256;
+  server_link to{{.decoder = "lookup", .commit = 2, .buffer = 3}};
+};
+
+TEST(StreamPlan, FindsTheWindowsOfTheDecoder) {
+  stream_plan plan(kDem, rig::kDecoder, 10, 0);
+  EXPECT_EQ(plan.rounds(), 10U);
+  EXPECT_EQ(plan.commit(), 2U);
+  EXPECT_EQ(plan.buffer(), 3U);
+  EXPECT_EQ(plan.final_after(4), 0U);
+  EXPECT_EQ(plan.final_after(5), 2U);
+  EXPECT_EQ(plan.final_after(6), 2U);
+  EXPECT_EQ(plan.final_after(7), 4U);
+  EXPECT_EQ(stream_plan(test::repetition_dem(3, 0.02, 3, 100), rig::kDecoder, 10, 0).rounds(), 11U)
+      << "the next whole repetition";
+  EXPECT_THROW(stream_plan(kDem, "lookup", 10, 0), usage_error);
+  EXPECT_THROW(stream_plan("error(0.1) D0 L0", rig::kDecoder, 10, 0), usage_error);
+}
+
+TEST(StreamPlayer, PlaysEveryRoundOfEveryExperimentAtThePace) {
+  rig r(5);
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.notes, std::vector<std::string>{});
+  EXPECT_EQ(got.ended, 5U);
+  EXPECT_EQ(got.rounds, 1000U);
+  EXPECT_EQ(got.mismatches, 0U);
+  EXPECT_EQ(got.tail_time.count(), 5U);
+  EXPECT_EQ(got.frames, got.lag_time.count() + 5);
+  EXPECT_GE(got.frames, 5U * 95) << "nearly one for each window";
+  EXPECT_GE(got.wall_ns, 5U * 199'000U);
+  EXPECT_LE(got.wall_ns, 5U * 230'000U);
+  EXPECT_GE(got.lag_time.min(), 3000U) << "of the buffer";
+  EXPECT_LE(got.lag_rounds.max(), 8U);
+  EXPECT_LE(got.window_time.max(), 3000U);
+  EXPECT_EQ(r.to.requests[qec::kBeginTailFunctionId], 5U);
+}
+
+TEST(StreamPlayer, PutsAllRoundsThatAreDueIntoOneRequest) {
+  rig r(1, 10000);
+  r.options.cycle_us = 0;
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.ended, 1U);
+  EXPECT_EQ(got.mismatches, 0U);
+  const std::uint64_t most = 8 * (256 - 24 - 32) / 2; // rounds of 2 detectors in a slot
+  EXPECT_EQ(r.to.requests[qec::kEnqueueFunctionId], (9999 + most - 1) / most + 1) << "and the tail";
+}
+
+TEST(StreamPlayer, NoticesOneWrongBitOfOneFrame) {
+  rig r(3);
+  std::uint64_t frame = 0;
+  r.to.spoil = [&](std::uint32_t function, std::vector<std::uint8_t> &result) {
+    if (function == qec::kGetCommittedFunctionId && ++frame == 120)
+      result.back() ^= 1;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.mismatches, 1U);
+  EXPECT_EQ(got.ended, 3U);
+  ASSERT_EQ(got.notes.size(), 1U);
+  EXPECT_NE(got.notes[0].find("experiment 2: 1 of "), std::string::npos) << got.notes[0];
+}
+
+TEST(StreamPlayer, NoticesAServerWithOtherWindows) {
+  rig r(1, 200, "sliding-window:inner=lookup,commit=3,buffer=2");
+  const stream_play_result got = r.play();
+  EXPECT_GT(got.mismatches, 0U);
+  ASSERT_FALSE(got.notes.empty());
+  EXPECT_NE(got.notes[0].find("give --decoder as the server has it"), std::string::npos) << got.notes[0];
+}
+
+TEST(StreamPlayer, GivesUpAnExperimentWithALostRequestAndPlaysTheNextOne) {
+  rig r(3);
+  int enqueued = 0;
+  r.to.judge = [&](std::uint32_t function) {
+    return function == qec::kEnqueueFunctionId && ++enqueued == 50 ? server_link::fate::lost
+                                                                   : server_link::fate::served;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.lost, 1U);
+  EXPECT_GE(got.bad_status, 1U) << "of the request after it";
+  EXPECT_EQ(got.ended, 2U);
+  EXPECT_EQ(got.mismatches, 0U) << "no frame of a stream with a gap";
+  ASSERT_FALSE(got.notes.empty());
+  EXPECT_NE(got.notes[0].find("SYNDROMES_DROPPED"), std::string::npos) << got.notes[0];
+}
+
+TEST(StreamPlayer, SendsARefusedReadAgainButNotRounds) {
+  rig r(2);
+  int reads = 0, enqueued = 0;
+  r.to.judge = [&](std::uint32_t function) {
+    const bool busy = (function == qec::kGetCommittedFunctionId && ++reads <= 3) ||
+                      (function == qec::kEnqueueFunctionId && ++enqueued == 100);
+    return busy ? server_link::fate::busy : server_link::fate::served;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.busy, 4U);
+  EXPECT_EQ(got.ended, 1U) << "rounds after the refused ones may have been sent";
+  EXPECT_EQ(got.mismatches, 0U);
+}
+
+TEST(StreamPlayer, EndsWhenTheServerIsSilentOrHasEnded) {
+  rig silent(1000);
+  silent.to.judge = [](std::uint32_t) { return server_link::fate::lost; };
+  const stream_play_result got = silent.play();
+  EXPECT_TRUE(got.stalled);
+  EXPECT_GT(got.lost, 0U);
+  rig full(1);
+  full.to.room = 0;
+  EXPECT_TRUE(full.play().stalled);
+  rig closed(1);
+  closed.to.judge = [&](std::uint32_t function) {
+    closed.to.lives = closed.to.lives && function != qec::kBeginTailFunctionId;
+    return closed.to.lives ? server_link::fate::served : server_link::fate::lost;
+  };
+  const stream_play_result ended = closed.play();
+  EXPECT_TRUE(ended.stalled);
+  EXPECT_EQ(ended.ended, 0U);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools
