@@ -118,12 +118,13 @@ bool shm_dataplane::take(client_ring &r, std::uint32_t &slot) {
 }
 
 /// Moves the cursor to a request that a client has put out of order (docs/ring_protocol.md section 6). Looks at a
-/// bounded number of slots, and goes on in the next call.
+/// bounded number of slots, and goes on in the next call. It ends at a slot in flight: the client fills the slots
+/// before that one first.
 void shm_dataplane::look_over(client_ring &r) {
   for (std::uint32_t n = 0; n < kSlotsOfALook; ++n) {
     const std::uint32_t i = (r.cursor + r.looked) % s_.layout.num_slots;
-    const bool ready = load_acquire(rx_flag(r, i)) != 0;
-    if (ready || held_[r.first + i] != 0 || r.looked + 1 == s_.layout.num_slots) {
+    const bool in_flight = held_[r.first + i] != 0, ready = !in_flight && load_acquire(rx_flag(r, i)) != 0;
+    if (ready || in_flight || r.looked + 1 == s_.layout.num_slots) {
       while (ready && r.cursor != i && load_acquire(rx_flag(r, r.cursor)) == 0) // the second look
         r.cursor = next(r.cursor);
       r.looked = 0;

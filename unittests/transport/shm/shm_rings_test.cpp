@@ -130,6 +130,26 @@ TEST(ShmRings, ABusyClientDoesNotHoldUpAnotherOne) {
   EXPECT_LE(polls, 1u);
 }
 
+TEST(ShmRings, AnEmptyPollDoesNotMoveTheCursorToASlotInFlight) {
+  loop_by_hand loop("1", "8");
+  const auto client = loop.attach();
+  std::uint32_t slot = 0;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    client->send(i, kChecked, nullptr, 0, i);
+    ASSERT_TRUE(loop.poll_until(slot));
+  }
+  for (int polls = 0; polls < 10000; ++polls) // several looks over the ring, past slots 5 to 7
+    ASSERT_FALSE(loop.poll(slot));
+  loop.answer(0);
+  cudaq_host_ringbuffer_clear_slot(&client->ring, 0);
+  for (const std::uint32_t next : {5, 6, 7, 0})
+    client->send(next, kChecked, nullptr, 0, 10 + next);
+  for (const std::uint32_t next : {5, 6, 7, 0}) {
+    ASSERT_TRUE(loop.poll_until(slot));
+    EXPECT_EQ(loop.request_id(slot), 10 + next) << "in the order in which the client has filled them";
+  }
+}
+
 TEST(ShmRings, ASlotIsReturnedOnceAndServedAgainAfterItsAnswerIsCollected) {
   loop_by_hand loop("1", "1");
   const auto client = loop.attach();
