@@ -118,8 +118,8 @@ bool shm_dataplane::take(client_ring &r, std::uint32_t &slot) {
 }
 
 /// Moves the cursor to a request that a client has put out of order (docs/ring_protocol.md section 6). Looks at a
-/// bounded number of slots, and goes on in the next call. It ends at a slot in flight: the client fills the slots before
-/// that one first.
+/// bounded number of slots, and goes on in the next call. It ends at a slot in flight: the client fills the slots
+/// before that one first.
 void shm_dataplane::look_over(client_ring &r) {
   for (std::uint32_t n = 0; n < kSlotsOfALook; ++n) {
     const std::uint32_t i = (r.cursor + r.looked) % s_.layout.num_slots;
