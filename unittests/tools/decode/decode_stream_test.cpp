@@ -66,6 +66,11 @@ struct experiment {
   }
 };
 
+/// The model with the head's round once more, before its tail.
+std::string with_a_tail_of_two_rounds(std::string model) {
+  return model.insert(model.find("}\n") + 2, model.substr(0, model.find("repeat")));
+}
+
 class DecodeStream : public testing::Test {
 protected:
   std::string file(const std::string &name, const std::string &content) const {
@@ -88,7 +93,8 @@ TEST_F(DecodeStream, FramesAreThoseOfTheInterfaceInEachFormat) {
   const std::vector<experiment> experiments{{qec_test::surface_dem(), 31, 7},
                                             {qec_test::repetition_dem(3, 0.03, 2, 5), 40, 8},
                                             {qec_test::repetition_dem(12, 0.02, 3, 5), 9, 9},
-                                            {qec_test::repetition_dem(3, 0.02, 1, 5), 1, 10}};
+                                            {qec_test::repetition_dem(3, 0.02, 1, 5), 1, 10},
+                                            {with_a_tail_of_two_rounds(qec_test::repetition_dem(12, 0.2, 1, 5)), 9, 4}};
   for (const experiment &one : experiments) {
     const std::string run = "decode --stream --dem " + file("model.dem", one.model) + " ";
     for (const std::string &in : {file("lines.01", one.lines), file("line.01", one.line), file("rows.b8", one.rows)}) {
@@ -242,11 +248,11 @@ TEST_F(DecodeStream, OptionsThatDoNotFitAreRefusedWithAText) {
 
 TEST_F(DecodeStream, AModelThatIsTooLongForAShotIsAStreamOrDecodesByWindows) {
   SKIP_WITHOUT_PYMATCHING();
-  const std::string dem = "--dem " + file("long.dem", qec_test::repetition_dem(3, 0.01, 1, 600000)) + " ";
+  const std::string dem = "--dem " + file("long.dem", qec_test::repetition_dem(3, 0.01, 1, 525000)) + " ";
   expect_refusal(dem + "--in /dev/null",
                  "a shot has at most 1048576 detectors; a model with a loop decodes as a stream "
                  "of any length (decode --stream)");
-  const std::string shot = file("shot.b8", std::string((600002 * 2 + 7) / 8, '\0'));
+  const std::string shot = file("shot.b8", std::string((525002 * 2 + 7) / 8, '\0'));
   const program_result whole = run_program("decode --decoder sliding-window " + dem + "--in " + shot);
   EXPECT_EQ(whole.exit_code, 0) << whole.err;
   EXPECT_EQ(whole.out, "0\n");
