@@ -10,8 +10,8 @@
 # ibverbs-providers. If something is missing, the last line says so, and the exit status is 77.
 #
 # $CUDAQ_ROCE_MESSAGES is the number of messages of the long runs of cpu_roce (250; 1000 in whole runs, which also kill
-# and return more often), and $CUDAQ_ROCE_LIMIT the seconds that the guest may take. $CUDAQ_ROCE_GOLDEN is a file that is
-# written from the packets of soft-RoCE (roce only).
+# and return more often), and $CUDAQ_ROCE_LIMIT the seconds that the guest may take. $CUDAQ_ROCE_GOLDEN is a file that
+# is written from the packets of soft-RoCE (roce only).
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 part=${1:-all} build=$(cd "${2:-$source/build/release}" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the libFuzzer programs with clang and runs each for some seconds (3; 8 in whole runs): short_run.sh SOURCE BUILD
+# Builds the libFuzzer programs with clang and runs each for 3 s, in whole runs for 8 s: short_run.sh SOURCE BUILD
 # Without clang or its libFuzzer it is skipped.
 set -euo pipefail
 source=$1 build=$2 seconds=3

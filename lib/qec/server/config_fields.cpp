@@ -226,9 +226,10 @@ expected<> check_map(const config_node &node, const config_object &object, const
       all += (all.empty() ? "" : ", ") + std::string(f.name);
       names.emplace_back(f.name);
     }
+    const std::string similar =
+        cudaq::realtime::detail::did_you_mean(cudaq::realtime::detail::similar_words(key.text, names));
     return reason(place_of(key) + path + key.text + ": unknown field with the value " + quoted(value) +
-                  "; accepted: " + all + "." +
-                  cudaq::realtime::detail::did_you_mean(cudaq::realtime::detail::similar_words(key.text, names)));
+                  "; accepted: " + all + (similar.empty() ? "" : "." + similar));
   }
   for (const config_field &field : object.fields)
     if (field.required && !seen.contains(field.name))

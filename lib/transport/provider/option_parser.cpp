@@ -39,8 +39,9 @@ expected<> option_parser::refuse_unknown(std::string_view word) const {
     const std::vector<std::string> names = all_names();
     advice = "; --lenient ignores unknown options; it has ";
     for (const std::string &name : names)
-      advice += name + (&name == &names.back() ? "." : ", ");
-    advice += did_you_mean(similar_words(word.substr(0, word.find('=')), names));
+      advice += name + (&name == &names.back() ? "" : ", ");
+    const std::string similar = did_you_mean(similar_words(word.substr(0, word.find('=')), names));
+    advice += similar.empty() ? "" : "." + similar;
   }
   return make_reason(CUDAQ_ERR_INVALID_ARG, "'%s': the %s provider has no such option%s", text(word).c_str(),
                      provider_.c_str(), advice.c_str());

@@ -111,6 +111,16 @@ TEST(DecoderSession, LatchesARequestThatCannotBeRead) {
   EXPECT_EQ(enqueue(server, 0, "0110"), answered(server_status::bad_request));
 }
 
+TEST(DecoderSession, KeepsTheFirstReasonUntilAReset) {
+  decoding_server server(setups(unit_for(rotated_model(4))));
+  ASSERT_EQ(enqueue(server, 0, "01"), answered(server_status::ok));
+  EXPECT_EQ(enqueue(server, 2, "10"), answered(server_status::syndromes_dropped)) << "counter 1 is lost";
+  bytes short_payload = enqueue_payload(kId, 3, "0110");
+  short_payload.pop_back();
+  EXPECT_EQ(ask(server, kEnqueueFunctionId, short_payload), answered(server_status::bad_request));
+  EXPECT_EQ(corrections(server, 4), answered(server_status::syndromes_dropped));
+}
+
 TEST(DecoderSession, GoesOnAfterABadQuestion) {
   decoding_server server(setups(unit_for(rotated_model(4))));
   ASSERT_EQ(enqueue(server, 0, "0110"), answered(server_status::ok));
