@@ -127,10 +127,12 @@ private:
 
   const slot_ring ring_;
   const std::uint32_t first_slot_;
-  shared_word<std::uint64_t> claimed_, signalled_;
-  shared_word<std::uint32_t> arrivals_;
-  std::vector<shared_word<std::uint64_t>> state_; ///< by slot
-  std::vector<std::uint64_t> given_back_;         ///< by slot, with laps: before its first claim
+  // Each on a line of its own: a thread that commits writes the last two, a thread that claims the first one.
+  alignas(kLineBytes) shared_word<std::uint64_t> claimed_;
+  alignas(kLineBytes) shared_word<std::uint64_t> signalled_;
+  alignas(kLineBytes) shared_word<std::uint32_t> arrivals_;
+  alignas(kLineBytes) std::vector<shared_word<std::uint64_t>> state_; ///< by slot
+  std::vector<std::uint64_t> given_back_;                             ///< by slot, with laps: before its first claim
 };
 
 } // namespace cudaq::realtime::detail
