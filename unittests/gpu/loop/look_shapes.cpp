@@ -94,6 +94,21 @@ std::vector<measured_shape> of_device_ring(bench_session &session) {
   return all;
 }
 
+/// The stages of one round.
+void print_stages(const char *traffic, const round_runner &round) {
+  const loop_result result = round();
+  test::stage_cycles s{};
+  require_cuda(test::read_stages(s), "reading the stages");
+  const auto each = [&](long long sum) {
+    return s.requests == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(s.requests);
+  };
+  std::printf("\n%s, mean cycles of %llu requests: flag seen to load of the frame %.0f, read, judge and handler %.0f, "
+              "answer frame stored %.0f, given back %.0f; wrong %llu\n",
+              traffic, s.requests, each(s.to_fetch), each(s.to_handler_end), each(s.to_frame_stored),
+              each(s.to_given_back), static_cast<unsigned long long>(result.wrong));
+  std::fflush(stdout);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -108,6 +123,8 @@ int main(int argc, char **argv) {
     std::uint64_t wrong = 0;
     {
       bench_session session(o);
+      print_stages("stages, echo with requests in GPU memory", shaped_rounds(session, test::staged_loop(), false));
+      print_stages("stages, ring in device memory", make_device_ring_rig(session, test::staged_loop().launch).ours);
       wrong += measure("echo, ns", of_device_rx(session, false), o.rounds, json);
       wrong += measure("frames, ns", of_device_rx(session, true), o.rounds, json);
       wrong += measure("ring, cycles", of_device_ring(session), o.rounds, json);

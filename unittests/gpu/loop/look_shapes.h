@@ -16,6 +16,19 @@ struct look_shape {
   cudaq_dispatch_launch_fn_v2_t launch; ///< for a dispatcher with FIFO ordering that has its ring alone
 };
 
+/// Sums of GPU cycles of the requests that were served alone.
+struct stage_cycles {
+  unsigned long long requests;
+  long long to_fetch;        ///< from the flag that a look has found to the load of the frame
+  long long to_handler_end;  ///< frame read, judged, handler called
+  long long to_frame_stored; ///< answer frame stored
+  long long to_given_back;   ///< fences, tx, rx = 0, laps
+};
+/// The library's shape, with a loop that records its stages; one dispatcher at a time.
+const look_shape &staged_loop();
+/// Of the last dispatcher that has ended.
+cudaError_t read_stages(stage_cycles &out);
+
 /// Each shape once; the library's is the first.
 std::span<const look_shape> look_shapes();
 
