@@ -8,7 +8,8 @@ namespace {
 
 __device__ stage_cycles recorded;
 
-/// Records the requests that are served alone. The sums are stored while the next request is read.
+/// Records the requests that are served alone, and those of a look with several. The sums are stored while the next
+/// request is read, and after a batch.
 template <class Base>
 struct staged_transport : Base {
   using Base::Base;
@@ -29,6 +30,28 @@ struct staged_transport : Base {
       recorded = sums_;
     return Base::precompute_next();
   }
+  __device__ std::uint8_t *response(const message &m) const {
+    const long long now = clock64();
+    if (answers_++ == 0)
+      first_answer_ = now;
+    last_answer_ = now;
+    return Base::response(m);
+  }
+  __device__ void send(const message &m) {
+    const long long begun = clock64();
+    Base::send(m);
+    if (detail::warp_thread_group::lane() != 0)
+      return;
+    sums_.batched += answers_;
+    ++sums_.batches;
+    sums_.to_first_answer += first_answer_ - seen_;
+    sums_.to_last_answer += last_answer_ - first_answer_;
+    sums_.to_publication += begun - last_answer_;
+    sums_.to_published += clock64() - begun;
+    answers_ = 0;
+    seen_ = clock64(); // a batch may be published in parts
+    recorded = sums_;
+  }
   __device__ void send_front(const message &m) {
     const long long written = clock64();
     Base::send_front(m);
@@ -41,6 +64,8 @@ struct staged_transport : Base {
 
 private:
   long long seen_ = 0, issued_ = 0, returned_ = 0;
+  mutable long long first_answer_ = 0, last_answer_ = 0; // response() is const
+  mutable std::uint32_t answers_ = 0;
   stage_cycles sums_{};
 };
 
