@@ -16,9 +16,11 @@ kernels.
   echo-8B           closed loop, 8 B echo
   regular-4K        4096 B, one thread's handler: -add-words, -add-words-batched, -last-word
   cooperative-4K    4096 B, cooperative kernel: -1-block, -16-blocks
-  fifo-64           throughput in order             any-256     throughput in any order
+  fifo-64           throughput in order; also -one-thread
+  any-256           throughput in any order
   device-ring-8B    ring in device memory, a kernel acts as the network interface
-  gpu-memory        requests in GPU memory: -echo-8B, -fifo-64, -cooperative-4K, -last-word-4K
+  gpu-memory        requests in GPU memory: -echo-8B, -fifo-64 (also -batches, -one-thread), -cooperative-4K,
+                    -last-word-4K
   idle-poll         time of an empty poll
 
 Examples:

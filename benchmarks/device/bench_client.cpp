@@ -205,22 +205,27 @@ loop_result exchange_full_ring(const ring_port &port, std::uint32_t slots, const
   both.launch(cores.size() > 1 ? cores[0] : -1, [&] {
     poll_deadline deadline("full ring: no free slot", config.timeout_ns, config.share_core);
     checked_payload payload(config);
-    for (std::uint64_t n = 0, slot = 0; n < total; ++n, slot = slot + 1 == slots ? 0 : slot + 1) {
-      const std::uint32_t s = static_cast<std::uint32_t>(slot);
+    std::uint32_t slot = 0;
+    for (std::uint64_t n = 0; n < total;) {
       deadline.restart();
       const auto collected_before = [&] {
         return !port.is_on_tx_alone() || n < collected.load(std::memory_order_acquire) + slots;
       };
-      while (!collected_before() || !port.take(s)) {
+      const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.batch, total - n));
+      std::uint32_t count = 0;
+      while (!collected_before() || (count = port.take(slot, most)) == 0) {
         deadline.check();
         both.check();
       }
-      payload.make(n);
-      payload.write(port, s, n);
-      if (n % kTimedEvery == 0)
-        sent_ticks[s].store(ticks(), std::memory_order_relaxed);
-      port.signal(s);
-      sent.store(n + 1, std::memory_order_release);
+      const std::uint32_t first = slot;
+      for (std::uint32_t k = 0; k < count; ++k, ++n, slot = next_slot(slot, slots)) {
+        payload.make(n);
+        payload.write(port, slot, n);
+        if (n % kTimedEvery == 0)
+          sent_ticks[slot].store(ticks(), std::memory_order_relaxed);
+      }
+      port.signal(first, count);
+      sent.store(n, std::memory_order_release);
     }
   });
   both.launch(cores.size() > 1 ? cores[1] : -1, [&] {

@@ -22,7 +22,7 @@ round_runner device_rx_floor(bench_session &session, std::uint32_t slots, std::u
                              std::size_t payload_bytes, drive how) {
   floor_plan plan = in_order_plan(slots, frame_bytes);
   // The client looks at tx alone. A late rx = 0 would wipe out its next signal if that came soon.
-  plan.kind = how == drive::full_ring || slots < 16 ? floor_kind::in_order_rx_first : floor_kind::in_order;
+  plan.kind = how != drive::one_by_one || slots < 16 ? floor_kind::in_order_rx_first : floor_kind::in_order;
   return floor_rounds(session, plan, payload_bytes, how, CUDAQ_MEMORY_DEVICE_RX);
 }
 
@@ -114,8 +114,10 @@ std::vector<bench_case> cases_with_memory(const bench_options &o, std::span<cons
 }
 
 bench_rig make_device_rx_rig(bench_session &session, std::string_view name) {
-  if (name == "gpu-memory-echo-8B" || name == "gpu-memory-fifo-64")
-    return echo_rig(session, name == "gpu-memory-echo-8B" ? drive::one_by_one : drive::full_ring);
+  if (name == "gpu-memory-echo-8B")
+    return echo_rig(session, drive::one_by_one);
+  if (names_case("gpu-memory-fifo-64", name))
+    return echo_rig(session, drive_of(name));
   return frame_rig(session, name == "gpu-memory-cooperative-4K");
 }
 

@@ -73,13 +73,22 @@ __global__ void lane_per_slot_floor_kernel(raw_ring ring, kernel_control control
 
 __device__ std::uint64_t join(std::uint32_t low, std::uint32_t high) { return std::uint64_t{high} << 32 | low; }
 
-/// One thread. The tx flag holds a word of the slot, so it cannot be sent before the slot is read.
+/// One thread. The tx flag holds a word of the slot, so it cannot be sent before the slot is read. Frames: the answer
+/// is a frame, for which the release of the flag waits.
+template <bool Frames>
 __global__ void ping_pong_floor_kernel(raw_ring ring, kernel_control control) {
   kernel_watch watch(control);
   std::uint32_t slot = 0;
   while (watch.wait<kDevice>(ring.rx_flags[slot], [](std::uint64_t flag) { return flag != 0; })) {
     const uint4 rest = rx_frame(ring, slot)[1];
-    store_flag<kDevice>(ring.tx_flags[slot], join(rest.z, rest.w) | 1);
+    if (Frames) {
+      uint4 *const tx = tx_frame(ring, slot);
+      tx[0] = as_response(rx_frame(ring, slot)[0]);
+      tx[1] = rest;
+      store_flag<kDevice>(ring.tx_flags[slot], reinterpret_cast<std::uint64_t>(tx));
+    } else {
+      store_flag<kDevice>(ring.tx_flags[slot], join(rest.z, rest.w) | 1);
+    }
     store_flag<kDevice>(ring.rx_flags[slot], 0);
     slot = slot + 1 == ring.slots ? 0 : slot + 1;
   }
@@ -150,7 +159,10 @@ cudaError_t launch_floor(const floor_plan &plan, const cudaq_ringbuffer_t &ring,
     lane_per_slot_floor_kernel<<<plan.blocks, plan.threads, 0, stream>>>(raw, control);
     break;
   case floor_kind::device_ping_pong:
-    ping_pong_floor_kernel<<<1, 1, 0, stream>>>(raw, control);
+    ping_pong_floor_kernel<false><<<1, 1, 0, stream>>>(raw, control);
+    break;
+  case floor_kind::device_frames:
+    ping_pong_floor_kernel<true><<<1, 1, 0, stream>>>(raw, control);
     break;
   }
   return cudaGetLastError();
@@ -169,8 +181,8 @@ cudaError_t launch_producer(const producer_plan &plan, const cudaq_ringbuffer_t 
 cudaError_t preload_bench_floors() {
   return preload_kernels(in_order_floor_kernel<false, true>, in_order_floor_kernel<false, true, true>,
                          in_order_floor_kernel<true, true>, in_order_floor_kernel<true, false>,
-                         lane_per_slot_floor_kernel, ping_pong_floor_kernel, producer_kernel<true>,
-                         producer_kernel<false>);
+                         lane_per_slot_floor_kernel, ping_pong_floor_kernel<false>, ping_pong_floor_kernel<true>,
+                         producer_kernel<true>, producer_kernel<false>);
 }
 
 } // namespace cudaq::realtime::tools

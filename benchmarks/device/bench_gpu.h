@@ -20,6 +20,7 @@ enum class floor_kind : std::uint8_t {
   flag_only,         ///< counting flags, no frame is touched
   lane_per_slot,     ///< every thread serves one slot of 32 bytes, in any order
   device_ping_pong,  ///< device scope: flag, reads 32 bytes, stores their first payload word | 1 as tx flag
+  device_frames,     ///< device scope: flag, reads 32 bytes, writes 32 bytes, tx flag, rx flag cleared
 };
 
 /// The report that a floor or producer kernel writes into device memory at its end.

@@ -22,11 +22,18 @@ constexpr std::uint64_t kProducerNsPerExchange = 1'000'000;
 
 loop_result drive_ring(bench_session &session, drive how, const ring_port &port, std::uint32_t slots,
                        const exchange_config &config) {
+  exchange_config batches = config;
+  batches.batch = kBatch;
   switch (how) {
   case drive::one_by_one:
     break;
   case drive::full_ring:
     return exchange_full_ring(port, slots, config, session.scale(), session.cores());
+  case drive::full_by_batches:
+    return exchange_full_ring(port, slots, batches, session.scale(), session.cores());
+  case drive::full_one_thread:
+    batches.exchanges += batches.warm_up;
+    return exchange_pipelined(port, slots, batches, session.scale());
   case drive::any_order:
     return exchange_any_order(port, slots, config, session.scale(), session.any_order_threads(), session.cores());
   }
@@ -34,7 +41,17 @@ loop_result drive_ring(bench_session &session, drive how, const ring_port &port,
 }
 
 unsigned threads_of(const bench_session &session, drive how) {
-  return how == drive::one_by_one ? 1 : how == drive::full_ring ? 2 : session.any_order_threads();
+  switch (how) {
+  case drive::one_by_one:
+  case drive::full_one_thread:
+    return 1;
+  case drive::full_ring:
+  case drive::full_by_batches:
+    return 2;
+  case drive::any_order:
+    break;
+  }
+  return session.any_order_threads();
 }
 
 /// Runs `body`, then `end`, also if `body` throws: a ring can be freed only while no kernel runs on it.
@@ -206,11 +223,11 @@ bench_rig frame_rig(bench_session &session, bench_handler handler, reply_rule ru
   return rig;
 }
 
-bench_rig throughput_rig(bench_session &session, std::uint32_t slots, bool any) {
+bench_rig throughput_rig(bench_session &session, std::uint32_t slots, drive how) {
   mapped_case c = make_mapped_case(session, slots, 8);
-  c.how = any ? drive::any_order : drive::full_ring;
+  c.how = how;
   floor_plan floor = in_order_plan(slots, 64);
-  if (any) {
+  if (how == drive::any_order) {
     c.service.options.ordering = CUDAQ_ORDERING_ANY;
     c.service.blocks = floor.blocks = (slots + kWarp - 1) / kWarp;
     floor.kind = floor_kind::lane_per_slot;
@@ -258,10 +275,15 @@ bench_rig make_device_ring_rig(bench_session &session, cudaq_dispatch_launch_fn_
   const auto service = std::make_shared<device_service>(with_functions(c.service, c.handler));
   const auto ring = std::make_shared<bare_ring>(session.options().gpu, kSlots, 64, CUDAQ_MEMORY_DEVICE);
   bench_rig rig;
-  rig.floor = [&session, ring, cycles] {
-    return floor_round(session, {.kind = floor_kind::device_ping_pong, .slots = kSlots}, *ring,
-                       [&] { return run_producer(session, ring->ring(), kSlots, true, *cycles); });
+  const auto floor = [&session, ring, cycles](floor_kind kind) {
+    return [&session, ring, cycles, kind] {
+      return floor_round(session, {.kind = kind, .slots = kSlots}, *ring, [&] {
+        return run_producer(session, ring->ring(), kSlots, kind == floor_kind::device_ping_pong, *cycles);
+      });
+    };
   };
+  rig.floor = floor(floor_kind::device_ping_pong);
+  rig.other_floors = {{"the same, an answer frame written before the flag", floor(floor_kind::device_frames)}};
   rig.ours = [&session, service, cycles] {
     return dispatcher_round(
         *service, [&] { return run_producer(session, service->ring(), service->num_slots(), false, *cycles); });
@@ -277,6 +299,12 @@ mapped_case make_mapped_case(const bench_session &session, std::uint32_t slots, 
   c.service.options = default_options();
   c.payload_bytes = payload_bytes;
   return c;
+}
+
+drive drive_of(std::string_view name) {
+  return name.ends_with("-batches")      ? drive::full_by_batches
+         : name.ends_with("-one-thread") ? drive::full_one_thread
+                                         : drive::full_ring;
 }
 
 round_runner dispatcher_rounds(bench_session &session, const mapped_case &c) {
@@ -346,10 +374,10 @@ bench_rig make_rig(bench_session &session, const bench_case &of) {
   if (names_case("cooperative-4K", name))
     return frame_rig(session, bench_handler::add_bytes, reply_rule::add_bytes,
                      name == "cooperative-4K-1-block" ? 1 : 16, 128, CUDAQ_KERNEL_COOPERATIVE);
-  if (name == "fifo-64")
-    return throughput_rig(session, kSlots, false);
+  if (names_case("fifo-64", name))
+    return throughput_rig(session, kSlots, drive_of(name));
   if (name == "any-256")
-    return throughput_rig(session, 256, true);
+    return throughput_rig(session, 256, drive::any_order);
   if (name == "device-ring-8B")
     return make_device_ring_rig(session);
   if (names_case("gpu-memory", name))

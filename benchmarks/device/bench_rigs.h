@@ -33,7 +33,14 @@ loop_result dispatcher_round(ring_service &service, const round_runner &body);
 curve_point measure_point(const bench_session &session, std::string x, const bench_rig &rig);
 
 /// How a client drives a ring in mapped memory.
-enum class drive : std::uint8_t { one_by_one, full_ring, any_order };
+enum class drive : std::uint8_t {
+  one_by_one,
+  full_ring,       ///< a thread sends, another one collects
+  full_by_batches, ///< the same; the sender writes up to kBatch requests and signals them together
+  full_one_thread, ///< one thread sends by such batches and collects
+  any_order,
+};
+inline constexpr std::uint32_t kBatch = 32;
 
 /// A dispatcher on a ring in mapped memory with one or more functions of one kind; requests go to the last one.
 struct mapped_case {
@@ -45,6 +52,9 @@ struct mapped_case {
 };
 /// A case with default options, one function, and slots that hold header and payload.
 mapped_case make_mapped_case(const bench_session &session, std::uint32_t slots, std::size_t payload_bytes);
+
+/// How the client of a case with many requests in flight drives the ring, by the end of the case's name.
+drive drive_of(std::string_view name);
 
 round_runner dispatcher_rounds(bench_session &session, const mapped_case &c);
 /// Several running dispatchers, each with a ring of its own. The exchanges of a round are divided among them. The

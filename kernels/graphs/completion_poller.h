@@ -57,7 +57,7 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE void finish(const job &of) {
     if (!of.published)
       ring_.publish_tx(of.slot);
-    ring_.release_rx(of.slot);
+    ring_.give_back(of.slot);
     v_.give_up(of.slot);
   }
 

@@ -158,6 +158,8 @@ private:
 template <class Group, thread_scope Scope>
 class graph_ring_transport : public ring_transport<Group, Scope> {
   using base = ring_transport<Group, Scope>;
+  using base::here_;
+  using base::ring_;
 
 public:
   using typename base::message;
@@ -170,6 +172,9 @@ public:
     return !graphs_.holds(base::slot_at(k)) && base::poll(k, m);
   }
   CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 0}; }
+  CUDAQ_REALTIME_HOST_DEVICE void send(const message &m) const { answer(ring_.slot(m.slot)); }
+  CUDAQ_REALTIME_HOST_DEVICE void discard(const message &m) const { ring_.give_back(m.slot); }
+  CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &) const { answer(here_); }
   /// Does not move the cursor past a held slot: that slot may be answered and refilled meanwhile, and its new request
   /// comes before those of later slots. (advance, after a request is accepted, does move past its slot.)
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
@@ -179,6 +184,11 @@ public:
   }
 
 private:
+  CUDAQ_REALTIME_HOST_DEVICE static void answer(const slot_words<Scope> &slot) {
+    slot.publish_tx();
+    slot.give_back();
+  }
+
   graph_state_view graphs_;
 };
 

@@ -28,6 +28,17 @@
 
 namespace cudaq::realtime::detail {
 
+/// With laps: true if the slot is free, for a producer that does not know how often it was signalled. Reads rx and
+/// count across the bus, about 1 us each, but only if no answer is in the slot. rx = 0 alone proves nothing: the
+/// device's stores of rx and of an answer's tx are seen in any order. Once rx is 0 the count is final, and the lap that
+/// equals it comes after tx.
+inline bool is_free_by_count(const slot_ring &ring, std::uint32_t slot) {
+  if (!ring.collected(slot) || ring.ready(slot) != 0)
+    return false;
+  fence_posted_loads();
+  return ring.free_after(slot, load_relaxed(ring.rx_flags[slot + ring.lap_offset]));
+}
+
 class producer_core {
 public:
   /// `ring`: the CPU's view. With laps, rx_flags[lap_offset] is the device's count.
@@ -97,12 +108,7 @@ private:
       return ring_.free_for_producer(slot);
     if (p >= n)
       return ring_.free_after(slot, given_back_[slot] + p / n);
-    // The device stores the count, then rx = 0, then the lap. So once rx is 0 the count is final, and a lap that
-    // differs from it is still to come.
-    if (!ring_.collected(slot) || ring_.ready(slot) != 0) // tx first: a read of rx takes about 1 us
-      return false;
-    fence_posted_loads();
-    return ring_.free_after(slot, load_relaxed(ring_.rx_flags[slot + ring_.lap_offset]));
+    return is_free_by_count(ring_, slot);
   }
 
   /// The requests that are committed, up to the first claim that is not.
@@ -121,10 +127,12 @@ private:
 
   const slot_ring ring_;
   const std::uint32_t first_slot_;
-  shared_word<std::uint64_t> claimed_, signalled_;
-  shared_word<std::uint32_t> arrivals_;
-  std::vector<shared_word<std::uint64_t>> state_; ///< by slot
-  std::vector<std::uint64_t> given_back_;         ///< by slot, with laps: before its first claim
+  // Each on a line of its own: a thread that commits writes the last two, a thread that claims the first one.
+  alignas(kLineBytes) shared_word<std::uint64_t> claimed_;
+  alignas(kLineBytes) shared_word<std::uint64_t> signalled_;
+  alignas(kLineBytes) shared_word<std::uint32_t> arrivals_;
+  alignas(kLineBytes) std::vector<shared_word<std::uint64_t>> state_; ///< by slot
+  std::vector<std::uint64_t> given_back_;                             ///< by slot, with laps: before its first claim
 };
 
 } // namespace cudaq::realtime::detail

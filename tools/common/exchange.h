@@ -133,6 +133,7 @@ enum class timed_part : std::uint8_t {
 /// How to run one loop.
 struct exchange_config {
   std::uint64_t exchanges = 0;
+  std::uint32_t batch = 1;       ///< with many in flight: requests that a client writes and signals together, at most
   std::uint64_t warm_up = 0;     ///< exchanges before the measured ones; checked, not measured
   std::size_t payload_bytes = 8; ///< multiple of 8
   std::uint32_t function_id = 0;

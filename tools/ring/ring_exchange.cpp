@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/ring/ring_exchange.h"
 
+#include <algorithm>
+
 namespace cudaq::realtime::tools {
 namespace {
 
@@ -95,17 +97,22 @@ loop_result exchange_pipelined(const ring_port &port, std::uint32_t slots, const
   const std::uint64_t begin = now_ns();
   while (collected < config.exchanges) {
     bool moved = false;
-    if (sent < config.exchanges && sent - collected < slots && port.take(send_slot)) {
-      if (sent % kTimedEvery == 0)
-        sent_ticks[send_slot] = ticks();
-      sending.make(sent);
-      sending.write(port, send_slot, sent);
-      port.signal(send_slot);
-      ++sent;
-      send_slot = next_slot(send_slot, slots);
+    const std::uint64_t most =
+        std::min({std::uint64_t{config.batch}, config.exchanges - sent, slots - (sent - collected)});
+    if (const std::uint32_t count = most == 0 ? 0 : port.take(send_slot, static_cast<std::uint32_t>(most));
+        count != 0) {
+      const std::uint32_t first = send_slot;
+      for (std::uint32_t k = 0; k < count; ++k, send_slot = next_slot(send_slot, slots)) {
+        if (sent % kTimedEvery == 0)
+          sent_ticks[send_slot] = ticks();
+        sending.make(sent);
+        sending.write(port, send_slot, sent);
+        ++sent;
+      }
+      port.signal(first, count);
       moved = true;
     }
-    if (collected < sent && port.is_answered(collect_slot)) {
+    for (std::uint32_t k = 0; k < config.batch && collected < sent && port.is_answered(collect_slot); ++k) {
       const bool good = collecting.read(port, collect_slot, collected);
       if (collected % kTimedEvery == 0)
         result.per_exchange.record(scale.whole_ns(ticks() - sent_ticks[collect_slot]));

@@ -36,15 +36,17 @@ public:
   [[nodiscard]] bool has_handle() const noexcept { return producer_ != nullptr; }
 
   /// True if the slot may be written. With a handle it is claimed, and must be written.
-  [[nodiscard]] bool take(std::uint32_t slot) const {
+  [[nodiscard]] bool take(std::uint32_t slot) const { return take(slot, 1) == 1; }
+  /// How many slots may be written, from `slot` on: with a handle up to `most`, without one at most one.
+  [[nodiscard]] std::uint32_t take(std::uint32_t slot, std::uint32_t most) const {
     if (producer_ != nullptr) {
       std::uint32_t claimed = 0, count = 0;
-      require_ok(cudaq_ringbuffer_producer_claim(producer_, 1, &claimed, &count), "cudaq_ringbuffer_producer_claim");
-      if (count == 1 && claimed != slot) [[unlikely]]
+      require_ok(cudaq_ringbuffer_producer_claim(producer_, most, &claimed, &count), "cudaq_ringbuffer_producer_claim");
+      if (count != 0 && claimed != slot) [[unlikely]]
         throw api_error("the producer's handle is at another slot than the client");
-      return count == 1;
+      return count;
     }
-    return tx_alone_ ? poll(slot) == CUDAQ_TX_EMPTY : is_free(slot);
+    return most != 0 && (tx_alone_ ? poll(slot) == CUDAQ_TX_EMPTY : is_free(slot)) ? 1 : 0;
   }
   /// Throws api_error if the payload does not fit.
   void write(std::uint32_t slot, std::uint32_t function_id, std::span<const std::uint8_t> payload, std::uint32_t id,
@@ -57,9 +59,10 @@ public:
     if (status != CUDAQ_OK) [[unlikely]]
       require_ok(status, "writing a request");
   }
-  void signal(std::uint32_t slot) const {
+  /// `count`: as take() has returned it.
+  void signal(std::uint32_t slot, std::uint32_t count = 1) const {
     if (producer_ != nullptr)
-      require_ok(cudaq_ringbuffer_producer_commit(producer_, slot, 1), "cudaq_ringbuffer_producer_commit");
+      require_ok(cudaq_ringbuffer_producer_commit(producer_, slot, count), "cudaq_ringbuffer_producer_commit");
     else if (signal_ != nullptr)
       signal_(context_, slot);
     else

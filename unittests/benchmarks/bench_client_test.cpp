@@ -19,6 +19,22 @@ TEST_F(BenchClient, KeepsARingFullFromTwoThreads) {
   EXPECT_EQ(service_->stats().responded, 4032u);
 }
 
+TEST_F(BenchClient, SignalsSeveralRequestsOfAHandleTogether) {
+  for (const bool two_threads : {true, false}) {
+    const cudaq_ringbuffer_t &ring = start(8, 8).ring();
+    cudaq_ringbuffer_producer_t *producer = nullptr;
+    ASSERT_EQ(cudaq_ringbuffer_producer_open_ring(&ring, 8, CUDAQ_MEMORY_HOST, &producer), CUDAQ_OK);
+    exchange_config c = client(4000, 8, reply_rule::echo);
+    c.batch = 5;
+    const ring_port port(ring, producer);
+    const loop_result r =
+        two_threads ? exchange_full_ring(port, 8, c, scale_, {}) : exchange_pipelined(port, 8, c, scale_);
+    EXPECT_EQ(r.wrong, 0u);
+    EXPECT_EQ(service_->stats().responded, two_threads ? 4032u : 4000u);
+    EXPECT_EQ(cudaq_ringbuffer_producer_close(producer), CUDAQ_OK);
+  }
+}
+
 TEST_F(BenchClient, SharesTheSlotsOutAmongThreads) {
   for (const std::uint32_t slots : {5u, 32u, 100u}) {
     const loop_result r =

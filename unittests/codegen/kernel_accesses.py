@@ -3,6 +3,7 @@
 """Checks in the PTX of the dispatch kernels how they access shared words. They poll flags with single acquire loads,
 and publish with single release stores, with the scope that the kernel was instantiated for. No other instruction
 accesses or orders flags. The check traces the address of each access to a member of the kernel's argument.
+Kernels for requests in device memory give a slot back by one fence and relaxed stores; the check counts both.
 The kernels read requests only with loads that the compiler can neither repeat nor split, and read each word once.
 The kernel over device hooks accesses no flag: its hooks do, and they tell it where a request lies.
 
@@ -18,6 +19,9 @@ import sys
 DETAIL = "include/cudaq/realtime/detail/"
 FLAG_WORD, SLOT_MEMORY = DETAIL + "base/flag_word.h", DETAIL + "base/slot_memory.h"
 FETCH, COPY = DETAIL + "loop/fetch.h", DETAIL + "loop/block_copy.h"
+POSTED = DETAIL + "loop/posted_ring_transport.h"
+COUNT = "    store_relaxed(slot.rx_flag[slot.lap_offset], count);\n"
+FENCE = "    fence_before_stores();\n"
 MUTANTS = {  # name: (header, text in it, its replacement)
     "seq_cst_store": (FLAG_WORD, ".store(value, order::memory_order_release)",
                       ".store(value, order::memory_order_seq_cst)"),
@@ -38,6 +42,12 @@ MUTANTS = {  # name: (header, text in it, its replacement)
     "length_read_twice": (FETCH, "r.arg_len = held.part[2]", "r.arg_len = load_frame<word16>(from).part[2]"),
     "request_gathered_twice": (FETCH, "held[u] = load_frame<Word>(frame + at);",
                                "held[u] = load_frame<Word>(frame + at), held[u] = load_frame<Word>(frame + at);"),
+    "given_back_without_fence": (POSTED, FENCE, ""),
+    "count_after_the_fence": (POSTED, COUNT + FENCE, FENCE + COUNT),
+    "each_lap_at_once": (POSTED, "    if (ring_.num_slots == 1)\n", ""),
+    "no_lap_alone": (POSTED, "    store_release(*owed_, owed_count_);\n", ""),
+    "lap_alone_without_order": (POSTED, "store_release(*owed_", "store_relaxed(*owed_"),
+    "released_one_by_one": (FLAG_WORD, "  store_relaxed(word, value);\n#else", "  store_release(word, value);\n#else"),
     "request_copied_by_plain_loads": (COPY, "kFrom == copied_from::slot ?", "kFrom != kFrom ?"),
 }
 # The loads of a request: 16 bytes, or 8 where a ring is not aligned to 16.
@@ -51,6 +61,10 @@ INBOX = ("inbox.entries", "inbox.answers")
 ADDRESS = r"\[(%\w+|\w+)(?:\+(-?\d+))?\]"
 ACCESS = re.compile(r"(?:@!?%\w+\s+)?((?:ld|st|atom|red)\.[\w.]+)\s[^\[;]*" + ADDRESS)
 ORDERS = re.compile(r"\b(?:fence|membar|(?:ld|st)\.volatile)\b[.\w]*")
+ORDER = "fence.acq_rel.sys"
+# How a kernel for requests in device memory gives slots back: (places with one fence, which leave the lap to the next
+# request unless the ring has one slot; places with two, the lap at once; laps posted alone)
+GIVEN_BACK = {"regular": (2, 2, 2), "cooperative": (1, 3, 2), "side_by_side": (0, 4, 0)}
 
 
 def offsets(root):
@@ -81,10 +95,11 @@ def short(name):
     graph = re.search(r"graph_(root|scheduler)_kernel", name)
     if graph:
         return "graph_root" if graph.group(1) == "root" else "graph_gpu" if "scopeE1E" in name else "graph_sys"
-    shared = re.search(r"dispatch_shared_kernel.*(routed|common)_ring", name)
+    shared = re.search(r"dispatch_in_order_kernel.*(routed|common)_ring", name)
     if shared:
         return shared.group(1)
-    return kernel.group(1) + ("_gpu" if "scopeE1E" in name else "_sys") if kernel else name
+    ring = "_posted" if "posted_ring" in name else "_gpu" if "scopeE1E" in name else "_sys"
+    return kernel.group(1) + ring if kernel else name
 
 
 class provenance:
@@ -152,9 +167,13 @@ def allowed(kernel, cooperative, scope):
     if kernel == "hooks":
         return control
     may = {**flag, **control}
-    if scope == "sys" and kernel != "routed":  # the counts and laps of requests in device memory
+    if kernel == "graph_sys":  # the counts of requests in device memory
         may["ld.relaxed.sys.b64"] = FLAGS[:1]
         may["st.relaxed.sys.b64"] = (*may["st.relaxed.sys.b64"], FLAGS[0])
+    if kernel.endswith("_posted"):
+        may["ld.relaxed.sys.b64"] = FLAGS[:1]
+        may["st.relaxed.sys.b64"] = (*may["st.relaxed.sys.b64"], *FLAGS)
+        may["st.release.sys.b64"] = FLAGS[1:]
     if cooperative:  # the sequence number of a command, and the arrivals
         for what in ("ld.acquire.gpu.b64", "st.release.gpu.b64", "ld.acquire.gpu.b32", "atom.add.release.gpu.b32"):
             may[what] = (*may.get(what, ()), "command")
@@ -195,6 +214,30 @@ def check_copies(ptx):
     return problems + [f"no function {what}" for what in COPIES if what not in seen]
 
 
+def check_given_back(kernel, cooperative, body, source):
+    """Each place that gives a slot back: its count, a fence, and after it tx, the owed lap and rx = 0, relaxed; then
+    the slot's own lap by a release, which a branch skips if the lap is owed."""
+    steps = []
+    for line in body.split("\n"):
+        match = ACCESS.search(line)
+        to = source.of(match.group(2)) & set(FLAGS) if match else set()
+        if ORDER in line:
+            steps.append("fence")
+        elif re.match(r"\s*(?:@|\$\w+:)", line) and (not match or line.strip().startswith("@")):
+            steps.append("branch")
+        if match and match.group(1).startswith("st.") and to:
+            steps.append(("release " if ".release." in match.group(1) else "") + to.pop()[5:7])
+    text = re.sub(r"(branch )+", "branch ", " ".join(steps) + " ")
+    give_back = r"rx (?:branch )?fence (?:branch )?(?:tx )?(?:branch )?(?:tx )?(?:branch )?rx (branch )?release tx "
+    places = [match.group(1) is None for match in re.finditer(give_back, text)]
+    rest = re.sub(r"\bbranch ", "", re.sub(give_back, "", text)).split()
+    found = (places.count(False), places.count(True), rest.count("release"))
+    in_order = "cooperative" if cooperative else "regular"
+    wanted = GIVEN_BACK[in_order if kernel.startswith("in_order") else "side_by_side"]
+    problems = [] if found == wanted else [f"slots are given back in {found} places, expected {wanted}: {text}"]
+    return problems + ([] if rest == ["release", "tx"] * found[2] else [f"stores to flags out of order: {rest}"])
+
+
 def check_entry(name, body, members):
     scope = "gpu" if "thread_scopeE1E" in name else "sys"
     cooperative = "CooperativeKernel" in name
@@ -223,14 +266,17 @@ def check_entry(name, body, members):
             value = line.rstrip(";").split(",")[-1].strip()
             if what == "st.relaxed.sys.b64" and to == {FLAGS[0]}:
                 counts.add(value)
-            if what.startswith("st.release") and to <= set(FLAGS + INBOX):
+            if what.startswith("st.release") and to <= set(FLAGS + INBOX) and not kernel.endswith("_posted"):
                 releases += ["lap"] if to == {FLAGS[1]} and value in counts else to
         elif to & set(FLAGS + INBOX) or (what.startswith("ld") and "ring.rx_data" in to and
                                          source.always(match.group(2), "ring.rx_data")):
             problems.append(f"a plain access to {', '.join(sorted(to))}: {line.strip()}")
     problems += check_requests(kernel, requests)
+    if kernel.endswith("_posted"):
+        problems += check_given_back(kernel, cooperative, body, source)
     poll, publish = f"ld.acquire.{scope}.b64", f"st.release.{scope}.b64"
-    flags = ((poll, polled(kernel)[0]), (publish, FLAGS[0]), (publish, FLAGS[1]))
+    flags = ((poll, polled(kernel)[0]), (publish, FLAGS[1]), *(() if kernel.endswith("_posted") else
+                                                                ((publish, FLAGS[0]),)))
     for wanted in (*(() if kernel == "hooks" else flags),
                    ("ld.acquire.sys.b32", "library_shutdown"), ("ld.acquire.sys.b32", "caller_shutdown"),
                    ("st.relaxed.sys.b64", "reports")):
@@ -251,8 +297,12 @@ def check_entry(name, body, members):
 def check(ptx, members, kernels):
     """Returns the problems of a compilation unit that must contain exactly these kernels."""
     ptx = re.sub(r"//[^\n]*", "", ptx)
-    problems = [f"a fence or a volatile access: {match.group(0)}" for match in ORDERS.finditer(ptx)]
     found = list(entries(ptx))
+    others = ptx
+    for name, body in found:
+        if short(name).endswith("_posted"):
+            others = others.replace(body, body.replace(ORDER, ""))
+    problems = [f"a fence or a volatile access: {match.group(0)}" for match in ORDERS.finditer(others)]
     names = sorted(short(name) for name, _ in found)
     if names != sorted(kernels):
         problems.append(f"kernels {names}, expected {sorted(kernels)}")
@@ -337,9 +387,9 @@ def main(arguments):
     subprocess.run([compiler, *broken, *options, "-o", output], check=True)
     with open(output) as file:
         ptx = file.read()
-    kernels = ["in_order_gpu", "in_order_sys", "routed", "common"] * 2
+    kernels = ["in_order_gpu", "in_order_sys", "in_order_posted", "routed", "common"] * 2
     if not any("cooperative" in option for option in options):
-        kernels = kernels[:4] + ["side_by_side_gpu", "side_by_side_sys"]
+        kernels = kernels[:5] + ["side_by_side_gpu", "side_by_side_sys", "side_by_side_posted"]
     graph = any("dispatch_graph" in option for option in options)
     if graph:
         kernels = ["graph_root", "graph_gpu", "graph_sys"]

@@ -2,19 +2,26 @@
 /* A ring whose requests lie in device memory (docs/ring_protocol.md section 13): a producer, a device, a consumer.
  *
  * The producer's stores to device memory go through a write-combining buffer. Its lines leave in any order, at any
- * time, or not at all before a fence (`eager` is false). The device's stores are seen in their order. They go to
- * device memory (rx, count) and to host memory (tx, lap, answers).
+ * time, or not at all before a fence (`eager` is false). The device's stores go to device memory (rx, count) and to
+ * host memory (tx, lap, answers). They are seen in any order, at any time; a fence of the device waits for them.
  *
- * The producer is the handle, or with STATELESS the slot helpers, which read rx across the bus. With MIXED the first
- * lap of the ring is sent by the helpers, before the handle is opened. DROP: the device drops some requests.
+ * The device posts the lap of a slot at once (after a second fence), or owes it: it is posted with the answer to the
+ * next request, or alone while no request is there, or before the device stops (STOPS: it stops and starts again
+ * between any two requests). Which of these it does is open in each step.
+ *
+ * The producer is the handle, or with STATELESS the slot helpers, which read rx and count across the bus. With MIXED
+ * the first lap of the ring is sent by the helpers, before the handle is opened. DROP: the device drops some requests.
  *
  * Q1  a request that the device takes is the next one of its slot, and whole
  * Q2  a frame is not written while the device reads the one before it, and no answer is overwritten
  * Q3  every request is answered once or dropped once: the model does not stop before (spin: invalid end state)
  *
- * Mutants: MUTANT_NO_FENCE_BEFORE_FLAG, MUTANT_NO_FENCE_AFTER_FLAG, MUTANT_NO_LAP, MUTANT_LAP_BEFORE_RX,
- * MUTANT_DROP_WITHOUT_LAP, MUTANT_TRUSTS_TX_ALONE, MUTANT_TRUSTS_LAP_ALONE, MUTANT_BASE_FROM_LAP (the handle takes the
- * lap that it finds for the number of all laps so far). REACH_*: a situation that must occur. */
+ * Mutants of the producer: MUTANT_NO_FENCE_BEFORE_FLAG, MUTANT_NO_FENCE_AFTER_FLAG, MUTANT_TRUSTS_TX_ALONE,
+ * MUTANT_TRUSTS_LAP_ALONE, MUTANT_TRUSTS_BOTH_FLAGS (the helpers do not wait for the lap), MUTANT_BASE_FROM_LAP (the
+ * handle takes the lap that it finds for the number of all laps so far).
+ * Mutants of the device: MUTANT_NO_LAP, MUTANT_LAP_WITH_ITS_RX (no fence between them), MUTANT_COUNT_WITH_RX,
+ * MUTANT_ANSWER_WITH_TX, MUTANT_LAP_NOT_POSTED_IDLE, MUTANT_LAP_FORGOTTEN_BY_A_DROP, MUTANT_LAP_FORGOTTEN_BY_A_STOP,
+ * MUTANT_DROP_WITHOUT_LAP. REACH_*: a situation that must occur. */
 
 #ifndef NSLOTS
 #define NSLOTS 2
@@ -43,6 +50,12 @@ byte closed = 0;        /* requests that are collected or dropped */
 byte sent = 0;
 bool reading[NSLOTS];   /* the device uses the frame */
 
+/* stores of the device that are not seen yet */
+bool to_count[NSLOTS], to_answer[NSLOTS], to_tx[NSLOTS], to_rx[NSLOTS], to_lap[NSLOTS];
+byte next_count[NSLOTS]; /* count of the device's own view; the lap gets the same */
+byte next_answer[NSLOTS];
+byte count_of_lap[NSLOTS];
+
 inline frame_leaves(i) {
   holds_frame[i] && (eager || fencing) ->
     assert(!reading[i]); /* Q2 */
@@ -62,6 +75,33 @@ end:
   od
 }
 
+inline device_store_arrives(i) {
+  if
+  :: to_count[i] -> count[i] = next_count[i]; to_count[i] = false
+  :: to_answer[i] -> answered[i] = next_answer[i]; to_answer[i] = false
+  :: to_tx[i] -> tx[i] = true; to_tx[i] = false
+  :: to_rx[i] -> rx[i] = false; to_rx[i] = false
+  :: to_lap[i] -> lap[i] = count_of_lap[i]; to_lap[i] = false
+  fi
+}
+
+#define WAITS(i) (to_count[i] || to_answer[i] || to_tx[i] || to_rx[i] || to_lap[i])
+#if NSLOTS > 1
+#define ALL_SEEN (!WAITS(0) && !WAITS(1))
+#else
+#define ALL_SEEN (!WAITS(0))
+#endif
+
+proctype device_bus() {
+end:
+  do
+  :: atomic { WAITS(0) -> device_store_arrives(0) }
+#if NSLOTS > 1
+  :: atomic { WAITS(1) -> device_store_arrives(1) }
+#endif
+  od
+}
+
 #if NSLOTS > 1
 #define EMPTY (!holds_frame[0] && !holds_flag[0] && !holds_frame[1] && !holds_flag[1])
 #else
@@ -74,9 +114,16 @@ inline fence() {
   fencing = false
 }
 
-/* Both flags are 0, rx read first. A read across the bus sends the line before it: it sees the reader's own store. */
-inline wait_for_flags(i) {
+/* A read across the bus sends the line before it: it sees the reader's own store. Once rx is 0, the count is final. */
+inline wait_for_count(i) {
   !rx[i] && !holds_flag[i];
+#ifndef MUTANT_TRUSTS_BOTH_FLAGS
+  laps[i] = count[i];
+#ifdef REACH_LATE_LAP
+  assert(lap[i] == laps[i]); /* reached */
+#endif
+  lap[i] == laps[i];
+#endif
   !tx[i]
 }
 
@@ -88,31 +135,22 @@ proctype producer() {
   :: n <= NREQ ->
     i = (n - 1) % NSLOTS;
 #if defined(STATELESS)
-    wait_for_flags(i);
+    wait_for_count(i);
 #else
     if
 #ifdef MIXED
-    :: n <= NSLOTS -> wait_for_flags(i)
+    :: n <= NSLOTS -> wait_for_count(i)
     :: n > NSLOTS && n <= 2 * NSLOTS -> /* the first lap of the handle */
 #else
     :: n <= NSLOTS ->
 #endif
-      do
-      :: wait_for_flags(i);
 #ifdef MUTANT_BASE_FROM_LAP
-        laps[i] = lap[i]; break
+      !rx[i] && !holds_flag[i];
+      !tx[i];
+      laps[i] = lap[i]
 #else
-        laps[i] = count[i];
-        if
-        :: lap[i] == laps[i] -> break
-        :: lap[i] != laps[i] ->
-#ifdef REACH_LATE_LAP
-          assert(false); /* reached */
+      wait_for_count(i)
 #endif
-          lap[i] == laps[i]
-        fi
-#endif
-      od
     :: else ->
 #ifdef MUTANT_TRUSTS_TX_ALONE
       collected[i] == (n - 1) / NSLOTS;
@@ -137,38 +175,86 @@ proctype producer() {
   od
 }
 
-inline give_back(i) {
-#ifdef MUTANT_LAP_BEFORE_RX
-  count[i]++;
-  lap[i] = count[i];
-  rx[i] = false
-#else
-  count[i]++;
-  rx[i] = false;
+inline device_fence() { ALL_SEEN }
+
+inline post_lap(i) {
+  atomic { count_of_lap[i] = next_count[i]; to_lap[i] = true }
+}
+
+inline post_owed() {
+  if
 #ifndef MUTANT_NO_LAP
-#ifdef REACH_REFILLED_BEFORE_THE_LAP
-  assert(!rx[i]); /* reached */
+  :: owes -> post_lap(owed)
+  :: !owes
+#else
+  :: true
 #endif
-  lap[i] = count[i]
+  fi;
+  owes = false
+}
+
+/* has_answer: the answer is written, and not seen yet. */
+inline give_back(i, has_answer) {
+#ifdef MUTANT_COUNT_WITH_RX
+  device_fence();
 #endif
+  atomic { next_count[i]++; to_count[i] = true };
+#ifndef MUTANT_COUNT_WITH_RX
+  device_fence();
+#endif
+#ifdef MUTANT_ANSWER_WITH_TX
+  to_answer[i] = has_answer;
+#endif
+  to_tx[i] = has_answer;
+#ifdef MUTANT_LAP_FORGOTTEN_BY_A_DROP
+  if
+  :: has_answer -> post_owed()
+  :: !has_answer
+  fi;
+#else
+  post_owed();
+#endif
+  to_rx[i] = true;
+#ifdef MUTANT_LAP_WITH_ITS_RX
+  post_lap(i)
+#else
+  atomic { owes = true; owed = i };
+  if
+  :: has_answer /* the lap is owed */
+  :: true -> device_fence(); post_owed()
+  fi
 #endif
 }
 
 inline drop(i) {
 #ifdef MUTANT_DROP_WITHOUT_LAP
-  rx[i] = false;
+  to_rx[i] = true;
 #else
-  give_back(i);
+  give_back(i, false);
 #endif
   closed++
 }
 
 proctype device() {
-  byte c = 0, expected = 1;
+  byte c = 0, expected = 1, owed = 0;
+  bool owes = false;
   do
   :: expected > NREQ -> break
   :: expected <= NREQ ->
-    atomic { rx[c] -> reading[c] = true };
+    do
+    :: atomic { rx[c] && !to_rx[c] -> reading[c] = true }; break
+#ifndef MUTANT_LAP_NOT_POSTED_IDLE
+    :: owes && !(rx[c] && !to_rx[c]) -> device_fence(); post_owed()
+#endif
+#ifdef STOPS
+    :: owes ->
+#ifndef MUTANT_LAP_FORGOTTEN_BY_A_STOP
+      device_fence();
+      post_owed();
+#endif
+      owes = false
+#endif
+    od;
     assert(frame[c] == expected); /* Q1 */
     if
 #ifdef DROP
@@ -177,14 +263,23 @@ proctype device() {
 #else
     :: true ->
 #endif
-      assert(!tx[c]); /* Q2 */
-      answered[c] = expected;
+      assert(!tx[c] && !to_tx[c]); /* Q2 */
+#ifdef REACH_A_LAP_WITH_THE_NEXT_ANSWER
+      assert(!owes); /* reached */
+#endif
+      next_answer[c] = expected;
+#ifndef MUTANT_ANSWER_WITH_TX
+      to_answer[c] = true;
+#endif
       reading[c] = false;
-      tx[c] = true;
-      give_back(c)
+      give_back(c, true)
     fi;
     atomic { c = (c + 1) % NSLOTS; expected++ }
-  od
+  od;
+#ifndef MUTANT_LAP_FORGOTTEN_BY_A_STOP
+  device_fence();
+  post_owed()
+#endif
 }
 
 inline take(i) {
@@ -213,6 +308,7 @@ init {
     run buffer();
     run producer();
     run device();
+    run device_bus();
     run consumer()
   }
 }

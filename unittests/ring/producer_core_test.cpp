@@ -36,7 +36,7 @@ TEST_P(RingProducer, ASlotIsFreeOnceItIsAnsweredGivenBackAndCollected) {
       for (std::uint32_t i = 0; i < 2; ++i) {
         ring.view.publish_tx(i);
         EXPECT_FALSE(producer.claim(slot)) << "answered, not given back";
-        ring.view.release_rx(i);
+        ring.view.give_back(i);
         EXPECT_FALSE(producer.claim(slot)) << "not collected";
       }
       ring.view.collect(0);
@@ -53,7 +53,7 @@ TEST_P(RingProducer, ADroppedRequestFreesItsSlot) {
     ASSERT_TRUE(producer.claim(slot)) << n;
     producer.commit(slot, 1);
     EXPECT_FALSE(producer.claim(slot));
-    ring.view.release_rx(0);
+    ring.view.give_back(0);
   }
 }
 
@@ -68,7 +68,8 @@ TEST(RingProducerWithLaps, ALateLapOfAnEarlierRequestIsNotTakenForItsOwn) {
   ASSERT_TRUE(producer.claim(slot));
   producer.commit(slot, 1);
   EXPECT_FALSE(producer.claim(slot));
-  ring.view.publish(0);
+  ring.view.publish_tx(0);
+  ring.view.give_back(0);
   ring.view.collect(0);
   EXPECT_TRUE(producer.claim(slot));
 }
@@ -92,7 +93,8 @@ TEST(RingProducerWithLaps, AfterTheFirstLapNothingIsReadFromTheDevice) {
       EXPECT_EQ(slot, expected);
       count = posted;
       producer.commit(slot, 1);
-      ring.view.publish(slot);
+      ring.view.publish_tx(slot);
+      ring.view.give_back(slot);
       ring.view.collect(slot);
     }
 }
@@ -154,10 +156,11 @@ void share_one_handle(std::uint32_t slots, bool with_laps, std::uint32_t threads
       const auto request = detail::read_header<detail::request>(ring.view.rx_slot(slot));
       sum += request.request_id;
       if (served % 5 == 0) {
-        ring.view.release_rx(slot);
+        ring.view.give_back(slot);
         continue;
       }
-      ring.view.publish(slot);
+      ring.view.publish_tx(slot);
+      ring.view.give_back(slot);
       ring.view.collect(slot); // the consumer's part
     }
   });

@@ -2,8 +2,12 @@
 // The producer's and the consumer's moves on the host view, for software that plays the control system.
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/detail/ring/frame.h"
+#include "cudaq/realtime/detail/ring/ring_record.h"
 #include "cudaq/realtime/detail/ring/ring_view.h"
 #include "lib/api/validation.h"
+#include "lib/ring/producer_core.h"
+
+#include <algorithm>
 
 using namespace cudaq::realtime::detail;
 
@@ -15,6 +19,23 @@ namespace {
 /// The host view as a slot_ring of unknown length.
 [[gnu::always_inline]] inline slot_ring view_of(const cudaq_ringbuffer_t &rb) {
   return with_answers_in_place(host_view(rb, 0, 0));
+}
+
+/// The free test of a ring whose tx flags lie where those of a ring with laps lie. Counts and laps must be between the
+/// flags and the slots: another process may be able to write the record.
+[[gnu::noinline]] bool is_free_with_record(const cudaq_ringbuffer_t &rb, std::uint32_t slot) {
+  const auto words = [](const volatile void *flags, const void *slots) {
+    const auto from = reinterpret_cast<std::uintptr_t>(flags), to = reinterpret_cast<std::uintptr_t>(slots);
+    return to > from ? (to - from) / sizeof(std::uint64_t) : 0;
+  };
+  slot_ring ring = view_of(rb);
+  const ring_record *const record = find_record(rb.tx_flags_host);
+  const std::size_t distance = record != nullptr ? load_relaxed(record->lap_offset) : 0;
+  const std::size_t room = std::min(words(rb.rx_flags_host, rb.rx_data_host), words(rb.tx_flags_host, rb.tx_data_host));
+  if (distance == 0 || slot >= room || distance >= room - slot)
+    return ring.free_for_producer(slot);
+  ring.lap_offset = distance;
+  return is_free_by_count(ring, slot);
 }
 
 bool has_host_view(const cudaq_ringbuffer_t *rb) {
@@ -56,7 +77,11 @@ expected<> check_host_view(const cudaq_ringbuffer_t *rb) {
 extern "C" {
 
 int cudaq_host_ringbuffer_slot_available(const cudaq_ringbuffer_t *rb, uint32_t slot_idx) {
-  return has_host_view(rb) && view_of(*rb).free_for_producer(slot_idx) ? 1 : 0;
+  if (!has_host_view(rb))
+    return 0;
+  if (reinterpret_cast<std::uintptr_t>(rb->tx_flags_host) % kPageBytes == kFlagsOffsetInPage) [[unlikely]]
+    return is_free_with_record(*rb, slot_idx) ? 1 : 0;
+  return view_of(*rb).free_for_producer(slot_idx) ? 1 : 0;
 }
 
 cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,

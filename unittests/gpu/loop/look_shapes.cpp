@@ -27,10 +27,12 @@ using cudaq::realtime::test::look_shapes;
 
 constexpr std::uint32_t kSlots = 64, kFrame = 4096;
 
-round_runner shaped_rounds(bench_session &session, const look_shape &shape, bool frames) {
+round_runner shaped_rounds(bench_session &session, const look_shape &shape, bool frames,
+                           drive how = drive::one_by_one) {
   mapped_case c = make_mapped_case(session, kSlots, frames ? kFrame : 8);
   c.service.memory = CUDAQ_MEMORY_DEVICE_RX;
   c.service.launch_fn = shape.launch;
+  c.how = how;
   if (frames) {
     c.service.threads = 256;
     c.handler = bench_handler::last_word;
@@ -94,6 +96,28 @@ std::vector<measured_shape> of_device_ring(bench_session &session) {
   return all;
 }
 
+/// The stages of one round.
+void print_stages(const char *traffic, const round_runner &round) {
+  const loop_result result = round();
+  test::stage_cycles s{};
+  require_cuda(test::read_stages(s), "reading the stages");
+  const auto each = [&](long long sum) {
+    return s.requests == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(s.requests);
+  };
+  std::printf("\n%s, mean cycles of %llu requests: flag seen to load of the frame %.0f, read, judge and handler %.0f, "
+              "answer frame stored %.0f, given back %.0f; wrong %llu\n",
+              traffic, s.requests, each(s.to_fetch), each(s.to_handler_end), each(s.to_frame_stored),
+              each(s.to_given_back), static_cast<unsigned long long>(result.wrong));
+  const auto of_batch = [&](long long sum) {
+    return s.batches == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(s.batches);
+  };
+  std::printf("  batches: %llu of %.1f requests: to the first answer %.0f, to the last %.0f, to the publication %.0f, "
+              "published %.0f\n",
+              s.batches, of_batch(static_cast<long long>(s.batched)), of_batch(s.to_first_answer),
+              of_batch(s.to_last_answer), of_batch(s.to_publication), of_batch(s.to_published));
+  std::fflush(stdout);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -108,6 +132,10 @@ int main(int argc, char **argv) {
     std::uint64_t wrong = 0;
     {
       bench_session session(o);
+      print_stages("stages, echo with requests in GPU memory", shaped_rounds(session, test::staged_loop(), false));
+      print_stages("stages, 64 requests in GPU memory in flight",
+                   shaped_rounds(session, test::staged_loop(), false, drive::full_by_batches));
+      print_stages("stages, ring in device memory", make_device_ring_rig(session, test::staged_loop().launch).ours);
       wrong += measure("echo, ns", of_device_rx(session, false), o.rounds, json);
       wrong += measure("frames, ns", of_device_rx(session, true), o.rounds, json);
       wrong += measure("ring, cycles", of_device_ring(session), o.rounds, json);

@@ -16,6 +16,24 @@ struct look_shape {
   cudaq_dispatch_launch_fn_v2_t launch; ///< for a dispatcher with FIFO ordering that has its ring alone
 };
 
+/// Sums of GPU cycles.
+struct stage_cycles {
+  unsigned long long requests;         ///< served alone
+  long long to_fetch;                  ///< from the flag that a look has found to the load of the frame
+  long long to_handler_end;            ///< frame read, judged, handler called
+  long long to_frame_stored;           ///< answer frame stored
+  long long to_given_back;             ///< fences, tx, rx = 0, laps
+  unsigned long long batched, batches; ///< requests of looks that found several, and publications of them
+  long long to_first_answer;           ///< from the look, or from the publication before, to the first answer's address
+  long long to_last_answer;            ///< to that of the last one
+  long long to_publication;            ///< to the first store of lane 0
+  long long to_published;              ///< fences, tx, rx = 0, laps
+};
+/// The library's shape, with a loop that records its stages; one dispatcher at a time.
+const look_shape &staged_loop();
+/// Of the last dispatcher that has ended.
+cudaError_t read_stages(stage_cycles &out);
+
 /// Each shape once; the library's is the first.
 std::span<const look_shape> look_shapes();
 

@@ -202,7 +202,9 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memo
  * number of slots of the ring; the helpers cannot check that, because cudaq_ringbuffer_t does not hold the number.
  * Producers fill slots in ring order. Only one thread may work on a slot at a time. */
 
-/* Returns 1 if both flags are 0 and the slot may be filled, else 0. Reads rx, then tx. */
+/* Returns 1 if both flags are 0 and the slot may be filled, else 0. Reads rx, then tx. On CUDAQ_MEMORY_DEVICE_RX it
+ * reads across the bus, 2 us, and the lap of the slot's last request must have come (docs/ring_protocol.md section 13).
+ */
 CUDAQ_REALTIME_API int cudaq_host_ringbuffer_slot_available(const cudaq_ringbuffer_t *rb, uint32_t slot_idx);
 /* Writes a request frame into a free slot; does not signal it. payload may be NULL if payload_len is 0.
  * CUDAQ_ERR_INVALID_ARG: the frame does not fit in rx_stride_sz. */

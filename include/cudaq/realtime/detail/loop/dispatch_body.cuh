@@ -21,6 +21,7 @@
 
 #include "cudaq/realtime/detail/loop/handler_sets.h"
 #include "cudaq/realtime/detail/loop/helper_threads.cuh"
+#include "cudaq/realtime/detail/loop/posted_ring_transport.h"
 #include "cudaq/realtime/detail/loop/shared_ring_transport.h"
 
 namespace cudaq::realtime::detail {
@@ -114,6 +115,10 @@ struct own_ring {
   using transport = ring_transport<warp_thread_group, Scope>;
   __device__ static transport open(const dispatch_params &p, std::uint8_t *) { return {p.ring, p.first_slot}; }
 };
+struct posted_ring {
+  using transport = posted_ring_transport<warp_thread_group>;
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *) { return {p.ring, p.first_slot}; }
+};
 struct routed_ring {
   using transport = inbox_transport<warp_thread_group>;
   static constexpr std::uint32_t kTrailingBytes = transport::kLooked * sizeof(std::uint32_t);
@@ -152,7 +157,7 @@ __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
 }
 
 /// ANY: each of the first `groups` warps of the grid runs a loop.
-template <class Handlers, thread_scope Scope>
+template <class Handlers, class Ring>
 __device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memory, std::uint32_t groups) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
   const auto handlers = Handlers::prepare(p, shared.index);
@@ -160,33 +165,27 @@ __device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memor
   const std::uint32_t number = blockIdx.x * (blockDim.x / warp_thread_group::kWidth) + here;
   if (number >= groups)
     return;
-  using transport = ring_transport<warp_thread_group, Scope>;
   loop_workspace &workspace = make_workspace(memory, here, p.ring.slot_size);
   no_helpers<warp_thread_group> helpers;
-  dispatch_loop<warp_thread_group, transport, typename Handlers::set, no_helpers<warp_thread_group>, true> loop(
-      p, number, workspace, transport(p.ring, 0), handlers, helpers);
+  dispatch_loop<warp_thread_group, typename Ring::transport, typename Handlers::set, no_helpers<warp_thread_group>,
+                true>
+      loop(p, number, workspace, Ring::open(p, nullptr), handlers, helpers);
   loop.run(groups);
 }
 
 /// Internal linkage: each module that instantiates the kernel launches its own kernel.
-template <class Kernel, class Handlers, thread_scope Scope, std::uint32_t MaxThreads>
+template <class Kernel, class Handlers, class Ring, std::uint32_t MaxThreads>
 static __global__ void __launch_bounds__(MaxThreads, 1)
     dispatch_in_order_kernel(const __grid_constant__ dispatch_params p) {
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
-  serve_in_order<Kernel, Handlers, own_ring<Scope>>(p, cudaq_dispatch_memory);
-}
-/// Ring: routed_ring or common_ring.
-template <class Kernel, class Handlers, class Ring, std::uint32_t MaxThreads>
-static __global__ void __launch_bounds__(MaxThreads, 1)
-    dispatch_shared_kernel(const __grid_constant__ dispatch_params p) {
-  extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
   serve_in_order<Kernel, Handlers, Ring>(p, cudaq_dispatch_memory);
 }
-template <class Handlers, thread_scope Scope, std::uint32_t MaxThreads>
+/// Ring: own_ring or posted_ring.
+template <class Handlers, class Ring, std::uint32_t MaxThreads>
 static __global__ void __launch_bounds__(MaxThreads, 1)
     dispatch_side_by_side_kernel(const __grid_constant__ dispatch_params p, std::uint32_t groups) {
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
-  serve_side_by_side<Handlers, Scope>(p, cudaq_dispatch_memory, groups);
+  serve_side_by_side<Handlers, Ring>(p, cudaq_dispatch_memory, groups);
 }
 
 } // namespace cudaq::realtime::detail

@@ -2,7 +2,8 @@
 // The dispatch loop: a group finds requests, judges them, has their handlers called and publishes the answers. Regular,
 // cooperative and unified kernels are this loop with different parameters. A CPU thread can run it too.
 //
-//   Transport   ring_transport.h, shared_ring_transport.h, hook_transport.h: where requests come from
+//   Transport   ring_transport.h, posted_ring_transport.h, shared_ring_transport.h, hook_transport.h: where requests
+//               come from
 //   Handlers    handler_sets.h: which handlers there are
 //   Helpers     helper_threads.cuh: further threads that help to copy, or that all run every handler (cooperative)
 //
@@ -75,12 +76,15 @@ public:
       if constexpr (Handlers::kDefers)
         control_.poll_deferred(transport_, counters_);
       empty = !control_.takes() || serve(groups) != 0 ? 0 : empty + kIdlePolls;
+      if (empty != 0)
+        transport_.post_owed();
       if (!kAny && empty != 0 && empty % Transport::kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
       if ((Handlers::kDefers || !control_.stopped()) && empty % kClockPolls == 0 &&
           control_.overdue(empty != 0 ? kIdleCycles : kBusyCycles))
         poll_control();
     }
+    transport_.post_owed();
     control_.end(transport_, counters_);
   }
 

@@ -84,6 +84,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t max_payload() const { return slot_size_ - CUDAQ_RPC_HEADER_SIZE; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t readable() const { return slot_size_; }
   CUDAQ_REALTIME_HOST_DEVICE static bool seek() { return false; }
+  CUDAQ_REALTIME_HOST_DEVICE static void post_owed() {}
 
 private:
   shared_state &shared_;

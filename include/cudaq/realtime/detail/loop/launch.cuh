@@ -39,37 +39,47 @@ struct launch_report {
   }
 };
 
+/// How a kernel that serves a ring alone accesses it. posted: the requests lie in device memory, and it has laps.
+enum class ring_access : std::uint8_t { system_scope, device_scope, posted };
+inline ring_access access_of(const dispatch_params &params) {
+  return params.ring.lap_offset != 0 ? ring_access::posted
+         : params.device_scope       ? ring_access::device_scope
+                                     : ring_access::system_scope;
+}
+
 /// All kernels among which a launch chooses.
 template <class Kernel, class Handlers>
 struct kernel_choice {
   using function = void (*)(dispatch_params);
   using any_function = void (*)(dispatch_params, std::uint32_t);
-  static constexpr auto kSystem = thread_scope_system, kDevice = thread_scope_device;
 
-  static function in_order(bool device_scope, std::uint32_t threads) {
-    if constexpr (Kernel::is_cooperative)
-      if (threads > kMostThreads)
-        return device_scope ? dispatch_in_order_kernel<Kernel, Handlers, kDevice, kMostGridThreads>
-                            : dispatch_in_order_kernel<Kernel, Handlers, kSystem, kMostGridThreads>;
-    return device_scope ? dispatch_in_order_kernel<Kernel, Handlers, kDevice, kMostThreads>
-                        : dispatch_in_order_kernel<Kernel, Handlers, kSystem, kMostThreads>;
+  static function in_order(ring_access access, std::uint32_t threads) {
+    switch (access) {
+    case ring_access::device_scope:
+      return in_order<own_ring<thread_scope_device>>(threads);
+    case ring_access::posted:
+      return in_order<posted_ring>(threads);
+    case ring_access::system_scope:
+      break;
+    }
+    return in_order<own_ring<thread_scope_system>>(threads);
   }
   static function shared([[maybe_unused]] ring_sharing sharing, [[maybe_unused]] std::uint32_t threads) {
-    if constexpr (Handlers::kSharesRings) {
-      const bool routed = sharing == ring_sharing::routed;
-      if constexpr (Kernel::is_cooperative)
-        if (threads > kMostThreads)
-          return routed ? dispatch_shared_kernel<Kernel, Handlers, routed_ring, kMostGridThreads>
-                        : dispatch_shared_kernel<Kernel, Handlers, common_ring, kMostGridThreads>;
-      return routed ? dispatch_shared_kernel<Kernel, Handlers, routed_ring, kMostThreads>
-                    : dispatch_shared_kernel<Kernel, Handlers, common_ring, kMostThreads>;
-    } else {
+    if constexpr (Handlers::kSharesRings)
+      return sharing == ring_sharing::routed ? in_order<routed_ring>(threads) : in_order<common_ring>(threads);
+    else
       return nullptr;
-    }
   }
-  static any_function side_by_side(bool device_scope) {
-    return device_scope ? dispatch_side_by_side_kernel<Handlers, kDevice, kMostThreads>
-                        : dispatch_side_by_side_kernel<Handlers, kSystem, kMostThreads>;
+  static any_function side_by_side(ring_access access) {
+    switch (access) {
+    case ring_access::device_scope:
+      return dispatch_side_by_side_kernel<Handlers, own_ring<thread_scope_device>, kMostThreads>;
+    case ring_access::posted:
+      return dispatch_side_by_side_kernel<Handlers, posted_ring, kMostThreads>;
+    case ring_access::system_scope:
+      break;
+    }
+    return dispatch_side_by_side_kernel<Handlers, own_ring<thread_scope_system>, kMostThreads>;
   }
 
   /// Loads all kernels and allows each the largest shared memory: after this, no kernel has to be loaded while the
@@ -84,17 +94,26 @@ struct kernel_choice {
         error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, most_memory);
     };
-    for (const bool device_scope : {false, true}) {
+    for (const ring_access access : {ring_access::system_scope, ring_access::device_scope, ring_access::posted}) {
       for (const std::uint32_t threads : {32u, kMostGridThreads})
-        prepare(in_order(device_scope, threads));
+        prepare(in_order(access, threads));
       if constexpr (!Kernel::is_cooperative)
-        prepare(side_by_side(device_scope));
+        prepare(side_by_side(access));
     }
     if constexpr (Handlers::kSharesRings)
       for (const ring_sharing sharing : {ring_sharing::routed, ring_sharing::left_in_place})
         for (const std::uint32_t threads : {32u, kMostGridThreads})
           prepare(shared(sharing, threads));
     return error;
+  }
+
+private:
+  template <class Ring>
+  static function in_order([[maybe_unused]] std::uint32_t threads) {
+    if constexpr (Kernel::is_cooperative)
+      if (threads > kMostThreads)
+        return dispatch_in_order_kernel<Kernel, Handlers, Ring, kMostGridThreads>;
+    return dispatch_in_order_kernel<Kernel, Handlers, Ring, kMostThreads>;
   }
 };
 
@@ -119,7 +138,7 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
   using choice = kernel_choice<Kernel, Handlers>;
   threads = Kernel::is_cooperative ? threads : std::min(threads, kMostThreads);
   const bool alone = params.sharing == ring_sharing::alone;
-  const auto kernel = alone ? choice::in_order(params.device_scope, threads) : choice::shared(params.sharing, threads);
+  const auto kernel = alone ? choice::in_order(access_of(params), threads) : choice::shared(params.sharing, threads);
   if (kernel == nullptr)
     return report(cudaErrorNotSupported, "shared_ring_mode: only kernels of the archive share a ring, this one was "
                                          "instantiated in the program");
@@ -154,7 +173,7 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
 template <class Kernel, class Handlers>
 cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
                                 cudaStream_t stream, const launch_report &report) {
-  const auto kernel = kernel_choice<Kernel, Handlers>::side_by_side(params.device_scope);
+  const auto kernel = kernel_choice<Kernel, Handlers>::side_by_side(access_of(params));
   const auto *symbol = reinterpret_cast<const void *>(kernel);
   int device = 0, most_memory = 0;
   cudaError_t error = cudaGetDevice(&device);

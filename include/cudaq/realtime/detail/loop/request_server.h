@@ -44,7 +44,7 @@ public:
   /// Lane 0 answers the message at the cursor, publication included, if it matches_cached: the short form of
   /// serve_alone. `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotCached if nothing was done;
   /// else the length of the answer frame at out_, which the group has to copy and publish.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_cached(const Transport &transport, counters &counts, const message &m,
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_cached(Transport &transport, counters &counts, const message &m,
                                                          const request &r, bool expected, std::uint32_t fetched) {
     if (unlikely(!matches_cached(r, expected, cached_end_)))
       return kNotCached;

@@ -16,6 +16,7 @@
 //   precompute_next()    called once between a look and advance_one(), while a request is being read: computes the
 //                        addresses of the next one. Returns the cursor() after advance_one()
 //   send_front(m), advance_one()   the same as send(m) and advance(1), for message 0
+//   post_owed()          called after some empty looks, and after the last look: posts what was left to a later request
 //   seek()               called after kSeekPolls empty looks: looks elsewhere; true if the cursor moved
 //   expected(m)          the message was announced as the protocol requires
 //   number(m)            identifies it in diagnostics, less than 2^24
@@ -96,6 +97,8 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t num_slots() const { return ring_.num_slots; }
 
+  CUDAQ_REALTIME_HOST_DEVICE static void post_owed() {}
+
   /// Detects a producer that does not fill slots in ring order. Each call reads some further flags of the ring. A
   /// ring-order producer has filled the cursor's slot before any later one. So if a later slot is ready, the slots are
   /// read again from the cursor on, and the cursor moves to the first ready one.
@@ -143,6 +146,7 @@ protected:
   }
 
   scoped_slot_ring<Scope> ring_;
+  slot_words<Scope> here_; ///< addresses of the cursor's slot
 
 private:
   CUDAQ_REALTIME_HOST_DEVICE void go_to(std::uint32_t slot) {
@@ -150,7 +154,7 @@ private:
     here_ = ring_.slot(slot);
   }
 
-  slot_words<Scope> here_, next_ = {}; ///< addresses of the cursor's slot, and of the next one, once computed
+  slot_words<Scope> next_ = {}; ///< addresses of the next slot, once computed
   std::uint32_t cursor_, next_slot_ = 0;
   std::uint32_t end_ = 0;    ///< ANY: end of the look, which does not wrap; FIFO: 0
   std::uint32_t sought_ = 0; ///< distance from the cursor at which the next seek() continues

@@ -28,7 +28,7 @@ public:
   /// `looked`: kLooked words that the group shares. `first`: the first sequence of the router.
   CUDAQ_REALTIME_HOST_DEVICE inbox_transport(const slot_ring &r, const ring_inbox &inbox, std::uint32_t *looked,
                                              std::uint64_t first = 1)
-      : base(r.without_laps(), 0), inbox_(inbox), looked_(looked), sequence_(first) {}
+      : base(r, 0), inbox_(inbox), looked_(looked), sequence_(first) {}
 
   CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
     m.sequence = ring_inbox::after(sequence_, k);
@@ -80,7 +80,7 @@ public:
 
   CUDAQ_REALTIME_HOST_DEVICE leaving_transport(const slot_ring &r, std::uint32_t first,
                                                const function_index_view &index, std::uint32_t served_modes)
-      : base(r.without_laps(), first), index_(index), served_modes_(served_modes) {}
+      : base(r, first), index_(index), served_modes_(served_modes) {}
 
   /// One slot per look: the next one may belong to another dispatcher.
   CUDAQ_REALTIME_HOST_DEVICE static std::uint32_t window() { return 1; }

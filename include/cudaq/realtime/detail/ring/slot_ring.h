@@ -8,8 +8,8 @@
 //   consumer    answer(i) -> read tx_slot(i) -> collect(i)
 //
 // On a ring whose requests lie in device memory (CUDAQ_MEMORY_DEVICE_RX) a CPU cannot read an rx flag cheaply. There,
-// release_rx also posts a lap to host memory: the number of times that the slot was given back. docs/ring_protocol.md
-// section 13.
+// the device also posts a lap to host memory: the number of times that the slot was given back. Kernels do it as
+// posted_ring_transport.h does, graph schedulers by give_back. docs/ring_protocol.md section 13.
 //
 // The normative text, with the reasons, is docs/ring_protocol.md. Host and device compile this source.
 #pragma once
@@ -37,10 +37,14 @@ struct slot_words {
   CUDAQ_REALTIME_HOST_DEVICE void publish_tx() const {
     store_release<std::uint64_t, Scope>(*tx_flag, reinterpret_cast<std::uint64_t>(response));
   }
-  /// With laps: the lap comes after rx = 0. In the other order rx = 0 could wipe out the producer's next signal.
   CUDAQ_REALTIME_HOST_DEVICE void release_rx() const {
+    store_release<std::uint64_t, Scope>(*rx_flag, std::uint64_t{0});
+  }
+  /// release_rx on a ring that may have laps: the lap comes after rx = 0. In the other order rx = 0 could wipe out the
+  /// producer's next signal.
+  CUDAQ_REALTIME_HOST_DEVICE void give_back() const {
     if (Scope != thread_scope_system || lap_offset == 0) // answers in host memory: a ring with laps has system scope
-      return store_release<std::uint64_t, Scope>(*rx_flag, std::uint64_t{0});
+      return release_rx();
     const std::uint64_t lap = load_relaxed(rx_flag[lap_offset]) + 1;
     store_relaxed(rx_flag[lap_offset], lap);
     store_release<std::uint64_t>(*rx_flag, std::uint64_t{0});
@@ -69,13 +73,6 @@ struct scoped_slot_ring {
   template <thread_scope Other>
   CUDAQ_REALTIME_HOST_DEVICE scoped_slot_ring<Other> with_scope() const {
     return {rx_flags, tx_flags, rx_data, tx_data, rx_stride, tx_stride, rx_alias, lap_offset, num_slots, slot_size};
-  }
-
-  /// The same view without laps: a shared ring has none, and the compiler then leaves out their code.
-  CUDAQ_REALTIME_HOST_DEVICE scoped_slot_ring without_laps() const {
-    scoped_slot_ring view = *this;
-    view.lap_offset = 0;
-    return view;
   }
 
   CUDAQ_REALTIME_HOST_DEVICE bool in_place() const { return rx_data == tx_data; }
@@ -119,6 +116,7 @@ struct scoped_slot_ring {
   CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t i) const { slot(i).publish(); }
   CUDAQ_REALTIME_HOST_DEVICE void publish_tx(std::uint32_t i) const { slot(i).publish_tx(); }
   CUDAQ_REALTIME_HOST_DEVICE void release_rx(std::uint32_t i) const { slot(i).release_rx(); }
+  CUDAQ_REALTIME_HOST_DEVICE void give_back(std::uint32_t i) const { slot(i).give_back(); }
   /// Call it before the launch: then it cannot overwrite an answer.
   CUDAQ_REALTIME_HOST_DEVICE void mark_in_flight(std::uint32_t i) const {
     store_release<std::uint64_t, Scope>(tx_flags[i], std::uint64_t{CUDAQ_TX_FLAG_IN_FLIGHT});
