@@ -4,6 +4,7 @@
 #include "lib/qec/decoding/dem.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -35,11 +36,17 @@ const known_decoder *find_decoder(std::string_view name) {
 const char *first_of_auto() { return pymatching_available() ? "pymatching" : "lookup"; }
 
 decoder_result make_named(decoder_name wanted, std::string_view dem_text) {
+  constexpr double kLongestUs = 1e9;
   const std::string before = wanted.settings.text("predecoder", "none");
+  // Of windows each has the time, so it is a setting of the inner decoder.
+  const double budget_us = wanted.name == "sliding-window" ? 0 : wanted.settings.real("deadline_us", 0, 0, kLongestUs);
   decoder_result made = wanted.is_plugin() ? make_plugin_decoder(wanted.name, dem_text, wanted.settings)
                                            : find_decoder(wanted.name)->make(dem_text, wanted.settings);
-  return made && before != "none" ? make_predecoded_decoder(before, std::move(made.instance), dem_text)
-                                  : std::move(made);
+  if (made && before != "none")
+    made = make_predecoded_decoder(before, std::move(made.instance), dem_text);
+  if (made)
+    made.instance->set_budget(static_cast<std::uint64_t>(std::ceil(budget_us * 1000)));
+  return made;
 }
 
 /// A setting that the first choice does not know is an error, not a reason to take another decoder.

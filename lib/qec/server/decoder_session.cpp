@@ -17,7 +17,7 @@ server_answer decoder_session::serve(const wire_request &request, std::span<std:
   switch (request.function) {
   case wire_function::enqueue: {
     const server_status status = latched_ == server_status::ok ? enqueue(request) : latched_;
-    if (status != server_status::ok)
+    if (status != server_status::ok && status != server_status::deadline)
       latch(status);
     return {static_cast<std::int32_t>(status), 0};
   }
@@ -81,12 +81,12 @@ server_status decoder_session::decode_shot() noexcept {
   const decode_status status = unit_->decode_stream(bits, observables_);
   filled_ = 0;
   std::fill(shot_.begin(), shot_.end(), std::uint8_t{0});
-  if (status != decode_status::ok)
+  if (status != decode_status::ok && status != decode_status::deadline)
     return server_status::internal;
   ++shots_;
   for (std::size_t i = 0; i < corrections_.size(); ++i)
     corrections_[i] = static_cast<std::uint8_t>(corrections_[i] ^ observables_[i]);
-  return server_status::ok;
+  return status == decode_status::ok ? server_status::ok : server_status::deadline;
 }
 
 server_answer decoder_session::get_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept {
@@ -111,10 +111,10 @@ server_answer decoder_session::decode_one(const wire_request &request, std::span
   if (request.bits.size() > (unit_->num_detectors() + 7) / 8)
     return {static_cast<std::int32_t>(decode_status::bad_detector_index), 0};
   const decode_status status = unit_->decode_events(request.bits, result.first(bytes));
-  if (status != decode_status::ok)
+  if (!unit_->has_solution())
     return {static_cast<std::int32_t>(status), 0};
   ++shots_;
-  return {0, static_cast<std::uint32_t>(bytes)};
+  return {static_cast<std::int32_t>(status), static_cast<std::uint32_t>(bytes)};
 }
 
 } // namespace cudaq::qec::realtime

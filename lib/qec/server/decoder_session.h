@@ -40,7 +40,8 @@ struct server_answer {
 /// Requests are served in the order of the calls, each completely. Not for two threads at once.
 ///
 /// A failure that loses syndromes latches: later enqueue and get_corrections requests get the same status, and nothing
-/// is decoded, until a reset. one_shot uses the decoder only, not this state.
+/// is decoded, until a reset. A decode that ends at its deadline does not latch: the observables of its best solution
+/// so far are added, if there is one, and the next shot begins. one_shot uses the decoder only, not this state.
 class decoder_session {
 public:
   /// `sequence`: counters of enqueue must ascend by 1; else they are ignored.

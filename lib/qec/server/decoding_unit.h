@@ -38,6 +38,9 @@ public:
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return decoder_->num_observables(); }
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
   [[nodiscard]] const char *decoder_name() const noexcept { return decoder_->name(); }
+  /// Whether the last decode wrote the observables of a solution: with ok, and perhaps with deadline.
+  [[nodiscard]] bool has_solution() const noexcept { return decoder_->has_solution(); }
+  [[nodiscard]] const deadline_counts &deadlines() const noexcept { return decoder_->deadlines(); }
   /// Whether another unit can take the place of this one: requests and answers have the same lengths.
   [[nodiscard]] bool same_shape(const decoding_unit &other) const noexcept;
 

@@ -31,6 +31,7 @@ struct decoder_limits {
 struct decoder_counts {
   std::uint64_t requests = 0, shots = 0, busy = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
   std::array<std::uint64_t, kServerStatuses> by_status{};
+  deadline_counts deadlines; ///< of decodes, if they have a deadline
 };
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
@@ -128,6 +129,7 @@ private:
   std::vector<entry> entries_;
   cudaq::realtime::detail::shared_word<std::uint64_t> head_, tail_;
   cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_;
+  cudaq::realtime::detail::counter deadline_met_, deadline_missed_, deadline_late_;
   std::array<cudaq::realtime::detail::counter, kServerStatuses> by_status_;
   latency_counters latency_;
   /// 1: it is in the list of the pool, or a thread of the pool has it. Only changed by read-modify-writes: so the

@@ -43,12 +43,15 @@ enum class server_status : std::int32_t {
   internal = 3,
   not_ready = 4,
   busy = 5,
-  syndromes_dropped = 6
+  syndromes_dropped = 6,
+  stream_misaligned = 7,
+  deadline = 8 ///< of enqueue: the shot's decode reached its deadline; its best solution so far counts, if there is one
 };
-inline constexpr std::size_t kServerStatuses = 7;
+inline constexpr std::size_t kServerStatuses = 9;
 /// The names of the statuses in documents, messages and, in lower case, the labels of counters.
 inline constexpr std::array<std::string_view, kServerStatuses> kServerStatusNames = {
-    "OK", "INVALID_DECODER", "BAD_REQUEST", "INTERNAL", "NOT_READY", "BUSY", "SYNDROMES_DROPPED"};
+    "OK",   "INVALID_DECODER",   "BAD_REQUEST",       "INTERNAL", "NOT_READY",
+    "BUSY", "SYNDROMES_DROPPED", "STREAM_MISALIGNED", "DEADLINE"};
 
 enum class wire_function : std::uint8_t { enqueue, get_corrections, reset, one_shot, describe };
 

@@ -24,7 +24,9 @@ public:
   [[nodiscard]] const char *decoder_name() const noexcept { return matcher_.inner().name(); }
   [[nodiscard]] std::size_t response_bytes() const noexcept { return decode_response_bytes(layout().num_observables); }
 
-  /// `predecoded`: see predecoder_output.h. Writes a DecodeResponse and, if the status is ok, the observable words.
+  /// `predecoded`: see predecoder_output.h. Writes a DecodeResponse and, if the status is ok, the observable words;
+  /// with the status `deadline` those of the best solution so far, if there is one. The deadline is a setting of the
+  /// decoder.
   /// `size` gets the number of bytes written; 0 with buffer_too_small.
   decode_status run(const void *predecoded, void *response, std::size_t max_size, std::size_t &size) noexcept;
 

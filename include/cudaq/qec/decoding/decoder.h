@@ -43,7 +43,30 @@ struct correction_edge {
   std::uint64_t second;
 };
 
-/// What a decode can give besides the observables.
+/// The deadline of a decode without a deadline.
+inline constexpr std::uint64_t kNoDeadline = UINT64_MAX;
+
+/// What ends a decode before its own end. Decoders with obeys_deadline() look at both after each iteration or step,
+/// and end when the next step would end after the deadline; the others ignore both.
+struct decode_control {
+  /// Nanoseconds of CLOCK_MONOTONIC, the clock of std::chrono::steady_clock.
+  std::uint64_t deadline_ns = kNoDeadline;
+  /// Null, or a word that ends the decode when it is not 0; cancel_decode sets it. The caller owns it, and clears it
+  /// while no decode uses it.
+  const std::uint32_t *cancel = nullptr;
+};
+
+/// Ends the decodes whose control has this word, each after the iteration or step that it is in. Any thread.
+CUDAQ_QEC_DECODING_API void cancel_decode(std::uint32_t &word) noexcept;
+
+/// Decodes of an instance that had a deadline.
+struct deadline_counts {
+  std::uint64_t met = 0;    ///< ended before it, with any status but `deadline`
+  std::uint64_t missed = 0; ///< all others
+  std::uint64_t late = 0;   ///< of these: ended after it, but not with the status `deadline`: the decoder ignored it
+};
+
+/// What a decode can give besides the observables, and what may end it early.
 struct decode_details {
   /// In: room for the edges of the correction; empty: no edges are wanted. num_detectors edges always suffice for a
   /// matching with positive weights.
@@ -54,6 +77,11 @@ struct decode_details {
   /// Out: sum of log((1 - p) / p) over the errors of the correction; NaN if the decoder does not give it. With an error
   /// status it is NaN, and num_edges is 0.
   double weight = std::numeric_limits<double>::quiet_NaN();
+  /// In.
+  decode_control control = {};
+  /// Out: the observables are those of a set of errors that causes the events. True with the status ok; with `deadline`
+  /// if there is a best solution so far. Else the observables are 0.
+  bool has_solution = false;
 };
 
 /// A decoder for one detector error model.
@@ -87,6 +115,8 @@ public:
   /// set bit after the last detector: bad_detector_index.
   [[nodiscard]] decode_status decode_bits(std::span<const std::uint8_t> events,
                                           std::span<std::uint8_t> observables) noexcept;
+  [[nodiscard]] decode_status decode_bits(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
+                                          decode_details &details) noexcept;
 
   /// Decodes shots with one bit per detector. Shot i is row i of `events` (rows of event_bytes() bytes); its answer is
   /// row i of `observables` (rows of observable_bytes() bytes). The two must not overlap. `statuses`: one per shot, or
@@ -107,23 +137,42 @@ public:
   /// Whether decode can give the edges of its correction.
   [[nodiscard]] virtual bool gives_edges() const noexcept;
 
+  /// Whether decodes end at their deadline, and when they are cancelled. Of a decoder that ignores both, decodes that
+  /// end too late are counted only.
+  [[nodiscard]] virtual bool obeys_deadline() const noexcept;
+  /// From now on each decode without a deadline of its own gets one: this time after its begin. 0: none. The setting
+  /// deadline_us of every decoder.
+  void set_budget(std::uint64_t budget_ns) noexcept { budget_ns_ = budget_ns; }
+  /// For the thread that decodes.
+  [[nodiscard]] const deadline_counts &deadlines() const noexcept { return deadlines_; }
+  /// decode_details::has_solution of the last decode.
+  [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
+
 protected:
   /// Throws std::bad_alloc.
   decoder(std::uint64_t num_detectors, std::uint64_t num_observables);
 
   /// Decodes a shot that was checked: `events` are in range, ascending and without duplicates, `observables` has
   /// exactly observable_bytes() bytes, all 0. On return only bits of observables may be set. `details` is null if only
-  /// the observables are wanted; its edges are empty unless gives_edges(). Must not throw.
+  /// the observables are wanted; its edges are empty unless gives_edges(). With obeys_deadline() it may also be for its
+  /// control alone. With the status `deadline`, has_solution is set if there is a solution. Must not throw.
   virtual decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                        decode_details *details) noexcept = 0;
 
 private:
   decode_status take_events(std::span<const std::uint64_t> events) noexcept;
+  decode_status take_bits(std::span<const std::uint8_t> events) noexcept;
+  bool start(std::span<std::uint8_t> observables, decode_details *details) noexcept;
+  bool supports(const decode_details &details) const noexcept;
+  void count_deadline(decode_status status, std::uint64_t deadline_ns) noexcept;
   decode_status decode_taken(decode_status taken, std::span<std::uint8_t> observables,
                              decode_details *details) noexcept;
 
   std::uint64_t num_detectors_;
   std::uint64_t num_observables_;
+  std::uint64_t budget_ns_ = 0;
+  deadline_counts deadlines_;
+  bool has_solution_ = false;
   std::vector<std::uint64_t> events_; ///< room for num_detectors_: never grows while decoding
 };
 
@@ -138,7 +187,8 @@ struct decoder_result {
 /// decoder_names(), "auto", or the path of a plug-in: a name with a `/` or with the end `.so`. "auto" is pymatching if
 /// this library was built with it, else lookup; it is bp-osd for a model that the first choice refuses. Settings may
 /// follow, after `.so:` or the first `:`: "bp-osd:osd_order=7,max_iterations=60". Known to every decoder:
-/// `predecoder=NAME`, which runs before it (`local` before pymatching only). docs/decoding.md lists the settings.
+/// `predecoder=NAME`, which runs before it (`local` before pymatching only), and `deadline_us=N`: set_budget.
+/// docs/decoding.md lists the settings.
 ///
 /// Threads: may be called from any thread. A plug-in is loaded at the first use and unloaded after its last decoder.
 /// The error text says what is wrong, with the line of the model, and which decoder takes such a model.

@@ -16,18 +16,23 @@ public:
         solver_(graph_, options) {}
 
   const char *name() const noexcept override { return "relay-bp"; }
+  bool obeys_deadline() const noexcept override { return true; }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
     if (!syndrome_.take(events))
       return decode_status::no_solution;
-    if (!solver_.solve(syndrome_.bytes()))
-      return decode_status::not_converged;
+    const decode_status status = solver_.solve(syndrome_.bytes(), stop_check(details));
+    const bool is_solved = status == decode_status::ok || (status == decode_status::deadline && solver_.has_solution());
+    if (!is_solved)
+      return status;
     graph_.flip_observables(solver_.correction(), observables);
-    if (details != nullptr)
+    if (details != nullptr) {
       details->weight = solver_.weight();
-    return decode_status::ok;
+      details->has_solution = true;
+    }
+    return status;
   }
 
 private:
