@@ -46,6 +46,8 @@ decoder::decoder(std::uint64_t num_detectors, std::uint64_t num_observables)
 decoder::~decoder() = default;
 
 bool decoder::gives_edges() const noexcept { return false; }
+std::uint64_t decoder::num_errors() const noexcept { return 0; }
+std::vector<std::pair<std::string, std::uint64_t>> decoder::wins() const { return {}; }
 bool decoder::obeys_deadline() const noexcept { return false; }
 
 void cancel_decode(std::uint32_t &word) noexcept { cudaq::realtime::detail::store_relaxed(word, 1U); }
@@ -80,14 +82,17 @@ decode_status decoder::take_bits(std::span<const std::uint8_t> events) noexcept 
 bool decoder::start(std::span<std::uint8_t> observables, decode_details *details) noexcept {
   has_solution_ = false;
   if (details != nullptr) {
-    details->num_edges = 0;
+    details->num_edges = details->num_errors = 0;
     details->weight = std::nan("");
     details->has_solution = false;
+    details->winner = nullptr;
   }
   return observables.size() >= observable_bytes();
 }
 
-bool decoder::supports(const decode_details &details) const noexcept { return details.edges.empty() || gives_edges(); }
+bool decoder::supports(const decode_details &details) const noexcept {
+  return (details.edges.empty() || gives_edges()) && (details.errors.empty() || gives_errors());
+}
 
 // The events were copied before this writes, so the answer may be in the memory of the events.
 decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t> observables,
@@ -120,7 +125,7 @@ decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t>
   if (details != nullptr) {
     details->has_solution = has_solution_;
     if (!has_solution_) {
-      details->num_edges = 0;
+      details->num_edges = details->num_errors = 0;
       details->weight = std::nan("");
     }
   }

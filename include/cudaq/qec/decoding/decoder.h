@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #if defined(__GNUC__)
@@ -82,6 +83,14 @@ struct decode_details {
   /// Out: the observables are those of a set of errors that causes the events. True with the status ok; with `deadline`
   /// if there is a best solution so far. Else the observables are 0.
   bool has_solution = false;
+  /// In: room for the errors of the correction; empty: they are not wanted. num_errors() of the decoder always suffice.
+  std::span<std::uint64_t> errors = {};
+  /// Out: errors written, ascending: the numbers of the model's error instructions, from 0 in the order of the text,
+  /// with all loops unrolled. Their sum mod 2 causes exactly the events of the shot, and flips the observables of the
+  /// answer. Of equal errors it is the likeliest. (Of a plug-in only the numbers are checked.) Without a solution 0.
+  std::size_t num_errors = 0;
+  /// Out: of a race the member whose answer it is, with its settings; valid as long as the decoder. Else null.
+  const char *winner = nullptr;
 };
 
 /// A decoder for one detector error model.
@@ -106,8 +115,9 @@ public:
   [[nodiscard]] decode_status decode(std::span<const std::uint64_t> events,
                                      std::span<std::uint8_t> observables) noexcept;
 
-  /// The same, with weight and edges. `details.edges` empty: as above, and the weight. Else the decoder must give
-  /// edges (gives_edges(), else not_supported); buffer_too_small: more edges than room, all observable bytes are 0.
+  /// The same, with weight, edges and errors. `details.edges` empty: as above, and the weight. Else the decoder must
+  /// give edges (gives_edges(), else not_supported); buffer_too_small: more edges than room, all observable bytes are
+  /// 0. `details.errors` and gives_errors() in the same way.
   [[nodiscard]] decode_status decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables,
                                      decode_details &details) noexcept;
 
@@ -137,6 +147,15 @@ public:
   /// Whether decode can give the edges of its correction.
   [[nodiscard]] virtual bool gives_edges() const noexcept;
 
+  /// The error instructions of the model with all loops unrolled, if decode can give the errors of its correction, also
+  /// those that flip more than two detectors; else 0.
+  [[nodiscard]] virtual std::uint64_t num_errors() const noexcept;
+  [[nodiscard]] bool gives_errors() const noexcept { return num_errors() != 0; }
+
+  /// Of a race: its members with their settings, and how many answers each has given; else empty. For the thread that
+  /// decodes.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::uint64_t>> wins() const;
+
   /// Whether decodes end at their deadline, and when they are cancelled. Of a decoder that ignores both, decodes that
   /// end too late are counted only.
   [[nodiscard]] virtual bool obeys_deadline() const noexcept;
@@ -154,8 +173,9 @@ protected:
 
   /// Decodes a shot that was checked: `events` are in range, ascending and without duplicates, `observables` has
   /// exactly observable_bytes() bytes, all 0. On return only bits of observables may be set. `details` is null if only
-  /// the observables are wanted; its edges are empty unless gives_edges(). With obeys_deadline() it may also be for its
-  /// control alone. With the status `deadline`, has_solution is set if there is a solution. Must not throw.
+  /// the observables are wanted; its edges are empty unless gives_edges(), its errors unless gives_errors(). With
+  /// obeys_deadline() it may also be for its control alone. With the status `deadline`, has_solution is set if there is
+  /// a solution. Must not throw.
   virtual decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                        decode_details *details) noexcept = 0;
 
@@ -186,9 +206,9 @@ struct decoder_result {
 /// Makes a decoder for a model. `dem_text`: a detector error model in Stim's text format. `name`: a name of
 /// decoder_names(), "auto", or the path of a plug-in: a name with a `/` or with the end `.so`. "auto" is pymatching if
 /// this library was built with it, else lookup; it is bp-osd for a model that the first choice refuses. Settings may
-/// follow, after `.so:` or the first `:`: "bp-osd:osd_order=7,max_iterations=60". Known to every decoder:
-/// `predecoder=NAME`, which runs before it (`local` before pymatching only), and `deadline_us=N`: set_budget.
-/// docs/decoding.md lists the settings.
+/// follow, after `.so:` or the first `:`: "bp-osd:osd_order=7,max_iterations=60". Several decoders on the same shot:
+/// "race:relay-bp|bp-osd(osd_order=0),mode=first". Known to every decoder: `predecoder=NAME`, which runs before it
+/// (`local` before pymatching only), and `deadline_us=N`: set_budget. docs/decoding.md lists the settings.
 ///
 /// Threads: may be called from any thread. A plug-in is loaded at the first use and unloaded after its last decoder.
 /// The error text says what is wrong, with the line of the model, and which decoder takes such a model.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
 
+#include "lib/qec/decoders/bp_osd/column_answer.h"
 #include "lib/qec/decoders/decoder_factories.h"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ public:
 
   const char *name() const noexcept override { return "bp-osd"; }
   bool obeys_deadline() const noexcept override { return true; }
+  std::uint64_t num_errors() const noexcept override { return solver_.graph().num_errors; }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
@@ -24,12 +26,8 @@ protected:
     const decode_status status = solver_.solve(events, stop_check(details));
     if (!solver_.has_solution())
       return status;
-    solver_.graph().flip_observables(solver_.correction(), observables);
-    if (details != nullptr) {
-      details->weight = solver_.weight_of(solver_.correction());
-      details->has_solution = true;
-    }
-    return status;
+    const double weight = details == nullptr ? 0 : solver_.weight_of(solver_.correction());
+    return answer_columns(solver_.graph(), solver_.correction(), weight, status, observables, details);
   }
 
 private:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/bp_osd/column_answer.h"
 #include "lib/qec/decoders/bp_osd/graph_syndrome.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
@@ -17,6 +18,7 @@ public:
 
   const char *name() const noexcept override { return "relay-bp"; }
   bool obeys_deadline() const noexcept override { return true; }
+  std::uint64_t num_errors() const noexcept override { return graph_.num_errors; }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
@@ -27,12 +29,7 @@ protected:
     const bool is_solved = status == decode_status::ok || (status == decode_status::deadline && solver_.has_solution());
     if (!is_solved)
       return status;
-    graph_.flip_observables(solver_.correction(), observables);
-    if (details != nullptr) {
-      details->weight = solver_.weight();
-      details->has_solution = true;
-    }
-    return status;
+    return answer_columns(graph_, solver_.correction(), solver_.weight(), status, observables, details);
   }
 
 private:
