@@ -70,7 +70,7 @@ TEST(Race, InModeBestTheLeastWeightWins) {
   for (const char *name : {"relay-bp:seed=1", "relay-bp:seed=2,stop_nconv=2", "bp-osd:osd_order=0"})
     alone.push_back(make_or_throw(name, set.dem_text));
   std::size_t different = 0;
-  for (std::size_t shot = 0; shot < 100; ++shot) {
+  for (std::size_t shot = 0; shot < 20; ++shot) {
     std::vector<std::uint64_t> events(race->num_detectors());
     events.resize(unpack_events(set.detection_row(shot), race->num_detectors(), events).count);
     const raced got = decode_one(*race, events);
