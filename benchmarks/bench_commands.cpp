@@ -69,7 +69,9 @@ GPU.
 Examples:
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --predecoder local
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --errors 4 --shots 1000000
-  cudaq-realtime-bench decoding --dem tools/data/surface_z_d3_p0.003.dem --decoder pymatching lookup)";
+  cudaq-realtime-bench decoding --dem tools/data/surface_z_d3_p0.003.dem --decoder pymatching lookup
+  cudaq-realtime-bench decoding --dem tools/data/bp_osd/bicycle_72_r6_p0.003.dem --decoder relay-bp bp-osd \
+    --deadlines 50,100,200,500,1000,5000 --html curve.html       logical errors under a deadline, with their plot)";
 
 constexpr const char *kBenchStreamFooter =
     R"(Experiments are sampled from a model with a loop and sent to a stream decoder, one round each cycle. Lag: rounds
@@ -157,6 +159,12 @@ void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
       ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::IsMember({"local", "passthrough", "none"}));
+  command
+      .add_option("--deadlines", o.deadlines_us,
+                  "microseconds: each decoder also decodes all shots with each deadline; use free cores")
+      ->delimiter(',')
+      ->type_name("US,...")
+      ->check(CLI::Range(0.001, 1e9));
   add_shots_option(command, o.shots, "shots to sample");
   add_duration_option(command, o.duration_s, "seconds to decode, instead of --shots");
   command.add_option("--failures", o.failures, "stop when the reference has failed so often; 0: do not")

@@ -9,6 +9,7 @@
 #include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
+#include "tools/html/html_plots.h"
 #include "tools/shots/config_shots.h"
 #include "tools/shots/own_data.h"
 #include "tools/shots/sampled_shots.h"
@@ -32,6 +33,7 @@ constexpr std::size_t kBatch = kSampledBatch; ///< shots that every case decodes
 struct case_counts {
   paired_errors errors{}; ///< `without` is the reference
   std::uint64_t events = 0, refused = 0;
+  qec::deadline_counts deadlines;
   double ns = 0;
 
   void operator+=(const case_counts &more) noexcept {
@@ -42,6 +44,9 @@ struct case_counts {
     errors.only_without += more.errors.only_without;
     events += more.events;
     refused += more.refused;
+    deadlines.met += more.deadlines.met;
+    deadlines.missed += more.deadlines.missed;
+    deadlines.late += more.deadlines.late;
     ns += more.ns;
   }
 };
@@ -49,15 +54,23 @@ struct case_counts {
 struct named_decoder {
   std::string name;
   qec::offline_decoder with;
+  std::string decoder;    ///< without the deadline
+  double deadline_us = 0; ///< 0: none
 };
 
 std::vector<named_decoder> make_cases(const bench_decoding_options &o, const std::string &dem) {
   std::vector<named_decoder> cases;
-  const auto add = [&](const std::string &name, const std::string &decoder, const std::string &predecoder) {
+  const auto add = [&](const std::string &name, const std::string &decoder, const std::string &predecoder,
+                       double deadline_us = 0) {
     std::unique_ptr<qec::predecoder> first;
     qec::decoder_result second = qec::make_decoder(decoder, dem);
     if (!second)
       throw usage_error(fmt::format("--dem {}: {}", o.dem_file, second.error));
+    if (deadline_us != 0) {
+      if (!second.instance->obeys_deadline())
+        throw usage_error(fmt::format("--deadlines: {} does not end at a deadline", second.instance->name()));
+      second.instance->set_budget(static_cast<std::uint64_t>(deadline_us * 1000));
+    }
     if (!predecoder.empty()) {
       if (const auto allowed = qec::check_predecoder_before(predecoder, second.instance->name()); allowed.failed())
         throw usage_error(fmt::format("--predecoder {}: {}", predecoder, allowed.text()));
@@ -66,10 +79,13 @@ std::vector<named_decoder> make_cases(const bench_decoding_options &o, const std
         throw usage_error(fmt::format("--dem {}: {}", o.dem_file, made.text()));
       first = std::move(*made);
     }
-    cases.push_back({name, {std::move(first), std::move(second.instance)}});
+    cases.push_back({name, {std::move(first), std::move(second.instance)}, decoder, deadline_us});
   };
   for (const std::string &decoder : o.decoders)
     add(decoder, decoder, "");
+  for (const std::string &decoder : o.decoders)
+    for (const double deadline_us : o.deadlines_us)
+      add(fmt::format("{} in {}", decoder, format_ns(deadline_us * 1000)), decoder, "", deadline_us);
   for (const std::string &predecoder : o.predecoders)
     if (predecoder != "none")
       add(predecoder + " + " + o.decoders.front(), o.decoders.front(), predecoder);
@@ -123,13 +139,18 @@ private:
   /// Returns which shots are wrong.
   std::vector<bool> decode(qec::offline_decoder &with, std::size_t shots, case_counts &count) {
     std::vector<bool> wrong(shots);
+    const qec::deadline_counts before = with.inner().deadlines();
     const double begin = qec::thread_seconds();
     for (std::size_t i = 0; i < shots; ++i) {
       const qec::decode_status status = with.decode(shot(i));
-      count.refused += status != qec::decode_status::ok;
+      const bool at_deadline = status == qec::decode_status::deadline;
+      count.refused += status != qec::decode_status::ok && !at_deadline;
       count.events += with.decoded_events();
-      wrong[i] = status != qec::decode_status::ok || !std::ranges::equal(with.observables(), truth(i));
+      // At a deadline the best solution so far is the answer.
+      wrong[i] = !with.has_solution() || !std::ranges::equal(with.observables(), truth(i));
     }
+    const qec::deadline_counts &after = with.inner().deadlines();
+    count.deadlines = {after.met - before.met, after.missed - before.missed, after.late - before.late};
     count.ns += 1e9 * (qec::thread_seconds() - begin);
     return wrong;
   }
@@ -221,16 +242,23 @@ std::string ratio_text(const paired_errors &e, bool is_reference) {
   return fmt::format("{:.3f} ({:.3f}-{:.3f})", e.ratio(), e.ratio_interval().low, e.ratio_interval().high);
 }
 
-json case_json(const std::string &name, const case_counts &c, bool is_reference) {
+json case_json(const named_decoder &one, const case_counts &c, bool is_reference) {
   const auto shots = static_cast<double>(c.errors.shots);
   const error_rate failed{c.errors.with, c.errors.shots};
-  json j{{"name", name},
+  json j{{"name", one.name},
          {"failures", c.errors.with},
          {"logical_error_rate", failed.rate()},
          {"interval_95", {failed.interval_95().low, failed.interval_95().high}},
          {"refused", c.refused},
          {"events_per_shot", static_cast<double>(c.events) / shots},
          {"cpu_ns_per_shot", c.ns / shots}};
+  if (one.deadline_us != 0) {
+    j["decoder"] = one.decoder;
+    j["deadline_us"] = one.deadline_us;
+    j["deadline_met"] = c.deadlines.met;
+    j["deadline_missed"] = c.deadlines.missed;
+    j["deadline_late"] = c.deadlines.late;
+  }
   if (is_reference)
     return j;
   j["only_this_failed"] = c.errors.only_with;
@@ -264,6 +292,16 @@ std::string decoding_html(const json &report) {
                     has_ratio ? interval(c["ratio_interval_95"]) : "", format_ns(c["cpu_ns_per_shot"].get<double>())});
   }
   page.add("Logical errors and time", html_table(rows));
+  std::vector<plotted_curve> curves;
+  for (const json &c : report["cases"]) {
+    if (!c.contains("deadline_us"))
+      continue;
+    if (curves.empty() || curves.back().name != c["decoder"])
+      curves.push_back({c["decoder"].get<std::string>(), {}});
+    curves.back().points.emplace_back(1000 * c["deadline_us"].get<double>(), c["logical_error_rate"].get<double>());
+  }
+  if (const std::string plot = curve_plot(curves, "deadline of a decode", "logical errors per shot"); !plot.empty())
+    page.add("Logical errors under a deadline", plot);
   return page.text(report);
 }
 
@@ -307,10 +345,12 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
              ratio_text(c.errors, k == 0), static_cast<double>(c.events) / n, format_ns(c.ns / n));
     if (c.refused != 0)
       out.text("  {} shots refused by {}: counted as failures\n", c.refused, name);
-    list.push_back(case_json(name, c, k == 0));
+    list.push_back(case_json(first.cases()[k], c, k == 0));
   }
-  json report{{"method", "shots sampled from the model's error instructions; every case decodes the same "
-                         "shots; CPU time of the thread, with predecoder and unpacking, without sampling"},
+  json report{{"method",
+               "shots sampled from the model's error instructions; every case decodes the same "
+               "shots; CPU time of the thread, with predecoder and unpacking, without sampling. Deadlines are "
+               "wall-clock times from the begin of each decode"},
               {"dem", o.dem_file},
               {"detectors", model->num_detectors},
               {"observables", model->num_observables},

@@ -16,6 +16,7 @@ struct bench_decoding_options {
   std::string dem_file;
   std::vector<std::string> decoders{"auto"}; ///< the first one, alone, is the reference
   std::vector<std::string> predecoders{"none"};
+  std::vector<double> deadlines_us; ///< each decoder also decodes with each of these deadlines
   std::uint64_t shots = 100000;
   double duration_s = 0;      ///< > 0: time to decode, instead of shots
   std::uint64_t failures = 0; ///< stop when the reference has failed so often; 0: do not

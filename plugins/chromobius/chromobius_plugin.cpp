@@ -89,7 +89,14 @@ void destroy(void *self) { delete static_cast<plugin_decoder *>(self); }
 } // namespace
 
 const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t host_version) {
-  static const cudaq_qec_decoder_plugin_t table = {
-      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof(table), "chromobius", create, decode, destroy, nullptr};
+  static const cudaq_qec_decoder_plugin_t table = {CUDAQ_QEC_DECODER_PLUGIN_VERSION,
+                                                   sizeof(table),
+                                                   "chromobius",
+                                                   create,
+                                                   decode,
+                                                   destroy,
+                                                   nullptr,
+                                                   nullptr,
+                                                   nullptr};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &table : nullptr;
 }

@@ -103,6 +103,8 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t hos
                                                    create<ldpc_solver>,
                                                    decode<ldpc_solver>,
                                                    destroy<ldpc_solver>,
+                                                   nullptr,
+                                                   nullptr,
                                                    nullptr};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &table : nullptr;
 }

@@ -76,8 +76,14 @@ private:
 } // namespace
 
 const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t host_version) {
-  static const cudaq_qec_decoder_plugin_t table = {
-      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof(table), "tesseract", create<tesseract_solver>, decode<tesseract_solver>,
-      destroy<tesseract_solver>,        nullptr};
+  static const cudaq_qec_decoder_plugin_t table = {CUDAQ_QEC_DECODER_PLUGIN_VERSION,
+                                                   sizeof(table),
+                                                   "tesseract",
+                                                   create<tesseract_solver>,
+                                                   decode<tesseract_solver>,
+                                                   destroy<tesseract_solver>,
+                                                   nullptr,
+                                                   nullptr,
+                                                   nullptr};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &table : nullptr;
 }

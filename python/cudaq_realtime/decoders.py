@@ -16,15 +16,16 @@ MOST_THREADS = 1024
 
 
 class DecodeError(RuntimeError):
-    """A shot could not be decoded. `status` is the number of docs/guide/errors.md, `shot` the row of a batch."""
+    """A shot could not be decoded. `status` is the number of docs/guide/errors.md, `shot` the row of a batch.
+    `best` is None, or, at a deadline, the observables of the best solution so far."""
 
-    def __init__(self, status: int, shot: int | None = None):
-        self.status, self.shot = status, shot
+    def __init__(self, status: int, shot: int | None = None, best: Bits | None = None):
+        self.status, self.shot, self.best = status, shot, best
         where = "" if shot is None else f"shot {shot}: "
         super().__init__(f"{where}{_native.status_text(status)} (status {status})")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.status, self.shot), self.__dict__
+        return type(self), (self.status, self.shot, self.best), self.__dict__
 
 
 def unpacked_rows(rows: Bits, bits: int) -> Bits:
@@ -70,26 +71,38 @@ class Decoder:
     def num_observables(self) -> int:
         return self._native.num_observables
 
-    @overload
-    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False) -> Bits: ...
+    @property
+    def obeys_deadline(self) -> bool:
+        """Whether decodes end at their deadline."""
+        return self._native.obeys_deadline
 
     @overload
-    def decode(self, events: Sequence[int] | npt.NDArray[Any], *,
-               return_weight: Literal[True]) -> tuple[Bits, float]: ...
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
+               deadline_us: float | None = None) -> Bits: ...
 
-    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: bool = False) -> Any:
+    @overload
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[True],
+               deadline_us: float | None = None) -> tuple[Bits, float]: ...
+
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: bool = False,
+               deadline_us: float | None = None) -> Any:
         """Decodes one shot.
 
         events: the indices of the detectors that fired, each once, in any order; np.flatnonzero(bits) of bits.
         Returns uint8[num_observables], 1 for each flipped observable; with return_weight also the weight of the
-        correction: of pymatching and pymatching-correlated; NaN of others. Raises DecodeError.
+        correction; NaN of decoders that give none.
+        deadline_us: microseconds from now, above 0 and at most 1e9. A decoder with obeys_deadline that needs longer
+            raises DecodeError with the status 9, and with `best` if there is a solution so far.
+        Raises DecodeError.
         """
+        if deadline_us is not None and not (isinstance(deadline_us, (int, float)) and 0 < deadline_us <= 1e9):
+            raise ValueError(f"deadline_us is {deadline_us!r:.60}, accepted: microseconds, above 0 and at most 1e9")
         indices = to_native(events, self.num_detectors, "indices", "events")
         packed = np.zeros(self._native.observable_bytes, dtype=np.uint8)
-        status, weight = self._native.decode(indices, packed, return_weight)
-        if status:
-            raise DecodeError(status)
+        status, weight, has_solution = self._native.decode(indices, packed, return_weight, deadline_us or 0)
         observables = np.unpackbits(packed, count=self.num_observables, bitorder="little")
+        if status:
+            raise DecodeError(status, best=observables if has_solution else None)
         return (observables, weight) if return_weight else observables
 
     def decode_to_edges_array(self, events: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -105,6 +118,20 @@ class Decoder:
         if status:
             raise DecodeError(status)
         return edges[:count].copy()
+
+    def decode_to_errors_array(self, events: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+        """The errors of the correction: uint64[errors], ascending, numbers of error instructions of dem.flattened().
+
+        Only of decoders that give errors (bp-osd, relay-bp); of others NotImplementedError. Raises DecodeError.
+        """
+        if not self._native.num_errors:
+            raise NotImplementedError(f"the decoder {self._name} gives no errors; 'relay-bp' does")
+        indices = to_native(events, self.num_detectors, "indices", "events")
+        errors = np.empty(self._native.num_errors, dtype=np.uint64)
+        status, count = self._native.decode_errors(indices, errors)
+        if status:
+            raise DecodeError(status)
+        return errors[:count].copy()
 
     def decode_batch(self, shots: npt.ArrayLike, *, bit_packed_shots: bool = False,
                      bit_packed_predictions: bool = False, threads: int = 1,

@@ -4,6 +4,7 @@
 #include "bindings.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <cudaq/qec/decoding/decoder.h>
 #include <limits>
@@ -40,17 +41,41 @@ public:
   std::size_t observable_bytes() const { return instances_[0]->observable_bytes(); }
   std::string name() const { return instances_[0]->name(); }
   bool gives_edges() const { return instances_[0]->gives_edges(); }
+  std::uint64_t num_errors() const { return instances_[0]->num_errors(); }
+  bool obeys_deadline() const { return instances_[0]->obeys_deadline(); }
 
-  /// One shot: its status and, if `weigh` is set, its weight, else NaN; the observables go to `out`.
-  std::tuple<int, double> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out, bool weigh) {
+  /// One shot: its status, its weight if `weigh` is set, else NaN, and whether there is a solution; the observables go
+  /// to `out`. `deadline_us`: from now; 0: none.
+  std::tuple<int, double, bool> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out, bool weigh,
+                                       double deadline_us) {
     const nb::gil_scoped_release released;
     const std::lock_guard locked(mutex_);
     decode_details details;
+    decoder &with = *instances_[0];
+    const bool timed = deadline_us != 0;
+    if (timed) {
+      const auto now = std::chrono::steady_clock::now().time_since_epoch();
+      details.control.deadline_ns =
+          static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) +
+          static_cast<std::uint64_t>(deadline_us * 1000);
+    }
     const std::span<const std::uint64_t> fired(events.data(), events.size());
     const std::span<std::uint8_t> observables(out.data(), out.size());
     const decode_status status =
-        weigh ? instances_[0]->decode(fired, observables, details) : instances_[0]->decode(fired, observables);
-    return {static_cast<int>(status), details.weight};
+        weigh || timed ? with.decode(fired, observables, details) : with.decode(fired, observables);
+    return {static_cast<int>(status), weigh ? details.weight : std::numeric_limits<double>::quiet_NaN(),
+            with.has_solution()};
+  }
+
+  /// The errors of one shot go to `out`. Returns the status and their count.
+  std::tuple<int, std::size_t> decode_errors(array<const std::uint64_t, 1> events, array<std::uint64_t, 1> out) {
+    const nb::gil_scoped_release released;
+    const std::lock_guard locked(mutex_);
+    std::vector<std::uint8_t> observables(observable_bytes());
+    decode_details details;
+    details.errors = {out.data(), out.size()};
+    const decode_status status = instances_[0]->decode({events.data(), events.size()}, observables, details);
+    return {static_cast<int>(status), details.num_errors};
   }
 
   /// The edges of one shot go to `out`: rows of two detectors, -1 for the boundary. Returns the status and their count.
@@ -133,7 +158,11 @@ void bind_decoder(nb::module_ &m) {
       .def_prop_ro("observable_bytes", &native_decoder::observable_bytes)
       .def_prop_ro("name", &native_decoder::name)
       .def_prop_ro("gives_edges", &native_decoder::gives_edges)
-      .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"), nb::arg("weigh"))
+      .def_prop_ro("num_errors", &native_decoder::num_errors)
+      .def_prop_ro("obeys_deadline", &native_decoder::obeys_deadline)
+      .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"), nb::arg("weigh"),
+           nb::arg("deadline_us"))
+      .def("decode_errors", &native_decoder::decode_errors, nb::arg("events"), nb::arg("out"))
       .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"))
       .def("decode_batch", &native_decoder::decode_batch, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
            nb::arg("threads"));

@@ -49,6 +49,11 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
       throw usage_error(fmt::format("--predecoder {}: {}: {}", o.predecoder, o.data.dem, first.text()));
     if (const auto allowed = qec::check_predecoder_before(predecoder, second.instance->name()); allowed.failed())
       throw usage_error(fmt::format("--predecoder {}: {}", o.predecoder, allowed.text()));
+    if (o.errors_out.given() && (!second.instance->gives_errors() || predecoder != "passthrough"))
+      throw usage_error(
+          fmt::format("--errors_out: {} gives no errors of its correction; bp-osd and relay-bp do, without "
+                      "a predecoder",
+                      predecoder == "passthrough" ? second.instance->name() : predecoder));
     if (workers.empty())
       why.decoder = qec::auto_reason(o.decoder, second.instance->name(), dem_text);
     workers.push_back(std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance)));
@@ -74,11 +79,14 @@ public:
       if (*other)
         (*other)->stop_when(&interrupt_guard::interrupted);
     out_.emplace(o.out.path, o.out.shot_format(), layout_.num_observables);
-    const std::size_t bytes = layout_.input_bytes() + 3 * observable_bytes();
+    const std::uint64_t num_errors = o.errors_out.given() ? workers.front()->stage().num_errors() : 0;
+    if (num_errors != 0)
+      errors_.emplace(o.errors_out.path, o.errors_out.shot_format(), num_errors);
+    const std::size_t bytes = layout_.input_bytes() + 3 * observable_bytes() + num_errors / 8;
     const std::size_t capacity = std::clamp(kBytesOfABatch / bytes, std::size_t{1}, kMostShotsInABatch);
     for (std::size_t k = 0; k < (num_threads_ == 1 ? 1 : 2 * num_threads_); ++k)
-      batches_.emplace_back(capacity, layout_.input_bytes(), observable_bytes());
-    threads_.emplace(std::move(workers));
+      batches_.emplace_back(capacity, layout_.input_bytes(), observable_bytes(), num_errors);
+    threads_.emplace(std::move(workers), num_errors);
   }
 
   /// Decodes all shots. An error leaves the answers of the shots before it in the output.
@@ -105,6 +113,8 @@ public:
     wall_ns_ = now_ns() - begin;
     try {
       out_->finish();
+      if (errors_)
+        errors_->finish();
     } catch (const qec::shot_file_error &failure) {
       if (!output_failed_)
         error += (error.empty() ? "" : "; ") + std::string(failure.what());
@@ -214,6 +224,8 @@ private:
       for (std::size_t shot = 0; shot < b.decoded; ++shot) {
         const auto answer = decode_batch::row(b.answers, shot, observable_bytes());
         out_->write(answer);
+        if (errors_)
+          errors_->write(decode_batch::row(b.errors, shot, b.error_bytes));
         logical_errors_ +=
             has_truth() && !std::ranges::equal(answer, decode_batch::row(b.observables, shot, observable_bytes()));
         differences_ +=
@@ -221,6 +233,8 @@ private:
         ++shots_;
       }
       out_->flush();
+      if (errors_)
+        errors_->flush();
     } catch (const qec::shot_file_error &failure) {
       output_failed_ = true;
       return failure.what();
@@ -239,7 +253,7 @@ private:
   const bool truth_appended_;
   qec::shot_reader in_;
   std::optional<qec::shot_reader> truth_, golden_;
-  std::optional<qec::shot_writer> out_;
+  std::optional<qec::shot_writer> out_, errors_;
   bool output_failed_ = false, all_read_ = true;
   std::deque<decode_batch> batches_;
   std::optional<decoder_threads> threads_; ///< destroyed first: its threads use the batches
@@ -273,10 +287,13 @@ void check(const decode_options &o, const output &out) {
        {std::pair{"--dem", o.data.dem}, std::pair{"--in", o.data.in.path}, std::pair{"--obs_in", o.data.obs_in.path},
         std::pair{"--predictions", o.data.predictions.path}}) {
     refuse_output_file(option, path);
-    if (is_same_file(o.out.path, path))
-      throw usage_error(fmt::format("--out {}: this is the file of {}", o.out.path, option));
+    for (const auto &[writer, written] : {std::pair{"--out", o.out.path}, std::pair{"--errors_out", o.errors_out.path}})
+      if (is_same_file(written, path))
+        throw usage_error(fmt::format("{} {}: this is the file of {}", writer, written, option));
   }
   refuse_output_file("--out", o.out.path);
+  if (o.errors_out.path == "-" || (o.errors_out.given() && o.errors_out.path == o.out.path))
+    throw usage_error("--errors_out: name a file of its own");
   if (o.predecoder != "passthrough" && o.decoder.find("predecoder=") != std::string::npos)
     throw usage_error("--predecoder, --decoder: the decoder has a predecoder already");
 }

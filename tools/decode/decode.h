@@ -21,6 +21,7 @@ namespace cudaq::realtime::tools {
 struct decode_options {
   own_data data{"", {"-", ""}, {}, {}, false};
   shot_source out{"-", ""};
+  shot_source errors_out; ///< not given: the errors of the corrections are not wanted
   std::string decoder = "auto";
   std::string predecoder = "passthrough";
   unsigned threads = 1;                 ///< 0: one for each core that the program may use

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/decode/decode_batch.h"
 
+#include "lib/qec/decoding/event_bits.h"
+
 #include <algorithm>
 #include <utility>
 
 namespace cudaq::realtime::tools {
 
-decoder_threads::decoder_threads(worker_list workers) : workers_(std::move(workers)) {
+decoder_threads::decoder_threads(worker_list workers, std::uint64_t num_errors) : workers_(std::move(workers)) {
   for (const auto &worker : workers_)
-    responses_.emplace_back(worker->stage().response_bytes());
+    memories_.push_back({std::vector<std::uint8_t>(worker->stage().response_bytes()),
+                         std::vector<std::uint64_t>(static_cast<std::size_t>(num_errors))});
   if (workers_.size() > 1)
     for (std::size_t k = 0; k < workers_.size(); ++k)
-      threads_.emplace_back([this, k] { serve(*workers_[k], responses_[k]); });
+      threads_.emplace_back([this, k] { serve(*workers_[k], memories_[k]); });
 }
 
 decoder_threads::~decoder_threads() {
@@ -27,7 +30,7 @@ decoder_threads::~decoder_threads() {
 void decoder_threads::submit(decode_batch &batch) {
   batch.done = threads_.empty();
   if (batch.done) {
-    decode(*workers_.front(), responses_.front(), batch);
+    decode(*workers_.front(), memories_.front(), batch);
     return;
   }
   {
@@ -42,7 +45,7 @@ void decoder_threads::wait_for(const decode_batch &batch) {
   finished_.wait(lock, [&batch] { return batch.done; });
 }
 
-void decoder_threads::serve(qec::decoding_worker &worker, std::span<std::uint8_t> response) {
+void decoder_threads::serve(qec::decoding_worker &worker, scratch &memory) {
   std::unique_lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [this] { return stop_ || !todo_.empty(); });
@@ -51,20 +54,26 @@ void decoder_threads::serve(qec::decoding_worker &worker, std::span<std::uint8_t
     decode_batch &batch = *todo_.front();
     todo_.pop_front();
     lock.unlock();
-    decode(worker, response, batch);
+    decode(worker, memory, batch);
     lock.lock();
     batch.done = true;
     finished_.notify_all();
   }
 }
 
-void decoder_threads::decode(qec::decoding_worker &worker, std::span<std::uint8_t> response,
-                             decode_batch &batch) noexcept {
+void decoder_threads::decode(qec::decoding_worker &worker, scratch &memory, decode_batch &batch) noexcept {
+  const std::span<std::uint8_t> response(memory.response);
+  qec::decode_details details{.errors = memory.errors};
+  qec::decode_details *const wanted = batch.num_errors == 0 ? nullptr : &details;
   batch.status = qec::decode_status::ok;
   for (batch.decoded = 0; batch.decoded < batch.shots; ++batch.decoded) {
-    worker.decode(decode_batch::row(batch.detections, batch.decoded, batch.detection_bytes), response, batch.status);
+    worker.decode(decode_batch::row(batch.detections, batch.decoded, batch.detection_bytes), response, batch.status,
+                  wanted);
     if (batch.status != qec::decode_status::ok)
       return;
+    if (wanted != nullptr)
+      static_cast<void>(qec::pack_events(std::span(memory.errors).first(details.num_errors), batch.num_errors,
+                                         decode_batch::row(batch.errors, batch.decoded, batch.error_bytes)));
     std::ranges::copy(response.subspan(sizeof(qec::DecodeResponse), batch.observable_bytes),
                       decode_batch::row(batch.answers, batch.decoded, batch.observable_bytes).begin());
   }

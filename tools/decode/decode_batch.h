@@ -19,12 +19,17 @@ namespace qec = cudaq::qec::realtime;
 
 /// Consecutive shots, and their answers. Its memory is allocated once.
 struct decode_batch {
-  decode_batch(std::size_t capacity_, std::size_t detection_bytes_, std::size_t observable_bytes_)
+  decode_batch(std::size_t capacity_, std::size_t detection_bytes_, std::size_t observable_bytes_,
+               std::uint64_t num_errors_)
       : capacity(capacity_), detection_bytes(detection_bytes_), observable_bytes(observable_bytes_),
+        num_errors(num_errors_), error_bytes((num_errors_ + 7) / 8), errors(capacity * error_bytes),
         detections(capacity * detection_bytes), observables(capacity * observable_bytes),
         predictions(capacity * observable_bytes), answers(capacity * observable_bytes) {}
 
   std::size_t capacity, detection_bytes, observable_bytes;
+  std::uint64_t num_errors; ///< of the model, if those of the corrections are wanted; else 0
+  std::size_t error_bytes;
+  std::vector<std::uint8_t> errors; ///< of the corrections
   std::vector<std::uint8_t> detections, observables, predictions, answers;
   std::size_t shots = 0;
   std::size_t decoded = 0; ///< shots with an answer; fewer than `shots` if one cannot be decoded
@@ -41,8 +46,8 @@ class decoder_threads {
 public:
   using worker_list = std::vector<std::unique_ptr<qec::decoding_worker>>;
 
-  /// With one worker no thread is started, and submit() decodes.
-  explicit decoder_threads(worker_list workers);
+  /// With one worker no thread is started, and submit() decodes. `num_errors`: as that of the batches.
+  explicit decoder_threads(worker_list workers, std::uint64_t num_errors = 0);
   ~decoder_threads();
   decoder_threads(const decoder_threads &) = delete;
   decoder_threads &operator=(const decoder_threads &) = delete;
@@ -52,12 +57,17 @@ public:
   void wait_for(const decode_batch &batch);
 
 private:
-  static void decode(qec::decoding_worker &worker, std::span<std::uint8_t> response, decode_batch &batch) noexcept;
-  void serve(qec::decoding_worker &worker, std::span<std::uint8_t> response);
+  /// The memory of a thread.
+  struct scratch {
+    std::vector<std::uint8_t> response;
+    std::vector<std::uint64_t> errors;
+  };
+  static void decode(qec::decoding_worker &worker, scratch &memory, decode_batch &batch) noexcept;
+  void serve(qec::decoding_worker &worker, scratch &memory);
 
   worker_list workers_;
-  std::vector<std::vector<std::uint8_t>> responses_; ///< one for each worker
-  std::mutex mutex_;                                 ///< for the members below, and `done` of all batches
+  std::vector<scratch> memories_; ///< one for each worker
+  std::mutex mutex_;              ///< for the members below, and `done` of all batches
   std::condition_variable work_, finished_;
   std::deque<decode_batch *> todo_;
   bool stop_ = false;

@@ -57,6 +57,8 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
   add_own_data_options(decode, o.data);
   decode.get_option("--in")->description("detection events; -: stdin")->capture_default_str();
   add_shot_source_options(decode, o.out, "--out", "predicted observables; -: stdout")->capture_default_str();
+  add_shot_source_options(decode, o.errors_out, "--errors_out",
+                          "errors of the corrections, a bit for each error of the model; decoders that give them only");
   add_decoder_option(decode, o.decoder, "decoder");
   add_choice(decode, "--predecoder", o.predecoder,
              "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone",

@@ -290,6 +290,34 @@ std::string percentile_plot(const std::vector<plotted_latency> &series) {
   return plot("latency over percentile", out, names_of(series));
 }
 
+std::string curve_plot(const std::vector<plotted_curve> &curves, const std::string &times, const std::string &rates) {
+  double first = 0, last = 0, lowest = 1, highest = 0;
+  for (const plotted_curve &c : curves)
+    for (const auto &[time, rate] : c.points) {
+      first = first == 0 ? time : std::min(first, time);
+      last = std::max(last, time);
+      lowest = rate > 0 ? std::min(lowest, rate) : lowest;
+      highest = std::max(highest, rate);
+    }
+  if (highest == 0)
+    return "";
+  const plot_axis x = plot_axis::logarithmic(first, last, kLeft, kRight);
+  const plot_axis y = plot_axis::logarithmic(lowest, highest, kBottom, kTop);
+  std::string out =
+      horizontal(x, ticks(x, 8, &time_label), times + " (logarithmic)") +
+      vertical(y, ticks(y, 7, [](double rate) { return fmt::format("{:g}", rate); }), rates + " (logarithmic)");
+  std::vector<std::string> names;
+  for (std::size_t s = 0; s < curves.size(); ++s) {
+    std::string points;
+    for (const auto &[time, rate] : curves[s].points)
+      if (rate > 0)
+        points += fmt::format("{:.1f},{:.1f} ", x.at(time), y.at(rate));
+    out += polyline(s, points);
+    names.push_back(curves[s].name);
+  }
+  return plot(rates + " over " + times, out, names);
+}
+
 std::string timeline_plot(const run_timeline &recorded) {
   const joined_parts timeline(recorded);
   value_range range;

@@ -6,6 +6,7 @@
 #include "tools/common/run_timeline.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cudaq::realtime::tools {
@@ -44,6 +45,13 @@ struct plotted_ratio {
   std::string verdict;
 };
 std::string ratio_plot(const std::vector<plotted_ratio> &ratios);
+
+/// Rates over times, both axes logarithmic; a rate of 0 has no place. "" without points.
+struct plotted_curve {
+  std::string name;
+  std::vector<std::pair<double, double>> points; ///< time in ns, rate
+};
+std::string curve_plot(const std::vector<plotted_curve> &curves, const std::string &times, const std::string &rates);
 
 /// `text` with &, <, > and quotes as HTML needs them.
 std::string html_text(const std::string &text);

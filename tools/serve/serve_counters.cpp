@@ -173,6 +173,12 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
        [](const served_decoder &d) { return d.counts().failed_one_shots; });
   each("cudaq_decoder_exchanges_total", "counter", "New models that took the place of the previous one.",
        [](const served_decoder &d) { return d.counts().exchanges; });
+  each("cudaq_decoder_deadline_met_total", "counter", "Decodes that ended before their deadline.",
+       [](const served_decoder &d) { return d.counts().deadlines.met; });
+  each("cudaq_decoder_deadline_missed_total", "counter", "Decodes that did not.",
+       [](const served_decoder &d) { return d.counts().deadlines.missed; });
+  each("cudaq_decoder_deadline_late_total", "counter", "Of these: the decoder went on after its deadline.",
+       [](const served_decoder &d) { return d.counts().deadlines.late; });
   text += streams_text(server);
   family(text, "cudaq_decoder_answers_total", "counter", "Answers of all functions but qec_decode by status.");
   for (const auto &decoder : server.decoders()) {

@@ -91,6 +91,29 @@ TEST(BenchProgram, DecodesWholeBatchesForTheDuration) {
   EXPECT_GT(decoding.at("shots").get<int>(), 0);
 }
 
+TEST(BenchProgram, DecodesWithDeadlinesAndPlotsTheErrors) {
+  if (!has_decoders())
+    GTEST_SKIP() << "this build has no decoders";
+  const scratch_folder folder;
+  const std::string page = (folder.path() / "curve.html").string();
+  const auto decoding = run_good_program("decoding --json --shots 300 --decoder bp-osd relay-bp --deadlines 0.001,1e9 "
+                                         "--html " +
+                                         page + " --dem " + model());
+  ASSERT_EQ(decoding.at("cases").size(), 6u) << "two decoders alone, and each with two deadlines";
+  for (const std::size_t first : {2u, 4u}) {
+    const auto &missed = decoding.at("cases").at(first), &met = decoding.at("cases").at(first + 1);
+    EXPECT_EQ(missed.at("decoder"), first == 2 ? "bp-osd" : "relay-bp");
+    EXPECT_GT(missed.at("deadline_missed").get<int>(), 0);
+    EXPECT_EQ(missed.at("refused"), 0) << "a deadline is no refusal";
+    EXPECT_EQ(met.at("deadline_met"), 300);
+    EXPECT_EQ(met.at("failures"), decoding.at("cases").at(first / 2 - 1).at("failures"));
+    EXPECT_GE(missed.at("failures").get<int>(), met.at("failures").get<int>());
+  }
+  EXPECT_TRUE(contains(read_file(page), "logical errors per shot over deadline of a decode"));
+  EXPECT_TRUE(contains(run_program("decoding --decoder lookup --deadlines 5 --dem " + model()).err,
+                       "--deadlines: lookup does not end at a deadline"));
+}
+
 TEST(BenchProgram, ShowsItsProgressOnATerminal) {
   std::vector<std::vector<std::string>> runs{{"idle", "--repeats", "30"}};
   if (has_decoders())

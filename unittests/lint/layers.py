@@ -46,7 +46,7 @@ BELOW = {
     "lib/transport/route": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/ucx": {"lib/transport/provider", "lib/transport/route", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"lib/base", "include"},
-    "lib/qec/decoders": {"lib/qec/decoding", "include"},
+    "lib/qec/decoders": {"lib/qec/decoding", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/stream": {"lib/qec/decoders", "lib/qec/decoding", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
     "lib/qec/shots": {"lib/qec/decoding", "include"},

@@ -183,3 +183,32 @@ def test_a_decoder_can_be_pickled_and_used_by_several_threads():
     for thread in threads:
         thread.join()
     assert answers == [[1]] * 8
+
+
+BICYCLE = "error(0.1) D0 D1 D2 L0\nerror(0) D0\nerror(0.1) D0\nerror(0.1) D1 L1"
+
+
+@pytest.mark.parametrize("name", ["relay-bp", "bp-osd"])
+def test_errors_of_a_correction_explain_the_events(name):
+    decoder = Decoder(name, BICYCLE)
+    assert decoder.decode_to_errors_array([0, 1, 2]).tolist() == [0]
+    assert decoder.decode_to_errors_array([0, 1]).tolist() == [2, 3]
+    assert decoder.decode_to_errors_array([]).tolist() == []
+    with pytest.raises(NotImplementedError, match="lookup gives no errors"):
+        Decoder("lookup", BICYCLE).decode_to_errors_array([0])
+
+
+def test_a_deadline_ends_a_decode_with_the_best_solution_or_none():
+    endless = "relay-bp:num_sets=1000000,stop_nconv=1000000"
+    decoder = Decoder(endless, BICYCLE)
+    assert decoder.obeys_deadline and not Decoder("lookup", BICYCLE).obeys_deadline
+    with pytest.raises(DecodeError) as failure:
+        decoder.decode([0, 1, 2], deadline_us=1e-3)
+    assert failure.value.status == 9 and failure.value.best is None
+    with pytest.raises(DecodeError) as failure:
+        decoder.decode([0, 1, 2], deadline_us=300000)
+    assert failure.value.status == 9 and failure.value.best.tolist() == [1, 0]
+    assert Decoder("relay-bp", BICYCLE).decode([0, 1], deadline_us=1e9).tolist() == [0, 1]
+    for bad in [0, -1, "5", 2e9]:
+        with pytest.raises(ValueError, match="deadline_us"):
+            decoder.decode([0], deadline_us=bad)

@@ -73,7 +73,11 @@ static int32_t decode(void *self, const uint64_t *events, size_t num_events, uin
   return CUDAQ_QEC_DECODE_OK;
 }
 const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_version) {
-  static const cudaq_qec_decoder_plugin_t table = {
-      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "single-fault", create, decode, free, NULL};
+  static const cudaq_qec_decoder_plugin_t table = {.version = CUDAQ_QEC_DECODER_PLUGIN_VERSION,
+                                                   .struct_size = sizeof table,
+                                                   .name = "single-fault",
+                                                   .create = create,
+                                                   .decode = decode,
+                                                   .destroy = free};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &table : NULL;
 }

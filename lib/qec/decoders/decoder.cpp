@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/qec/decoding/decoder.h"
 
+#include "cudaq/realtime/detail/base/flag_word.h"
+#include "lib/qec/decoders/stop_check.h"
 #include "lib/qec/decoding/event_bits.h"
 
 #include <algorithm>
@@ -28,6 +30,10 @@ const char *decode_status_text(decode_status status) noexcept {
     return "the decoder found no solution within its limits";
   case decode_status::stream_misaligned:
     return "the bits are not those of the model's tail after a whole repetition";
+  case decode_status::deadline:
+    return "the decoder reached its deadline before it was done";
+  case decode_status::cancelled:
+    return "the decode was cancelled";
   case decode_status::busy:
     return "the stream's queue is full; push the same bits again later";
   }
@@ -42,6 +48,11 @@ decoder::decoder(std::uint64_t num_detectors, std::uint64_t num_observables)
 decoder::~decoder() = default;
 
 bool decoder::gives_edges() const noexcept { return false; }
+std::uint64_t decoder::num_errors() const noexcept { return 0; }
+std::vector<std::pair<std::string, std::uint64_t>> decoder::wins() const { return {}; }
+bool decoder::obeys_deadline() const noexcept { return false; }
+
+void cancel_decode(std::uint32_t &word) noexcept { cudaq::realtime::detail::store_relaxed(word, 1U); }
 
 decode_status decoder::take_events(std::span<const std::uint64_t> events) noexcept {
   // All indices are checked before a matcher gets them: a bad index inside PyMatching would spoil every later decode.
@@ -65,6 +76,26 @@ decode_status decoder::take_events(std::span<const std::uint64_t> events) noexce
   return decode_status::ok;
 }
 
+decode_status decoder::take_bits(std::span<const std::uint8_t> events) noexcept {
+  events_.clear();
+  return for_each_event(events, num_detectors_, [this](std::uint64_t event) { events_.push_back(event); });
+}
+
+bool decoder::start(std::span<std::uint8_t> observables, decode_details *details) noexcept {
+  has_solution_ = false;
+  if (details != nullptr) {
+    details->num_edges = details->num_errors = 0;
+    details->weight = std::nan("");
+    details->has_solution = false;
+    details->winner = nullptr;
+  }
+  return observables.size() >= observable_bytes();
+}
+
+bool decoder::supports(const decode_details &details) const noexcept {
+  return (details.edges.empty() || gives_edges()) && (details.errors.empty() || gives_errors());
+}
+
 // The events were copied before this writes, so the answer may be in the memory of the events.
 decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t> observables,
                                     decode_details *details) noexcept {
@@ -72,40 +103,66 @@ decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t>
   std::fill(out.begin(), out.end(), std::uint8_t{0});
   if (taken != decode_status::ok)
     return taken;
-  const decode_status status = decode_checked(events_, out, details);
-  if (status != decode_status::ok) {
+  std::uint64_t deadline_ns = details != nullptr ? details->control.deadline_ns : kNoDeadline;
+  const bool has_budget = budget_ns_ != 0 && deadline_ns == kNoDeadline;
+  decode_details own;
+  decode_details *wanted = details;
+  if (has_budget) {
+    deadline_ns = monotonic_ns() + budget_ns_;
+    // A decoder that ignores it gets no details that the caller does not want: they may cost time.
+    if (wanted == nullptr && obeys_deadline())
+      wanted = &own;
+    if (wanted != nullptr)
+      wanted->control.deadline_ns = deadline_ns;
+  }
+  const decode_status status = decode_checked(events_, out, wanted);
+  if (has_budget && details != nullptr)
+    details->control.deadline_ns = kNoDeadline;
+  if (deadline_ns != kNoDeadline)
+    count_deadline(status, deadline_ns);
+  has_solution_ =
+      status == decode_status::ok || (status == decode_status::deadline && wanted != nullptr && wanted->has_solution);
+  if (!has_solution_)
     std::fill(out.begin(), out.end(), std::uint8_t{0});
-    if (details != nullptr) {
-      details->num_edges = 0;
+  if (details != nullptr) {
+    details->has_solution = has_solution_;
+    if (!has_solution_) {
+      details->num_edges = details->num_errors = 0;
       details->weight = std::nan("");
     }
   }
   return status;
 }
 
+void decoder::count_deadline(decode_status status, std::uint64_t deadline_ns) noexcept {
+  const bool late = status != decode_status::deadline && monotonic_ns() > deadline_ns;
+  const bool missed = late || status == decode_status::deadline;
+  ++(missed ? deadlines_.missed : deadlines_.met);
+  deadlines_.late += late;
+}
+
 decode_status decoder::decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables) noexcept {
-  if (observables.size() < observable_bytes())
-    return decode_status::buffer_too_small;
-  return decode_taken(take_events(events), observables, nullptr);
+  return start(observables, nullptr) ? decode_taken(take_events(events), observables, nullptr)
+                                     : decode_status::buffer_too_small;
 }
 
 decode_status decoder::decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables,
                               decode_details &details) noexcept {
-  details.num_edges = 0;
-  details.weight = std::nan("");
-  if (observables.size() < observable_bytes())
+  if (!start(observables, &details))
     return decode_status::buffer_too_small;
-  const bool supported = details.edges.empty() || gives_edges();
-  return decode_taken(supported ? take_events(events) : decode_status::not_supported, observables, &details);
+  return decode_taken(supports(details) ? take_events(events) : decode_status::not_supported, observables, &details);
 }
 
 decode_status decoder::decode_bits(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables) noexcept {
-  if (observables.size() < observable_bytes())
+  return start(observables, nullptr) ? decode_taken(take_bits(events), observables, nullptr)
+                                     : decode_status::buffer_too_small;
+}
+
+decode_status decoder::decode_bits(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
+                                   decode_details &details) noexcept {
+  if (!start(observables, &details))
     return decode_status::buffer_too_small;
-  events_.clear();
-  const decode_status taken =
-      for_each_event(events, num_detectors_, [this](std::uint64_t event) { events_.push_back(event); });
-  return decode_taken(taken, observables, nullptr);
+  return decode_taken(supports(details) ? take_bits(events) : decode_status::not_supported, observables, &details);
 }
 
 decode_status decoder::decode_batch(std::size_t shots, std::span<const std::uint8_t> events,

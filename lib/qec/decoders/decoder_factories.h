@@ -39,6 +39,10 @@ namespace cudaq::qec::realtime {
 /// commit, buffer, rounds; all others are those of the inner decoder.
 [[nodiscard]] decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_settings &settings);
 
+/// Several decoders on the same shot, each on a thread of its own, which is made once. Settings: members, and mode:
+/// first takes the first solution, best the one of least weight; then the others are cancelled.
+[[nodiscard]] decoder_result make_race_decoder(std::string_view dem_text, decoder_settings &settings);
+
 /// A decoder of a plug-in (decoder_plugin.h). All settings are the plug-in's.
 [[nodiscard]] decoder_result make_plugin_decoder(const std::string &path, std::string_view dem_text,
                                                  const decoder_settings &settings);

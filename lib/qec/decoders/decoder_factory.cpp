@@ -4,6 +4,7 @@
 #include "lib/qec/decoding/dem.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -12,7 +13,7 @@ namespace {
 struct known_decoder {
   std::string_view name;
   decoder_result (*make)(std::string_view dem_text, decoder_settings &settings);
-  bool takes_shots = true; ///< of any model that its kind takes; false: only of models with a loop
+  bool is_listed = true; ///< in decoder_names(): it takes each model of its kind, without settings
 };
 constexpr std::array kDecoders{
     known_decoder{"pymatching", &make_pymatching_decoder},
@@ -21,6 +22,7 @@ constexpr std::array kDecoders{
     known_decoder{"bp-osd", &make_bp_osd_decoder},
     known_decoder{"relay-bp", &make_relay_bp_decoder},
     known_decoder{"sliding-window", &make_sliding_window_decoder, false},
+    known_decoder{"race", &make_race_decoder, false},
 };
 
 bool is_built(const known_decoder &one) { return !one.name.starts_with("pymatching") || pymatching_available(); }
@@ -35,11 +37,17 @@ const known_decoder *find_decoder(std::string_view name) {
 const char *first_of_auto() { return pymatching_available() ? "pymatching" : "lookup"; }
 
 decoder_result make_named(decoder_name wanted, std::string_view dem_text) {
+  constexpr double kLongestUs = 1e9;
   const std::string before = wanted.settings.text("predecoder", "none");
+  // Of windows each has the time, so it is a setting of the inner decoder.
+  const double budget_us = wanted.name == "sliding-window" ? 0 : wanted.settings.real("deadline_us", 0, 0, kLongestUs);
   decoder_result made = wanted.is_plugin() ? make_plugin_decoder(wanted.name, dem_text, wanted.settings)
                                            : find_decoder(wanted.name)->make(dem_text, wanted.settings);
-  return made && before != "none" ? make_predecoded_decoder(before, std::move(made.instance), dem_text)
-                                  : std::move(made);
+  if (made && before != "none")
+    made = make_predecoded_decoder(before, std::move(made.instance), dem_text);
+  if (made)
+    made.instance->set_budget(static_cast<std::uint64_t>(std::ceil(budget_us * 1000)));
+  return made;
 }
 
 /// A setting that the first choice does not know is an error, not a reason to take another decoder.
@@ -62,7 +70,7 @@ expected<> check_decoder_name(std::string_view name) {
   std::string text = "unknown decoder \"" + wanted->name + "\": known are ";
   for (const std::string &known : decoder_names())
     text += known + ", ";
-  return reason(text + "auto, sliding-window for models with a loop, and the path of a plug-in");
+  return reason(text + "auto, sliding-window for models with a loop, race:NAME|NAME, and the path of a plug-in");
 }
 
 decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
@@ -87,7 +95,7 @@ std::string auto_reason(std::string_view name, std::string_view made, std::strin
 std::vector<std::string> decoder_names() {
   std::vector<std::string> names;
   for (const known_decoder &one : kDecoders)
-    if (is_built(one) && one.takes_shots)
+    if (is_built(one) && one.is_listed)
       names.emplace_back(one.name);
   return names;
 }

@@ -89,16 +89,38 @@ decoder_settings::list decoder_settings::rest() const {
   return result;
 }
 
+namespace {
+
+/// The end of the setting that begins at `at`: the next comma that is not in parentheses, if `nested`.
+std::size_t end_of_setting(std::string_view text, std::size_t at, bool nested) {
+  int depth = 0;
+  for (; at < text.size(); ++at) {
+    if (text[at] == ',' && depth == 0)
+      break;
+    if (nested)
+      depth += (text[at] == '(' ? 1 : 0) - (text[at] == ')' ? 1 : 0);
+  }
+  return at;
+}
+
+} // namespace
+
 expected<decoder_name> decoder_name::parse(std::string_view text) {
-  const std::size_t plugin = text.find(".so:");
+  const bool is_race = text.starts_with("race:");
+  const std::size_t plugin = is_race ? std::string_view::npos : text.find(".so:");
   const std::size_t colon = plugin != std::string_view::npos ? plugin + 3 : text.find(':');
   decoder_name made{std::string(text.substr(0, colon)), decoder_settings{}};
   if (colon == std::string_view::npos)
     return made;
   decoder_settings::list all;
   for (std::size_t at = colon + 1; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::size_t end = end_of_setting(text, at, is_race);
     const std::string_view one = text.substr(at, end - at);
+    at = end + 1;
+    if (is_race && all.empty()) {
+      all.emplace_back("members", std::string(one));
+      continue;
+    }
     const std::size_t equals = one.find('=');
     if (equals == std::string_view::npos || equals == 0)
       return reason("decoder \"" + std::string(text) + "\": \"" + std::string(one) + "\" is not a setting key=value");
@@ -106,7 +128,6 @@ expected<decoder_name> decoder_name::parse(std::string_view text) {
     if (std::ranges::any_of(all, [&](const auto &other) { return other.first == key; }))
       return reason("decoder \"" + std::string(text) + "\": the setting " + key + " is listed twice");
     all.emplace_back(key, std::string(one.substr(equals + 1)));
-    at = end + 1;
   }
   made.settings = decoder_settings(std::move(all));
   return made;

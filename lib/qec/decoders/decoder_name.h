@@ -48,7 +48,8 @@ struct decoder_name {
   std::string name;
   decoder_settings settings;
   /// Settings begin after the first `.so:`, else after the first `:`. Refused: a setting without `=`, without a key,
-  /// or listed twice.
+  /// or listed twice. "race:A(x=1,y=2)|B,mode=best": the first setting of a race is `members`, without this key, and
+  /// commas in parentheses belong to it.
   [[nodiscard]] static expected<decoder_name> parse(std::string_view text);
   /// Whether the name is the path of a plug-in: it has a `/` or ends in `.so`.
   [[nodiscard]] bool is_plugin() const noexcept;

@@ -16,7 +16,8 @@ offline_decoder::offline_decoder(std::unique_ptr<predecoder> first, std::unique_
     events_.resize(second_.layout().num_detectors);
 }
 
-decode_status offline_decoder::decode(std::span<const std::uint8_t> shot) noexcept {
+decode_status offline_decoder::decode(std::span<const std::uint8_t> shot, decode_details *details) noexcept {
+  has_solution_ = false;
   if (first_ == nullptr) {
     const auto unpacked = unpack_events(shot, events_.size(), events_);
     num_events_ = unpacked.count;
@@ -24,14 +25,20 @@ decode_status offline_decoder::decode(std::span<const std::uint8_t> shot) noexce
       return unpacked.status;
     const std::span<std::uint8_t> out(reinterpret_cast<std::uint8_t *>(words_.data()),
                                       words_.size() * sizeof(words_[0]));
-    return second_.inner().decode(std::span(events_).first(unpacked.count), out);
+    const auto events = std::span<const std::uint64_t>(events_).first(unpacked.count);
+    const decode_status status =
+        details == nullptr ? second_.inner().decode(events, out) : second_.inner().decode(events, out, *details);
+    has_solution_ = second_.inner().has_solution();
+    return status;
   }
   if (const decode_status status = first_->run(shot, output_); status != decode_status::ok)
     return status;
   predecoder_header header;
   std::memcpy(&header, output_.data(), sizeof(header));
   num_events_ = header.num_events;
-  return second_.match(output_.data(), words_);
+  const decode_status status = second_.match(output_.data(), words_, details);
+  has_solution_ = second_.inner().has_solution();
+  return status;
 }
 
 } // namespace cudaq::qec::realtime

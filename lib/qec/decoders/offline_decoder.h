@@ -19,7 +19,11 @@ public:
   offline_decoder(std::unique_ptr<predecoder> first, std::unique_ptr<decoder> second);
 
   /// `shot` and observables(): as the input of predecoder::run and the output of decoder::decode.
-  decode_status decode(std::span<const std::uint8_t> shot) noexcept;
+  /// `details`: for the decoder, may be null.
+  decode_status decode(std::span<const std::uint8_t> shot, decode_details *details = nullptr) noexcept;
+  /// Whether observables() are those of a solution: decoder::has_solution() of the last shot.
+  [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
+  [[nodiscard]] const decoder &inner() const noexcept { return second_.inner(); }
   [[nodiscard]] std::span<const std::uint8_t> observables() const noexcept {
     return {reinterpret_cast<const std::uint8_t *>(words_.data()), second_.inner().observable_bytes()};
   }
@@ -31,6 +35,7 @@ private:
   std::vector<std::uint64_t> output_, events_;
   std::vector<std::uint64_t> words_; ///< the observables
   std::uint64_t num_events_ = 0;
+  bool has_solution_ = false;
 };
 
 } // namespace cudaq::qec::realtime

@@ -8,9 +8,11 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <exception>
+#include <functional>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -20,6 +22,9 @@ static_assert(static_cast<std::int32_t>(decode_status::ok) == CUDAQ_QEC_DECODE_O
 static_assert(static_cast<std::int32_t>(decode_status::no_solution) == CUDAQ_QEC_DECODE_NO_SOLUTION);
 static_assert(static_cast<std::int32_t>(decode_status::internal_error) == CUDAQ_QEC_DECODE_INTERNAL_ERROR);
 static_assert(static_cast<std::int32_t>(decode_status::not_supported) == CUDAQ_QEC_DECODE_NOT_SUPPORTED);
+static_assert(static_cast<std::int32_t>(decode_status::deadline) == CUDAQ_QEC_DECODE_DEADLINE);
+static_assert(static_cast<std::int32_t>(decode_status::cancelled) == CUDAQ_QEC_DECODE_CANCELLED);
+static_assert(kNoDeadline == UINT64_MAX);
 static_assert(sizeof(correction_edge) == sizeof(cudaq_qec_correction_edge_t) && kBoundary == CUDAQ_QEC_BOUNDARY);
 
 /// A loaded shared library. The last decoder that holds it unloads it.
@@ -33,8 +38,12 @@ struct loaded_plugin {
   loaded_library library;
   const cudaq_qec_decoder_plugin_t *table = nullptr;
 
-  [[nodiscard]] bool has_edges() const noexcept {
-    return table->struct_size >= sizeof(cudaq_qec_decoder_plugin_t) && table->edges != nullptr;
+  /// Whether the table has an optional member. A table of an earlier header ends before it.
+  template <class Function>
+  [[nodiscard]] bool has(Function cudaq_qec_decoder_plugin_t::*member) const noexcept {
+    const auto *const begin = reinterpret_cast<const unsigned char *>(table);
+    const auto *const end = reinterpret_cast<const unsigned char *>(&(table->*member) + 1);
+    return table->struct_size >= static_cast<std::size_t>(end - begin) && table->*member != nullptr;
   }
 };
 
@@ -114,12 +123,16 @@ std::string load(const std::string &path, loaded_plugin &plugin) {
 class plugin_decoder final : public decoder {
 public:
   /// If this throws, the caller still has both, and must free `made` before it unloads the plug-in.
-  plugin_decoder(loaded_plugin &&plugin, made_decoder &&made, std::uint64_t num_detectors,
-                 std::uint64_t num_observables)
-      : decoder(num_detectors, num_observables), plugin_(std::move(plugin)), made_(std::move(made)) {}
+  plugin_decoder(loaded_plugin &&plugin, made_decoder &&made, const detector_error_model &model)
+      : decoder(model.num_detectors, model.num_observables), num_errors_(model.num_errors), plugin_(std::move(plugin)),
+        made_(std::move(made)) {}
 
   const char *name() const noexcept override { return plugin_.table->name; }
-  bool gives_edges() const noexcept override { return plugin_.has_edges(); }
+  bool gives_edges() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::edges); }
+  bool obeys_deadline() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::decode_until); }
+  std::uint64_t num_errors() const noexcept override {
+    return plugin_.has(&cudaq_qec_decoder_plugin_t::columns) ? num_errors_ : 0;
+  }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
@@ -128,23 +141,45 @@ protected:
     // A plug-in without observables may not get a null pointer that it could not add to.
     std::uint8_t none = 0;
     std::uint8_t *const bits = observables.empty() ? &none : observables.data();
+    const decode_control control = details != nullptr ? details->control : decode_control{};
+    const bool has_deadline = control.deadline_ns != kNoDeadline, can_be_cancelled = control.cancel != nullptr;
+    const bool may_end = obeys_deadline() && (has_deadline || can_be_cancelled);
+    const cudaq_qec_decode_control_t until{sizeof until, control.deadline_ns, control.cancel};
+    const cudaq_qec_decoder_plugin_t &table = *plugin_.table;
     std::int32_t status = CUDAQ_QEC_DECODE_INTERNAL_ERROR;
-    if (!returns([&] { status = plugin_.table->decode(made_.get(), events.data(), events.size(), bits, &weight); }))
+    if (!returns([&] {
+          status = may_end ? table.decode_until(made_.get(), events.data(), events.size(), bits, &weight, &until)
+                           : table.decode(made_.get(), events.data(), events.size(), bits, &weight);
+        }))
       return decode_status::internal_error;
     if (status == CUDAQ_QEC_DECODE_NO_SOLUTION)
       return decode_status::no_solution;
-    if (status != CUDAQ_QEC_DECODE_OK || has_bits_after_the_last(observables))
+    if (status == CUDAQ_QEC_DECODE_CANCELLED && may_end && can_be_cancelled)
+      return decode_status::cancelled;
+    const bool at_deadline = status == CUDAQ_QEC_DECODE_DEADLINE && may_end && has_deadline;
+    if (at_deadline && std::isnan(weight))
+      return decode_status::deadline;
+    if ((status != CUDAQ_QEC_DECODE_OK && !at_deadline) || has_bits_after_the_last(observables))
       return decode_status::internal_error;
-    if (details == nullptr)
-      return decode_status::ok;
-    details->weight = weight;
-    return details->edges.empty() ? decode_status::ok : take_edges(*details);
+    if (details != nullptr)
+      status = static_cast<std::int32_t>(take_details(*details, weight, static_cast<decode_status>(status)));
+    return static_cast<decode_status>(status);
   }
 
 private:
   [[nodiscard]] bool has_bits_after_the_last(std::span<const std::uint8_t> observables) const noexcept {
     const unsigned used = static_cast<unsigned>(num_observables() % 8);
     return used != 0 && observables.back() >> used != 0;
+  }
+
+  /// Returns `status`, that of the decode, or why the details are refused.
+  decode_status take_details(decode_details &details, double weight, decode_status status) const noexcept {
+    details.weight = weight;
+    details.has_solution = true;
+    decode_status taken = details.edges.empty() ? decode_status::ok : take_edges(details);
+    if (taken == decode_status::ok && !details.errors.empty())
+      taken = take_errors(details);
+    return taken == decode_status::ok ? status : taken;
   }
 
   decode_status take_edges(decode_details &details) const noexcept {
@@ -161,6 +196,22 @@ private:
     return decode_status::ok;
   }
 
+  decode_status take_errors(decode_details &details) const noexcept {
+    std::size_t count = 0;
+    if (!returns([&] { count = plugin_.table->columns(made_.get(), details.errors.data(), details.errors.size()); }))
+      return decode_status::internal_error;
+    if (count > details.errors.size())
+      return decode_status::buffer_too_small;
+    const auto errors = details.errors.first(count);
+    // Ascending, each once, and of the model.
+    if (std::ranges::adjacent_find(errors, std::greater_equal{}) != errors.end() ||
+        (count != 0 && errors.back() >= num_errors_))
+      return decode_status::internal_error;
+    details.num_errors = count;
+    return decode_status::ok;
+  }
+
+  const std::uint64_t num_errors_;
   loaded_plugin plugin_; ///< before made_, so it is unloaded after the decoder is freed
   made_decoder made_;
 };
@@ -198,9 +249,7 @@ decoder_result make_plugin_decoder(const std::string &path, std::string_view dem
   made_decoder made(raw, decoder_closer{plugin.table->destroy});
   if (raw == nullptr)
     return failed("create said ok and returned no decoder");
-  return {std::make_unique<plugin_decoder>(std::move(plugin), std::move(made), parsed->num_detectors,
-                                           parsed->num_observables),
-          {}};
+  return {std::make_unique<plugin_decoder>(std::move(plugin), std::move(made), *parsed), {}};
 }
 
 } // namespace cudaq::qec::realtime

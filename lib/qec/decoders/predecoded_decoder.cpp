@@ -19,19 +19,30 @@ public:
         both_(std::move(first), std::move(second)) {}
 
   const char *name() const noexcept override { return name_.c_str(); }
+  bool obeys_deadline() const noexcept override { return both_.inner().obeys_deadline(); }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
-                               decode_details *) noexcept override {
+                               decode_details *details) noexcept override {
     decode_status status = pack_events(events, num_detectors(), shot_);
     if (status == decode_status::ok)
-      status = both_.decode(shot_);
-    if (status == decode_status::ok)
+      status = decode_packed(details);
+    if (both_.has_solution())
       std::ranges::copy(both_.observables(), observables.begin());
     return status;
   }
 
 private:
+  /// Only the deadline goes to the decoder, and only if it obeys.
+  decode_status decode_packed(decode_details *details) noexcept {
+    if (details == nullptr || !obeys_deadline())
+      return both_.decode(shot_);
+    decode_details inner{.control = details->control};
+    const decode_status status = both_.decode(shot_, &inner);
+    details->has_solution = inner.has_solution;
+    return status;
+  }
+
   std::string name_;
   std::vector<std::uint8_t> shot_;
   offline_decoder both_;

@@ -152,7 +152,7 @@ private:
       else
         observables_.push_back(t.index);
     add_component(error);
-    ++mechanism_;
+    model.num_errors = ++mechanism_;
   }
 
   /// Sorts the indices and removes pairs: a target that is flipped twice is not flipped.
@@ -236,7 +236,7 @@ expected<detector_error_model> place_observables(detector_error_model model) {
   if (none)
     return model;
 
-  detector_error_model placed{model.num_detectors, model.num_observables, {}, {}};
+  detector_error_model placed{model.num_detectors, model.num_observables, model.num_errors, {}, {}};
   std::vector<std::uint64_t> loose, sum; // observables of components without detectors
   const auto add_mod_2 = [&](std::span<const std::uint64_t> observables) {
     sum.clear();

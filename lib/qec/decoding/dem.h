@@ -26,6 +26,7 @@ struct dem_component {
 struct detector_error_model {
   std::uint64_t num_detectors = 0; ///< one more than the highest index seen, in any instruction
   std::uint64_t num_observables = 0;
+  std::uint64_t num_errors = 0; ///< error instructions, also those without an effect
   std::vector<dem_component> components;
   std::vector<std::uint64_t> targets;
 

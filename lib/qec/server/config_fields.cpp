@@ -71,6 +71,9 @@ constexpr config_field kDecoderFields[] = {
      nullptr},
     {"age_limit_us", number, false, 0, 1e9, "",
      "a request that waited longer in the queue is not served; 0 or missing: without limit", nullptr},
+    {"deadline_us", number, false, 0, 1e9, "",
+     "the time for the decode of a shot from its begin; then the answer is DEADLINE. 0 or missing: without limit",
+     nullptr},
 };
 constexpr config_object kDecoder{kDecoderFields};
 

@@ -69,6 +69,7 @@ decoder_config decoder_of(const config_node &map, std::size_t index) {
   config.has_checks = take_numbers(map, "H_sparse", config.checks);
   config.has_observables = take_numbers(map, "O_sparse", config.observables);
   config.has_measurements = take_numbers(map, "D_sparse", config.from_measurements);
+  take_number(map, "deadline_us", config.deadline_us);
   take_custom_args(map, config);
   std::string counter = "sequence";
   take_text(map, "counter", counter);

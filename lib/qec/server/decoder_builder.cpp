@@ -106,6 +106,8 @@ expected<std::string> name_with_settings(const decoder_config &c, const decoder_
     name.append(1, separator).append(key).append("=").append(value);
     separator = ',';
   }
+  if (c.deadline_us != 0)
+    name.append(1, separator).append("deadline_us=").append(std::to_string(c.deadline_us));
   return name;
 }
 

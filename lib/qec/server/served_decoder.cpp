@@ -173,8 +173,13 @@ server_answer served_decoder::serve(const read_result &read, std::span<std::uint
   const std::lock_guard<std::mutex> lock(session_mutex_);
   const std::uint64_t shots = session_->shots();
   exchange_if_possible();
+  const deadline_counts before = session_->unit().deadlines();
   server_answer answer = serve_locked(read, result, too_old);
   answer.ends_stream = is_stream_ && session_->shots() != shots;
+  const deadline_counts after = session_->unit().deadlines();
+  deadline_met_.add(after.met - before.met);
+  deadline_missed_.add(after.missed - before.missed);
+  deadline_late_.add(after.late - before.late);
   exchange_if_possible();
   shots_.add(session_->shots() - shots);
   if (is_stream_)
@@ -286,7 +291,8 @@ decoder_counts served_decoder::counts() const noexcept {
                    {},
                    {pushed_.load(), committed_.load(), lag_.load(), worst_lag_.load()},
                    tail_ns_.value(),
-                   worst_tail_ns_.load()};
+                   worst_tail_ns_.load(),
+                   {deadline_met_.value(), deadline_missed_.value(), deadline_late_.value()}};
   for (std::size_t i = 0; i < c.by_status.size(); ++i)
     c.by_status[i] = by_status_[i].value();
   return c;

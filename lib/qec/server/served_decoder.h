@@ -37,6 +37,7 @@ struct decoder_counts {
   std::array<std::uint64_t, kServerStatuses> by_status{};
   stream_totals stream;
   std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to their answer: sum, most
+  deadline_counts deadlines; ///< of decodes, if they have a deadline
 };
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
@@ -157,6 +158,7 @@ private:
   cudaq::realtime::detail::shared_word<std::int64_t> first_deadline_{kNoWait}; ///< of waits_
   cudaq::realtime::detail::shared_word<std::uint32_t> ending_;
   cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_, tail_ns_;
+  cudaq::realtime::detail::counter deadline_met_, deadline_missed_, deadline_late_;
   cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_;
   std::array<cudaq::realtime::detail::counter, kServerStatuses> by_status_;
   latency_counters latency_;

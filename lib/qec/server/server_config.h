@@ -24,6 +24,7 @@ struct decoder_config {
   std::vector<std::int64_t> checks, observables, from_measurements; ///< H_sparse, O_sparse, D_sparse
   double error_rate = -1;                                           ///< negative if it is missing
   std::vector<double> error_rates;
+  std::uint64_t deadline_us = 0;                             ///< of a decode; 0: none
   std::vector<std::pair<std::string, std::string>> settings; ///< the other fields of decoder_custom_args
 };
 

@@ -52,12 +52,14 @@ enum class server_status : std::int32_t {
   not_ready = 4,
   busy = 5,
   syndromes_dropped = 6,
-  stream_misaligned = 7
+  stream_misaligned = 7,
+  deadline = 8 ///< of enqueue: the shot's decode reached its deadline; its best solution so far counts, if there is one
 };
-inline constexpr std::size_t kServerStatuses = 8;
+inline constexpr std::size_t kServerStatuses = 9;
 /// The names of the statuses in documents, messages and, in lower case, the labels of counters.
 inline constexpr std::array<std::string_view, kServerStatuses> kServerStatusNames = {
-    "OK", "INVALID_DECODER", "BAD_REQUEST", "INTERNAL", "NOT_READY", "BUSY", "SYNDROMES_DROPPED", "STREAM_MISALIGNED"};
+    "OK",   "INVALID_DECODER",   "BAD_REQUEST",       "INTERNAL", "NOT_READY",
+    "BUSY", "SYNDROMES_DROPPED", "STREAM_MISALIGNED", "DEADLINE"};
 
 enum class wire_function : std::uint8_t {
   enqueue,

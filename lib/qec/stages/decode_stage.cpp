@@ -12,16 +12,18 @@ namespace cudaq::qec::realtime {
 decode_stage::decode_stage(std::unique_ptr<decoder> with)
     : matcher_(std::move(with)), words_(matcher_.layout().frame_words()) {}
 
-decode_status decode_stage::run(const void *predecoded, void *response, std::size_t max_size,
-                                std::size_t &size) noexcept {
+decode_status decode_stage::run(const void *predecoded, void *response, std::size_t max_size, std::size_t &size,
+                                decode_details *details) noexcept {
   size = 0;
   if (max_size < response_bytes())
     return decode_status::buffer_too_small;
-  const decode_status status = matcher_.match(predecoded, words_);
-  DecodeResponse head{0, status == decode_status::ok};
+  const decode_status status = matcher_.match(predecoded, words_, details);
+  const bool has_solution =
+      status == decode_status::ok || (status == decode_status::deadline && matcher_.inner().has_solution());
+  DecodeResponse head{0, has_solution};
   auto *const out = static_cast<std::uint8_t *>(response);
   size = sizeof(head);
-  if (status == decode_status::ok) {
+  if (has_solution) {
     for (std::size_t i = 0; i < words_.size(); ++i)
       head.total_corrections += std::popcount(words_[i]);
     std::memcpy(out + size, words_.data(), words_.size() * sizeof(words_[0]));

@@ -22,11 +22,16 @@ public:
 
   [[nodiscard]] predecoder_layout layout() const noexcept { return matcher_.layout(); }
   [[nodiscard]] const char *decoder_name() const noexcept { return matcher_.inner().name(); }
+  [[nodiscard]] std::uint64_t num_errors() const noexcept { return matcher_.inner().num_errors(); }
   [[nodiscard]] std::size_t response_bytes() const noexcept { return decode_response_bytes(layout().num_observables); }
 
-  /// `predecoded`: see predecoder_output.h. Writes a DecodeResponse and, if the status is ok, the observable words.
+  /// `predecoded`: see predecoder_output.h. Writes a DecodeResponse and, if the status is ok, the observable words;
+  /// with the status `deadline` those of the best solution so far, if there is one. The deadline is a setting of the
+  /// decoder.
   /// `size` gets the number of bytes written; 0 with buffer_too_small.
-  decode_status run(const void *predecoded, void *response, std::size_t max_size, std::size_t &size) noexcept;
+  /// `details`: for the decoder, may be null.
+  decode_status run(const void *predecoded, void *response, std::size_t max_size, std::size_t &size,
+                    decode_details *details = nullptr) noexcept;
 
   /// The same, and writes a response header directly before `response`, with the decode_status as its status. A CPU
   /// stage that calls it returns FRAMED_RESPONSE. Returns the bytes of the result.

@@ -7,6 +7,8 @@
     venv/bin/python make_relay_bp_data.py --check             # compare the committed files with a fresh run
     venv/bin/python make_relay_bp_data.py --measure PREFIX SHOTS "pre_iter=80 num_sets=60 ..."
                                                               # error rate and time of a set of make_bp_osd_data.py
+    venv/bin/python make_relay_bp_data.py --measure PREFIX SHOTS "..." --beside PREDICTIONS.b8
+                                                              # and beside those of another decoder, paired
 
 The models and shots are those of make_bp_osd_data.py. A file NAME.relay.meta has for each setting three lines.
 setting.K: the settings, as the decoder relay-bp reads them. iterations.K: those of each shot. columns.K: the correction
@@ -15,6 +17,7 @@ the memory strengths that our decoder draws (relay_bp_options.h), in 64-bit arit
 """
 
 import argparse
+import math
 import pathlib
 import sys
 import time
@@ -73,29 +76,49 @@ def golden(folder, name):
     return "".join(lines)
 
 
-def measure(prefix, shots, setting):
+def ratio_interval(only_theirs, only_ours, both):
+    """Ours / theirs and its 95 % interval, from shots that are paired: the log of the ratio is about normal."""
+    ours, theirs = only_ours + both, only_theirs + both
+    if ours == 0 or theirs == 0:
+        return None
+    half = 1.96 * math.sqrt((only_ours + only_theirs) / (ours * theirs))
+    return ours / theirs, ours / theirs * math.exp(-half), ours / theirs * math.exp(half)
+
+
+def measure(prefix, shots, setting, beside=None):
     dem, detections, truth = read_set(prefix, shots)
     oracle = Oracle(dem, setting)
-    wrong, iterations, times = 0, 0, []
+    failed, iterations, times = [], 0, []
     for row, observables in zip(detections, truth):
         begin = time.thread_time()
         answer = oracle.decoder.decode_detailed(row)
         times.append(time.thread_time() - begin)
         iterations += answer.iterations + answer.success
-        wrong += not answer.success or bool((oracle.flips @ answer.decoding % 2 != observables).any())
+        failed.append(not answer.success or bool((oracle.flips @ answer.decoding % 2 != observables).any()))
     times = np.array(times) * 1e6
-    print(f"relay_bp 0.2.1: {wrong} of {len(truth)} wrong; {times.mean():.1f} us a shot, "
+    print(f"relay_bp 0.2.1: {sum(failed)} of {len(truth)} wrong; {times.mean():.1f} us a shot, "
           f"p99 {np.percentile(times, 99):.1f}, p99.9 {np.percentile(times, 99.9):.1f}; "
           f"{times.sum() / iterations:.2f} us an iteration")
+    if beside is None:
+        return
+    given = stim.read_shot_data_file(path=beside, format="b8", num_observables=dem.num_observables)[:len(truth)]
+    theirs, ours = np.array(failed), (given != truth[:len(given)]).any(axis=1)
+    if len(ours) != len(theirs):
+        sys.exit(f"{beside} has {len(ours)} shots, {len(theirs)} are needed")
+    counts = int((theirs & ~ours).sum()), int((ours & ~theirs).sum()), int((ours & theirs).sum())
+    ratio = ratio_interval(*counts)
+    print(f"{beside}: {ours.sum()} wrong; only relay_bp wrong {counts[0]}, only these {counts[1]}, both {counts[2]}; " +
+          ("no ratio" if ratio is None else "ratio {:.3f} ({:.3f} to {:.3f})".format(*ratio)))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--measure", nargs=3, metavar=("PREFIX", "SHOTS", "SETTING"))
+    parser.add_argument("--beside", metavar="PREDICTIONS.b8", help="of the same shots, by cudaq-realtime decode")
     args = parser.parse_args()
     if args.measure:
-        return measure(*args.measure)
+        return measure(*args.measure, beside=args.beside)
     folder = pathlib.Path(__file__).parent
     for name in MODELS:
         path, text = folder / f"{name}.relay.meta", golden(folder, name)

@@ -52,7 +52,7 @@ static size_t edges(void *decoder, cudaq_qec_correction_edge_t *edges, size_t ma
 #if FAULT == 1
 const cudaq_qec_decoder_plugin_t *some_other_function(void) {
   static const cudaq_qec_decoder_plugin_t table = {
-      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "none", create, decode, destroy, edges};
+      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "none", create, decode, destroy, edges, NULL, NULL};
   return &table;
 }
 #else
@@ -65,7 +65,9 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_ver
                                                    create,
                                                    FAULT == NULL_FUNCTION ? NULL : decode,
                                                    destroy,
-                                                   edges};
+                                                   edges,
+                                                   NULL,
+                                                   NULL};
   (void)host_version;
   return FAULT == NO_TABLE ? NULL : &table;
 }

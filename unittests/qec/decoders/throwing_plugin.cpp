@@ -65,6 +65,6 @@ void destroy(void *decoder) {
 
 const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t) {
   static const cudaq_qec_decoder_plugin_t table = {
-      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "throwing", create, decode, destroy, edges};
+      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "throwing", create, decode, destroy, edges, nullptr, nullptr};
   return &table;
 }

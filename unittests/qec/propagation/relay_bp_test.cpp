@@ -46,7 +46,7 @@ TEST_P(RelayBp, GivesInDoublePrecisionTheIterationsAndCorrectionsOfTheReference)
     std::istringstream iterations(set_.values.at("iterations." + number)), columns(set_.values.at("columns." + number));
     for (const auto &events : set_.shots) {
       ASSERT_TRUE(set_.syndrome.take(events));
-      const bool found = solver.solve(set_.syndrome.bytes());
+      const bool found = solver.solve(set_.syndrome.bytes()) == decode_status::ok;
       std::uint64_t expected_iterations = 0;
       std::string expected;
       ASSERT_TRUE(iterations >> expected_iterations && columns >> expected);
@@ -78,7 +78,7 @@ TEST_P(RelayBp, ExplainsTheEventsWithAWeightThatIsTheSumOfItsColumns) {
   relay_bp solver(set_.graph, {});
   for (const auto &events : set_.shots) {
     ASSERT_TRUE(set_.syndrome.take(events));
-    ASSERT_TRUE(solver.solve(set_.syndrome.bytes()));
+    ASSERT_EQ(solver.solve(set_.syndrome.bytes()), decode_status::ok);
     std::vector<std::uint8_t> remaining(set_.syndrome.bytes().begin(), set_.syndrome.bytes().end());
     double weight = 0;
     for (const std::uint32_t column : solver.correction()) {
@@ -95,7 +95,8 @@ TEST_P(RelayBp, MoreSolutionsNeverMakeTheAnswerHeavier) {
   relay_bp first(set_.graph, options_of("stop_nconv=1")), lightest(set_.graph, options_of("stop_nconv=5"));
   for (const auto &events : set_.shots) {
     ASSERT_TRUE(set_.syndrome.take(events));
-    ASSERT_TRUE(first.solve(set_.syndrome.bytes()) && lightest.solve(set_.syndrome.bytes()));
+    ASSERT_EQ(first.solve(set_.syndrome.bytes()), decode_status::ok);
+    ASSERT_EQ(lightest.solve(set_.syndrome.bytes()), decode_status::ok);
     ASSERT_LE(lightest.weight(), first.weight());
   }
 }

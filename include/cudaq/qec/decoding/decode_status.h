@@ -33,6 +33,10 @@ enum class decode_status : std::int32_t {
   not_converged = 7,
   /// A stream ends in the middle of a repetition, its tail has another number of bits, or it has ended.
   stream_misaligned = 8,
+  /// The deadline of the decode was reached first. There may be a solution, the best so far (decode_details).
+  deadline = 9,
+  /// The decode was cancelled by another thread.
+  cancelled = 10,
   /// The queue of a stream is full. Nothing was taken: push the same bits again later.
   busy = 11,
 };

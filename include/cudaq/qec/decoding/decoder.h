@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #if defined(__GNUC__)
@@ -43,7 +44,30 @@ struct correction_edge {
   std::uint64_t second;
 };
 
-/// What a decode can give besides the observables.
+/// The deadline of a decode without a deadline.
+inline constexpr std::uint64_t kNoDeadline = UINT64_MAX;
+
+/// What ends a decode before its own end. Decoders with obeys_deadline() look at both after each iteration or step,
+/// and end when the next step would end after the deadline; the others ignore both.
+struct decode_control {
+  /// Nanoseconds of CLOCK_MONOTONIC, the clock of std::chrono::steady_clock.
+  std::uint64_t deadline_ns = kNoDeadline;
+  /// Null, or a word that ends the decode when it is not 0; cancel_decode sets it. The caller owns it, and clears it
+  /// while no decode uses it.
+  const std::uint32_t *cancel = nullptr;
+};
+
+/// Ends the decodes whose control has this word, each after the iteration or step that it is in. Any thread.
+CUDAQ_QEC_DECODING_API void cancel_decode(std::uint32_t &word) noexcept;
+
+/// Decodes of an instance that had a deadline.
+struct deadline_counts {
+  std::uint64_t met = 0;    ///< ended before it, with any status but `deadline`
+  std::uint64_t missed = 0; ///< all others
+  std::uint64_t late = 0;   ///< of these: ended after it, but not with the status `deadline`: the decoder ignored it
+};
+
+/// What a decode can give besides the observables, and what may end it early.
 struct decode_details {
   /// In: room for the edges of the correction; empty: no edges are wanted. num_detectors edges always suffice for a
   /// matching with positive weights.
@@ -54,6 +78,19 @@ struct decode_details {
   /// Out: sum of log((1 - p) / p) over the errors of the correction; NaN if the decoder does not give it. With an error
   /// status it is NaN, and num_edges is 0.
   double weight = std::numeric_limits<double>::quiet_NaN();
+  /// In.
+  decode_control control = {};
+  /// Out: the observables are those of a set of errors that causes the events. True with the status ok; with `deadline`
+  /// if there is a best solution so far. Else the observables are 0.
+  bool has_solution = false;
+  /// In: room for the errors of the correction; empty: they are not wanted. num_errors() of the decoder always suffice.
+  std::span<std::uint64_t> errors = {};
+  /// Out: errors written, ascending: the numbers of the model's error instructions, from 0 in the order of the text,
+  /// with all loops unrolled. Their sum mod 2 causes exactly the events of the shot, and flips the observables of the
+  /// answer. Of equal errors it is the likeliest. (Of a plug-in only the numbers are checked.) Without a solution 0.
+  std::size_t num_errors = 0;
+  /// Out: of a race the member whose answer it is, with its settings; valid as long as the decoder. Else null.
+  const char *winner = nullptr;
 };
 
 /// A decoder for one detector error model.
@@ -78,8 +115,9 @@ public:
   [[nodiscard]] decode_status decode(std::span<const std::uint64_t> events,
                                      std::span<std::uint8_t> observables) noexcept;
 
-  /// The same, with weight and edges. `details.edges` empty: as above, and the weight. Else the decoder must give
-  /// edges (gives_edges(), else not_supported); buffer_too_small: more edges than room, all observable bytes are 0.
+  /// The same, with weight, edges and errors. `details.edges` empty: as above, and the weight. Else the decoder must
+  /// give edges (gives_edges(), else not_supported); buffer_too_small: more edges than room, all observable bytes are
+  /// 0. `details.errors` and gives_errors() in the same way.
   [[nodiscard]] decode_status decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables,
                                      decode_details &details) noexcept;
 
@@ -87,6 +125,8 @@ public:
   /// set bit after the last detector: bad_detector_index.
   [[nodiscard]] decode_status decode_bits(std::span<const std::uint8_t> events,
                                           std::span<std::uint8_t> observables) noexcept;
+  [[nodiscard]] decode_status decode_bits(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
+                                          decode_details &details) noexcept;
 
   /// Decodes shots with one bit per detector. Shot i is row i of `events` (rows of event_bytes() bytes); its answer is
   /// row i of `observables` (rows of observable_bytes() bytes). The two must not overlap. `statuses`: one per shot, or
@@ -107,23 +147,52 @@ public:
   /// Whether decode can give the edges of its correction.
   [[nodiscard]] virtual bool gives_edges() const noexcept;
 
+  /// The error instructions of the model with all loops unrolled, if decode can give the errors of its correction, also
+  /// those that flip more than two detectors; else 0.
+  [[nodiscard]] virtual std::uint64_t num_errors() const noexcept;
+  [[nodiscard]] bool gives_errors() const noexcept { return num_errors() != 0; }
+
+  /// Of a race: its members with their settings, and how many answers each has given; else empty. For the thread that
+  /// decodes.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::uint64_t>> wins() const;
+
+  /// Whether decodes end at their deadline, and when they are cancelled. Of a decoder that ignores both, decodes that
+  /// end too late are counted only.
+  [[nodiscard]] virtual bool obeys_deadline() const noexcept;
+  /// From now on each decode without a deadline of its own gets one: this time after its begin. 0: none. The setting
+  /// deadline_us of every decoder.
+  void set_budget(std::uint64_t budget_ns) noexcept { budget_ns_ = budget_ns; }
+  /// For the thread that decodes.
+  [[nodiscard]] const deadline_counts &deadlines() const noexcept { return deadlines_; }
+  /// decode_details::has_solution of the last decode.
+  [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
+
 protected:
   /// Throws std::bad_alloc.
   decoder(std::uint64_t num_detectors, std::uint64_t num_observables);
 
   /// Decodes a shot that was checked: `events` are in range, ascending and without duplicates, `observables` has
   /// exactly observable_bytes() bytes, all 0. On return only bits of observables may be set. `details` is null if only
-  /// the observables are wanted; its edges are empty unless gives_edges(). Must not throw.
+  /// the observables are wanted; its edges are empty unless gives_edges(), its errors unless gives_errors(). With
+  /// obeys_deadline() it may also be for its control alone. With the status `deadline`, has_solution is set if there is
+  /// a solution. Must not throw.
   virtual decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                        decode_details *details) noexcept = 0;
 
 private:
   decode_status take_events(std::span<const std::uint64_t> events) noexcept;
+  decode_status take_bits(std::span<const std::uint8_t> events) noexcept;
+  bool start(std::span<std::uint8_t> observables, decode_details *details) noexcept;
+  bool supports(const decode_details &details) const noexcept;
+  void count_deadline(decode_status status, std::uint64_t deadline_ns) noexcept;
   decode_status decode_taken(decode_status taken, std::span<std::uint8_t> observables,
                              decode_details *details) noexcept;
 
   std::uint64_t num_detectors_;
   std::uint64_t num_observables_;
+  std::uint64_t budget_ns_ = 0;
+  deadline_counts deadlines_;
+  bool has_solution_ = false;
   std::vector<std::uint64_t> events_; ///< room for num_detectors_: never grows while decoding
 };
 
@@ -137,8 +206,9 @@ struct decoder_result {
 /// Makes a decoder for a model. `dem_text`: a detector error model in Stim's text format. `name`: a name of
 /// decoder_names(), "auto", or the path of a plug-in: a name with a `/` or with the end `.so`. "auto" is pymatching if
 /// this library was built with it, else lookup; it is bp-osd for a model that the first choice refuses. Settings may
-/// follow, after `.so:` or the first `:`: "bp-osd:osd_order=7,max_iterations=60". Known to every decoder:
-/// `predecoder=NAME`, which runs before it (`local` before pymatching only). docs/decoding.md lists the settings.
+/// follow, after `.so:` or the first `:`: "bp-osd:osd_order=7,max_iterations=60". Several decoders on the same shot:
+/// "race:relay-bp|bp-osd(osd_order=0),mode=first". Known to every decoder: `predecoder=NAME`, which runs before it
+/// (`local` before pymatching only), and `deadline_us=N`: set_budget. docs/decoding.md lists the settings.
 ///
 /// Threads: may be called from any thread. A plug-in is loaded at the first use and unloaded after its last decoder.
 /// The error text says what is wrong, with the line of the model, and which decoder takes such a model.

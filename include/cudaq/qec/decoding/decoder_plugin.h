@@ -29,12 +29,14 @@ extern "C" {
  * within a version: struct_size says which are there. */
 #define CUDAQ_QEC_DECODER_PLUGIN_VERSION 1
 
-/* What decode and create return. The values are those of decode_status (decode_status.h). */
+/* What decode, decode_until and create return. The values are those of decode_status (decode_status.h). */
 enum {
   CUDAQ_QEC_DECODE_OK = 0,
   CUDAQ_QEC_DECODE_NO_SOLUTION = 3,    /* no set of errors of the model causes the events */
   CUDAQ_QEC_DECODE_INTERNAL_ERROR = 5, /* out of memory, or a fault of the decoder */
-  CUDAQ_QEC_DECODE_NOT_SUPPORTED = 6   /* create: this decoder does not take the model, the text says why */
+  CUDAQ_QEC_DECODE_NOT_SUPPORTED = 6,  /* create: this decoder does not take the model, the text says why */
+  CUDAQ_QEC_DECODE_DEADLINE = 9,       /* decode_until: it ended at the deadline */
+  CUDAQ_QEC_DECODE_CANCELLED = 10      /* decode_until: the cancel word is not 0 */
 };
 
 /* One setting of the decoder's name: "./my_decoder.so:key=value". */
@@ -61,6 +63,13 @@ typedef struct cudaq_qec_correction_edge_t {
   uint64_t second; /* CUDAQ_QEC_BOUNDARY: the boundary */
 } cudaq_qec_correction_edge_t;
 
+/* What ends a decode before its own end. */
+typedef struct cudaq_qec_decode_control_t {
+  size_t struct_size;
+  uint64_t deadline_ns;   /* nanoseconds of CLOCK_MONOTONIC; UINT64_MAX: none */
+  const uint32_t *cancel; /* NULL, or a word that another thread sets to a value other than 0: read it atomically */
+} cudaq_qec_decode_control_t;
+
 typedef struct cudaq_qec_decoder_plugin_t {
   uint32_t version;   /* CUDAQ_QEC_DECODER_PLUGIN_VERSION */
   size_t struct_size; /* sizeof(cudaq_qec_decoder_plugin_t) */
@@ -81,6 +90,17 @@ typedef struct cudaq_qec_decoder_plugin_t {
   /* Optional (NULL): the edges of the correction of the last decode that returned CUDAQ_QEC_DECODE_OK. Writes at most
    * max_edges of them and returns how many there are. */
   size_t (*edges)(void *decoder, cudaq_qec_correction_edge_t *edges, size_t max_edges);
+
+  /* Optional (NULL or absent): the errors of the correction of the last decode that returned CUDAQ_QEC_DECODE_OK. Error
+   * k is the k-th error instruction of the model, from 0 in the order of the text, with all loops unrolled. Ascending,
+   * each once. Writes at most `max` of them and returns how many there are. */
+  size_t (*columns)(void *decoder, uint64_t *columns, size_t max);
+
+  /* Optional (NULL or absent): decode, for shots that have a deadline or can be cancelled. Look at both after each
+   * short step, some tens of microseconds. CUDAQ_QEC_DECODE_DEADLINE: the observables are those of the best solution so
+   * far if *weight is a number (`edges` and `columns` then give that solution); else there is none. */
+  int32_t (*decode_until)(void *decoder, const uint64_t *events, size_t num_events, uint8_t *observables,
+                          double *weight, const cudaq_qec_decode_control_t *control);
 } cudaq_qec_decoder_plugin_t;
 
 #if defined(__GNUC__)

@@ -55,7 +55,7 @@ belief_propagation::belief_propagation(const tanner_graph &graph, const bp_osd_o
   remaining_.resize(graph.num_checks);
 }
 
-bool belief_propagation::run(std::span<const std::uint8_t> syndrome) noexcept {
+decode_status belief_propagation::run(std::span<const std::uint8_t> syndrome, stop_check &stop) noexcept {
   const bool min_sum = options_.method == bp_method::min_sum;
   if (min_sum)
     std::copy(first_messages_.begin(), first_messages_.end(), messages_.begin());
@@ -65,6 +65,8 @@ bool belief_propagation::run(std::span<const std::uint8_t> syndrome) noexcept {
         product_messages_[place_[k]] = (1 - odds_[column]) / (1 + odds_[column]);
   float distance_from_1 = 1;
   for (iterations_ = 1;; ++iterations_) {
+    if (const decode_status status = stop(); status != decode_status::ok)
+      return status;
     distance_from_1 /= 2;
     if (min_sum) {
       min_sum_checks(syndrome, options_.scaling == 0 ? 1 - distance_from_1 : static_cast<float>(options_.scaling));
@@ -74,9 +76,9 @@ bool belief_propagation::run(std::span<const std::uint8_t> syndrome) noexcept {
       product_columns();
     }
     if (decision_fits(syndrome))
-      return true;
+      return decode_status::ok;
     if (iterations_ == options_.max_iterations)
-      return false;
+      return decode_status::not_converged;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoders/bp_osd/bp_osd_options.h"
 #include "lib/qec/decoders/bp_osd/tanner_graph.h"
+#include "lib/qec/decoders/stop_check.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,9 @@ public:
   /// `graph` is copied as far as it is needed.
   belief_propagation(const tanner_graph &graph, const bp_osd_options &options);
 
-  /// `syndrome`: 0 or 1 for each check. Returns true if the hard decision of an iteration has this syndrome.
-  bool run(std::span<const std::uint8_t> syndrome) noexcept;
+  /// `syndrome`: 0 or 1 for each check. ok: the hard decision of an iteration has this syndrome; not_converged: none
+  /// has; else what `stop` returned before an iteration.
+  decode_status run(std::span<const std::uint8_t> syndrome, stop_check &stop) noexcept;
 
   /// The columns of the last hard decision, ascending.
   const std::vector<std::uint32_t> &decision() const noexcept { return decision_; }

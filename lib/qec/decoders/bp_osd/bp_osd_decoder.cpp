@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
 
+#include "lib/qec/decoders/bp_osd/column_answer.h"
 #include "lib/qec/decoders/decoder_factories.h"
 
 #include <algorithm>
@@ -16,15 +17,17 @@ public:
       : decoder(graph.num_detectors, graph.num_observables), solver_(std::move(graph), options) {}
 
   const char *name() const noexcept override { return "bp-osd"; }
+  bool obeys_deadline() const noexcept override { return true; }
+  std::uint64_t num_errors() const noexcept override { return solver_.graph().num_errors; }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
-                               decode_details *) noexcept override {
-    const decode_status status = solver_.solve(events);
-    if (status != decode_status::ok)
+                               decode_details *details) noexcept override {
+    const decode_status status = solver_.solve(events, stop_check(details));
+    if (!solver_.has_solution())
       return status;
-    solver_.graph().flip_observables(solver_.correction(), observables);
-    return status;
+    const double weight = details == nullptr ? 0 : solver_.weight_of(solver_.correction());
+    return answer_columns(solver_.graph(), solver_.correction(), weight, status, observables, details);
   }
 
 private:
@@ -67,22 +70,28 @@ void bp_osd::prefer_single_error() noexcept {
     correction_ = one;
 }
 
-decode_status bp_osd::solve(std::span<const std::uint64_t> events) noexcept {
+decode_status bp_osd::solve(std::span<const std::uint64_t> events, stop_check stop) noexcept {
   correction_ = {};
   iterations_ = 0;
-  used_ordered_statistics_ = false;
+  used_ordered_statistics_ = has_solution_ = false;
   if (!syndrome_.take(events))
     return decode_status::no_solution;
   // No probability is above 1/2, so the likeliest set without events is the empty one.
-  if (syndrome_.checks().empty())
+  has_solution_ = syndrome_.checks().empty();
+  if (has_solution_)
     return decode_status::ok;
-  const bool converged = propagation_.run(syndrome_.bytes());
+  decode_status status = propagation_.run(syndrome_.bytes(), stop);
   iterations_ = propagation_.iterations();
-  used_ordered_statistics_ = !converged;
-  correction_ = converged ? propagation_.decision() : statistics_.solve(syndrome_.words(), propagation_.score());
-  if (converged)
+  used_ordered_statistics_ = status == decode_status::not_converged;
+  if (used_ordered_statistics_)
+    status = statistics_.solve(syndrome_.words(), propagation_.score(), stop);
+  has_solution_ = status == decode_status::ok || (used_ordered_statistics_ && statistics_.has_solution());
+  if (!has_solution_)
+    return status;
+  correction_ = used_ordered_statistics_ ? statistics_.solution() : propagation_.decision();
+  if (!used_ordered_statistics_)
     prefer_single_error();
-  return decode_status::ok;
+  return status;
 }
 
 decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &settings) {

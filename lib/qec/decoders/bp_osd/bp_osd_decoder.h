@@ -33,11 +33,16 @@ public:
   const tanner_graph &graph() const noexcept { return graph_; }
 
   /// Finds columns that cause the events together with the graph's certain errors: see correction(). `events` are in
-  /// range and without duplicates. Returns ok or no_solution.
-  decode_status solve(std::span<const std::uint64_t> events) noexcept;
+  /// range and without duplicates. Returns ok, no_solution, or what `stop` returned: before an iteration of belief
+  /// propagation or a part of the ordered statistics.
+  decode_status solve(std::span<const std::uint64_t> events, stop_check stop = {}) noexcept;
 
-  /// The columns found by the last solve(), if it returned ok.
+  /// Whether the last solve() found columns: with ok, and if `stop` ended the combination sweep.
+  bool has_solution() const noexcept { return has_solution_; }
+  /// These columns.
   std::span<const std::uint32_t> correction() const noexcept { return correction_; }
+  /// The sum of log((1 - p) / p) over these columns.
+  double weight_of(std::span<const std::uint32_t> columns) const noexcept;
   /// Iterations of belief propagation in the last solve(); 0 if no column was needed, or there was no solution.
   std::uint32_t iterations() const noexcept { return iterations_; }
   /// Whether the last solve() used ordered statistics.
@@ -45,7 +50,6 @@ public:
 
 private:
   void prefer_single_error() noexcept;
-  double weight_of(std::span<const std::uint32_t> columns) const noexcept;
 
   const tanner_graph graph_;
   graph_syndrome syndrome_;
@@ -55,6 +59,7 @@ private:
   std::span<const std::uint32_t> correction_;
   std::uint32_t iterations_ = 0;
   bool used_ordered_statistics_ = false;
+  bool has_solution_ = false;
 };
 
 } // namespace cudaq::qec::realtime

@@ -12,6 +12,7 @@ namespace {
 // Most shots need only some hundred columns, so only the first are sorted; each further part is larger.
 constexpr std::size_t kFirstSorted = 256;
 constexpr double kWeightUnit = 1 << 20;
+constexpr std::size_t kColumnsOfStep = 32; ///< between two looks at the deadline
 
 } // namespace
 
@@ -40,18 +41,22 @@ std::size_t ordered_statistics::sort_next(std::size_t begin, std::span<const dou
   return end;
 }
 
-void ordered_statistics::keep_columns(std::span<const double> score) noexcept {
+decode_status ordered_statistics::keep_columns(std::span<const double> score, stop_check &stop) noexcept {
   std::iota(order_.begin(), order_.end(), 0U);
   outside_.clear();
   std::size_t sorted = 0;
   for (std::size_t k = 0; k < order_.size(); ++k) {
     if (sweep_order_ == 0 && elimination_.solved())
-      return;
+      break;
+    if (k % kColumnsOfStep == 0)
+      if (const decode_status status = stop(); status != decode_status::ok)
+        return status;
     if (k == sorted)
       sorted = sort_next(sorted, score);
     if (elimination_.rank() == rank_ || !elimination_.add(order_[k], graph_.checks_of(order_[k])))
       outside_.push_back(order_[k]);
   }
+  return decode_status::ok;
 }
 
 ordered_statistics::weight ordered_statistics::change(std::span<const std::uint64_t> reduced, weight own,
@@ -67,7 +72,7 @@ ordered_statistics::weight ordered_statistics::change(std::span<const std::uint6
   return total;
 }
 
-void ordered_statistics::sweep() noexcept {
+decode_status ordered_statistics::sweep(stop_check &stop) noexcept {
   for (std::uint32_t row = 0; row < graph_.num_checks; ++row)
     row_weight_[row] = weight_[elimination_.column_at(row)]; // unused for a row without a pivot
   const std::size_t first = std::min<std::size_t>(sweep_order_, outside_.size());
@@ -84,28 +89,37 @@ void ordered_statistics::sweep() noexcept {
     std::copy(reduced.begin(), reduced.end(), added_reduced_.begin());
   };
   for (std::size_t k = 0; k < outside_.size(); ++k) {
+    if (k % kColumnsOfStep == 0)
+      if (const decode_status status = stop(); status != decode_status::ok)
+        return status;
     const auto reduced = reduced_of(std::min<std::size_t>(k, sweep_order_));
     elimination_.reduce(graph_.checks_of(outside_[k]), reduced);
     consider(reduced, outside_[k], kNone);
   }
   const auto sum = reduced_of(sweep_order_);
-  for (std::size_t a = 0; a < first; ++a)
+  for (std::size_t a = 0; a < first; ++a) {
+    if (const decode_status status = stop(); status != decode_status::ok)
+      return status;
     for (std::size_t b = a + 1; b < first; ++b) {
       for (std::size_t k = 0; k < words(); ++k)
         sum[k] = reduced_of(a)[k] ^ reduced_of(b)[k];
       consider(sum, outside_[a], outside_[b]);
     }
+  }
+  return decode_status::ok;
 }
 
-const std::vector<std::uint32_t> &ordered_statistics::solve(std::span<const std::uint64_t> syndrome,
-                                                            std::span<const double> score) noexcept {
+decode_status ordered_statistics::solve(std::span<const std::uint64_t> syndrome, std::span<const double> score,
+                                        stop_check &stop) noexcept {
   elimination_.start(syndrome);
-  keep_columns(score);
+  decode_status status = keep_columns(score, stop);
   added_[0] = added_[1] = kNone;
   std::fill(added_reduced_.begin(), added_reduced_.end(), std::uint64_t{0});
-  if (sweep_order_ > 0)
-    sweep();
+  if (status == decode_status::ok && sweep_order_ > 0)
+    status = sweep(stop);
   solution_.clear();
+  if (!has_solution())
+    return status;
   for (std::size_t k = 0; k < words(); ++k)
     for (std::uint64_t word = elimination_.reduced_right_side()[k] ^ added_reduced_[k]; word != 0; word &= word - 1)
       solution_.push_back(elimination_.column_at(static_cast<std::uint32_t>(64 * k) +
@@ -113,7 +127,7 @@ const std::vector<std::uint32_t> &ordered_statistics::solve(std::span<const std:
   for (const std::uint32_t column : added_)
     if (column != kNone)
       solution_.push_back(column);
-  return solution_;
+  return status;
 }
 
 } // namespace cudaq::qec::realtime

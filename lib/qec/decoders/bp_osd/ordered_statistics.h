@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoders/bp_osd/gf2_elimination.h"
 #include "lib/qec/decoders/bp_osd/tanner_graph.h"
+#include "lib/qec/decoders/stop_check.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,10 +24,14 @@ public:
   /// Words of a syndrome: bit c % 64 of word c / 64 is check c.
   std::size_t words() const noexcept { return elimination_.words(); }
 
-  /// A set of columns with the syndrome, which must have a solution. `score`: for each column; the lower, the likelier
-  /// an error; of equal ones the first counts as likelier. The result is valid until the next call.
-  const std::vector<std::uint32_t> &solve(std::span<const std::uint64_t> syndrome,
-                                          std::span<const double> score) noexcept;
+  /// Finds a set of columns with the syndrome, which must have a solution. `score`: for each column; the lower, the
+  /// likelier an error; of equal ones the first counts as likelier. Returns ok, or what `stop` returned after some
+  /// columns: then solution() is the best set so far, if has_solution().
+  decode_status solve(std::span<const std::uint64_t> syndrome, std::span<const double> score,
+                      stop_check &stop) noexcept;
+  bool has_solution() const noexcept { return elimination_.solved(); }
+  /// Valid until the next solve().
+  const std::vector<std::uint32_t> &solution() const noexcept { return solution_; }
 
 private:
   /// Weights are integers, so that sums do not depend on their order.
@@ -35,8 +40,8 @@ private:
 
   /// Sorts a next part of order_ that begins at `begin`. Returns its end.
   std::size_t sort_next(std::size_t begin, std::span<const double> score) noexcept;
-  void keep_columns(std::span<const double> score) noexcept;
-  void sweep() noexcept;
+  decode_status keep_columns(std::span<const double> score, stop_check &stop) noexcept;
+  decode_status sweep(stop_check &stop) noexcept;
   /// The change of the weight if the columns with the reduced form `reduced` and the weight `own` are added. Stops at
   /// `limit`: the result is then at least `limit`.
   weight change(std::span<const std::uint64_t> reduced, weight own, weight limit) const noexcept;

@@ -11,8 +11,14 @@ namespace cudaq::qec::realtime {
 namespace {
 
 using index_list = std::vector<std::uint64_t>;
-/// Detectors and observables -> probability.
-using mechanisms = std::map<std::pair<index_list, index_list>, double>;
+/// Equal errors of the model.
+struct equal_errors {
+  double probability = 0; ///< that an odd number of them happens
+  double highest = 0;     ///< of a single one: of number `likeliest`
+  std::uint64_t likeliest = 0;
+};
+/// By detectors and observables.
+using mechanisms = std::map<std::pair<index_list, index_list>, equal_errors>;
 
 /// Adds an ascending list mod 2: an index that is in both lists disappears.
 void add_mod_2(index_list &sum, std::span<const std::uint64_t> list) {
@@ -31,8 +37,13 @@ mechanisms merge(const detector_error_model &model) {
       add_mod_2(detectors, model.detectors_of(parts[end]));
       add_mod_2(observables, model.observables_of(parts[end]));
     }
-    double &p = merged[{std::move(detectors), std::move(observables)}];
-    p = merged_probability(p, parts[begin].probability);
+    equal_errors &same = merged[{std::move(detectors), std::move(observables)}];
+    const double p = parts[begin].probability;
+    same.probability = merged_probability(same.probability, p);
+    if (p > same.highest) {
+      same.highest = p;
+      same.likeliest = parts[begin].mechanism;
+    }
   }
   return merged;
 }
@@ -40,7 +51,7 @@ mechanisms merge(const detector_error_model &model) {
 /// Gives numbers to the detectors that some error flips.
 void number_checks(tanner_graph &graph, const mechanisms &merged) {
   graph.check_of.assign(static_cast<std::size_t>(graph.num_detectors), kNoCheck);
-  for (const auto &[key, p] : merged)
+  for (const auto &[key, same] : merged)
     for (const std::uint64_t d : key.first)
       graph.check_of[d] = 0;
   for (std::uint32_t &check : graph.check_of)
@@ -62,15 +73,20 @@ expected<tanner_graph> tanner_graph::from_dem(const detector_error_model &model)
                   "; a model of any size decodes with pymatching if each of its errors, or "
                   "each of their components, flips one or two");
   index_list certain_detectors;
-  for (const auto &[key, p] : merged) {
+  made.num_errors = model.num_errors;
+  for (const auto &[key, same] : merged) {
     const auto &[detectors, observables] = key;
+    const double p = same.probability, probability = std::min(p, 1 - p);
+    const bool is_column = !detectors.empty() && probability > 0;
     if (p > 0.5) {
       add_mod_2(certain_detectors, detectors);
       add_mod_2(made.certain_observables, observables);
+      made.certain_errors.emplace_back(same.likeliest, is_column ? made.num_columns() : kNoColumn);
+      made.certain_weight -= probability > 0 ? log_odds(probability) : 0;
     }
-    const double probability = std::min(p, 1 - p);
-    if (detectors.empty() || !(probability > 0))
+    if (!is_column)
       continue;
+    made.error_of.push_back(same.likeliest);
     made.probability.push_back(probability);
     for (const std::uint64_t d : detectors)
       made.checks.push_back(made.check_of[d]);
@@ -81,6 +97,29 @@ expected<tanner_graph> tanner_graph::from_dem(const detector_error_model &model)
   for (const std::uint64_t d : certain_detectors)
     made.certain_checks.push_back(made.check_of[d]);
   return made;
+}
+
+std::size_t tanner_graph::list_errors(std::span<const std::uint32_t> columns,
+                                      std::span<std::uint64_t> errors) const noexcept {
+  std::size_t count = 0;
+  const auto add = [&](std::uint64_t error) {
+    if (count < errors.size())
+      errors[count] = error;
+    ++count;
+  };
+  const auto is_certain = [this](std::uint32_t column) {
+    return std::ranges::find(certain_errors, column, &std::pair<std::uint64_t, std::uint32_t>::second) !=
+           certain_errors.end();
+  };
+  for (const auto &[error, column] : certain_errors) // the column means the absence of its error
+    if (column == kNoColumn || std::ranges::find(columns, column) == columns.end())
+      add(error);
+  for (const std::uint32_t column : columns)
+    if (!is_certain(column))
+      add(error_of[column]);
+  if (count <= errors.size())
+    std::ranges::sort(errors.first(count));
+  return count;
 }
 
 expected<tanner_graph> tanner_graph::from_text(std::string_view dem_text) {

@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cudaq::qec::realtime {
 
 inline constexpr std::uint32_t kNoCheck = UINT32_MAX;
+inline constexpr std::uint32_t kNoColumn = UINT32_MAX;
 /// The most checks of a graph. Ordered-statistics decoding keeps a square bit matrix of this size: 8 MiB.
 inline constexpr std::uint32_t kMaxChecks = 8192;
 
@@ -38,6 +40,13 @@ struct tanner_graph {
   std::vector<double> probability;     ///< for each column: above 0, at most 1/2
   std::vector<std::uint32_t> certain_checks;
   std::vector<std::uint64_t> certain_observables;
+  /// For each column an error of the model, the likeliest of those that it stands for, as the number of its instruction
+  /// (dem_component::mechanism).
+  std::vector<std::uint64_t> error_of;
+  /// The errors that count as present, each with its column, or kNoColumn.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> certain_errors;
+  double certain_weight = 0; ///< sum of log((1 - p) / p) over them, without those of p = 1
+  std::uint64_t num_errors = 0;
 
   std::uint32_t num_columns() const noexcept { return static_cast<std::uint32_t>(probability.size()); }
   /// Ascending.
@@ -55,6 +64,10 @@ struct tanner_graph {
     for (const std::uint32_t column : columns)
       flip_bits(observables_of(column), packed);
   }
+
+  /// Writes the errors that these columns and the certain errors mean, ascending: their sum mod 2 has the detectors and
+  /// observables. Returns their number; if it is above errors.size(), nothing is written that counts.
+  std::size_t list_errors(std::span<const std::uint32_t> columns, std::span<std::uint64_t> errors) const noexcept;
 
   std::vector<std::size_t> first_check{0};      ///< num_columns() + 1 indices into checks
   std::vector<std::uint32_t> checks;            ///< of all columns

@@ -74,8 +74,8 @@ const char *relay_bp::instruction_set() const noexcept {
   return double_ ? double_->sweeps.instruction_set : float_->sweeps.instruction_set;
 }
 
-bool relay_bp::solve(std::span<const std::uint8_t> syndrome) noexcept {
-  return double_ ? solve_with(*double_, syndrome) : solve_with(*float_, syndrome);
+decode_status relay_bp::solve(std::span<const std::uint8_t> syndrome, stop_check stop) noexcept {
+  return double_ ? solve_with(*double_, syndrome, stop) : solve_with(*float_, syndrome, stop);
 }
 
 template <typename T>
@@ -95,45 +95,56 @@ void relay_bp::start_leg(arrays<T> &a, std::uint32_t leg) noexcept {
 }
 
 template <typename T>
-bool relay_bp::solve_with(arrays<T> &a, std::span<const std::uint8_t> syndrome) noexcept {
-  for (std::size_t check = 0; check < syndrome.size(); ++check)
-    a.syndrome_sign[groups_.lane_of_check[check]] = syndrome[check] != 0 ? T{-0.0} : T{0};
+decode_status relay_bp::run_leg(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t leg,
+                                stop_check &stop) noexcept {
   const min_sum_state<T> state{&groups_,        a.messages.data(), a.syndrome_sign.data(),
                                a.prior.data(),  a.gamma.data(),    a.posterior.data(),
                                a.prefix.data(), a.answers.data(),  decision_.data()};
-  std::uint32_t found = 0;
+  const std::uint32_t most = leg == 0 ? options_.pre_iter : options_.set_max_iter;
+  for (std::uint32_t k = 1; k <= most; ++k) {
+    if (const decode_status status = stop(); status != decode_status::ok)
+      return status;
+    double scale = options_.alpha;
+    if (scale == 0)
+      scale = 1 - std::exp2(-(k / options_.alpha_iteration_scaling_factor));
+    a.sweeps.checks(state, static_cast<T>(scale));
+    decided_ = std::span(decision_).first(a.sweeps.columns(state));
+    if (decision_fits(syndrome))
+      return decode_status::ok;
+    ++iterations_;
+  }
+  return decode_status::not_converged;
+}
+
+template <typename T>
+decode_status relay_bp::solve_with(arrays<T> &a, std::span<const std::uint8_t> syndrome, stop_check &stop) noexcept {
+  for (std::size_t check = 0; check < syndrome.size(); ++check)
+    a.syndrome_sign[groups_.lane_of_check[check]] = syndrome[check] != 0 ? T{-0.0} : T{0};
   iterations_ = 0;
+  num_found_ = 0;
   correction_.clear();
   weight_ = std::numeric_limits<double>::infinity();
-  for (std::uint32_t leg = 0; leg <= options_.num_sets; ++leg) {
+  decode_status status = decode_status::ok;
+  for (std::uint32_t leg = 0; leg <= options_.num_sets && num_found_ != options_.stop_nconv; ++leg) {
     start_leg(a, leg);
-    const std::uint32_t most = leg == 0 ? options_.pre_iter : options_.set_max_iter;
-    for (std::uint32_t k = 1; k <= most; ++k) {
-      double scale = options_.alpha;
-      if (scale == 0)
-        scale = 1 - std::exp2(-(k / options_.alpha_iteration_scaling_factor));
-      a.sweeps.checks(state, static_cast<T>(scale));
-      decided_ = std::span(decision_).first(a.sweeps.columns(state));
-      if (!decision_fits(syndrome)) {
-        ++iterations_;
-        continue;
-      }
-      ++found;
+    status = run_leg(a, syndrome, leg, stop);
+    if (status == decode_status::deadline || status == decode_status::cancelled)
+      break;
+    if (status == decode_status::ok) {
+      ++num_found_;
       if (const double weight = weight_of(decided_); weight < weight_) {
         weight_ = weight;
         correction_.assign(decided_.begin(), decided_.end());
       }
-      break;
-    }
-    if (found == 0 && leg == 0)
+    } else if (leg == 0) {
       correction_.assign(decided_.begin(), decided_.end());
-    if (found == options_.stop_nconv)
-      break;
+    }
+    status = num_found_ != 0 ? decode_status::ok : decode_status::not_converged;
   }
   std::ranges::sort(correction_);
-  if (found == 0)
+  if (num_found_ == 0)
     weight_ = weight_of(correction_);
-  return found != 0;
+  return status;
 }
 
 bool relay_bp::decision_fits(std::span<const std::uint8_t> syndrome) noexcept {

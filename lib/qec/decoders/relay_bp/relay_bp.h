@@ -6,6 +6,7 @@
 #include "lib/qec/decoders/relay_bp/grouped_graph.h"
 #include "lib/qec/decoders/relay_bp/min_sum_sweeps.h"
 #include "lib/qec/decoders/relay_bp/relay_bp_options.h"
+#include "lib/qec/decoders/stop_check.h"
 
 #include <cstdint>
 #include <memory>
@@ -29,9 +30,13 @@ public:
   relay_bp(const relay_bp &) = delete;
   relay_bp &operator=(const relay_bp &) = delete;
 
-  /// `syndrome`: 0 or 1 for each check. True: correction() has this syndrome. False: no leg found a solution;
-  /// correction() is the last decision of leg 0.
-  bool solve(std::span<const std::uint8_t> syndrome) noexcept;
+  /// `syndrome`: 0 or 1 for each check. ok: correction() has this syndrome. not_converged: no leg found a solution;
+  /// correction() is the last decision of leg 0. Else what `stop` returned before an iteration; then correction() is
+  /// the lightest solution so far, if has_solution().
+  decode_status solve(std::span<const std::uint8_t> syndrome, stop_check stop = {}) noexcept;
+
+  /// Whether correction() has the syndrome of the last solve().
+  [[nodiscard]] bool has_solution() const noexcept { return num_found_ != 0; }
 
   /// Columns, ascending. Valid until the next call.
   [[nodiscard]] std::span<const std::uint32_t> correction() const noexcept { return correction_; }
@@ -47,7 +52,10 @@ private:
   struct arrays;
 
   template <typename T>
-  bool solve_with(arrays<T> &a, std::span<const std::uint8_t> syndrome) noexcept;
+  decode_status solve_with(arrays<T> &a, std::span<const std::uint8_t> syndrome, stop_check &stop) noexcept;
+  template <typename T>
+  decode_status run_leg(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t leg,
+                        stop_check &stop) noexcept;
   template <typename T>
   void start_leg(arrays<T> &a, std::uint32_t leg) noexcept;
   bool decision_fits(std::span<const std::uint8_t> syndrome) noexcept;
@@ -63,6 +71,7 @@ private:
   std::span<const std::uint32_t> decided_; ///< the columns of the last decision, in the order of the groups
   std::vector<std::uint8_t> remaining_;    ///< syndrome minus that of the decision
   std::vector<std::uint32_t> correction_;
+  std::uint32_t num_found_ = 0; ///< solutions
   double weight_ = 0;
   std::uint64_t iterations_ = 0;
 };

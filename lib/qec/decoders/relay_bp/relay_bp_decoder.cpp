@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/bp_osd/column_answer.h"
 #include "lib/qec/decoders/bp_osd/graph_syndrome.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
@@ -16,18 +17,19 @@ public:
         solver_(graph_, options) {}
 
   const char *name() const noexcept override { return "relay-bp"; }
+  bool obeys_deadline() const noexcept override { return true; }
+  std::uint64_t num_errors() const noexcept override { return graph_.num_errors; }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
     if (!syndrome_.take(events))
       return decode_status::no_solution;
-    if (!solver_.solve(syndrome_.bytes()))
-      return decode_status::not_converged;
-    graph_.flip_observables(solver_.correction(), observables);
-    if (details != nullptr)
-      details->weight = solver_.weight();
-    return decode_status::ok;
+    const decode_status status = solver_.solve(syndrome_.bytes(), stop_check(details));
+    const bool is_solved = status == decode_status::ok || (status == decode_status::deadline && solver_.has_solution());
+    if (!is_solved)
+      return status;
+    return answer_columns(graph_, solver_.correction(), solver_.weight(), status, observables, details);
   }
 
 private:

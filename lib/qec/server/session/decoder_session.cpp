@@ -16,7 +16,7 @@ server_answer decoder_session::serve(const wire_request &request, std::span<std:
   case wire_function::enqueue:
   case wire_function::begin_tail: {
     const server_status status = latched_ == server_status::ok ? take(request) : latched_;
-    if (status != server_status::ok && status != server_status::busy)
+    if (status != server_status::ok && status != server_status::busy && status != server_status::deadline)
       latch(status);
     return refuse(request.function, status);
   }
@@ -56,7 +56,7 @@ server_status decoder_session::take(const wire_request &request) noexcept {
     return request.counter - *expected_counter_ < std::uint64_t{1} << 63 ? server_status::syndromes_dropped
                                                                          : server_status::bad_request;
   const server_status status = request.function == wire_function::enqueue ? append(request) : begin_tail();
-  if (status == server_status::ok)
+  if (status == server_status::ok || status == server_status::deadline)
     expected_counter_ = request.counter + 1;
   return status;
 }

@@ -49,7 +49,9 @@ struct stream_totals {
 /// Requests are served in the order of the calls, each completely. Not for two threads at once.
 ///
 /// A failure that loses syndromes latches: later requests of all functions but reset and one_shot get the same status,
-/// and nothing is decoded, until a reset. one_shot uses the decoder only, not this state.
+/// and nothing is decoded, until a reset. A decode that ends at its deadline does not latch: the observables of its
+/// best solution so far are added, if there is one, and the next shot begins. one_shot uses the decoder only, not this
+/// state.
 class decoder_session {
 public:
   /// `sequence`: counters must ascend by 1; else they are ignored.
@@ -76,7 +78,7 @@ public:
   [[nodiscard]] virtual stream_totals totals() const noexcept { return {}; }
 
 protected:
-  /// Takes bits. Any status but ok and busy latches.
+  /// Takes bits. Any status but ok, busy and deadline latches. After busy nothing was taken.
   virtual server_status append(const wire_request &request) noexcept = 0;
   virtual server_status begin_tail() noexcept { return server_status::bad_request; }
   /// Forgets all bits. `for_good`: after a latch; else a new shot or stream begins.

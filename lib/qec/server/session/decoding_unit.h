@@ -48,6 +48,12 @@ public:
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
   /// The most bits of one request: longer ones are refused by their length.
   [[nodiscard]] std::uint64_t most_request_bits() const noexcept;
+  /// Of shots: whether the last decode wrote the observables of a solution: with ok, and perhaps with deadline.
+  [[nodiscard]] bool has_solution() const noexcept { return decoder_->has_solution(); }
+  /// Of decodes of shots; all 0 for a stream.
+  [[nodiscard]] deadline_counts deadlines() const noexcept {
+    return is_stream() ? deadline_counts{} : decoder_->deadlines();
+  }
   /// Whether another unit can take the place of this one: requests and answers have the same lengths.
   [[nodiscard]] bool same_shape(const decoding_unit &other) const noexcept;
   /// "has 10 bits per shot, 10 detectors and 1 observables"

@@ -27,12 +27,12 @@ server_status shot_session::append(const wire_request &request) noexcept {
 server_status shot_session::decode_shot() noexcept {
   const decode_status status = used_unit().decode_stream(shot_.bytes(), observables_);
   shot_.clear();
-  if (status != decode_status::ok)
+  if (status != decode_status::ok && status != decode_status::deadline)
     return server_status::internal;
   ++shots_;
   for (std::size_t i = 0; i < corrections_.size(); ++i)
     corrections_[i] = static_cast<std::uint8_t>(corrections_[i] ^ observables_[i]);
-  return server_status::ok;
+  return status == decode_status::ok ? server_status::ok : server_status::deadline;
 }
 
 server_answer shot_session::decode_one(const wire_request &request, std::span<std::uint8_t> result) noexcept {
@@ -42,10 +42,10 @@ server_answer shot_session::decode_one(const wire_request &request, std::span<st
   if (request.bits.size() > (unit().num_detectors() + 7) / 8)
     return {static_cast<std::int32_t>(decode_status::bad_detector_index), 0};
   const decode_status status = used_unit().decode_events(request.bits, result.first(bytes));
-  if (status != decode_status::ok)
+  if (!unit().has_solution())
     return {static_cast<std::int32_t>(status), 0};
   ++shots_;
-  return {0, static_cast<std::uint32_t>(bytes)};
+  return {static_cast<std::int32_t>(status), static_cast<std::uint32_t>(bytes)};
 }
 
 } // namespace cudaq::qec::realtime
