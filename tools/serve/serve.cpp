@@ -381,11 +381,11 @@ int serving::report(const std::string &problem) const {
                         {"too_old", counts.too_old},
                         {"failed_one_shots", counts.failed_one_shots},
                         {"exchanges", counts.exchanges},
-                         {"deadline_met", counts.deadlines.met},
-                         {"deadline_missed", counts.deadlines.missed},
-                         {"deadline_late", counts.deadlines.late},
-                         {"answers_by_status", counts.by_status},
-                         {"stream", stream}});
+                        {"deadline_met", counts.deadlines.met},
+                        {"deadline_missed", counts.deadlines.missed},
+                        {"deadline_late", counts.deadlines.late},
+                        {"answers_by_status", counts.by_status},
+                        {"stream", stream}});
   }
   out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
   return out_.finish({{"endpoint", transport_.endpoint()},

@@ -37,7 +37,7 @@ struct decoder_counts {
   std::array<std::uint64_t, kServerStatuses> by_status{};
   stream_totals stream;
   std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to their answer: sum, most
-  deadline_counts deadlines; ///< of decodes, if they have a deadline
+  deadline_counts deadlines;                    ///< of decodes, if they have a deadline
 };
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
