@@ -13,7 +13,7 @@ namespace {
 struct known_decoder {
   std::string_view name;
   decoder_result (*make)(std::string_view dem_text, decoder_settings &settings);
-  bool is_listed = true; ///< in decoder_names(): it takes each model of its kind, without settings
+  bool is_listed = true; ///< false: it needs settings, a model with a loop, or a GPU
 };
 constexpr std::array kDecoders{
     known_decoder{"pymatching", &make_pymatching_decoder},
@@ -21,6 +21,7 @@ constexpr std::array kDecoders{
     known_decoder{"lookup", &make_lookup_decoder},
     known_decoder{"bp-osd", &make_bp_osd_decoder},
     known_decoder{"relay-bp", &make_relay_bp_decoder},
+    known_decoder{"relay-bp-gpu", &make_relay_bp_gpu_decoder, false},
     known_decoder{"sliding-window", &make_sliding_window_decoder, false},
     known_decoder{"race", &make_race_decoder, false},
 };
@@ -70,7 +71,8 @@ expected<> check_decoder_name(std::string_view name) {
   std::string text = "unknown decoder \"" + wanted->name + "\": known are ";
   for (const std::string &known : decoder_names())
     text += known + ", ";
-  return reason(text + "auto, sliding-window for models with a loop, race:NAME|NAME, and the path of a plug-in");
+  return reason(text + "auto, sliding-window for models with a loop, race:NAME|NAME, relay-bp-gpu, and the path of a "
+                       "plug-in");
 }
 
 decoder_result make_decoder(std::string_view name, std::string_view dem_text) {

@@ -33,6 +33,37 @@ __global__ void __launch_bounds__(1024) resident_kernel(resident_mailboxes boxes
   serve_mailbox(resident_group{}, boxes, blockIdx.x, stage);
 }
 
+/// Launches `blocks` blocks of a kernel that stays on the GPU; 0: loads it only. `together`: blocks that must find room
+/// at the same time on an empty device; else cudaErrorCooperativeLaunchTooLarge.
+template <class... Parameters>
+cudaError_t launch_to_stay(void (*kernel)(Parameters...), unsigned together, unsigned blocks, unsigned threads,
+                           std::size_t shared_bytes, cudaStream_t stream, Parameters... values) {
+  if (threads == 0 || threads > 1024 || threads % 32 != 0)
+    return cudaErrorInvalidConfiguration;
+  if (const cudaError_t refused =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+      refused != cudaSuccess)
+    return refused;
+  int device = 0, processors = 0, at_once = 0;
+  if (const cudaError_t unknown = cudaGetDevice(&device); unknown != cudaSuccess)
+    return unknown;
+  if (const cudaError_t unknown = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+      unknown != cudaSuccess)
+    return unknown;
+  if (const cudaError_t unknown =
+          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, static_cast<int>(threads), shared_bytes);
+      unknown != cudaSuccess)
+    return unknown;
+  if (static_cast<unsigned>(at_once) * static_cast<unsigned>(processors) < together)
+    return cudaErrorCooperativeLaunchTooLarge;
+  if (blocks == 0) // the calls above have loaded the kernel
+    return cudaSuccess;
+  void *arguments[] = {&values...};
+  // Not <<<>>>: its error is that of any earlier call.
+  return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(blocks), dim3(threads), arguments, shared_bytes,
+                          stream);
+}
+
 } // namespace detail
 
 /// A launcher for `stage`, with `threads` threads in each block (a multiple of 32, at most 1024) and this much dynamic
@@ -41,33 +72,8 @@ __global__ void __launch_bounds__(1024) resident_kernel(resident_mailboxes boxes
 template <class Stage>
 resident_launcher resident_launch(const Stage &stage, unsigned threads, std::size_t shared_bytes = 0) {
   return [=](const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream) -> cudaError_t {
-    if (threads == 0 || threads > 1024 || threads % 32 != 0)
-      return cudaErrorInvalidConfiguration;
-    const auto kernel = &detail::resident_kernel<Stage>;
-    if (const cudaError_t refused =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
-        refused != cudaSuccess)
-      return refused;
-    int device = 0, processors = 0, at_once = 0;
-    if (const cudaError_t unknown = cudaGetDevice(&device); unknown != cudaSuccess)
-      return unknown;
-    if (const cudaError_t unknown = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-        unknown != cudaSuccess)
-      return unknown;
-    if (const cudaError_t unknown =
-            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, static_cast<int>(threads), shared_bytes);
-        unknown != cudaSuccess)
-      return unknown;
-    if (static_cast<unsigned>(at_once) * static_cast<unsigned>(processors) < boxes.workers)
-      return cudaErrorCooperativeLaunchTooLarge;
-    if (blocks == 0) // the calls above have loaded the kernel
-      return cudaSuccess;
-    resident_mailboxes first = boxes;
-    Stage second = stage;
-    void *arguments[] = {&first, &second};
-    // Not <<<>>>: its error is that of any earlier call.
-    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(blocks), dim3(threads), arguments,
-                            shared_bytes, stream);
+    return detail::launch_to_stay(&detail::resident_kernel<Stage>, boxes.workers, blocks, threads, shared_bytes, stream,
+                                  boxes, stage);
   };
 }
 

@@ -5,15 +5,9 @@
 #include <numeric>
 
 namespace cudaq::qec::realtime {
-namespace {
 
-/// Columns are sorted by their number of messages only within blocks of this size: neighbours in the model share
-/// checks, so a sweep works on messages that are in the first cache.
-constexpr std::uint32_t kBlock = 512;
-
-} // namespace
-
-grouped_graph::grouped_graph(const tanner_graph &graph) {
+grouped_graph::grouped_graph(const tanner_graph &graph, const grouping &wanted) {
+  const std::uint32_t lanes = wanted.lanes, stride = wanted.stride;
   std::vector<std::uint32_t> degree(graph.num_checks);
   for (const std::uint32_t check : graph.checks)
     ++degree[check];
@@ -21,9 +15,9 @@ grouped_graph::grouped_graph(const tanner_graph &graph) {
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(order, {}, [&](std::uint32_t check) { return degree[check]; });
   lane_of_check.resize(graph.num_checks);
-  for (std::size_t first = 0; first < order.size(); first += kLanes) {
+  for (std::size_t first = 0; first < order.size(); first += lanes) {
     check_group group{num_cells, UINT32_MAX, 0};
-    for (std::size_t k = first; k < first + kLanes; ++k) {
+    for (std::size_t k = first; k < first + lanes; ++k) {
       const std::uint32_t rows = k < order.size() ? degree[order[k]] : 0;
       if (k < order.size())
         lane_of_check[order[k]] = static_cast<std::uint32_t>(k);
@@ -31,7 +25,7 @@ grouped_graph::grouped_graph(const tanner_graph &graph) {
       group.full_rows = std::min(group.full_rows, rows);
       group.rows = std::max(group.rows, rows);
     }
-    num_cells += group.rows * kLanes;
+    num_cells += group.rows * stride;
     check_groups.push_back(group);
   }
 
@@ -39,21 +33,21 @@ grouped_graph::grouped_graph(const tanner_graph &graph) {
   std::vector<std::uint32_t> columns(graph.num_columns());
   std::iota(columns.begin(), columns.end(), 0U);
   std::vector<std::uint32_t> used(graph.num_checks); // rows of each check that have a column
-  for (std::size_t begin = 0; begin < columns.size(); begin += kBlock) {
-    const auto block = std::span(columns).subspan(begin, std::min<std::size_t>(kBlock, columns.size() - begin));
+  for (std::size_t begin = 0; begin < columns.size(); begin += wanted.block) {
+    const auto block = std::span(columns).subspan(begin, std::min<std::size_t>(wanted.block, columns.size() - begin));
     std::ranges::stable_sort(block, {}, rows_of);
     for (std::size_t at = 0; at < block.size();) {
       const column_group group{static_cast<std::uint32_t>(places.size()), rows_of(block[at])};
-      places.resize(places.size() + std::size_t{group.rows} * kLanes);
+      places.resize(places.size() + std::size_t{group.rows} * lanes);
       most_rows = std::max(most_rows, group.rows);
-      for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) {
         const bool is_used = at < block.size() && rows_of(block[at]) == group.rows;
         column_at.push_back(is_used ? block[at] : kUnused);
         for (std::uint32_t row = 0; row < group.rows; ++row) {
-          std::uint32_t &place = places[group.first_place + row * kLanes + lane];
+          std::uint32_t &place = places[group.first_place + row * lanes + lane];
           if (is_used) {
             const std::uint32_t check = graph.checks_of(block[at])[row], at_lane = lane_of_check[check];
-            place = check_groups[at_lane / kLanes].first_cell + used[check]++ * kLanes + at_lane % kLanes;
+            place = check_groups[at_lane / lanes].first_cell + used[check]++ * stride + at_lane % lanes;
           } else {
             place = num_cells + lane; // a cell of no check
           }
@@ -63,7 +57,7 @@ grouped_graph::grouped_graph(const tanner_graph &graph) {
       column_groups.push_back(group);
     }
   }
-  num_cells += kLanes; // those of unused lanes
+  num_cells += lanes; // those of unused lanes
 }
 
 } // namespace cudaq::qec::realtime

@@ -11,13 +11,22 @@ namespace cudaq::qec::realtime {
 /// Checks and columns of a graph that are handled at the same time, one in each lane of a vector.
 inline constexpr std::uint32_t kLanes = 8;
 
-/// A Tanner graph, arranged for vectors: checks with about the same number of messages form groups of kLanes, and so do
-/// columns with exactly the same number. The messages are stored by group of checks: row r of a group holds the r-th
+/// How a graph is grouped.
+struct grouping {
+  std::uint32_t lanes = kLanes;
+  std::uint32_t stride = kLanes; ///< cells from one row of a group of checks to the next: at least `lanes`
+  /// Columns are sorted by their number of messages only within blocks of this size: neighbours in the model share
+  /// checks, so a sweep works on messages that are in the first cache.
+  std::uint32_t block = 512;
+};
+
+/// A Tanner graph, arranged for vectors: checks with about the same number of messages form groups of `lanes`, and so
+/// do columns with exactly the same number. The messages are stored by group of checks: row r of a group holds the r-th
 /// message of each of its checks. A lane whose check has fewer rows has unused cells.
 ///
-/// Lane k of column group g is entry g * kLanes + k of an array with a value for each column; the same for checks.
-/// Unused lanes of a group of columns have cells of their own after the cells of all checks, so that a sweep need not
-/// know them.
+/// Lane k of column group g is entry g * lanes + k of an array with a value for each column; the same for checks. The
+/// used lanes of a group of columns come first. Unused ones have cells of their own after the cells of all checks, so
+/// that a sweep need not know them.
 struct grouped_graph {
   struct check_group {
     std::uint32_t first_cell;
@@ -25,11 +34,11 @@ struct grouped_graph {
     std::uint32_t rows;
   };
   struct column_group {
-    std::uint32_t first_place; ///< into places: row r of lane k is first_place + r * kLanes + k
+    std::uint32_t first_place; ///< into places: row r of lane k is first_place + r * lanes + k
     std::uint32_t rows;
   };
 
-  explicit grouped_graph(const tanner_graph &graph);
+  explicit grouped_graph(const tanner_graph &graph, const grouping &wanted = {});
 
   std::vector<check_group> check_groups;
   std::vector<std::uint32_t> rows_of_check; ///< for each lane; 0: unused

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compiled without fused multiplications (lib/qec/CMakeLists.txt): strengths are the same on every machine.
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <new>
 
 namespace cudaq::qec::realtime {
@@ -58,13 +57,16 @@ struct relay_bp::arrays {
 
 relay_bp::relay_bp(const tanner_graph &graph, const relay_bp_options &options, bool plain)
     : graph_(graph), options_(options), groups_(graph), remaining_(graph.num_checks) {
-  for (const double p : graph.probability)
+  for (const double p : graph.probability) {
     log_odds_.push_back(log_odds(p));
+    units_.push_back(weight_units(log_odds_.back()));
+  }
   if (options.double_precision)
     double_ = std::make_unique<arrays<double>>(groups_, log_odds_, plain);
   else
     float_ = std::make_unique<arrays<float>>(groups_, log_odds_, plain);
   decision_.resize(graph.num_columns());
+  lightest_.reserve(graph.num_columns());
   correction_.reserve(graph.num_columns());
 }
 
@@ -79,36 +81,33 @@ decode_status relay_bp::solve(std::span<const std::uint8_t> syndrome, stop_check
 }
 
 template <typename T>
-void relay_bp::start_leg(arrays<T> &a, std::uint32_t leg) noexcept {
+void relay_bp::start_leg(arrays<T> &a, std::uint32_t chain, std::uint32_t leg) noexcept {
   std::memcpy(a.messages.data(), a.first_messages.data(), a.messages.size() * sizeof(T));
   if (leg == 0)
     std::memcpy(a.posterior.data(), a.log_odds.data(), a.posterior.size() * sizeof(T));
-  const double width = options_.gamma_highest - options_.gamma_lowest;
+  const relay_strengths strengths = options_.strengths();
   for (std::size_t lane = 0; lane < groups_.column_at.size(); ++lane) {
     const std::uint32_t column = groups_.column_at[lane];
     if (column == grouped_graph::kUnused)
       continue;
-    a.gamma[lane] = static_cast<T>(
-        leg == 0 ? options_.gamma0 : options_.gamma_lowest + width * unit_strength(options_.seed, leg, column));
+    a.gamma[lane] = static_cast<T>(strengths.of(chain, leg, column));
     a.prior[lane] = (1 - a.gamma[lane]) * a.log_odds[lane];
   }
 }
 
 template <typename T>
 decode_status relay_bp::run_leg(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t leg,
-                                stop_check &stop) noexcept {
+                                std::uint64_t most_steps, std::uint64_t &steps, stop_check &stop) noexcept {
   const min_sum_state<T> state{&groups_,        a.messages.data(), a.syndrome_sign.data(),
                                a.prior.data(),  a.gamma.data(),    a.posterior.data(),
                                a.prefix.data(), a.answers.data(),  decision_.data()};
   const std::uint32_t most = leg == 0 ? options_.pre_iter : options_.set_max_iter;
-  for (std::uint32_t k = 1; k <= most; ++k) {
+  for (std::uint32_t k = 1; k <= most && steps < most_steps; ++k) {
     if (const decode_status status = stop(); status != decode_status::ok)
       return status;
-    double scale = options_.alpha;
-    if (scale == 0)
-      scale = 1 - std::exp2(-(k / options_.alpha_iteration_scaling_factor));
-    a.sweeps.checks(state, static_cast<T>(scale));
+    a.sweeps.checks(state, static_cast<T>(options_.scale(k)));
     decided_ = std::span(decision_).first(a.sweeps.columns(state));
+    ++steps;
     if (decision_fits(syndrome))
       return decode_status::ok;
     ++iterations_;
@@ -117,33 +116,66 @@ decode_status relay_bp::run_leg(arrays<T> &a, std::span<const std::uint8_t> synd
 }
 
 template <typename T>
+relay_bp::chain_end relay_bp::run_chain(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t chain,
+                                        std::uint64_t most_steps, stop_check &stop) noexcept {
+  chain_end end;
+  lightest_.clear();
+  std::uint32_t found = 0;
+  for (std::uint32_t leg = 0; leg <= options_.num_sets && found != options_.stop_nconv; ++leg) {
+    start_leg(a, chain, leg);
+    const decode_status status = run_leg(a, syndrome, leg, most_steps, end.steps, stop);
+    if (status == decode_status::ok) {
+      ++found;
+      if (const std::uint64_t units = units_of(decided_); units < end.units) {
+        end.units = units;
+        lightest_.assign(decided_.begin(), decided_.end());
+      }
+      continue;
+    }
+    if (found == 0 && leg == 0)
+      lightest_.assign(decided_.begin(), decided_.end());
+    if (status != decode_status::not_converged || end.steps >= most_steps) {
+      end.status = status;
+      return end;
+    }
+  }
+  end.status = found != 0 ? decode_status::ok : decode_status::not_converged;
+  return end;
+}
+
+template <typename T>
 decode_status relay_bp::solve_with(arrays<T> &a, std::span<const std::uint8_t> syndrome, stop_check &stop) noexcept {
   for (std::size_t check = 0; check < syndrome.size(); ++check)
     a.syndrome_sign[groups_.lane_of_check[check]] = syndrome[check] != 0 ? T{-0.0} : T{0};
+  const bool in_step = options_.mode == ensemble_mode::in_step;
   iterations_ = 0;
-  num_found_ = 0;
-  correction_.clear();
-  weight_ = std::numeric_limits<double>::infinity();
-  decode_status status = decode_status::ok;
-  for (std::uint32_t leg = 0; leg <= options_.num_sets && num_found_ != options_.stop_nconv; ++leg) {
-    start_leg(a, leg);
-    status = run_leg(a, syndrome, leg, stop);
-    if (status == decode_status::deadline || status == decode_status::cancelled)
-      break;
-    if (status == decode_status::ok) {
-      ++num_found_;
-      if (const double weight = weight_of(decided_); weight < weight_) {
-        weight_ = weight;
-        correction_.assign(decided_.begin(), decided_.end());
-      }
-    } else if (leg == 0) {
-      correction_.assign(decided_.begin(), decided_.end());
+  has_solution_ = false;
+  decided_ = {};
+  decode_status status = decode_status::not_converged;
+  std::uint64_t best_units = UINT64_MAX, best_steps = UINT64_MAX;
+  for (std::uint32_t chain = 0; chain < options_.ensemble; ++chain) {
+    const chain_end end = run_chain(a, syndrome, chain, in_step ? best_steps : UINT64_MAX, stop);
+    const bool stopped = end.status == decode_status::deadline || end.status == decode_status::cancelled;
+    // Of a chain that was stopped or given up, a solution counts only if there is no other.
+    const bool by_steps = in_step && end.status == decode_status::ok;
+    const bool better = by_steps ? end.steps < best_steps : end.units < best_units;
+    const bool counts = end.status == decode_status::ok || !has_solution_;
+    if (chain == 0 || (better && counts))
+      correction_.assign(lightest_.begin(), lightest_.end());
+    if (better && counts) {
+      best_units = end.units;
+      best_steps = end.status == decode_status::ok ? end.steps : best_steps;
+      has_solution_ = true;
     }
-    status = num_found_ != 0 ? decode_status::ok : decode_status::not_converged;
+    if (end.status == decode_status::ok || stopped)
+      status = end.status;
+    if (stopped)
+      break;
   }
   std::ranges::sort(correction_);
-  if (num_found_ == 0)
-    weight_ = weight_of(correction_);
+  weight_ = 0;
+  for (const std::uint32_t column : correction_)
+    weight_ += log_odds_[column];
   return status;
 }
 
@@ -155,11 +187,11 @@ bool relay_bp::decision_fits(std::span<const std::uint8_t> syndrome) noexcept {
   return std::ranges::find(remaining_, 1) == remaining_.end();
 }
 
-double relay_bp::weight_of(std::span<const std::uint32_t> columns) const noexcept {
-  double weight = 0;
+std::uint64_t relay_bp::units_of(std::span<const std::uint32_t> columns) const noexcept {
+  std::uint64_t units = 0;
   for (const std::uint32_t column : columns)
-    weight += log_odds_[column];
-  return weight;
+    units += units_[column];
+  return units;
 }
 
 } // namespace cudaq::qec::realtime

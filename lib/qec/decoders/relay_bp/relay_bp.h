@@ -31,18 +31,18 @@ public:
   relay_bp &operator=(const relay_bp &) = delete;
 
   /// `syndrome`: 0 or 1 for each check. ok: correction() has this syndrome. not_converged: no leg found a solution;
-  /// correction() is the last decision of leg 0. Else what `stop` returned before an iteration; then correction() is
-  /// the lightest solution so far, if has_solution().
+  /// correction() is the last decision of leg 0 of chain 0. Else what `stop` returned before an iteration; then
+  /// correction() is the lightest solution so far, if has_solution().
   decode_status solve(std::span<const std::uint8_t> syndrome, stop_check stop = {}) noexcept;
 
   /// Whether correction() has the syndrome of the last solve().
-  [[nodiscard]] bool has_solution() const noexcept { return num_found_ != 0; }
+  [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
 
   /// Columns, ascending. Valid until the next call.
   [[nodiscard]] std::span<const std::uint32_t> correction() const noexcept { return correction_; }
   /// The sum of log((1 - p) / p) over the columns of correction().
   [[nodiscard]] double weight() const noexcept { return weight_; }
-  /// Iterations of all legs. That in which a leg finds a solution does not count.
+  /// Iterations of all legs of all chains. That in which a leg finds a solution does not count.
   [[nodiscard]] std::uint64_t iterations() const noexcept { return iterations_; }
   /// "AVX2" or "plain".
   [[nodiscard]] const char *instruction_set() const noexcept;
@@ -53,25 +53,38 @@ private:
 
   template <typename T>
   decode_status solve_with(arrays<T> &a, std::span<const std::uint8_t> syndrome, stop_check &stop) noexcept;
+  /// What a chain found. `status`: ok: it ended with a solution; not_converged: it has none, or was given up; else that
+  /// of `stop`.
+  struct chain_end {
+    decode_status status = decode_status::not_converged;
+    std::uint64_t steps = 0;          ///< iterations, all counted
+    std::uint64_t units = UINT64_MAX; ///< weight of lightest_, if it is a solution
+  };
+  /// lightest_ is the lightest solution, else the last decision of leg 0. Given up after most_steps iterations.
+  template <typename T>
+  chain_end run_chain(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t chain,
+                      std::uint64_t most_steps, stop_check &stop) noexcept;
   template <typename T>
   decode_status run_leg(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t leg,
-                        stop_check &stop) noexcept;
+                        std::uint64_t most_steps, std::uint64_t &steps, stop_check &stop) noexcept;
   template <typename T>
-  void start_leg(arrays<T> &a, std::uint32_t leg) noexcept;
+  void start_leg(arrays<T> &a, std::uint32_t chain, std::uint32_t leg) noexcept;
+  std::uint64_t units_of(std::span<const std::uint32_t> columns) const noexcept;
   bool decision_fits(std::span<const std::uint8_t> syndrome) noexcept;
-  double weight_of(std::span<const std::uint32_t> columns) const noexcept;
 
   const tanner_graph &graph_;
   const relay_bp_options options_;
   const grouped_graph groups_;
   std::vector<double> log_odds_;         ///< of each column
+  std::vector<std::uint64_t> units_;     ///< the same, as weight_units
   std::unique_ptr<arrays<float>> float_; ///< one of these two is there
   std::unique_ptr<arrays<double>> double_;
   std::vector<std::uint32_t> decision_;    ///< room for all columns
   std::span<const std::uint32_t> decided_; ///< the columns of the last decision, in the order of the groups
   std::vector<std::uint8_t> remaining_;    ///< syndrome minus that of the decision
+  std::vector<std::uint32_t> lightest_;    ///< of a chain
   std::vector<std::uint32_t> correction_;
-  std::uint32_t num_found_ = 0; ///< solutions
+  bool has_solution_ = false;
   double weight_ = 0;
   std::uint64_t iterations_ = 0;
 };

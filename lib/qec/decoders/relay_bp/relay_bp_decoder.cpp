@@ -4,6 +4,7 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -40,7 +41,7 @@ private:
 
 } // namespace
 
-relay_bp_options relay_bp_options_of(decoder_settings &settings) {
+relay_bp_options relay_bp_options_of(decoder_settings &settings, bool on_gpu) {
   relay_bp_options o;
   const auto count = [&](std::string_view key, std::uint32_t otherwise, std::uint32_t lowest, std::uint32_t highest) {
     return static_cast<std::uint32_t>(settings.number(key, otherwise, lowest, highest));
@@ -55,7 +56,14 @@ relay_bp_options relay_bp_options_of(decoder_settings &settings) {
   o.gamma_highest = settings.real("gamma_highest", o.gamma_highest, o.gamma_lowest, 1);
   o.stop_nconv = count("stop_nconv", o.stop_nconv, 1, kMaxRelaySets);
   o.seed = settings.number("seed", o.seed, 0, UINT64_MAX);
-  o.double_precision = settings.choice("precision", "float", {"float", "double"}) == "double";
+  if (!on_gpu)
+    o.double_precision = settings.choice("precision", "float", {"float", "double"}) == "double";
+  o.ensemble = count("ensemble", o.ensemble, 1, kMaxRelayChains);
+  std::vector<std::string_view> modes{"least_weight", "in_step"};
+  if (on_gpu)
+    modes.emplace_back("first");
+  const std::string mode = settings.choice("mode", on_gpu ? "first" : "least_weight", modes);
+  o.mode = static_cast<ensemble_mode>(std::ranges::find(modes, mode) - modes.begin());
   return o;
 }
 

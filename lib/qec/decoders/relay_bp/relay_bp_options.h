@@ -2,14 +2,24 @@
 #pragma once
 
 #include "lib/qec/decoders/decoder_name.h"
-#include "lib/qec/decoding/splitmix.h"
+#include "lib/qec/decoders/relay_bp/relay_strengths.h"
 
+#include <cmath>
 #include <cstdint>
 
 namespace cudaq::qec::realtime {
 
 inline constexpr std::uint32_t kMaxRelayIterations = 1000000;
 inline constexpr std::uint32_t kMaxRelaySets = 1000000;
+inline constexpr std::uint32_t kMaxRelayChains = 1024;
+
+/// Which chain of an ensemble gives the answer. A chain ends after `stop_nconv` solutions or all legs, and offers its
+/// lightest solution. Equal offers: the chain of the lowest number.
+enum class ensemble_mode : std::uint32_t {
+  least_weight, ///< the lightest of all chains, which run to their ends
+  in_step,      ///< that of the chain that ended after the fewest iterations, as if all did each iteration together
+  first         ///< that of the chain that ended first by the clock: on a GPU only, where chains run at the same time
+};
 
 /// The names are those of the reference implementation (package relay_bp on PyPI).
 struct relay_bp_options {
@@ -25,15 +35,20 @@ struct relay_bp_options {
   std::uint32_t stop_nconv = 1; ///< legs with a solution after which the lightest solution is the answer
   std::uint64_t seed = 0;       ///< of the memory strengths
   bool double_precision = false;
+  std::uint32_t ensemble = 1; ///< chains of legs, each with strengths of its own
+  ensemble_mode mode = ensemble_mode::least_weight;
+
+  [[nodiscard]] relay_strengths strengths() const noexcept {
+    return {gamma0, gamma_lowest, gamma_highest - gamma_lowest, seed};
+  }
+  /// The factor of the messages of checks in iteration k of a leg, from 1.
+  [[nodiscard]] double scale(std::uint32_t k) const noexcept {
+    return alpha != 0 ? alpha : 1 - std::exp2(-(k / alpha_iteration_scaling_factor));
+  }
 };
 
-/// The options that these settings name; settings.error() has the fault.
-relay_bp_options relay_bp_options_of(decoder_settings &settings);
-
-/// The memory strength of a column in a leg, as a number from 0 to 1 (exclusive) before it is scaled to the interval: a
-/// hash of its three arguments, so that strengths need no memory, and are the same on every machine.
-constexpr double unit_strength(std::uint64_t seed, std::uint64_t leg, std::uint64_t column) noexcept {
-  return static_cast<double>(splitmix(splitmix(seed + leg * kSplitmixStep) + column * kSplitmixStep) >> 11) * 0x1p-53;
-}
+/// The options that these settings name; settings.error() has the fault. `on_gpu`: for a decoder that runs all chains
+/// at the same time, with `float` only.
+relay_bp_options relay_bp_options_of(decoder_settings &settings, bool on_gpu = false);
 
 } // namespace cudaq::qec::realtime

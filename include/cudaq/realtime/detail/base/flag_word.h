@@ -117,6 +117,14 @@ CUDAQ_REALTIME_HOST_DEVICE inline bool claim_word(volatile T &word, T expected, 
       .compare_exchange_strong(expected, desired, order::memory_order_acquire, order::memory_order_relaxed);
 }
 
+/// The word, which threads of one device share, becomes the least of itself and `value`. Orders nothing.
+CUDAQ_REALTIME_HOST_DEVICE inline void lower_device_word(std::uint64_t &word, std::uint64_t value) {
+  const word_ref<std::uint64_t, thread_scope_device> shared(word);
+  std::uint64_t seen = shared.load(order::memory_order_relaxed);
+  while (value < seen && !shared.compare_exchange_weak(seen, value, order::memory_order_relaxed)) {
+  }
+}
+
 /// Counts one arrival in a word that the blocks of a grid share. A thread that reads the count with acquire sees all
 /// writes before the arrivals that it counts.
 CUDAQ_REALTIME_HOST_DEVICE inline void arrive(std::uint32_t &word) {

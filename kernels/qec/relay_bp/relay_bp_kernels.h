@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The relay-bp kernel, as C++ code sees it.
+#pragma once
+
+#include "kernels/qec/relay_bp/relay_bp_job.h"
+
+#include "cudaq/qec/realtime/resident_workers.h"
+
+#include <cuda_runtime_api.h>
+
+namespace cudaq::qec::realtime::gpu {
+
+/// A launcher for a kernel with job.chains blocks, which serve one mailbox together.
+resident_launcher launch_relay_bp(const relay_job &job, relay_variant variant);
+
+} // namespace cudaq::qec::realtime::gpu
