@@ -118,8 +118,11 @@ expected<std::string> name_on_gpu(const decoder_config &c, const std::string &na
   if (std::string_view(name).substr(0, end) != kOnCpu)
     return reason("dispatch: \"device_graph\" is not available for " + c.type +
                   ": only relay-bp decodes on a GPU; use host");
-  return std::string(kOnCpu) + "-gpu:device=" + std::to_string(c.cuda_device_id) +
-         (end == name.size() ? "" : "," + name.substr(end + 1));
+  std::string on_gpu(kOnCpu);
+  on_gpu.append("-gpu:device=").append(std::to_string(c.cuda_device_id));
+  if (end != name.size())
+    on_gpu.append(1, ',').append(name, end + 1);
+  return on_gpu;
 }
 
 /// Bits of a shot in the stream; 0: those of the model.
