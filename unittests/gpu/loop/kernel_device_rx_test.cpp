@@ -265,7 +265,7 @@ TEST_F(DeviceRxMemory, TheHostPathIsRefused) {
   CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher));
 }
 
-// Such a kernel would post no laps, and the producer would wait for ever. The launch function returns nothing.
+// Such a kernel would post no laps, and the producer would wait without limit. The launch function returns nothing.
 TEST_F(DeviceRxMemory, ALaunchThatSharesTheRingIsRefused) {
   const host_ring ring({4, 64, false}, CUDAQ_MEMORY_DEVICE_RX);
   const cudaq_ringbuffer_t &r = ring.ring;
