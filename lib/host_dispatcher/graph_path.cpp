@@ -99,6 +99,8 @@ void graph_path::launched(std::uint32_t worker, std::uint32_t slot, std::uint64_
 // The caller may have answered the request, and even released the worker, before this.
 std::uint32_t graph_path::collect_handed_over(thread_counters &here) {
   return workers_.collect_handed_over([&](std::uint32_t worker, const cudaq_host_job_t &job, int error) {
+    if (fault() != 0)
+      return; // fail_all has answered it
     launched(worker, job.slot, job.generation, error, here);
     next_failed_look_ = {};
   });

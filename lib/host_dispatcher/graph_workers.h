@@ -162,7 +162,8 @@ public:
     }
     return count + collect_released(ended);
   }
-  /// After the loss of the device: calls ended(worker, job) for every busy worker. They are not used again.
+  /// After the loss of the device: calls ended(worker, job) for every busy worker. They are not used again. handed_over
+  /// does not change: the caller still makes these launches.
   template <class Ended>
   void abandon(Ended &&ended) {
     for (std::uint64_t left = running_ | held_by_caller_; left != 0; left &= left - 1) {
@@ -170,7 +171,7 @@ public:
       ended(w, job(w));
       records_[w].end();
     }
-    running_ = held_by_caller_ = handed_over_ = 0;
+    running_ = held_by_caller_ = 0;
   }
 
   // --- any thread ---

@@ -140,6 +140,20 @@ TEST_F(HandedLaunch, OfAFailedDeviceIsAnsweredBeforeItIsMade) {
   EXPECT_EQ(offers.run(), kFakeError);
 }
 
+// Else the caller's thread would use a launcher that is destroyed with the dispatcher.
+TEST_F(HandedLaunch, OfAFailedDeviceIsWaitedForByAStop) {
+  graph_rig rig(plan);
+  rig.device->hold(true);
+  ASSERT_NO_FATAL_FAILURE(send_two(rig));
+  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  rig.device->trap();
+  ASSERT_TRUE(eventually([&] { return rig.answered(0) && rig.answered(1); })) << rig.dispatcher.describe();
+  EXPECT_FALSE(rig.stop(std::chrono::milliseconds(20)));
+  EXPECT_EQ(offers.run(), kFakeError);
+  EXPECT_TRUE(rig.stop());
+  EXPECT_EQ(rig.stats().in_flight, 0u);
+}
+
 // Two threads of the caller make the launches, while two device threads end and answer the graphs.
 TEST(HandedLaunches, LoseAndMixUpNoRequest) {
   const std::uint32_t messages = load_size(kEmulated ? 4000 : 20000);

@@ -12,6 +12,9 @@
  *   LAUNCH_FAIL              any launch may fail. The work that its hook has queued reads the slot at any later
  *                            moment; the worker rests until this work ends. With CALLER, the hook may have passed the
  *                            job to the caller. The caller completes it, or releases the worker while it rests
+ *   HANDS_OVER               with CALLER: any launch may be handed over. Another thread of the caller makes it, or it
+ *                            fails there; the dispatcher does the rest of the launch after it has seen the result. The
+ *                            graph may have ended by then, and its caller may have given the worker back
  *   STOP                     the intake closes at any moment. The dispatcher refuses the requests that wait for a
  *                            worker, and at the end the jobs of callers, which may be stuck
  *   NSLOTS NREQ NWORKERS
@@ -19,7 +22,7 @@
  * W1  a request is answered exactly once, by its own answer
  * W2  a graph reads the request that it was launched for
  * W3  a worker is not launched while its graph runs or its caller uses it
- * W4  launches are in the order of the requests
+ * W4  launches are in the order of the requests; with HANDS_OVER, their preparation by the dispatcher is
  * W5  a caller that reads a job record reads the job of the launch whose end it has seen
  * W6  every request is answered, every worker is idle at the end (after a stop: except workers of callers); no deadlock
  *
@@ -82,6 +85,25 @@ byte hook_slot[NWORKERS], hook_generation[NWORKERS], hook_request[NWORKERS];
 bit hinted[NWORKERS];        /* the hook has passed that job to the caller */
 #else
 #define hook_works launched  /* none */
+#endif
+#ifdef HANDS_OVER
+bit handed[NWORKERS];        /* private to the dispatcher: the caller launches, and the result was not seen yet */
+bit offered[NWORKERS];
+mtype = { pending, made, refused };
+mtype result[NWORKERS] = pending;
+#define none_handed (!handed[0] && !handed[NWORKERS - 1])
+#define is_back(w) (idle[w] && !handed[w])
+#else
+#define none_handed true
+#define is_back(w) idle[w]
+#endif
+#ifdef MUTANT_STOP_WITHOUT_A_HANDED_LAUNCH
+#undef none_handed
+#define none_handed true
+#endif
+#ifdef MUTANT_BACK_BEFORE_THE_LAUNCH_IS_SEEN
+#undef is_back
+#define is_back(w) idle[w]
 #endif
 bool dispatcher_ended = false, closing = false;
 #ifdef REACH_EARLY
@@ -291,6 +313,58 @@ end:
   od
 }
 
+inline start_graph(w, of_slot, ticket) {
+  atomic { meant_for[w] = rx_data[of_slot]; launch_ticket[w] = ticket; graph_runs[w] = 1; launched[w] = 1 }
+}
+
+#ifdef HANDS_OVER
+/* A thread of the caller that makes the launches of a worker. */
+proctype launcher(byte w) {
+end:
+  do
+  :: offered[w] ->
+    offered[w] = 0;
+    if
+    :: start_graph(w, io_slot[w], record_ticket[w]); result[w] = made
+    :: result[w] = refused
+    fi
+  od
+}
+#endif
+
+/* The launch of the job in slot s has succeeded. */
+inline end_launch() {
+#ifdef MARKERS
+  rx[s] = 0;
+  marked[s] = 1;
+#endif
+  g = generation[s];
+  claim(s, g, running, deferred, won);
+  if
+  :: won
+  :: else ->
+#ifdef REACH_EARLY
+    early_seen = true;
+#endif
+    claim(s, g, early, completer_publishes, won);
+    if
+    :: won
+    :: else -> publish(s, tx_data[s], ADDRESS)
+    fi
+  fi
+}
+
+#ifdef HANDS_OVER
+inline see_result(w) {
+  s = record_slot[w];
+  handed[w] = 0;
+  if
+  :: result[w] == made -> end_launch()
+  :: result[w] == refused -> failed[w] = 1
+  fi
+}
+#endif
+
 inline launch(w) {
   queue?s;
   idle[w] = 0;
@@ -321,30 +395,16 @@ inline launch(w) {
       hinted[w] = is_callers(w)
     }
 #endif
+#ifdef HANDS_OVER
+  :: result[w] = pending; handed[w] = 1; offered[w] = 1
+#endif
   :: true ->
-    atomic { meant_for[w] = rx_data[s]; launch_ticket[w] = tickets; graph_runs[w] = 1; launched[w] = 1 };
+    start_graph(w, s, tickets);
 #ifdef MUTANT_RECORD_AFTER_LAUNCH
     record_slot[w] = s;
     record_generation[w] = generation[s];
 #endif
-#ifdef MARKERS
-    rx[s] = 0;
-    marked[s] = 1;
-#endif
-    g = generation[s];
-    claim(s, g, running, deferred, won);
-    if
-    :: won
-    :: else ->
-#ifdef REACH_EARLY
-      early_seen = true;
-#endif
-      claim(s, g, early, completer_publishes, won);
-      if
-      :: won
-      :: else -> publish(s, tx_data[s], ADDRESS)
-      fi
-    fi
+    end_launch()
   fi
 }
 
@@ -408,12 +468,18 @@ proctype dispatcher() {
   :: can_start(0) -> launch(0)
   :: rested(0) -> end_failed(0)
   :: in_use[0] && !failed[0] && !is_callers(0) && has_ended(0) -> collect(0)
-  :: in_use[0] && !failed[0] && is_callers(0) && idle[0] -> in_use[0] = 0
+  :: in_use[0] && !failed[0] && is_callers(0) && is_back(0) -> in_use[0] = 0
 #if NWORKERS > 1
   :: can_start(1) && !(idle[0] && !in_use[0]) -> launch(1)
   :: rested(1) -> end_failed(1)
   :: in_use[1] && !failed[1] && !is_callers(1) && has_ended(1) -> collect(1)
-  :: in_use[1] && !failed[1] && is_callers(1) && idle[1] -> in_use[1] = 0
+  :: in_use[1] && !failed[1] && is_callers(1) && is_back(1) -> in_use[1] = 0
+#endif
+#ifdef HANDS_OVER
+  :: handed[0] && result[0] != pending -> see_result(0)
+#if NWORKERS > 1
+  :: handed[1] && result[1] != pending -> see_result(1)
+#endif
 #endif
 #ifdef STOP
   :: !closing -> closing = true
@@ -424,7 +490,7 @@ proctype dispatcher() {
     tx[s] = IN_FLIGHT;
 #endif
     refuse(s)
-  :: closing && empty(queue) && !graph_runs[0] && (NWORKERS == 1 || !graph_runs[NWORKERS - 1]) -> break
+  :: closing && empty(queue) && none_handed && !graph_runs[0] && (NWORKERS == 1 || !graph_runs[NWORKERS - 1]) -> break
 #endif
   :: taken == NREQ && empty(queue) && !in_use[0] && (NWORKERS == 1 || !in_use[NWORKERS - 1]) -> break
 #ifdef REACH_EARLY
@@ -469,6 +535,9 @@ init {
     }
     for (i : 0 .. NWORKERS - 1) {
       run graph(i);
+#ifdef HANDS_OVER
+      run launcher(i);
+#endif
 #ifdef LAUNCH_FAIL
       run hook(i);
 #endif

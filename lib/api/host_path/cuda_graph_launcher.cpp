@@ -89,6 +89,8 @@ public:
     worker &w = workers_[index];
     const device_guard guard(setup_.device_id);
     w.failed = cudaGraphLaunch(setup_.workers[index].graph_exec, w.stream);
+    if (w.failed)
+      cudaGetLastError(); // the thread is the caller's, which gets the error from here
     return w.failed;
   }
 

@@ -2,10 +2,10 @@
 // The producer's and the consumer's moves on the host view, for software that plays the control system.
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/detail/ring/frame.h"
+#include "cudaq/realtime/detail/ring/free_by_count.h"
 #include "cudaq/realtime/detail/ring/ring_record.h"
 #include "cudaq/realtime/detail/ring/ring_view.h"
 #include "lib/api/validation.h"
-#include "lib/ring/producer_core.h"
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ namespace {
     return to > from ? (to - from) / sizeof(std::uint64_t) : 0;
   };
   slot_ring ring = view_of(rb);
-  const ring_record *const record = find_record(rb.tx_flags_host);
+  const ring_record *const record = find_record(rb.tx_flags_host, /*of_this_process=*/false);
   const std::size_t distance = record != nullptr ? load_relaxed(record->lap_offset) : 0;
   const std::size_t room = std::min(words(rb.rx_flags_host, rb.rx_data_host), words(rb.tx_flags_host, rb.tx_data_host));
   if (distance == 0 || slot >= room || distance >= room - slot)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
-#include "cudaq/realtime/detail/base/slot_memory.h"
+#include "cudaq/realtime/detail/ring/free_by_count.h"
 
 #include "lib/base/cpu_relax.h"
 #include "lib/transport/shm/shm_attach.h"
@@ -199,11 +199,12 @@ bool is_answered(const cudaq_shm_client_t &c, std::uint32_t slot) {
 }
 
 bool is_free(const cudaq_shm_client_t &c, std::uint32_t slot) {
-  if (load_acquire(c.ring.rx_flags_host[slot]) != 0)
-    return false;
-  if (c.requests != nullptr) // write-combining memory, whose loads a later load may pass
-    fence_posted_loads();
-  return load_acquire(c.ring.tx_flags_host[slot]) == 0;
+  slot_ring ring;
+  ring.rx_flags = c.ring.rx_flags_host, ring.tx_flags = c.ring.tx_flags_host;
+  if (c.requests == nullptr)
+    return ring.free_for_producer(slot);
+  ring.lap_offset = lap_distance(c.layout.num_slots);
+  return is_free_by_count(ring, slot);
 }
 
 /// Why a slot is free whose answer is waited for.

@@ -123,6 +123,7 @@ bool shm_dataplane::take(client_ring &r, std::uint32_t &slot) {
 void shm_dataplane::look_over(client_ring &r) {
   for (std::uint32_t n = 0; n < kSlotsOfALook; ++n) {
     const std::uint32_t i = (r.cursor + r.looked) % s_.layout.num_slots;
+    collect_dropped(r, i); // a request that was dropped later than before the next poll is not in flight
     const bool in_flight = held_[r.first + i] != 0, ready = !in_flight && load_acquire(rx_flag(r, i)) != 0;
     if (ready || in_flight || r.looked + 1 == s_.layout.num_slots) {
       while (ready && r.cursor != i && load_acquire(rx_flag(r, r.cursor)) == 0) // the second look

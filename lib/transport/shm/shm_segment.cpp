@@ -184,6 +184,7 @@ bool shm_memory::laps_agree(std::uint32_t k) const {
   if (gpu_ == nullptr)
     return true;
   const std::uint64_t distance = lap_distance(layout_.num_slots);
+  fence_posted_loads(); // the counts after the rx flags: they are final only when these are 0
   for (std::uint32_t i = 0; i < layout_.num_slots; ++i)
     if (load_relaxed(rx_flags(k)[distance + i]) != load_acquire(tx_flags(k)[distance + i]))
       return false;

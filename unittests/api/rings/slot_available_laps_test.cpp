@@ -57,6 +57,17 @@ TEST(SlotAvailableWithLaps, WaitsForTheLapAndForTheCollectionOfTheAnswer) {
   EXPECT_TRUE(r.available(2));
 }
 
+// A client of another process has mapped the ring: the record holds the address that the server's mapping has.
+TEST(SlotAvailableWithLaps, WaitsForTheLapInAMappingOfAnotherProcess) {
+  ring_with_laps r;
+  r.record->self += 1 << 20;
+  EXPECT_TRUE(r.available(1));
+  r.count(1) = 1;
+  EXPECT_FALSE(r.available(1)) << "both flags are 0, but tx may be on its way";
+  r.lap(1) = 1;
+  EXPECT_TRUE(r.available(1));
+}
+
 // The record may be in memory that another process writes.
 TEST(SlotAvailableWithLaps, ReadsNoLapOutsideTheRing) {
   ring_with_laps r;

@@ -3,6 +3,7 @@
 // CUDAQ_TEST_REQUESTS=device all other tests of the kernels use such rings, too, through the stateless slot helpers.
 //
 // CUDAQ_SOAK_MESSAGES: number of messages of the soak.
+#include "unittests/gpu/support/checked_device_functions.h"
 #include "unittests/gpu/support/gpu_dispatcher.h"
 #include "unittests/support/checked_payload.h"
 
@@ -262,6 +263,22 @@ TEST_F(DeviceRxMemory, TheHostPathIsRefused) {
   EXPECT_EQ(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring.ring), CUDAQ_ERR_UNSUPPORTED);
   EXPECT_NE(std::string(cudaq_last_error_message()).find("device memory"), std::string::npos);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher));
+}
+
+// Such a kernel would post no laps, and the producer would wait without limit. The launch function returns nothing.
+TEST_F(DeviceRxMemory, ALaunchThatSharesTheRingIsRefused) {
+  const host_ring ring({4, 64, false}, CUDAQ_MEMORY_DEVICE_RX);
+  const cudaq_ringbuffer_t &r = ring.ring;
+  int occupancy = 0;
+  CUDA_ASSERT_OK(cudaq_dispatch_kernel_query_occupancy(&occupancy, 32)); // this call loads the kernels
+  const device_array<cudaq_function_entry_t> table(checked_device_functions::table(kFifo32, 0, 1));
+  const side_stream stream;
+  CUDA_EXPECT_OK(cudaq_dispatch_kernel_set_shared_ring_mode(1));
+  cudaq_launch_dispatch_kernel_regular(r.rx_flags, r.tx_flags, r.rx_data, r.tx_data, r.rx_stride_sz, r.tx_stride_sz,
+                                       table.get, 1, mapped_word<int>(), mapped_word<std::uint64_t>(), 4, 1, 32,
+                                       stream.get);
+  CUDA_EXPECT_OK(cudaq_dispatch_kernel_set_shared_ring_mode(0));
+  CUDA_EXPECT_OK(stream.wait()); // no kernel runs, though its shutdown flag is 0
 }
 
 // More than a process could load the driver's Vulkan part anew: about 45 times.

@@ -89,6 +89,15 @@ TEST(ShmGpuRings, AHandleInAnotherProcessSendsEveryMessage) {
   }
 }
 
+// The stores of tx and of rx = 0 are seen in any order. A client must not take an answer that is on its way for a drop.
+TEST(ShmGpuRings, AClientTakesNoSlotForFreeBeforeItsLap) {
+  const std::string name = own_name("gpuearly");
+  const gpu_server server(name, {"--num-slots", "4"});
+  child_process client = gpu_client({"early", name});
+  EXPECT_EQ(client.line(), "EARLY pending taken, free available");
+  EXPECT_EQ(client.wait(), 0);
+}
+
 // Each one begins at slot 0, where the server has moved the cursor by a frame without magic.
 TEST(ShmGpuRings, ClientsFollowOneAnotherAlsoAfterAKill) {
   const std::string name = own_name("gpukill");

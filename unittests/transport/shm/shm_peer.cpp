@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of the two-process tests. All but `send` and `call` run until their input ends, or until they are
-// killed.
+// The processes of the two-process tests. All but `send`, `call` and `early` run until their input ends, or until they
+// are killed.
 //
 //   shm_peer server unified|ring OPTION...   serves with a dispatcher; prints READY and PROCESSED
 //   shm_peer send NAME COUNT WINDOW [block|FUNCTION]
 //                                            exchanges COUNT checked messages; prints DONE
 //   shm_peer stream NAME WINDOW [FUNCTION]   exchanges checked messages; prints GO after the first, and DONE
 //   shm_peer call NAME FUNCTION NUMBER       one request with an i32; prints ANSWER STATUS LENGTH, or DROPPED
+//   shm_peer early NAME                      plays a GPU whose stores come late; prints EARLY and what it finds
 //   shm_peer scribble NAME SEED              writes random words over all memory that it shares; prints GO
+#include "cudaq/realtime/detail/ring/ring_record.h"
 #include "unittests/support/host_fixture.h"
 #include "unittests/transport/shm/provider_handle.h"
 #include "unittests/transport/shm/shm_traffic.h"
@@ -177,6 +179,25 @@ int call(const std::string &name, std::uint32_t function_id, std::int32_t number
   return 0;
 }
 
+/// The device has given slot 0 back, and its rx = 0 is seen. Then tx = 0 says nothing before the lap has come.
+int early(const std::string &name) {
+  shm_client client(name);
+  if (client.status != CUDAQ_OK)
+    return fail(client.text);
+  const std::size_t distance = detail::lap_distance(client.num_slots);
+  const auto look = [&] {
+    const cudaq_status_t status = cudaq_shm_client_wait(client.get, 0, 20'000'000);
+    const bool available = cudaq_host_ringbuffer_slot_available(&client.ring, 0) != 0;
+    return std::string(status == CUDAQ_ERR_UNSUPPORTED ? "free" : "pending") + (available ? " available" : " taken");
+  };
+  const std::uint64_t count = client.ring.rx_flags_host[distance] + 1;
+  client.ring.rx_flags_host[distance] = count;
+  const std::string without_lap = look();
+  client.ring.tx_flags_host[distance] = count;
+  say("EARLY " + without_lap + ", " + look());
+  return 0;
+}
+
 struct range {
   std::uint64_t *begin, *end;
 };
@@ -239,6 +260,8 @@ int main(int argc, char **argv) {
     return stream(a[1], number_at(2), a.size() > 3 ? number_at(3) : kChecked);
   if (a.size() == 4 && a[0] == "call")
     return call(a[1], number_at(2), std::stoi(a[3]));
+  if (a.size() == 2 && a[0] == "early")
+    return early(a[1]);
   if (a.size() == 3 && a[0] == "scribble")
     return scribble(a[1], static_cast<unsigned>(std::stoul(a[2])));
   return fail("see the head of shm_peer.cpp");

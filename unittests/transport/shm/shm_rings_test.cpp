@@ -218,6 +218,23 @@ TEST(ShmRings, ARequestOutOfOrderIsFound) {
   EXPECT_EQ(loop.request_id(slot), 42u);
 }
 
+TEST(ShmRings, ARequestOutOfOrderIsFoundAfterASlotWhoseRequestWasDroppedLate) {
+  loop_by_hand loop("1", "8");
+  const auto client = loop.attach();
+  std::uint32_t slot = 0;
+  for (const std::uint32_t i : {0u, 1u}) {
+    client->send(i, kChecked, nullptr, 0, i);
+    ASSERT_TRUE(loop.poll_until(slot));
+  }
+  loop.answer(1);
+  cudaq_host_ringbuffer_clear_slot(&client->ring, 1);
+  loop.drop(0); // several polls after it was taken
+  client->send(1, kChecked, nullptr, 0, 42);
+  ASSERT_TRUE(loop.poll_until(slot));
+  EXPECT_EQ(loop.request_id(slot), 42u);
+  EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&client->ring, 0), 1);
+}
+
 TEST(ShmRings, ARequestFarOutOfOrderIsFoundBeforeALaterOne) {
   loop_by_hand loop("1", "1000");
   const auto client = loop.attach();

@@ -52,9 +52,9 @@ cudaError_t cudaq_dispatch_kernel_cooperative_query_occupancy(int *out_blocks, u
 /* Sets the mode of later launches without a dispatcher by the two 14-argument launch functions, process-wide. Non-zero:
  * the kernel answers and clears only requests of its table and leaves all others in their slots. The kernel then cannot
  * detect that another dispatcher has served a slot and that the producer has refilled it, so requests of one function
- * may be served out of order. Such launches take no in-place ring (cudaErrorNotSupported from the v2 functions).
- * Launches by a dispatcher ignore the mode: start() applies config.shared_ring_mode, which keeps the order. Any thread;
- * always returns cudaSuccess. */
+ * may be served out of order. Such launches take no in-place ring and none with requests in device memory: no kernel
+ * starts. Launches by a dispatcher ignore the mode: start() applies config.shared_ring_mode, which keeps the order. Any
+ * thread; always returns cudaSuccess. */
 cudaError_t cudaq_dispatch_kernel_set_shared_ring_mode(uint32_t enabled);
 
 /* Graph dispatch from the device: a scheduler on the GPU launches GRAPH_LAUNCH entries and calls DEVICE_CALL entries.

@@ -63,8 +63,9 @@ cudaError_t launch_checked(const cudaq_dispatch_launch_params_t &params, ring_sh
   if (const cudaError_t refused = ring_of(params, direct.ring))
     return refused;
   direct.sharing = direct_sharing;
-  if (direct_sharing != ring_sharing::alone && direct.ring.in_place())
-    return cudaErrorNotSupported; // an answer of another dispatcher may look like a request of ours
+  // In place an answer of another dispatcher may look like a request of ours. Such a kernel posts no laps.
+  if (direct_sharing != ring_sharing::alone && (direct.ring.in_place() || direct.ring.lap_offset != 0))
+    return cudaErrorNotSupported;
   return launch_without_state(params, direct, Kernel::is_cooperative,
                               [&](const dispatch_params &p) { return with(p, nullptr); });
 }

@@ -34,19 +34,22 @@ inline constexpr std::uint64_t kOwnerLeftAGraph = 1;
 inline constexpr std::uint64_t kRecordMagic[2] = {0x9D2C5680B1F30E47u, 0x71C6A3E85DF4029Bu};
 
 // The memory may be foreign: part of an object of the program, or between two objects. A sanitizer would report that.
-__attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) inline bool holds_record(const void *at) {
+__attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) inline bool
+holds_record(const void *at, bool of_this_process) {
   std::uint64_t words[3];
   for (int i = 0; i < 3; ++i)
     __builtin_memcpy(&words[i], static_cast<const std::uint64_t *>(at) + i, sizeof(words[i]));
-  return words[0] == kRecordMagic[0] && words[1] == kRecordMagic[1] && words[2] == reinterpret_cast<std::uint64_t>(at);
+  return words[0] == kRecordMagic[0] && words[1] == kRecordMagic[1] &&
+         (!of_this_process || words[2] == reinterpret_cast<std::uint64_t>(at));
 }
 
-/// The record before these flags, given as the host's address of them. NULL: there is none.
-inline ring_record *find_record(const volatile std::uint64_t *flags) {
+/// The record before these flags, given as the host's address of them. NULL: there is none. of_this_process: if not,
+/// also the record of a ring of another process, whose memory this process has mapped: it holds its address there.
+inline ring_record *find_record(const volatile std::uint64_t *flags, bool of_this_process = true) {
   if (flags == nullptr || reinterpret_cast<std::uintptr_t>(flags) % kPageBytes != kFlagsOffsetInPage)
     return nullptr;
   auto *const record = reinterpret_cast<ring_record *>(reinterpret_cast<std::uintptr_t>(flags)) - 1;
-  return holds_record(record) ? record : nullptr;
+  return holds_record(record, of_this_process) ? record : nullptr;
 }
 
 /// Bytes of an array of flags in a ring of the library. Flags of different owners do not share a pair of cache lines,
