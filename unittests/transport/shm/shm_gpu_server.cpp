@@ -4,6 +4,7 @@
 //
 //   shm_gpu_server NAME OPTION...    prints HOST and why a host dispatcher refuses the ring, and READY; at its end
 //                                    DROPPED MAGIC UNKNOWN, and CLEAN or CORRUPT
+#include "cudaq/realtime/detail/loop/posted_ring_transport.h"
 #include "lib/transport/shm/shm_server.h"
 #include "unittests/loop/loop_host.h"
 
@@ -60,7 +61,7 @@ int main(int argc, char **argv) {
           : "HOST accepts it");
   CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(on_host));
   host.params.rules.answer_unknown = false;
-  host.start<false>();
+  host.start_with<false>(posted_ring_transport<yielding_thread_group>(host.params.ring, 0));
   say("READY");
   char byte = 0;
   while (::read(0, &byte, 1) > 0) {

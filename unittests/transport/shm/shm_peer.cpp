@@ -184,7 +184,7 @@ int early(const std::string &name) {
   shm_client client(name);
   if (client.status != CUDAQ_OK)
     return fail(client.text);
-  const std::size_t distance = detail::lap_distance(client.num_slots);
+  const std::size_t distance = cudaq::realtime::detail::lap_distance(client.num_slots);
   const auto look = [&] {
     const cudaq_status_t status = cudaq_shm_client_wait(client.get, 0, 20'000'000);
     const bool available = cudaq_host_ringbuffer_slot_available(&client.ring, 0) != 0;
