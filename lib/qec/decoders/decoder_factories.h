@@ -35,6 +35,9 @@ namespace cudaq::qec::realtime {
 /// Relay belief propagation, for any model (relay_bp/relay_bp_options.h has the settings).
 [[nodiscard]] decoder_result make_relay_bp_decoder(std::string_view dem_text, decoder_settings &settings);
 
+/// The same on a GPU: a plug-in, in builds with CUDA. The error says what is missing; the CPU never takes its place.
+[[nodiscard]] decoder_result make_relay_bp_gpu_decoder(std::string_view dem_text, decoder_settings &settings);
+
 /// Windows of a repeating model one after another, as a stream is decoded. Settings: inner (the decoder of a window),
 /// commit, buffer, rounds; all others are those of the inner decoder.
 [[nodiscard]] decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_settings &settings);

@@ -13,7 +13,7 @@ namespace {
 struct known_decoder {
   std::string_view name;
   decoder_result (*make)(std::string_view dem_text, decoder_settings &settings);
-  bool takes_shots = true; ///< of any model that its kind takes; false: only of models with a loop
+  bool is_listed = true; ///< false: needs a model with a loop, or a GPU
 };
 constexpr std::array kDecoders{
     known_decoder{"pymatching", &make_pymatching_decoder},
@@ -21,6 +21,7 @@ constexpr std::array kDecoders{
     known_decoder{"lookup", &make_lookup_decoder},
     known_decoder{"bp-osd", &make_bp_osd_decoder},
     known_decoder{"relay-bp", &make_relay_bp_decoder},
+    known_decoder{"relay-bp-gpu", &make_relay_bp_gpu_decoder, false},
     known_decoder{"sliding-window", &make_sliding_window_decoder, false},
 };
 
@@ -69,7 +70,7 @@ expected<> check_decoder_name(std::string_view name) {
   std::string text = "unknown decoder \"" + wanted->name + "\": known are ";
   for (const std::string &known : decoder_names())
     text += known + ", ";
-  return reason(text + "auto, sliding-window for models with a loop, and the path of a plug-in");
+  return reason(text + "auto, sliding-window for models with a loop, relay-bp-gpu, and the path of a plug-in");
 }
 
 decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
@@ -94,7 +95,7 @@ std::string auto_reason(std::string_view name, std::string_view made, std::strin
 std::vector<std::string> decoder_names() {
   std::vector<std::string> names;
   for (const known_decoder &one : kDecoders)
-    if (is_built(one) && one.takes_shots)
+    if (is_built(one) && one.is_listed)
       names.emplace_back(one.name);
   return names;
 }

@@ -22,6 +22,7 @@ static_assert(static_cast<std::int32_t>(decode_status::ok) == CUDAQ_QEC_DECODE_O
 static_assert(static_cast<std::int32_t>(decode_status::no_solution) == CUDAQ_QEC_DECODE_NO_SOLUTION);
 static_assert(static_cast<std::int32_t>(decode_status::internal_error) == CUDAQ_QEC_DECODE_INTERNAL_ERROR);
 static_assert(static_cast<std::int32_t>(decode_status::not_supported) == CUDAQ_QEC_DECODE_NOT_SUPPORTED);
+static_assert(static_cast<std::int32_t>(decode_status::not_converged) == CUDAQ_QEC_DECODE_NOT_CONVERGED);
 static_assert(static_cast<std::int32_t>(decode_status::deadline) == CUDAQ_QEC_DECODE_DEADLINE);
 static_assert(static_cast<std::int32_t>(decode_status::cancelled) == CUDAQ_QEC_DECODE_CANCELLED);
 static_assert(kNoDeadline == UINT64_MAX);
@@ -87,10 +88,14 @@ std::string last_load_error() {
   return text != nullptr ? text : "unknown error of the loader";
 }
 
+/// The library of relay-bp-gpu, which a build with CUDA has. The loader searches for it, as for all libraries that this
+/// one needs.
+constexpr std::string_view kGpuLibrary = "libcudaq-qec-relay-bp-gpu.so";
+
 /// Loads a plug-in and checks its table. Returns "" or the fault.
 std::string load(const std::string &path, loaded_plugin &plugin) {
   // RTLD_LOCAL: two plug-ins may have symbols of the same name. A path without / would be searched for by the loader.
-  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  const std::string file = path.find('/') == std::string::npos && path != kGpuLibrary ? "./" + path : path;
   struct stat info {};
   if (stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) // to open a FIFO could take any time
     return "it is not a regular file";
@@ -152,8 +157,8 @@ protected:
                            : table.decode(made_.get(), events.data(), events.size(), bits, &weight);
         }))
       return decode_status::internal_error;
-    if (status == CUDAQ_QEC_DECODE_NO_SOLUTION)
-      return decode_status::no_solution;
+    if (status == CUDAQ_QEC_DECODE_NO_SOLUTION || status == CUDAQ_QEC_DECODE_NOT_CONVERGED)
+      return static_cast<decode_status>(status);
     if (status == CUDAQ_QEC_DECODE_CANCELLED && may_end && can_be_cancelled)
       return decode_status::cancelled;
     const bool at_deadline = status == CUDAQ_QEC_DECODE_DEADLINE && may_end && has_deadline;
@@ -250,6 +255,10 @@ decoder_result make_plugin_decoder(const std::string &path, std::string_view dem
   if (raw == nullptr)
     return failed("create said ok and returned no decoder");
   return {std::make_unique<plugin_decoder>(std::move(plugin), std::move(made), *parsed), {}};
+}
+
+decoder_result make_relay_bp_gpu_decoder(std::string_view dem_text, decoder_settings &settings) {
+  return make_plugin_decoder(std::string(kGpuLibrary), dem_text, settings);
 }
 
 } // namespace cudaq::qec::realtime

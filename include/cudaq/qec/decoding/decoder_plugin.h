@@ -35,6 +35,7 @@ enum {
   CUDAQ_QEC_DECODE_NO_SOLUTION = 3,    /* no set of errors of the model causes the events */
   CUDAQ_QEC_DECODE_INTERNAL_ERROR = 5, /* out of memory, or a fault of the decoder */
   CUDAQ_QEC_DECODE_NOT_SUPPORTED = 6,  /* create: this decoder does not take the model, the text says why */
+  CUDAQ_QEC_DECODE_NOT_CONVERGED = 7,  /* decode: it found no solution within its limits; there may be one */
   CUDAQ_QEC_DECODE_DEADLINE = 9,       /* decode_until: it ended at the deadline */
   CUDAQ_QEC_DECODE_CANCELLED = 10      /* decode_until: the cancel word is not 0 */
 };

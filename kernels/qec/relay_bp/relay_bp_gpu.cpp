@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/qec/relay_bp/relay_bp_gpu.h"
+
+#include "cudaq/realtime/detail/base/flag_word.h"
+#include "kernels/qec/device_memory.h"
+#include "lib/base/cpu_relax.h"
+#include "lib/base/cuda_device.h"
+#include "lib/qec/decoders/stop_check.h"
+#include "lib/qec/decoding/dem.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+namespace cudaq::qec::realtime::gpu {
+namespace {
+
+using cudaq::realtime::detail::claim_word;
+using cudaq::realtime::detail::device_guard;
+using cudaq::realtime::detail::load_relaxed;
+using cudaq::realtime::detail::store_relaxed;
+using cudaq::realtime::detail::store_release;
+
+/// How long a kernel may take to end after it was cancelled or its time has passed.
+constexpr std::uint64_t kPatienceNs = 2000000000;
+/// Looks for the answer between two looks at the state of the kernel, which are CUDA calls.
+constexpr std::uint32_t kLooks = 4096;
+
+std::size_t block_bytes(int device_id) {
+  int bytes = 0;
+  require(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_id), "shared memory");
+  return static_cast<std::size_t>(bytes);
+}
+
+template <class T>
+device_block copy_of(const std::vector<T> &values) {
+  return values.empty() ? device_block(0) : device_block(values.data(), values.size() * sizeof(T));
+}
+
+} // namespace
+
+/// The device memory of a layout, the blocks, and their mailbox. Made while the device is current.
+class relay_bp_gpu::impl {
+public:
+  impl(const tanner_graph &graph, const relay_bp_options &options, int device_id, std::size_t most_shared_bytes)
+      : layout(graph, options, std::min(block_bytes(device_id), most_shared_bytes)) {
+    job_ = layout.job();
+    describe(device_id);
+    upload();
+    resident_config config;
+    config.num_workers = 1;
+    config.payload_bytes = sizeof(relay_request) + job_.num_words() * sizeof(std::uint32_t);
+    config.output_bytes = job_.record_bytes();
+    config.device_id = device_id;
+    config.timeout_ns = kPatienceNs;
+    payload_.resize((config.payload_bytes + 7) / 8);
+    workers_ = std::make_unique<resident_workers>(config, launch_relay_bp(job_, layout.variant()));
+    worker_ = workers_->resources(0, 0, nullptr);
+  }
+  /// Launches the blocks, and waits until they run.
+  void begin() { worker_.stage_begin_fn(worker_.host_stage_data); }
+  /// False: the blocks have not ended, so their memory stays.
+  bool end() noexcept {
+    try {
+      return worker_.stage_end_fn(worker_.host_stage_data);
+    } catch (...) {
+      return false;
+    }
+  }
+
+  decode_status solve(std::span<const std::uint8_t> syndrome, const decode_control &control,
+                      relay_record &answer) noexcept {
+    if (fault_ != 0)
+      return decode_status::internal_error;
+    auto *const request = reinterpret_cast<relay_request *>(payload_.data());
+    const std::uint64_t now = control.deadline_ns == kNoDeadline ? 0 : monotonic_ns();
+    if (control.deadline_ns <= now)
+      return decode_status::deadline;
+    number_ = number_ == UINT32_MAX ? 1 : number_ + 1; // 0: no request
+    *request = {control.deadline_ns == kNoDeadline ? UINT64_MAX : control.deadline_ns - now, number_, 0};
+    layout.pack_syndrome(syndrome, {reinterpret_cast<std::uint32_t *>(request + 1), job_.num_words()});
+    experimental::host_stage_call call{};
+    call.payload = payload_.data();
+    call.payload_size = sizeof(relay_request) + job_.num_words() * sizeof(std::uint32_t);
+    fault_ = worker_.host_stage_fn(worker_.host_stage_data, &call);
+    if (fault_ != 0 || !await(control))
+      return decode_status::internal_error;
+    answer = *record();
+    store_release(*worker_.ready_flag, 0); // the output is read until the next request
+    switch (answer.status) {
+    case relay_status::deadline:
+      return decode_status::deadline;
+    case relay_status::cancelled:
+      return decode_status::cancelled;
+    case relay_status::complete:
+      break;
+    }
+    return answer.found != 0 ? decode_status::ok : decode_status::not_converged;
+  }
+  const relay_record *record() const noexcept { return static_cast<const relay_record *>(worker_.gpu_output); }
+  std::span<const std::uint32_t> solution() const noexcept {
+    return {reinterpret_cast<const std::uint32_t *>(record() + 1), job_.num_column_groups};
+  }
+  int fault() const noexcept { return fault_; }
+  const std::string &description() const noexcept { return description_; }
+
+private:
+  void upload() {
+    parts_.reserve(16);
+    const auto add = [&](device_block block) { return parts_.emplace_back(std::move(block)).as<void>(); };
+    const auto put = [&](auto &pointer, const auto &values) {
+      pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(add(copy_of(values)));
+    };
+    put(job_.checks, layout.checks);
+    put(job_.group_of_row, layout.group_of_row);
+    put(job_.column_groups, layout.column_groups);
+    if (layout.variant() == relay_variant::device)
+      job_.places = add(copy_of(layout.groups.places));
+    else
+      job_.places = add(copy_of(layout.short_places));
+    put(job_.log_odds, layout.log_odds);
+    put(job_.units, layout.units);
+    put(job_.column_at, layout.groups.column_at);
+    put(job_.scales, layout.scales);
+    put(job_.gammas, layout.gammas);
+    const std::size_t chains = job_.chains, lanes = job_.num_column_lanes();
+    job_.team = static_cast<relay_team *>(add(device_block(sizeof(relay_team))));
+    job_.syndrome = static_cast<std::uint32_t *>(add(device_block(job_.num_words() * sizeof(std::uint32_t))));
+    job_.records = static_cast<std::uint8_t *>(add(device_block(chains * job_.record_bytes())));
+    if (layout.variant() != relay_variant::registers)
+      job_.values = static_cast<float *>(add(device_block(3 * chains * lanes * sizeof(float))));
+    if (layout.variant() == relay_variant::device)
+      job_.messages = static_cast<float *>(add(device_block(chains * job_.num_cells * sizeof(float))));
+    cancel_ = mapped_block(sizeof(std::uint32_t));
+    job_.cancel = cancel_.device<std::uint32_t>();
+  }
+
+  void describe(int device_id) {
+    cudaDeviceProp properties{};
+    require(cudaGetDeviceProperties(&properties, device_id), "properties of the device");
+    if (static_cast<int>(job_.chains) > properties.multiProcessorCount)
+      throw std::runtime_error("ensemble is " + std::to_string(job_.chains) + "; " + properties.name + " has " +
+                               std::to_string(properties.multiProcessorCount) +
+                               " multiprocessors, and each chain needs one");
+    description_ = std::string(properties.name) + ", " + std::to_string(job_.chains) + " of " +
+                   std::to_string(properties.multiProcessorCount) + " multiprocessors, " + layout.variant_text();
+  }
+
+  /// Waits for the answer. Passes a cancelled control on to the kernel. False: there will be none.
+  bool await(const decode_control &control) noexcept {
+    std::uint64_t gives_up = kNoDeadline;
+    bool cancelled = false;
+    for (std::uint32_t look = 1; !claim_word(*worker_.ready_flag, 1, 2); ++look) {
+      cudaq::realtime::detail::cpu_relax();
+      if (control.cancel != nullptr && !cancelled && load_relaxed(*control.cancel) != 0) {
+        cancelled = true;
+        store_relaxed(*cancel_.host<std::uint32_t>(), number_);
+      }
+      if (look % kLooks != 0)
+        continue;
+      const std::uint64_t now = monotonic_ns();
+      if (gives_up == kNoDeadline && (cancelled || now >= control.deadline_ns))
+        gives_up = now + kPatienceNs;
+      fault_ = worker_.stage_error_fn(worker_.host_stage_data);
+      if (fault_ == 0 && now >= gives_up)
+        fault_ = cudaErrorLaunchTimeout;
+      if (fault_ != 0)
+        return false;
+    }
+    return true;
+  }
+
+public:
+  const relay_layout layout;
+
+private:
+  relay_job job_{};
+  std::vector<device_block> parts_;
+  mapped_block cancel_;
+  std::vector<std::uint64_t> payload_;
+  std::string description_;
+  std::unique_ptr<resident_workers> workers_;
+  experimental::gpu_worker_resources worker_;
+  std::uint32_t number_ = 0;
+  int fault_ = 0;
+};
+
+namespace {
+
+/// The instances of each device. Freeing pinned memory waits for all kernels of the device, so it must wait until the
+/// blocks of the last instance have ended: until then an instance that was destroyed keeps its memory.
+class instances {
+public:
+  /// Counts an instance from before its allocations.
+  void begin(int device_id) {
+    const std::lock_guard lock(mutex_);
+    ++of_[device_id].running;
+  }
+  /// `ended`: the blocks of `memory` have ended; else it is kept until the process ends, as all memory after it.
+  void end(int device_id, std::shared_ptr<void> memory, bool ended) {
+    std::vector<std::shared_ptr<void>> unused;
+    const std::lock_guard lock(mutex_);
+    device &d = of_[device_id];
+    d.running -= ended ? 1 : 0;
+    d.kept.push_back(std::move(memory));
+    if (d.running == 0)
+      unused.swap(d.kept);
+  }
+
+private:
+  struct device {
+    int running = 0;
+    std::vector<std::shared_ptr<void>> kept;
+  };
+  std::mutex mutex_;
+  std::map<int, device> of_;
+};
+instances &all_instances() {
+  static instances all;
+  return all;
+}
+
+} // namespace
+
+relay_bp_gpu::relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &options, int device_id,
+                           std::size_t most_shared_bytes)
+    : device_id_(device_id) {
+  int devices = 0;
+  require(cudaGetDeviceCount(&devices), "counting the CUDA devices");
+  if (device_id >= devices)
+    throw std::runtime_error("device " + std::to_string(device_id) + " is not there: the machine has " +
+                             std::to_string(devices) + " CUDA device(s)");
+  const device_guard here(device_id);
+  require(here.error(), "making the device current");
+  for (const double p : graph.probability)
+    log_odds_.push_back(log_odds(p));
+  correction_.reserve(graph.num_columns());
+  all_instances().begin(device_id);
+  try {
+    impl_ = std::make_shared<impl>(graph, options, device_id, most_shared_bytes);
+    impl_->begin();
+  } catch (...) {
+    const bool ended = impl_ == nullptr || impl_->end();
+    all_instances().end(device_id, std::move(impl_), ended);
+    throw;
+  }
+}
+
+relay_bp_gpu::~relay_bp_gpu() {
+  const bool ended = impl_->end();
+  const device_guard here(device_id_);
+  all_instances().end(device_id_, std::move(impl_), ended);
+}
+
+decode_status relay_bp_gpu::solve(std::span<const std::uint8_t> syndrome, const decode_control &control) noexcept {
+  correction_.clear();
+  weight_ = 0;
+  last_ = {};
+  const decode_status status = impl_->solve(syndrome, control, last_);
+  if (last_.found != 0) {
+    impl_->layout.columns_of(impl_->solution(), correction_);
+    for (const std::uint32_t column : correction_)
+      weight_ += log_odds_[column];
+  }
+  return status;
+}
+
+const relay_layout &relay_bp_gpu::layout() const noexcept { return impl_->layout; }
+const std::string &relay_bp_gpu::description() const noexcept { return impl_->description(); }
+std::string relay_bp_gpu::fault() const {
+  const int found = impl_->fault();
+  return found == 0 ? "" : cudaGetErrorString(static_cast<cudaError_t>(found));
+}
+
+} // namespace cudaq::qec::realtime::gpu
