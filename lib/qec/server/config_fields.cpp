@@ -29,10 +29,9 @@ constexpr config_field kDecoderFields[] = {
      "pymatching, pymatching-correlated, bp-osd, lookup, auto, or the path of a plug-in; settings may follow: "
      "NAME:key=value,...",
      nullptr},
-    {"dispatch", choice, false, 0, 0, "host|device_graph", "host: the decoder runs on the CPU. device_graph is refused",
-     nullptr},
-    {"cuda_device_id", number, false, 0, 255, "", "accepted for files of other servers; without effect on the CPU",
-     nullptr},
+    {"dispatch", choice, false, 0, 0, "host|device_graph",
+     "host: the decoder runs on the CPU. device_graph: on the GPU cuda_device_id, for relay-bp only", nullptr},
+    {"cuda_device_id", number, false, 0, 255, "", "the GPU of dispatch device_graph, 0 if it is missing", nullptr},
     {"block_size", number, false, 1, kMostColumns, "", "columns of H_sparse, the errors of the model", nullptr},
     {"syndrome_size", number, false, 1, kMostDetectors, "", "rows of H_sparse, the detectors of the model", nullptr},
     {"H_sparse", numbers, false, -1, kMostColumns, "",
@@ -80,7 +79,7 @@ constexpr config_field kTransportFields[] = {
     {"provider", text, false, 0, 0, "", "name (shm, udp, roce) or path of a provider", nullptr},
     {"args", texts, false, 0, 0, "", "options of the provider, as after -- on the command line", nullptr},
     {"device_graph", object, false, 0, 0, "",
-     "accepted for files of other servers; without effect, because no decoder has dispatch device_graph",
+     "accepted for files of other servers; without effect, because requests reach all decoders by one transport",
      &kDeviceGraph},
 };
 constexpr config_object kTransport{kTransportFields};

@@ -66,6 +66,10 @@ decoder_config decoder_of(const config_node &map, std::size_t index) {
   config.has_observables = take_numbers(map, "O_sparse", config.observables);
   config.has_measurements = take_numbers(map, "D_sparse", config.from_measurements);
   take_number(map, "deadline_us", config.deadline_us);
+  std::string dispatch = "host";
+  take_text(map, "dispatch", dispatch);
+  config.is_on_gpu = dispatch == "device_graph";
+  take_number(map, "cuda_device_id", config.cuda_device_id);
   take_custom_args(map, config);
   std::string counter = "sequence";
   take_text(map, "counter", counter);
@@ -75,15 +79,6 @@ decoder_config decoder_of(const config_node &map, std::size_t index) {
   take_number(map, "age_limit_us", config.limits.age_limit_ns);
   config.limits.age_limit_ns *= 1000;
   return config;
-}
-
-/// Values of known fields that this server does not support.
-expected<> check_dispatch(const config_node &map, std::size_t index) {
-  const std::string path = "decoders[" + std::to_string(index) + "].";
-  if (const config_node *const dispatch = map.find("dispatch"); dispatch != nullptr && dispatch->text != "host")
-    return reason(place_of(*dispatch) + path +
-                  "dispatch: \"device_graph\" is not available: this server decodes on the CPU; " + "use host");
-  return {};
 }
 
 } // namespace
@@ -104,8 +99,6 @@ expected<server_config> read_server_config(std::string_view text) {
   const config_node &decoders = *root->find("decoders");
   std::set<std::uint64_t> ids;
   for (std::size_t i = 0; i < decoders.items.size(); ++i) {
-    if (expected<> result = check_dispatch(decoders.items[i], i); result.failed())
-      return result.reason();
     config.decoders.push_back(decoder_of(decoders.items[i], i));
     const std::uint64_t id = config.decoders.back().limits.id;
     if (!ids.insert(id).second)

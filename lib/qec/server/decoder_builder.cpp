@@ -104,6 +104,18 @@ expected<std::string> name_with_settings(const decoder_config &c, const decoder_
   return name;
 }
 
+/// The name of the same decoder on the GPU. If that is not there, make_decoder says why.
+expected<std::string> name_on_gpu(const decoder_config &c, const std::string &name) {
+  constexpr std::string_view kOnCpu = "relay-bp";
+  const std::size_t end = std::min(name.find(':'), name.size());
+  if (std::string_view(name).substr(0, end) != kOnCpu)
+    return reason("dispatch: \"device_graph\" is not available for " + c.type +
+                  ": only relay-bp decodes on a GPU; use host");
+  std::string on_gpu = "relay-bp-gpu:device=";
+  on_gpu.append(std::to_string(c.cuda_device_id));
+  return end == name.size() ? on_gpu : on_gpu.append(",").append(name, end + 1);
+}
+
 /// Bits of a shot in the stream; 0: those of the model.
 std::uint64_t stream_bits(const decoder_config &c) {
   if (!c.has_measurements || c.measurements != 0)
@@ -165,6 +177,8 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::string &fold
   if (type.failed())
     return reason("type: \"" + c.type + "\": " + type.text());
   auto name = name_with_settings(c, *type);
+  if (name.ok() && c.is_on_gpu)
+    name = name_on_gpu(c, *name);
   if (name.failed())
     return name.reason();
   auto text = model_text(c, *type, folder);

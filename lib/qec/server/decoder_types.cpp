@@ -9,7 +9,7 @@ namespace cudaq::qec::realtime {
 namespace {
 
 constexpr foreign_type kForeignTypes[] = {
-    {"nv-qldpc-decoder", "this library has no GPU decoder for qLDPC codes; use bp-osd, which runs on the CPU"},
+    {"nv-qldpc-decoder", "use relay-bp, which with dispatch device_graph runs on a GPU, or bp-osd"},
     {"nv_fusion_decoder", "this library does not divide one shot between threads; use pymatching"},
     {"trt_decoder", "the server does not run neural networks; use the pipeline's AI services, or pymatching"},
     {"sliding_window", "the server decodes whole shots; use pymatching or bp-osd for the whole model"},

@@ -107,9 +107,7 @@ TEST(ServerConfig, NamesTheFieldTheValueAndWhatIsAccepted) {
        "line 4, column 39: decoders[0].decoder_custom_args.error_rate: \"0.7\" is not a number from 0 to 0.5"},
       {"    decoder_custom_args: {osd_order: [1]}\n",
        "line 4, column 38: decoders[0].decoder_custom_args.osd_order: a list is not a text or a number"},
-      {"    dispatch: device_graph\n",
-       "line 4, column 15: decoders[0].dispatch: \"device_graph\" is not available: this "
-       "server decodes on the CPU; use host"},
+      {"    dispatch: gpu\n", "line 4, column 15: decoders[0].dispatch: \"gpu\" is not host or device_graph"},
       {"    dem_chunks: [a]\n",
        "line 4, column 17: dem_chunks: a model in parts is not available; give the whole model "
        "as dem, dem_file or H_sparse"},
