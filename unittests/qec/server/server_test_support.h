@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/qec/server/decoding_server.h"
+#include "unittests/qec/soon.h"
 
 #include <gtest/gtest.h>
 
@@ -95,10 +96,6 @@ inline full_answer ask(decoding_server &server, std::uint32_t function, const by
     throw std::runtime_error("the request was queued");
   result.resize(now.bytes);
   return {now.status, result};
-}
-
-inline std::chrono::steady_clock::time_point soon(int seconds = 20) {
-  return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
 }
 
 } // namespace cudaq::qec::realtime::test

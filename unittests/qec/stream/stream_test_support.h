@@ -5,6 +5,7 @@
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/stream/repeating_model.h"
 #include "unittests/qec/qec_test_support.h"
+#include "unittests/qec/soon.h"
 
 #include <chrono>
 #include <fstream>
@@ -96,10 +97,6 @@ inline std::vector<std::uint8_t> part_of(const std::vector<std::uint8_t> &bits, 
     if ((bits[(begin + k) / 8] >> ((begin + k) % 8) & 1) != 0)
       part[k / 8] = static_cast<std::uint8_t>(part[k / 8] | 1U << k % 8);
   return part;
-}
-
-inline std::chrono::steady_clock::time_point soon(int seconds = 60) {
-  return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
 }
 
 /// Pushes bits [begin, end), again if the queue is full.
