@@ -43,7 +43,7 @@ void stream_engine::begin() noexcept {
     one.head = one.tail = 0;
   is_finished_ = is_cancelled_ = false;
   added_ = released_ = not_begun_ = added_line_ = complete_rounds_ = 0;
-  total_rounds_.store(0);
+  total_rounds_.store(kNone);
   bits_.store(0);
   committed_.store(0);
   counts_ = {};
@@ -311,7 +311,7 @@ void stream_engine::neighbour_is_done(std::uint64_t number) noexcept {
 void stream_engine::release() noexcept {
   const std::uint64_t before = released_;
   // Without a pool the owner is at the end of the window.
-  const std::uint64_t pushed = pool_ != nullptr || total_rounds_.load() != 0 ? pushed_rounds() : complete_rounds_;
+  const std::uint64_t pushed = pool_ != nullptr || total_rounds_.load() != kNone ? pushed_rounds() : complete_rounds_;
   for (; released_ < added_ && flight_of(released_).is == flight::phase::done; ++released_) {
     const flight &f = flight_of(released_);
     for (std::size_t k = 0; k < frame_.size(); ++k)
@@ -336,7 +336,7 @@ void stream_engine::set_limit() noexcept {
 std::uint64_t stream_engine::pushed_rounds() const noexcept {
   // In this order: the total is known before the bits of the tail come.
   const std::uint64_t bits = bits_.load(), total = total_rounds_.load();
-  return total != 0 ? total : model().round_of(bits);
+  return total != kNone ? total : model().round_of(bits);
 }
 
 stream_progress stream_engine::progress(std::span<std::uint8_t> observables) const noexcept {

@@ -97,7 +97,7 @@ private:
   bool is_done(std::uint64_t number) noexcept;
   void make_ready(std::uint64_t number) noexcept;
   bool can_claim() const noexcept;
-  bool is_all(std::uint64_t rounds) const noexcept { return rounds != 0 && rounds == total_rounds_.load(); }
+  bool is_all(std::uint64_t rounds) const noexcept { return rounds == total_rounds_.load(); }
   stream_progress progress(std::span<std::uint8_t> observables) const noexcept;
 
   claimed claim() noexcept override;
@@ -127,7 +127,7 @@ private:
   bool is_finished_ = false;
   std::uint64_t next_rounds_ = 0, next_end_ = 0; ///< when the next windows are complete: rounds, and their bits
   shared<std::uint64_t> bits_;                   ///< that have come
-  shared<std::uint64_t> total_rounds_;           ///< 0: the tail has not come
+  shared<std::uint64_t> total_rounds_;           ///< kNone: the tail has not come
 
   shared<std::int32_t> status_;
   shared<std::uint64_t> committed_; ///< rounds

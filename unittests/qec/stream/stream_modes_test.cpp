@@ -91,6 +91,23 @@ TEST_P(StreamModes, TakeExperimentsOfThreeRounds) {
   EXPECT_EQ(stream->windows(), 1U);
 }
 
+TEST_P(StreamModes, TakeExperimentsWithoutRounds) {
+  const std::string text = "repeat 9 {\nerror(0.1) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D1\ndetector(0) D0\n"
+                           "detector(1) D1\nshift_detectors(2) 2\n}\n"; // neither head nor tail
+  const auto stream = stream_or_throw(text, options(2, 2));
+  for (const std::uint64_t rounds : {0U, 2U, 14U, 0U}) {
+    stream->reset();
+    EXPECT_FALSE(stream->poll().is_final);
+    const std::vector<std::uint8_t> none(2);
+    ASSERT_EQ(stream->push(none, rounds), decode_status::ok);
+    ASSERT_EQ(stream->finish({}, 0), decode_status::ok);
+    const stream_progress end = stream->wait_committed(UINT64_MAX, std::chrono::steady_clock::time_point::max());
+    EXPECT_TRUE(end.is_final);
+    EXPECT_EQ(end.committed_rounds, rounds);
+    EXPECT_EQ(end.pushed_rounds, rounds);
+  }
+}
+
 TEST_P(StreamModes, TakeErrorsThatReachTwoRepetitionsAhead) {
   const auto round = [](int first) {
     const std::string a = " D" + std::to_string(first), b = " D" + std::to_string(first + 1);
