@@ -56,7 +56,7 @@ public:
     try {
       out_.finish();
     } catch (const qec::shot_file_error &failure) {
-      if (error != failure.what())
+      if (!error.starts_with(out_.name() + ": cannot be written"))
         error += (error.empty() ? "" : "; ") + std::string(failure.what());
     }
     if (!error.empty())

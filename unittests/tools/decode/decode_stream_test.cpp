@@ -201,6 +201,16 @@ TEST_F(DecodeStream, AnInputThatEndsTooEarlyKeepsTheFramesBeforeIt) {
   EXPECT_EQ(good.out, "2 0\n4 0\n6 0\n10 0\n");
 }
 
+TEST_F(DecodeStream, AFullDiskIsNamedOnce) {
+  SKIP_WITHOUT_PYMATCHING();
+  const program_result r =
+      run_program("decode --stream --dem " + chain() + " --commit 2 --buffer 2 --out /dev/full --in_format b8 --in " +
+                  file("r.b8", std::string(200'000, '\0')));
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "/dev/full: cannot be written")) << r.err;
+  EXPECT_EQ(r.err.find("cannot be written"), r.err.rfind("cannot be written")) << r.err;
+}
+
 TEST_F(DecodeStream, RowsThatDoNotFitTheirRoundsAreRefused) {
   SKIP_WITHOUT_PYMATCHING();
   const std::string dem = "--stream --dem " + chain() + " --commit 2 --buffer 2 --in ";
