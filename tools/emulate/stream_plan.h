@@ -4,6 +4,7 @@
 
 #include "cudaq/qec/decoding/stream.h"
 #include "lib/qec/server/wire_requests.h"
+#include "lib/qec/stream/window_set.h"
 #include "tools/shots/stream_sampler.h"
 
 #include <cstdint>
@@ -41,7 +42,7 @@ public:
   [[nodiscard]] std::uint64_t buffer() const noexcept { return buffer_; }
   /// The rounds that are final when so many rounds of head and repetitions have come.
   [[nodiscard]] std::uint64_t final_after(std::uint64_t pushed) const noexcept {
-    return pushed < commit_ + buffer_ ? 0 : (pushed - buffer_) / commit_ * commit_;
+    return qec::window_layout{commit_, buffer_, reference_->is_parallel()}.complete(pushed) * commit_;
   }
   [[nodiscard]] std::uint64_t most_round_bits() const noexcept { return most_round_bits_; }
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return facts_.observables; }

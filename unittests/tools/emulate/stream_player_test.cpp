@@ -79,8 +79,9 @@ private:
 };
 
 struct rig {
-  explicit rig(std::uint64_t shots, std::uint64_t rounds = 200, const std::string &decoder = kDecoder)
-      : plan(kDem, decoder, rounds, 7) {
+  explicit rig(std::uint64_t shots, std::uint64_t rounds = 200, const std::string &decoder = kDecoder,
+               const qec::stream_options &served = {.decoder = "lookup", .commit = 2, .buffer = 3})
+      : plan(kDem, decoder, rounds, 7), to(served) {
     options.shots = shots;
     options.rounds = rounds;
     options.window = 4;
@@ -101,7 +102,7 @@ struct rig {
   emulate_options options;
   stream_plan plan;
   std::size_t slot_bytes = 256;
-  server_link to{{.decoder = "lookup", .commit = 2, .buffer = 3}};
+  server_link to;
 };
 
 TEST(StreamPlan, FindsTheWindowsOfTheDecoder) {
@@ -135,6 +136,20 @@ TEST(StreamPlayer, PlaysEveryRoundOfEveryExperimentAtThePace) {
   EXPECT_LE(got.lag_rounds.max(), 8U);
   EXPECT_LE(got.window_time.max(), 3000U);
   EXPECT_EQ(r.to.requests[qec::kBeginTailFunctionId], 5U);
+}
+
+TEST(StreamPlayer, AsksForParallelWindowsWhenTheyAreComplete) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  rig r(3, 200, "sliding-window:inner=pymatching,commit=2,buffer=3,mode=parallel",
+        {.decoder = "pymatching", .commit = 2, .buffer = 3, .mode = qec::stream_mode::parallel});
+  EXPECT_EQ(r.plan.final_after(5), 2U);
+  EXPECT_EQ(r.plan.final_after(8), 2U) << "the window between waits for the one after it";
+  EXPECT_EQ(r.plan.final_after(9), 6U);
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.notes, std::vector<std::string>{});
+  EXPECT_EQ(got.ended, 3U);
+  EXPECT_EQ(got.mismatches, 0U);
+  EXPECT_EQ(got.busy, 0U) << "a read that came before its window";
 }
 
 TEST(StreamPlayer, PutsAllRoundsThatAreDueIntoOneRequest) {
