@@ -130,7 +130,7 @@ std::uint32_t served_decoder::turn() noexcept {
   tail_.store(at + 1);
   if (!answer.waits)
     finish(job, answer);
-  answer_waits(function == wire_function::reset);
+  answer_waits(function == wire_function::reset && answer.status == 0);
   return 1;
 }
 
