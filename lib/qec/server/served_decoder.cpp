@@ -244,6 +244,7 @@ void served_decoder::record_latency(clock::time_point arrival, bool was_tail) no
 
 void served_decoder::offer(std::unique_ptr<decoding_unit> unit) {
   const std::lock_guard<std::mutex> lock(session_mutex_);
+  superseded_ = std::move(offered_);
   offered_ = std::move(unit);
   may_take_back_ = true;
   exchange_if_possible();
@@ -255,21 +256,20 @@ bool served_decoder::settle() {
 }
 
 void served_decoder::discard_previous() {
-  std::unique_ptr<decoding_unit> previous; // destroyed after the lock is free: that may take long
+  std::unique_ptr<decoding_unit> previous, superseded; // destroyed after the lock is free: that may take long
   const std::lock_guard<std::mutex> lock(session_mutex_);
   may_take_back_ = false;
   std::swap(previous, previous_);
+  std::swap(superseded, superseded_);
 }
 
 void served_decoder::take_back() {
   std::unique_ptr<decoding_unit> withdrawn;
   const std::lock_guard<std::mutex> lock(session_mutex_);
-  if (offered_ != nullptr) {
-    std::swap(withdrawn, offered_);
-  } else {
-    std::swap(offered_, previous_);
-    exchange_if_possible();
-  }
+  const bool is_used = offered_ == nullptr;
+  std::swap(withdrawn, offered_);
+  std::swap(offered_, is_used && superseded_ == nullptr ? previous_ : superseded_);
+  exchange_if_possible();
 }
 
 model_facts served_decoder::facts() const noexcept {

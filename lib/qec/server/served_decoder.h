@@ -84,7 +84,7 @@ public:
   // An exchange of the decoder between shots. offer() gives the new one, which is used from the next shot on;
   // settle() returns whether it is in use. Then either discard_previous(), or take_back(): the new one is withdrawn,
   // or the previous one is offered again. A stream may never end: its decoder is exchanged before the next stream,
-  // and settle() does not wait for that.
+  // and settle() does not wait for that. So an offer may take the place of an earlier one: take_back() brings it back.
   void offer(std::unique_ptr<decoding_unit> unit);
   [[nodiscard]] bool settle();
   void discard_previous();
@@ -143,9 +143,10 @@ private:
   cudaq::realtime::detail::shared_word<std::uint64_t> digest_; ///< written under session_mutex_
   answer_receiver receiver_;
   decoder_pool *pool_ = nullptr;
-  std::mutex session_mutex_; ///< protects the four members below
+  std::mutex session_mutex_; ///< protects the five members below
   std::unique_ptr<decoder_session> session_;
   std::unique_ptr<decoding_unit> offered_;
+  std::unique_ptr<decoding_unit> superseded_; ///< of an earlier offer to a stream that has not ended
   std::unique_ptr<decoding_unit> previous_;
   bool may_take_back_ = false; ///< the previous decoder is kept
 

@@ -224,6 +224,31 @@ TEST(ServerStream, TakesAnotherReloadBeforeTheFirstOneIsUsed) {
   EXPECT_EQ(client.committed(4), committed(2, 3, "0010"));
 }
 
+TEST(ServerStream, KeepsTheModelOfTheLastReloadThatWasNotTakenBack) {
+  const auto setups = [](unsigned shift) {
+    std::vector<decoder_setup> both = one_setup({.id = kId}, stream_unit_for(rotated_stream_model(4, shift)));
+    both.push_back({{.id = kId + 1}, unit_for(rotated_model(4, shift))});
+    return both;
+  };
+  for (const bool stream_ends : {false, true}) {
+    decoding_server server(setups(0));
+    stream_client client{server};
+    ASSERT_EQ(client.enqueue("1000"), answered(server_status::ok));
+    ASSERT_EQ(server.reload(setups(1), soon()).outcome, reload_outcome::applied);
+    ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(kId + 1, 0, "10")), answered(server_status::ok));
+    const auto in_a_shot = [&] {
+      if (stream_ends) {
+        EXPECT_EQ(client.reset(), answered(server_status::ok)) << "the second model is used for a moment";
+      }
+      return true;
+    };
+    ASSERT_EQ(server.reload(setups(2), soon(), in_a_shot).outcome, reload_outcome::busy);
+    ASSERT_EQ(client.reset(), answered(server_status::ok));
+    ASSERT_EQ(client.enqueue("100000000000"), answered(server_status::ok));
+    EXPECT_EQ(client.committed(4), committed(2, 3, "0100")) << stream_ends;
+  }
+}
+
 TEST(ServerStream, RejectsAReloadWithOtherSizes) {
   decoding_server server = server_for(stream_unit_for(rotated_stream_model(4)));
   const reload_result result = server.reload(one_setup({.id = kId}, unit_for(rotated_model(4))), soon());
