@@ -46,6 +46,8 @@ public:
   [[nodiscard]] std::uint64_t num_detectors() const noexcept { return num_detectors_; }
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return num_observables_; }
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
+  /// Of shots: the name of the decoder.
+  [[nodiscard]] const char *decoder_name() const noexcept { return decoder_->name(); }
   /// The most bits of one request: longer ones are refused by their length.
   [[nodiscard]] std::uint64_t most_request_bits() const noexcept;
   /// Of shots: whether the last decode wrote the observables of a solution: with ok, and perhaps with deadline.
