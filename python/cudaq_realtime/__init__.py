@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoders, streams, dispatcher and pipeline of CUDA-Q Realtime for Python. docs/packages/python.md is the guide.
+"""Decoders, streams, a client, dispatcher and pipeline of CUDA-Q Realtime. docs/packages/python.md is the guide.
 
 >>> import cudaq_realtime
 >>> decoder = cudaq_realtime.Decoder("lookup", "error(0.01) D0 L0\\nerror(0.02) D0 D1\\nerror(0.01) D1")
@@ -8,10 +8,11 @@ array([1], dtype=uint8)
 """
 from ._native import decoder_names, pymatching_version, rpc_status_text
 from ._native import version as __version__
+from .client import Client, ServerError
 from .decoders import Decoder, DecodeError
 from .dispatcher import Answer, Dispatcher
 from .pipeline import Pipeline, Report, StageError
 from .stream import StreamDecoder
 
-__all__ = ["Answer", "Decoder", "DecodeError", "Dispatcher", "Pipeline", "Report", "StageError", "StreamDecoder",
-           "decoder_names", "pymatching_version", "rpc_status_text", "__version__"]
+__all__ = ["Answer", "Client", "Decoder", "DecodeError", "Dispatcher", "Pipeline", "Report", "ServerError",
+           "StageError", "StreamDecoder", "decoder_names", "pymatching_version", "rpc_status_text", "__version__"]

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 import sinter
 import stim
-from cudaq_realtime import Answer, DecodeError, Decoder, Dispatcher, Pipeline, Report, StageError, StreamDecoder
+from cudaq_realtime import (Answer, Client, DecodeError, Decoder, Dispatcher, Pipeline, Report, ServerError, StageError,
+                            StreamDecoder)
+from cudaq_realtime.client import Committed, Description
 from cudaq_realtime.sinter_decoder import CompiledSinterDecoder, SinterDecoder
 
 CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1"
@@ -41,15 +43,19 @@ def used_dispatcher(dispatcher):
 # Of each class an object, and what must be equal before and after; None: the object itself.
 EXAMPLES = {
     Answer: (lambda: Answer(-1005, b"x"), None),
+    Client: (lambda: Client("udp", "127.0.0.1:9", timeout=3, slot_size=512), lambda c: c._arguments),
+    Committed: (lambda: Committed(5, 10, np.array([1], np.uint8)), lambda c: (c[:2], c.observables.tolist())),
     CompiledSinterDecoder: (lambda: SinterDecoder("lookup").compile_decoder_for_dem(
         dem=stim.DetectorErrorModel(CHAIN)), None),
     DecodeError: (lambda: DecodeError(3, 2), lambda e: (e.status, e.shot, str(e), e.args)),
     Decoder: (lambda: Decoder("lookup", CHAIN), None),
+    Description: (lambda: Description(16, 0, 1, 77), None),
     Dispatcher: (lambda: Dispatcher({"echo": echo}, slots=3, slot_size=256), used_dispatcher),
     Pipeline: (lambda: Pipeline("lookup", CHAIN, predecoder=echo, workers=1, slots=4),
                lambda p: [run_report(p)[key] for key in ("decoder", "predecoder", "workers", "slots", "shots")]),
     Report: (lambda: run_report(Pipeline("lookup", CHAIN)),
              lambda r: (dict(r), r.latencies_ns.tolist(), {k: v.tolist() for k, v in r.stages_ns.items()})),
+    ServerError: (lambda: ServerError(6, "enqueue_syndromes"), lambda e: (e.status, e.function, str(e), e.args)),
     SinterDecoder: (lambda: SinterDecoder("bp-osd:osd_order=7"), None),
     StageError: (lambda: StageError("it failed", 4), lambda e: (e.shot, str(e), e.args)),
     StreamDecoder: (lambda: StreamDecoder(LOOP, "lookup", commit=2, buffer=1, rounds="index:1"), None),

@@ -99,12 +99,17 @@ done
 
 cd "$scratch"
 export PYTHONPATH=$scratch/site PYTHONDONTWRITEBYTECODE=1
+export PATH=$prefix/bin:$PATH # with the server of the client's tests
 unset LD_LIBRARY_PATH
 timeout 300 "$python" -m pytest -q -p no:cacheprovider "$source/unittests/python"
 [[ $versions != lowest ]] || exit 0
 timeout 120 "$python" -m mypy --strict --ignore-missing-imports --allow-subclassing-any --cache-dir "$scratch/mypy" \
   -p cudaq_realtime
-for page in packages/python.md tutorials/own_stream.md; do
+pages="packages/python.md tutorials/own_stream.md"
+if readelf -d "$prefix/bin/cudaq-realtime" 2>/dev/null | grep 'yaml-cpp' >/dev/null; then # it reads configurations
+  pages+=" packages/python_client.md"
+fi
+for page in $pages; do
   timeout 120 "$python" "$source/unittests/python/run_page.py" "$source/docs/$page"
 done
 

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways of a request to a server and of its answer back: one request at a time. docs/message_protocol.md has the
+frames, docs/transport/transport_udp.md and transport_shm.md the rules."""
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import socket
+import struct
+import time
+
+from .dispatcher import Answer
+
+REQUEST, RESPONSE = struct.Struct("<IIIIQ"), struct.Struct("<IiIIQ")
+REQUEST_MAGIC, RESPONSE_MAGIC = 0x43555152, 0x43555153
+TRANSPORT_BUSY = -1011  # not executed: to be sent again with the same id
+PAUSE = 0.0005  # seconds before a request that was refused as busy is sent again
+LONGEST_WAIT = 0.1  # seconds in a library, where Ctrl-C is not seen
+
+
+def answer_of(frame: bytes, request_id: int) -> Answer | None:
+    """The answer to this request, or None: a late one, or no frame."""
+    if len(frame) < RESPONSE.size:
+        return None
+    magic, status, length, echoed, _ = RESPONSE.unpack_from(frame)
+    if magic != RESPONSE_MAGIC or echoed != request_id or length > len(frame) - RESPONSE.size:
+        return None
+    return Answer(status, frame[RESPONSE.size:RESPONSE.size + length])
+
+
+class UdpLink:
+    """One socket, with a port of its own. resend_after: seconds; None: a request is sent once."""
+
+    def __init__(self, host: str, port: int, resend_after: float | None):
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        self.slot_size: int | None = None  # each answer has this size
+        self._resend_after = resend_after
+        self._socket = socket.socket(family, kind, protocol)
+        try:
+            self._socket.connect(address)  # then only answers of the server arrive
+        except OSError:
+            self._socket.close()
+            raise
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def exchange(self, function: int, payload: bytes, request_id: int, deadline: float) -> Answer:
+        frame = REQUEST.pack(REQUEST_MAGIC, function, len(payload), request_id, 0) + payload
+        again = 0.0  # when to send
+        while (now := time.monotonic()) < deadline:
+            if now >= again:
+                self._socket.send(frame)
+                again = math.inf if self._resend_after is None else now + self._resend_after
+            self._socket.settimeout(max(min(again, deadline) - now, 1e-6))
+            try:
+                received = self._socket.recv(65536)
+            except socket.timeout:
+                continue
+            answer = answer_of(received, request_id)
+            if answer is None:
+                continue
+            self.slot_size = len(received)
+            if answer.status != TRANSPORT_BUSY or time.monotonic() + PAUSE >= deadline:
+                return answer
+            time.sleep(PAUSE)
+            again = 0.0
+        raise TimeoutError
+
+
+OK, UNSUPPORTED, TIMEOUT = 0, 4, 5  # cudaq_status_t
+WAIT_BLOCK = 2  # cudaq_wait_policy_t
+
+
+class _WaitOptions(ctypes.Structure):  # cudaq_shm_client_options_t
+    _fields_ = [("struct_size", ctypes.c_uint32), ("wait_policy", ctypes.c_uint32), ("spin_ns", ctypes.c_uint64),
+                ("sleep_ns", ctypes.c_uint64)]
+
+
+class _Ring(ctypes.Structure):  # cudaq_ringbuffer_t
+    _fields_ = [("words", ctypes.c_uint64 * 10)]
+
+
+def library(name: str) -> ctypes.CDLL:
+    """Of the wheel; without one, of the system."""
+    beside = os.path.join(os.path.dirname(__file__), name)
+    return ctypes.CDLL(beside if os.path.exists(beside) else name)
+
+
+class ShmLink:
+    """A ring of its own in shared memory, through the project's client library."""
+    _client = ctypes.c_void_p()
+
+    def __init__(self, name: str, deadline: float):
+        self._client_library = library("libcudaq-realtime-shm-client.so.0")
+        self._slot_library = library("libcudaq-realtime.so.0")
+        self._client_library.cudaq_shm_client_error.restype = ctypes.c_char_p
+        self._client, self._ring, slots, size = ctypes.c_void_p(), _Ring(), ctypes.c_uint32(), ctypes.c_uint32()
+        options = _WaitOptions(ctypes.sizeof(_WaitOptions), WAIT_BLOCK, 0, 0)
+        self._check(self._client_library.cudaq_shm_client_attach(
+            ctypes.byref(self._client), name.encode(), self._limit(deadline), ctypes.byref(options)))
+        self._client_library.cudaq_shm_client_ring(self._client, ctypes.byref(self._ring), ctypes.byref(slots),
+                                                   ctypes.byref(size))
+        self.slot_size: int | None = size.value
+        self._slots, self._sent = slots.value, 0
+        self._late: set[int] = set()  # slots whose answer was not awaited to its end
+
+    def close(self) -> None:
+        if self._client:
+            self._client_library.cudaq_shm_client_detach(self._client)
+            self._client = ctypes.c_void_p()
+
+    __del__ = close  # the server has few rings
+
+    def exchange(self, function: int, payload: bytes, request_id: int, deadline: float) -> Answer:
+        if not self._client:
+            raise ConnectionError("the client is closed")
+        slot, ring = ctypes.c_uint32(self._sent % self._slots), ctypes.byref(self._ring)
+        if slot.value in self._late:
+            if self._wait(slot, deadline) == OK:
+                self._slot_library.cudaq_host_ringbuffer_clear_slot(ring, slot)
+            self._late.discard(slot.value)
+        while not self._slot_library.cudaq_host_ringbuffer_slot_available(ring, slot):  # shortly after an answer
+            if time.monotonic() >= deadline:
+                raise TimeoutError
+            time.sleep(0)
+        self._check(self._slot_library.cudaq_host_ringbuffer_write_rpc_request(
+            ring, slot, ctypes.c_uint32(function), payload, ctypes.c_uint32(len(payload)),
+            ctypes.c_uint32(request_id), ctypes.c_uint64(0)))
+        self._late.add(slot.value)
+        self._sent += 1
+        self._client_library.cudaq_shm_client_signal(self._client, slot)
+        dropped = self._wait(slot, deadline) == UNSUPPORTED
+        self._late.discard(slot.value)
+        if dropped:
+            raise ConnectionError(f"the server dropped the request: {self._text()}")
+        header, result = (ctypes.c_uint8 * RESPONSE.size)(), ctypes.c_void_p()
+        try:
+            self._check(self._slot_library.cudaq_host_ringbuffer_read_rpc_response(
+                ring, slot, ctypes.byref(header), ctypes.byref(result)))
+            _, status, length, _, _ = RESPONSE.unpack_from(header)
+            return Answer(status, ctypes.string_at(result.value, length) if result.value and length else b"")
+        finally:
+            self._slot_library.cudaq_host_ringbuffer_clear_slot(ring, slot)
+
+    def _wait(self, slot: ctypes.c_uint32, deadline: float) -> int:
+        """OK: there is an answer; UNSUPPORTED: the slot is free."""
+        while True:
+            status: int = self._client_library.cudaq_shm_client_wait(self._client, slot, self._limit(
+                min(deadline, time.monotonic() + LONGEST_WAIT)))
+            if status in (OK, UNSUPPORTED):
+                return status
+            if status != TIMEOUT or time.monotonic() >= deadline:
+                self._check(status)
+
+    def _check(self, status: int) -> None:
+        if status == TIMEOUT:
+            raise TimeoutError(self._text())
+        if status != OK:
+            raise ConnectionError(self._text())
+
+    def _text(self) -> str:
+        text: bytes = self._client_library.cudaq_shm_client_error()
+        return text.decode(errors="replace")
+
+    @staticmethod
+    def _limit(deadline: float) -> ctypes.c_uint64:
+        return ctypes.c_uint64(max(0, int((deadline - time.monotonic()) * 1e9)))

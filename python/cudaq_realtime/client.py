@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client of the decoding server (cudaq-realtime serve), and of other servers of this protocol.
+docs/packages/python_client.md is the guide, docs/transport/server.md has the bytes."""
+from __future__ import annotations
+
+import functools
+import struct
+import threading
+import time
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._links import PAUSE, REQUEST, ShmLink, UdpLink
+from .arguments import bytes_of, positive_number, stream_bits, whole_number
+from .decoders import Bits, DecodeError
+from .dispatcher import Answer
+
+Address = Union[str, "tuple[str, int]"]
+
+MOST = 2**64 - 1
+MOST_BITS = 65536  # of one request of a stream
+BUSY = 5
+NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
+QEC_DECODE = "qec_decode"
+STATUSES = {
+    1: "INVALID_DECODER: no decoder of the server has this id",
+    2: "BAD_REQUEST: the server does not accept a length, a number or a counter of the request",
+    3: "INTERNAL: the decoder failed",
+    4: "NOT_READY: the server ends",
+    5: "BUSY: the queue is full, or the request waited too long; it had no effect",
+    6: "SYNDROMES_DROPPED: syndromes are missing",
+    7: "STREAM_MISALIGNED: the tail begins at a wrong place or has a wrong length",
+    8: "DEADLINE: the decode met its deadline",
+}
+
+
+class ServerError(RuntimeError):
+    """The server answered with an error. `status` is the number of docs/transport/server.md (1 to 8), a status of the
+    library (-1000 and below), or of the server's own function; `function` is the name of the function."""
+
+    def __init__(self, status: int, function: str):
+        self.status, self.function = status, function
+        super().__init__(f"{function}: {STATUSES.get(status) or _native.rpc_status_text(status)} (status {status})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.status, self.function), self.__dict__
+
+
+class Description(NamedTuple):
+    """The model of a decoder. Of a stream: `detectors` of one repetition, and `shot_bits` is 0."""
+    detectors: int
+    shot_bits: int
+    observables: int
+    digest: int
+
+
+class Committed(NamedTuple):
+    committed_rounds: int  #: the rounds that are final
+    pushed_rounds: int  #: the rounds that have come
+    observables: Bits  #: uint8: 1 for each one that the errors found in the committed rounds flip
+
+
+def function_id(name: str) -> int:
+    """FNV-1a, 32 bits."""
+    number = 2166136261
+    for byte in name.encode():
+        number = (number ^ byte) * 16777619 % 2**32
+    return number
+
+
+def _split(address: Address) -> tuple[str, int]:
+    accepted = "accepted: 'HOST:PORT', or (host, port)"
+    try:
+        host, port = address.rsplit(":", 1) if isinstance(address, str) else address
+        number = int(port)
+    except (TypeError, ValueError):
+        raise ValueError(f"address is {address!r:.60}, {accepted}") from None
+    if not isinstance(host, str):
+        raise ValueError(f"address is {address!r:.60}, {accepted}")
+    return host.strip("[]"), whole_number(number, "the port", 1, 65535)
+
+
+class Client:
+    """A connection to a decoding server.
+
+    transport: "udp", or "shm" for shared memory (a server on the same machine).
+    address: "127.0.0.1:7000" or ("127.0.0.1", 7000); of shm the name of the server.
+    timeout: seconds that a request waits at most; then TimeoutError. A request that the server refuses as BUSY is sent
+        again within this time; then ServerError.
+    resend_after: seconds after which a request without an answer is sent again, with its id. Only for udp, and only
+        for a server with --replay-window: any other server executes it twice. None: each request is sent once.
+    slot_size: bytes of a slot of the server, for udp; None: an answer of the server shows it.
+
+    Raises OSError if the address cannot be used; of shm TimeoutError if there is no such server. A call raises
+    ServerError if the server answers with an error, and ConnectionError if there is no server (any more).
+    Threads: any may call; the calls of one object run one after another. A thread that waits in committed() needs a
+    client of its own. A copy, also a pickled one, is a new connection with the same arguments and new counters.
+    """
+
+    def __init__(self, transport: str, address: Address, *, timeout: float = 10.0, resend_after: float | None = None,
+                 slot_size: int | None = None):
+        self._seconds = positive_number(timeout, "timeout")
+        again = None if resend_after is None else positive_number(resend_after, "resend_after")
+        size = None if slot_size is None else whole_number(slot_size, "slot_size", REQUEST.size + 40, 2**24)
+        self._arguments = transport, address, timeout, resend_after, slot_size
+        self._lock = threading.RLock()
+        self._request_id = 0
+        self._counters: dict[int, int] = {}  # of the last request with one, for each decoder
+        self._described: dict[int | None, Description] = {}
+        self._link: UdpLink | ShmLink
+        if transport == "udp":
+            self._link = UdpLink(*_split(address), again)
+        elif transport == "shm":
+            if again is not None or not isinstance(address, str):
+                raise ValueError("shm has the name of the server as address, and no resend_after: it loses nothing")
+            self._link = ShmLink(address, time.monotonic() + self._seconds)
+        else:
+            raise ValueError(f"transport is {transport!r:.60}, accepted: 'udp', 'shm'")
+        self._link.slot_size = self._link.slot_size or size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        transport, address, timeout, resend_after, slot_size = self._arguments
+        return functools.partial(type(self), timeout=timeout, resend_after=resend_after,
+                                 slot_size=slot_size), (transport, address)
+
+    def __repr__(self) -> str:
+        return f"Client({self._arguments[0]!r}, {self._arguments[1]!r}, timeout={self._arguments[2]})"
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._link.close()
+
+    def enqueue(self, decoder_id: int, bits: npt.ArrayLike, *, count: int | None = None) -> None:
+        """Sends the next bits of a decoder: measurements or detection events of shots, or of the rounds of a stream.
+
+        bits: bool or 0/1 of any shape, read row by row; or with `count` uint8 of packed bits, bit k in bit k % 8 of
+            byte k // 8. More than a slot holds go in several requests.
+        The client counts the requests of each decoder; the counter begins anew with reset(). So reset a decoder before
+        its first bits if another client has used it. After a TimeoutError the request may have been executed or not:
+        if it was not, the next call raises SYNDROMES_DROPPED. An error that loses bits stays until reset().
+        """
+        packed, count = stream_bits(bits, count, "bits")
+        with self._lock:
+            most = min(MOST_BITS, 8 * (self._slot_size() - REQUEST.size - 32))
+            for first in range(0, count, most):
+                part = min(most, count - first)
+                self._counted("enqueue_syndromes", decoder_id, struct.pack("<QQ", 0, part)
+                              + packed[first // 8:(first + part + 7) // 8].tobytes())
+
+    def begin_tail(self, decoder_id: int) -> None:
+        """Of a stream: the bits that are sent after this are the tail."""
+        self._counted("begin_tail", decoder_id, b"")
+
+    def corrections(self, decoder_id: int, *, clear: bool = False, observables: int | None = None) -> Bits:
+        """The observables to flip, of all shots since the last clear: uint8 of 0 and 1.
+
+        observables: how many; None: all of the decoder. clear: sets all of them to 0 afterwards.
+        """
+        decoder, wanted = self._wanted(decoder_id, observables)
+        result = self._ask("get_corrections", struct.pack("<QQB", decoder, wanted, bool(clear)))
+        return self._bits("get_corrections", result, wanted)
+
+    def committed(self, decoder_id: int, *, wait_for_round: int = 0, clear: bool = False,
+                  observables: int | None = None, timeout: float | None = None) -> Committed:
+        """Of a stream: the corrections of the rounds that are final.
+
+        wait_for_round: waits until so many rounds are final, or the stream ends; 0: does not wait. If they are not
+            final after `timeout` seconds (None: that of the client): ServerError with the status 5 (BUSY), or
+            TimeoutError. Other arguments as of corrections().
+        """
+        decoder, wanted = self._wanted(decoder_id, observables)
+        wait = whole_number(wait_for_round, "wait_for_round", 0, MOST)
+        result = self._ask("get_committed", struct.pack("<QQB7xQ", decoder, wanted, bool(clear), wait), timeout)
+        if len(result) < 16:
+            raise self._malformed("get_committed", result)
+        committed, pushed = struct.unpack_from("<QQ", result)
+        return Committed(committed, pushed, self._bits("get_committed", result[16:], wanted))
+
+    def reset(self, decoder_id: int) -> None:
+        """Empties the decoder: its shot or stream, the corrections, an error that stays, and the counter."""
+        decoder = whole_number(decoder_id, "decoder_id", 0, MOST)
+        with self._lock:
+            self._ask("reset_decoder", struct.pack("<Q", decoder))
+            self._counters.pop(decoder, None)
+            self._described.pop(decoder, None)
+
+    def describe(self, decoder_id: int | None = None) -> Description:
+        """The model of a decoder; None: of the decoder of decode()."""
+        payload = b"" if decoder_id is None else struct.pack("<Q", whole_number(decoder_id, "decoder_id", 0, MOST))
+        result = self._ask("describe_decoder", payload)
+        if len(result) != 32:
+            raise self._malformed("describe_decoder", result)
+        return Description(*struct.unpack("<QQQQ", result))
+
+    def decode(self, bits: npt.ArrayLike, *, count: int | None = None, observables: int | None = None) -> Bits:
+        """Decodes one shot, without an effect on the decoder's shots.
+
+        bits: its detection events, one bit for each detector, as of enqueue(). observables: as of corrections().
+        Returns the observables to flip: uint8 of 0 and 1. Raises DecodeError if the shot cannot be decoded.
+        """
+        packed, _ = stream_bits(bits, count, "bits")
+        wanted = self._described_once(None).observables if observables is None else whole_number(
+            observables, "observables", 0, MOST)
+        answer = self._patient(QEC_DECODE, packed.tobytes())
+        if answer.status > 0:
+            raise DecodeError(answer.status)
+        if answer.status < 0:  # above -1000 the negative of a status of the server
+            raise ServerError(-answer.status if answer.status > -1000 else answer.status, QEC_DECODE)
+        return self._bits(QEC_DECODE, answer.result, wanted)
+
+    def call(self, function: str, payload: Any = b"", *, timeout: float | None = None) -> Answer:
+        """Sends one request to any function of the server, and returns its answer with any status.
+
+        payload: bytes, a bytearray, a memoryview or an array. timeout: None: that of the client.
+        """
+        if not isinstance(function, str):
+            raise TypeError(f"function is {function!r:.60}, accepted: the name of a function")
+        seconds = self._seconds if timeout is None else positive_number(timeout, "timeout")
+        return self._exchange(function, bytes_of(payload, "payload"), time.monotonic() + seconds)
+
+    def _exchange(self, function: str, payload: bytes, deadline: float) -> Answer:
+        with self._lock:
+            self._request_id = (self._request_id + 1) % 2**32
+            try:
+                return self._link.exchange(function_id(function), payload, self._request_id, deadline)
+            except TimeoutError:
+                raise TimeoutError(f"{function}: no answer from {self!r} in time") from None
+            except ConnectionRefusedError:
+                raise ConnectionRefusedError(f"{function}: no server answers at {self._arguments[1]!r}") from None
+
+    def _patient(self, function: str, payload: bytes, timeout: float | None = None) -> Answer:
+        """Sends a request again while the server is busy. As another request: it has answered this one."""
+        seconds = self._seconds if timeout is None else positive_number(timeout, "timeout")
+        deadline, busy = time.monotonic() + seconds, -BUSY if function == QEC_DECODE else BUSY
+        while True:
+            answer = self._exchange(function, payload, deadline)
+            if answer.status != busy or time.monotonic() + PAUSE >= deadline:
+                return answer
+            time.sleep(PAUSE)
+
+    def _ask(self, function: str, payload: bytes, timeout: float | None = None) -> bytes:
+        answer = self._patient(function, payload, timeout)
+        if answer.status:
+            raise ServerError(answer.status, function)
+        return answer.result
+
+    def _counted(self, function: str, decoder_id: int, after: bytes) -> None:
+        """A request with a counter, which counts also if it is not known whether the request was executed."""
+        decoder = whole_number(decoder_id, "decoder_id", 0, MOST)
+        with self._lock:
+            last = self._counters.get(decoder, 0)
+            self._counters[decoder] = (last + 1) % 2**64
+            try:
+                self._ask(function, struct.pack("<QQ", decoder, self._counters[decoder]) + after)
+            except ServerError as error:
+                if error.status in NOT_EXECUTED or error.status <= -1000:
+                    self._counters[decoder] = last
+                raise
+
+    def _slot_size(self) -> int:
+        if self._link.slot_size is None:
+            self._exchange("describe_decoder", b"", time.monotonic() + self._seconds)
+        assert self._link.slot_size is not None
+        return self._link.slot_size
+
+    def _wanted(self, decoder_id: int, observables: int | None) -> tuple[int, int]:
+        decoder = whole_number(decoder_id, "decoder_id", 0, MOST)
+        return decoder, (self._described_once(decoder).observables if observables is None
+                         else whole_number(observables, "observables", 0, MOST))
+
+    def _described_once(self, decoder: int | None) -> Description:
+        found = self._described.get(decoder)
+        if found is None:
+            found = self._described[decoder] = self.describe(decoder)
+        return found
+
+    @staticmethod
+    def _malformed(function: str, result: bytes) -> RuntimeError:
+        return RuntimeError(f"{function}: the answer has {len(result)} bytes, which its length does not allow")
+
+    def _bits(self, function: str, result: bytes, count: int) -> Bits:
+        if len(result) != (count + 7) // 8:
+            raise self._malformed(function, result)
+        return np.unpackbits(np.frombuffer(result, np.uint8), count=count, bitorder="little")
