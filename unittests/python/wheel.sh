@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the wheel with the installed libraries, installs it outside the source tree, and runs its tests and its pages
-# there. Usage: wheel.sh <source directory> <installed prefix> <scratch directory> [lowest]
+# Builds the wheel with the installed libraries, installs it outside the source tree, and runs its tests, its pages
+# and the notebooks there. Usage: wheel.sh <source directory> <installed prefix> <scratch directory> [lowest]
 # The Python packages that this needs are taken from the Python at hand, or put by pip into a folder of the cache, once.
 # lowest: the lowest Python, and the lowest version of each package, that python/pyproject.toml declares.
 set -euo pipefail
@@ -105,12 +105,12 @@ timeout 300 "$python" -m pytest -q -p no:cacheprovider "$source/unittests/python
 [[ $versions != lowest ]] || exit 0
 timeout 120 "$python" -m mypy --strict --ignore-missing-imports --allow-subclassing-any --cache-dir "$scratch/mypy" \
   -p cudaq_realtime
-pages="packages/python.md tutorials/own_stream.md"
+pages=("$source"/docs/{packages/python.md,tutorials/own_stream.md,notebooks/*.ipynb})
 if readelf -d "$prefix/bin/cudaq-realtime" 2>/dev/null | grep 'yaml-cpp' >/dev/null; then # it reads configurations
-  pages+=" packages/python_client.md"
+  pages+=("$source/docs/packages/python_client.md")
 fi
-for page in $pages; do
-  timeout 120 "$python" "$source/unittests/python/run_page.py" "$source/docs/$page"
+for page in "${pages[@]}"; do
+  timeout 120 "$python" "$source/unittests/python/run_page.py" "$page"
 done
 
 # Without an installation the wheel builds the libraries itself. That takes minutes: here it is only prepared.

@@ -4,7 +4,6 @@
 #include "lib/qec/decoders/bp_osd/column_answer.h"
 #include "lib/qec/decoders/decoder_factories.h"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -38,37 +37,7 @@ private:
 
 bp_osd::bp_osd(tanner_graph graph, const bp_osd_options &options)
     : graph_(std::move(graph)), syndrome_(graph_), propagation_(graph_, options),
-      statistics_(graph_, syndrome_.rank(), options.osd_order) {}
-
-double bp_osd::weight_of(std::span<const std::uint32_t> columns) const noexcept {
-  double sum = 0;
-  for (const std::uint32_t column : columns)
-    sum += log_odds(graph_.probability[column]);
-  return sum;
-}
-
-// On small codes belief propagation can converge to several errors where one has the same syndrome and less weight. The
-// columns of a graph are in the order of their checks, so a binary search finds the one.
-void bp_osd::prefer_single_error() noexcept {
-  const auto wanted = syndrome_.checks();
-  std::uint32_t first = 0;
-  for (std::uint32_t end = graph_.num_columns(); first < end;) {
-    const std::uint32_t middle = first + (end - first) / 2;
-    if (std::ranges::lexicographical_compare(graph_.checks_of(middle), wanted))
-      first = middle + 1;
-    else
-      end = middle;
-  }
-  bool found = false;
-  for (std::uint32_t k = first; k < graph_.num_columns() && std::ranges::equal(graph_.checks_of(k), wanted); ++k) {
-    if (!found || graph_.probability[k] > graph_.probability[single_error_])
-      single_error_ = k;
-    found = true;
-  }
-  const std::span<const std::uint32_t> one(&single_error_, 1);
-  if (found && weight_of(one) < weight_of(correction_))
-    correction_ = one;
-}
+      statistics_(graph_, syndrome_.rank(), options.osd_order), small_sets_(graph_) {}
 
 decode_status bp_osd::solve(std::span<const std::uint64_t> events, stop_check stop) noexcept {
   correction_ = {};
@@ -89,8 +58,11 @@ decode_status bp_osd::solve(std::span<const std::uint64_t> events, stop_check st
   if (!has_solution_)
     return status;
   correction_ = used_ordered_statistics_ ? statistics_.solution() : propagation_.decision();
-  if (!used_ordered_statistics_)
-    prefer_single_error();
+  // Belief propagation stops at the first set that explains the events, and its first messages are scaled down: that
+  // set may be heavier than a single error or a pair.
+  const auto small = small_sets_.lighter_than(weight_of(correction_), syndrome_.checks());
+  if (!small.empty())
+    correction_ = small;
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include "lib/qec/decoders/bp_osd/bp_osd_options.h"
 #include "lib/qec/decoders/bp_osd/graph_syndrome.h"
 #include "lib/qec/decoders/bp_osd/ordered_statistics.h"
+#include "lib/qec/decoders/bp_osd/small_error_sets.h"
 #include "lib/qec/decoders/bp_osd/tanner_graph.h"
 
 #include <cstddef>
@@ -15,11 +16,10 @@
 namespace cudaq::qec::realtime {
 
 /// Belief propagation, and ordered statistics for the shots on which it does not converge: a decoder for models whose
-/// errors flip any number of detectors. If belief propagation converges to more than one error, and a single error
-/// explains the events and weighs less, that is the answer. References: P. Panteleev and G. Kalachev, "Degenerate
-/// quantum LDPC codes with good finite length performance", Quantum 5, 585 (2021); J. Roffe, D. R. White, S. Burton and
-/// E. Campbell, "Decoding across the quantum low-density parity-check code landscape", Phys. Rev. Research 2, 043423
-/// (2020).
+/// errors flip any number of detectors. If one or two errors explain the events and weigh less than what these found,
+/// they are the answer. References: P. Panteleev and G. Kalachev, "Degenerate quantum LDPC codes with good finite
+/// length performance", Quantum 5, 585 (2021); J. Roffe, D. R. White, S. Burton and E. Campbell, "Decoding across the
+/// quantum low-density parity-check code landscape", Phys. Rev. Research 2, 043423 (2020).
 ///
 /// An instance belongs to one thread. No call allocates. The answer depends only on the model, the options and the set
 /// of events.
@@ -42,20 +42,18 @@ public:
   /// These columns.
   std::span<const std::uint32_t> correction() const noexcept { return correction_; }
   /// The sum of log((1 - p) / p) over these columns.
-  double weight_of(std::span<const std::uint32_t> columns) const noexcept;
+  double weight_of(std::span<const std::uint32_t> columns) const noexcept { return small_sets_.weight_of(columns); }
   /// Iterations of belief propagation in the last solve(); 0 if no column was needed, or there was no solution.
   std::uint32_t iterations() const noexcept { return iterations_; }
   /// Whether the last solve() used ordered statistics.
   bool used_ordered_statistics() const noexcept { return used_ordered_statistics_; }
 
 private:
-  void prefer_single_error() noexcept;
-
   const tanner_graph graph_;
   graph_syndrome syndrome_;
   belief_propagation propagation_;
   ordered_statistics statistics_;
-  std::uint32_t single_error_ = 0; ///< the correction, if it is one column
+  small_error_sets small_sets_;
   std::span<const std::uint32_t> correction_;
   std::uint32_t iterations_ = 0;
   bool used_ordered_statistics_ = false;
