@@ -91,7 +91,7 @@ TEST_F(RouteStream, IsDroppedWithItsNodeUntilAReset) {
   }
   ASSERT_EQ(status, 0) << errors();
   counter_ = 0;
-  for (const std::uint8_t bit : {0, 1, 1})
+  for (const std::uint8_t bit : std::array<std::uint8_t, 3>{0, 1, 1})
     EXPECT_EQ(enqueue(bit), 0);
   EXPECT_EQ(peer_->ask(kGetCommitted, committed(2)).result, joined(numbers({2, 3}), {1}))
       << "nothing of the old stream is in it";
