@@ -3,6 +3,8 @@
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/route/routed_servers.h"
 
+#include <array>
+
 namespace cudaq::realtime::tools::test {
 namespace {
 
