@@ -70,9 +70,10 @@ foreach(_package IN ITEMS runtime cccl) # the second: what FetchCudaHeaders.cmak
        "${_toolkit}/../../nvidia_cuda_${_package}-*.dist-info/licenses/License.txt")
 endforeach()
 if(CUDAQ_REALTIME_ENABLE_CUDA)
+  string(JOIN ", " _where libcudaq-realtime libcudaq-realtime-graphs libcudaq-realtime-bridge-shm
+    libcudaq-qec-realtime-gpu libcudaq-qec-relay-bp-gpu "the programs")
   cudaq_notice("NVIDIA CUDA runtime (libcudart_static)" "NVIDIA's end user licence agreement of the CUDA toolkit"
-    "libcudaq-realtime, libcudaq-realtime-graphs, libcudaq-realtime-bridge-shm, libcudaq-qec-realtime-gpu, the programs"
-    "${_toolkit}/EULA.txt" ${_runtime})
+    "${_where}" "${_toolkit}/EULA.txt" ${_runtime})
 endif()
 if(TARGET cudaq-realtime-dispatch)
   cudaq_notice("NVIDIA CCCL (libcu++)" "Apache-2.0 WITH LLVM-exception"

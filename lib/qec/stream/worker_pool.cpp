@@ -49,7 +49,7 @@ void worker_pool::submit(pool_client &stream) noexcept {
     (first_ == nullptr ? first_ : last_->next_) = &stream;
     last_ = &stream;
     has_work_.store(1);
-    is_asleep = sleeping_ != 0;
+    is_asleep = sleeping_ != 0 && polling_ == 0;
   }
   if (is_asleep)
     wake_.notify_one();
@@ -80,10 +80,12 @@ void worker_pool::readmit(pool_client &stream) noexcept {
 pool_client *worker_pool::next_stream(std::unique_lock<std::mutex> &lock) noexcept {
   while (first_ == nullptr && !stop_) {
     has_work_.store(0);
+    ++polling_;
     lock.unlock();
     for (std::uint32_t k = 0; k < base::idle_strategy::kSpins && has_work_.load() == 0; ++k)
       base::cpu_relax();
     lock.lock();
+    --polling_;
     if (first_ != nullptr || stop_)
       break;
     ++sleeping_;
@@ -95,6 +97,8 @@ pool_client *worker_pool::next_stream(std::unique_lock<std::mutex> &lock) noexce
   pool_client *const stream = first_;
   first_ = stream->next_;
   stream->is_listed_ = false;
+  if (first_ != nullptr && sleeping_ != 0 && polling_ == 0) // submit left it to the worker that polled: this one
+    wake_.notify_one();
   return stream;
 }
 

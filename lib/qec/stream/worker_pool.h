@@ -62,7 +62,7 @@ private:
   std::condition_variable wake_; ///< the list has a stream, or stop_
   std::condition_variable left_; ///< a thread has left a withdrawn stream
   pool_client *first_ = nullptr, *last_ = nullptr;
-  std::size_t sleeping_ = 0;
+  std::size_t sleeping_ = 0, polling_ = 0; ///< workers without a window: nothing is woken while one polls
   bool stop_ = false;
   cudaq::realtime::detail::shared_word<std::uint32_t> has_work_; ///< the list is not empty, or stop_
   std::deque<cudaq::realtime::detail::loop_thread> threads_;

@@ -72,7 +72,7 @@ TEST(ServerStreamConfig, MapsTheWindowsOfTheExistingServer) {
     EXPECT_EQ(error_with(sizes), "");
     EXPECT_EQ(error_with(sizes + ", inner_decoder_name: multi_error_lut").find("use lookup") == std::string::npos,
               false);
-    EXPECT_NE(error_with(sizes + ", inner_decoder_name: nv-qldpc-decoder").find("use bp-osd"), std::string::npos);
+    EXPECT_NE(error_with(sizes + ", inner_decoder_name: nv-qldpc-decoder").find("use relay-bp"), std::string::npos);
     EXPECT_EQ(error_with(sizes + ", inner_decoder_name: lookup, straddle_start_round: false"), "");
     EXPECT_NE(error_with(sizes + ", straddle_start_round: true").find("is not available for sliding_window"),
               std::string::npos);

@@ -214,7 +214,7 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
   EXPECT_EQ(note("decode", -4), "status -4: NOT_READY: the server ends");
   EXPECT_EQ(note("decode", -5), "status -5: BUSY");
   EXPECT_EQ(note("decode", -6), "status -6: SYNDROMES_DROPPED");
-  EXPECT_EQ(note("decode", -7), std::string("status -7: ") + cudaq_rpc_status_string(-7));
+  EXPECT_EQ(note("decode", -9), std::string("status -9: ") + cudaq_rpc_status_string(-9));
   EXPECT_EQ(note("decode", 3), std::string("status 3: ") + qec::decode_status_text(qec::decode_status::no_solution));
   EXPECT_EQ(note("decode", CUDAQ_RPC_ERR_NO_SUCH_FUNCTION),
             std::string("status -1001: ") + cudaq_rpc_status_string(CUDAQ_RPC_ERR_NO_SUCH_FUNCTION));
@@ -223,7 +223,9 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
   EXPECT_EQ(note("server", 3), "status 3: INTERNAL: no set of errors explains the shot");
   EXPECT_EQ(note("server", 4), "status 4: NOT_READY: the server ends");
   EXPECT_EQ(note("server", 6), "status 6: SYNDROMES_DROPPED");
-  EXPECT_EQ(note("server", 7), std::string("status 7: ") + cudaq_rpc_status_string(7));
+  EXPECT_EQ(note("server", 7), "status 7: STREAM_MISALIGNED");
+  EXPECT_EQ(note("server", 8), "status 8: DEADLINE");
+  EXPECT_EQ(note("server", 9), std::string("status 9: ") + cudaq_rpc_status_string(9));
 }
 
 TEST(Player, GivesUpLostRequestsAndGoesOn) {

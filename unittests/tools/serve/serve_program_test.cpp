@@ -128,7 +128,7 @@ TEST_F(Serve, RefusesWhatItCannotUse) {
   expect_refused(good + transport + " -- --slot-size=24 --socket=" + socket().string(),
                  "give the provider larger slots");
   write(yaml(), "decoders: [{id: 6, type: nv-qldpc-decoder}]\n");
-  expect_refused(good + transport, "use bp-osd");
+  expect_refused(good + transport, "use relay-bp");
 }
 
 TEST(ServeSchema, IsJson) {
