@@ -200,7 +200,7 @@ GROUPS = dict(matching=matching, correlated=correlated, qldpc=qldpc, windows=win
 
 def table(rows):
     heads = ("case", "decoder", "wrong", "other answers than the first", "us a shot", "time, ratio")
-    lines = [" | ".join(heads), "|".join(["---"] * len(heads))]
+    lines = [" | ".join(heads), " | ".join(["---"] * len(heads))]
     for r in rows:
         if "decoder" in r:
             line = "{case} | {decoder} | {wrong} of {shots} | {differ} | {us_per_shot:.3g} | {ratio:.2f}"
