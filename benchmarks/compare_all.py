@@ -25,7 +25,6 @@ import matplotlib
 import numpy as np
 import pymatching
 import relay_bp
-import scipy.sparse
 import stim
 from cudaq_realtime import Decoder
 
@@ -41,23 +40,6 @@ MATCHING = [(5, .001), (7, .001), (13, .001), (21, .001), (5, .005), (7, .005), 
 CORRELATED = [(5, .003), (7, .003), (13, .003)]
 BICYCLES = [(72, 6, .003), (144, 12, .003)]
 WINDOWS = [(5, .005), (7, .005)]
-
-
-class Columns:
-    """A model as matrices: a column for each error, errors with the same effect merged."""
-
-    def __init__(self, model):
-        columns = make_bp_osd_data.columns_of(model)
-        self.checks = scipy.sparse.lil_matrix((model.num_detectors, len(columns)), dtype=np.uint8)
-        self.flips = np.zeros((model.num_observables, len(columns)), dtype=np.uint8)
-        for k, ((detectors, observables), _) in enumerate(columns):
-            self.checks[list(detectors), k] = 1
-            self.flips[list(observables), k] = 1
-        self.checks = self.checks.tocsr()
-        self.priors = np.array([p for _, p in columns])
-
-    def answers(self, corrections):
-        return (np.array(corrections) @ self.flips.T % 2).astype(np.uint8)
 
 
 def ours(name, model):
@@ -82,27 +64,28 @@ def packed_matching(model, correlated=False):
 
 def per_shot(model, decode_one):
     """A decoder with a call for each shot that takes bytes and returns a correction; unpacking is not counted."""
-    columns = Columns(model)
-    one = decode_one(columns)
+    checks, flips, priors = make_bp_osd_data.matrices_of(model)
+    one = decode_one(checks, priors)
 
     def decode(events):
         rows = np.unpackbits(events, axis=1, count=model.num_detectors, bitorder="little")
         begin = time.thread_time()
         corrections = [one(row) for row in rows]
         spent = time.thread_time() - begin
-        return np.packbits(columns.answers(corrections), axis=1, bitorder="little"), spent
+        answers = (np.array(corrections) @ flips.T % 2).astype(np.uint8)
+        return np.packbits(answers, axis=1, bitorder="little"), spent
 
     return decode
 
 
-def relay(columns):
-    decoder = relay_bp.RelayDecoderF32(columns.checks, columns.priors, alpha=1.0, gamma0=0.1, pre_iter=80, num_sets=60,
+def relay(checks, priors):
+    decoder = relay_bp.RelayDecoderF32(checks, priors, alpha=1.0, gamma0=0.1, pre_iter=80, num_sets=60,
                                        set_max_iter=60, gamma_dist_interval=(-0.24, 0.66), stop_nconv=1)
     return decoder.decode
 
 
-def ordered_statistics(columns):
-    decoder = ldpc.BpOsdDecoder(columns.checks, error_channel=list(columns.priors), max_iter=1000,
+def ordered_statistics(checks, priors):
+    decoder = ldpc.BpOsdDecoder(checks, error_channel=list(priors), max_iter=1000,
                                 bp_method="minimum_sum", ms_scaling_factor=0, osd_method="OSD_CS", osd_order=10)
     return decoder.decode
 

@@ -6,7 +6,6 @@
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
-#include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
 #include "tools/html/html_plots.h"
@@ -17,12 +16,10 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
-#include <fstream>
 #include <future>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -308,13 +305,7 @@ std::string decoding_html(const json &report) {
 } // namespace
 
 int run_bench_decoding(const bench_decoding_options &o, const output &out) {
-  refuse_output_file("--dem", o.dem_file);
-  std::ifstream file(o.dem_file);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file)
-    throw usage_error(fmt::format("--dem {}: cannot be read", o.dem_file));
-  const std::string dem = text.str();
+  const std::string dem = read_dem_file(o.dem_file);
   const auto model = qec::parse_dem(dem);
   if (model.failed())
     throw usage_error(fmt::format("--dem {}: {}", o.dem_file, model.text()));

@@ -2,16 +2,14 @@
 #include "benchmarks/stream/bench_stream.h"
 
 #include "benchmarks/stream/endless_shots.h"
-#include "cudaq/qec/decoding/stream.h"
+#include "lib/qec/stream/stream_factory.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
-#include "tools/common/output_file.h"
+#include "tools/shots/own_data.h"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -147,28 +145,22 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
 } // namespace
 
 int run_bench_stream(const bench_stream_options &o, const output &out) {
-  refuse_output_file("--dem", o.dem_file);
-  std::ifstream file(o.dem_file);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file)
-    throw usage_error(fmt::format("--dem {}: cannot be read", o.dem_file));
+  const std::string text = read_dem_file(o.dem_file);
   const auto rule = qec::round_rule::parse(o.rule);
   if (rule.failed())
     throw usage_error(rule.text());
-  const auto model = qec::repeating_model::parse(text.str(), *rule);
+  const auto model = qec::repeating_model::parse(text, *rule);
   if (model.failed())
     throw usage_error(fmt::format("--dem {}: {}", o.dem_file, model.text()));
   const auto sampler = endless_sampler::make(*model);
   if (sampler.failed())
     throw usage_error(fmt::format("--dem {}: {}", o.dem_file, sampler.text()));
-  const qec::stream_result made = qec::make_stream_decoder(text.str(), {.decoder = o.decoder,
-                                                                        .commit = o.commit,
-                                                                        .buffer = o.buffer,
-                                                                        .rounds = o.rule,
-                                                                        .mode = mode_of(o.mode),
-                                                                        .workers = o.workers,
-                                                                        .queue_rounds = o.queue_rounds});
+  const qec::stream_result made = qec::make_stream_decoder(*model, {.decoder = o.decoder,
+                                                                    .commit = o.commit,
+                                                                    .buffer = o.buffer,
+                                                                    .mode = mode_of(o.mode),
+                                                                    .workers = o.workers,
+                                                                    .queue_rounds = o.queue_rounds});
   if (!made)
     throw usage_error(fmt::format("--dem {}: {}", o.dem_file, made.error));
   const interrupt_guard guard;
