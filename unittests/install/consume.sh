@@ -188,7 +188,8 @@ case $way in
     fi
     cp -r "$prefix/share/doc/cudaq-realtime/docs/examples/." "$scratch"
     declare -A targets=([Examples]="test" [GpuExamples]="gpu")
-    PKG_CONFIG_PATH=$libdir/pkgconfig make -C "$scratch" "${targets[$way]}" ${nvcc:+"NVCC=$nvcc"}
+    ln -sfn "$libdir" "$scratch.lib" # nvcc cannot link libraries in a folder with a blank in its name
+    PKG_CONFIG_PATH=$scratch.lib/pkgconfig make -C "$scratch" "${targets[$way]}" ${nvcc:+"NVCC=$nvcc"}
     ;;
   GpuServices)
     cmake_project Services

@@ -25,6 +25,14 @@ void *allocate(std::size_t bytes) {
 
 // Not inline: if a compiler inlines only one of new and delete, it warns of a free that does not match.
 [[gnu::noinline]] void *operator new(std::size_t bytes) { return allocate(bytes); }
+// The buffer of std::stable_sort is of this form. It may fail without an exception.
+[[gnu::noinline]] void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept {
+  try {
+    return allocate(bytes);
+  } catch (const std::bad_alloc &) {
+    return nullptr;
+  }
+}
 [[gnu::noinline]] void operator delete(void *memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
 
