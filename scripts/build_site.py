@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the site from the documents and the public headers: scripts/build_site.py [FOLDER], default build/site.
 
-Needs mkdocs and doxygen (Debian packages of these names). Diagrams become pictures if diagrams.py can draw them, else
-they stay texts. The site needs no network. A link inside the site that leads nowhere, in a page or in the interface, is
-an error."""
+Needs mkdocs and doxygen (Debian packages of these names). The pages of doxygen get the menu, the colours and the search
+of the others. Diagrams become pictures if diagrams.py can draw them, else they stay texts. The site needs no network. A
+link inside the site that leads nowhere, in a page or in the interface, is an error."""
+import html
 import html.parser
+import json
 import pathlib
 import re
 import shutil
@@ -18,8 +20,12 @@ import diagrams
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SITE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/site").resolve()
 PAGES = SITE.parent / (SITE.name + "-pages")  # what mkdocs reads
+INTERFACE = SITE.parent / (SITE.name + "-interface")  # what doxygen writes
+CONTENT = "CONTENT-OF-THE-PAGE"  # where a page of the interface goes in the form of the site
+LISTS = {"index.html": "Which header", "files.html": "Headers", "namespaces.html": "Namespaces",
+         "annotated.html": "Structures and classes"}
 # In a header, a comment of one of these forms belongs to a declaration, without a mark for doxygen.
-FILTER = (r"""sed -E 's#^/[*/]+ SPDX.*##; s#^( *)/\* #\1/** #; s#^( *)// ([^-])#\1/// \2#; """
+FILTER = (r"""sed -E 's#^/[*/]+ SPDX.*##; s#^( *)/\* ([^-])#\1/** \2#; s#^( *)// ([^-])#\1/// \2#; """
           r"""s#([;,}]) *(/\*) #\1 /**< #; s#([;,}]) +//(/<)? #\1 ///< #'""")
 # Link: reason. Not checked.
 ALLOWED = {"#nested-classes": "doxygen 1.9.4 links to this section also where all inner classes are private"}
@@ -48,6 +54,16 @@ def draw_diagrams(pages):
     return {text: f'<div class="diagram">{one["svg"]}</div>' for text, one in zip(texts, drawn)}
 
 
+def unbroken(line):
+    """A line of a document. In a row of a table, a figure with its unit and a date stay in one line."""
+    if not line.startswith("|"):
+        return line
+    parts = re.split(r"(`[^`]*`|\]\([^)]*\))", line)
+    parts[::2] = [re.sub(r"\b\d{4}-\d\d-\d\d\b|[\d.]+ (?:[num]?s|min|[kKMG]i?B|B|[kM]/s|%|cycles)(?![\w/])",
+                         r'<span class="unbroken">\g<0></span>', part) for part in parts[::2]]
+    return "".join(parts)
+
+
 def gather():
     """Copies the documents, and each file that one of them links to. Their places among each other stay the same."""
     shutil.rmtree(PAGES, ignore_errors=True)
@@ -67,7 +83,9 @@ def gather():
             shutil.copy(linked, copy)
         copy = PAGES / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(text)
+        copy.write_text("\n".join(map(unbroken, text.split("\n"))))
+    (PAGES / "reference").mkdir()
+    (PAGES / "reference/index.md").write_text(CONTENT + "\n")
 
 
 def make_interface():
@@ -75,12 +93,66 @@ def make_interface():
 INPUT = {ROOT}/include/cudaq {ROOT}/docs/site/interface.dox
 STRIP_FROM_PATH = {ROOT}/include
 INPUT_FILTER = "{FILTER.replace(chr(34), chr(92) + chr(34))}"
-OUTPUT_DIRECTORY = {PAGES}
+OUTPUT_DIRECTORY = {INTERFACE}
 PROJECT_NUMBER = {version()}
 """
+    shutil.rmtree(INTERFACE, ignore_errors=True)
+    INTERFACE.mkdir()
     made = run("doxygen", "-", input=settings, capture_output=True)
     if made.stderr.strip():
         print(made.stderr[:4000])
+
+
+def words(text):
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def list_item(target, name):
+    return f'<li class="nav-item"><a href="{target}" class="nav-link">{name}</a></li>'
+
+
+def place_interface():
+    """Puts the pages of doxygen into the form of the site, and what they say into its search."""
+    shell = (SITE / "reference/index.html").read_text()
+    lists = "".join(list_item(name, title) for name, title in LISTS.items() if (INTERFACE / name).exists())
+    index = SITE / "search/search_index.json"
+    search = json.loads(index.read_text())
+    search["docs"] = [one for one in search["docs"] if CONTENT not in one["text"]]
+    for path in INTERFACE.glob("*.html"):
+        if re.match("(functions|globals|namespacemembers)[_.]", path.name):
+            continue  # long lists of names; the search finds each of them
+        page = path.read_text()
+        title = (re.search(r'<div class="title">(.*?)</div>', page, flags=re.DOTALL) or
+                 re.search(r"<title>[^<]*: ([^:<]*)</title>", page))
+        body = re.search(r'<div class="contents">(.*)<!-- start footer part', page, flags=re.DOTALL)
+        if not title or not body:
+            sys.exit(f"{path}: doxygen's pages have another form than scripts/build_site.py knows")
+        text = re.sub(r'<script.*?</script>|<div class="levels">.*?</div>|<span id="arr_.*?</span>| on\w+="[^"]*"', "",
+                      body[1], flags=re.DOTALL)
+        text = re.sub(r'(<table(?! class="(?:memname|mlabels)")[^>]*>.*?</table>)',
+                      r'<div class="wide">\1</div>', text, flags=re.DOTALL)
+        place = " / ".join(re.findall(r'<li class="navelem">(.*?)</li>', page))
+        summary = page.partition('class="summary"')[2].partition("</div>")[0]
+        parts = "".join(list_item(*part) for part in re.findall(r'<a href="(#[^"]*)">(.*?)</a>', summary))
+        made = shell.replace(f"<p>{CONTENT}</p>", f'<p class="place">{place}</p><h1>{title[1]}</h1>'
+                             f'<div class="interface">{text}')
+        made = re.sub(r'(<div id="toc-collapse".*?<ul class="nav flex-column">).*?</ul>',
+                      lambda found: found[1] + lists + parts + "</ul>", made, count=1, flags=re.DOTALL)
+        (SITE / "reference" / path.name).write_text(
+            re.sub(r"<title>.*?</title>", f"<title>{words(title[1])} - CUDA-Q Realtime</title>", made, flags=re.DOTALL))
+        if re.search(r"_source\.html$|-members\.html$", path.name):
+            continue
+        page_text, *members = re.split(r'<h2 class="memtitle">', text)
+        search["docs"].append({"location": f"reference/{path.name}", "title": words(title[1]),
+                               "text": words(page_text)})
+        for member in members:
+            name, _, described = member.partition("</h2>")
+            anchor = re.search(r'href="(#[^"]*)"', name)[1]
+            search["docs"].append({"location": f"reference/{path.name}{anchor}", "text": words(described),
+                                   "title": words(re.sub(r'<span class="permalink">.*?</span>', "", name))})
+    index.write_text(json.dumps(search))
+    for path in INTERFACE.glob("*.png"):
+        shutil.copy(path, SITE / "reference")
 
 
 class Links(html.parser.HTMLParser):
@@ -122,6 +194,7 @@ make_interface()
 configuration = PAGES.parent / (PAGES.name + ".yml")
 configuration.write_text(f"docs_dir: {PAGES}\nsite_dir: {SITE}\n" + (ROOT / "docs/site/mkdocs.yml").read_text())
 run("mkdocs", "build", "--quiet", "--strict", "--clean", "--config-file", configuration)
+place_interface()
 (SITE / "404.html").unlink()  # its links are those of a server's root
 dead = sorted(set(dead_links()))
 print("\n".join(dead))

@@ -79,9 +79,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serve(folder):
+def serve(folder, handler=Quiet):
     """A server of the files of a folder, for this machine only: a browser loads no module from a file."""
-    handler = functools.partial(Quiet, directory=folder)
+    handler = functools.partial(handler, directory=folder)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -92,25 +92,30 @@ def serve(folder):
             thread.join()
 
 
+def browser(profile):
+    """The command of a browser without a window and without network, which keeps its files in the folder `profile`."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not program:
+        raise Unavailable("chromium is not installed (Debian: chromium)")
+    return [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--user-data-dir={profile}"]
+
+
 def draw(texts):
     """For each text its picture as SVG in one line, or {"error": reason}, in a list."""
     if not texts:
         return []
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not browser:
-        raise Unavailable("chromium is not installed (Debian: chromium)")
     with tempfile.TemporaryDirectory() as scratch, serve(scratch) as address:
         folder = pathlib.Path(scratch)
+        command = browser(folder / "profile")
         (folder / "mermaid").symlink_to(mermaid_folder())
         data = json.dumps(texts).replace("<", "\\u003c")
         (folder / "page.html").write_text(PAGE % (data, json.dumps(SETTINGS)))
-        ran = subprocess.run([browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                              "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-                              f"--user-data-dir={scratch}/profile", "--virtual-time-budget=60000", "--dump-dom",
-                              f"{address}/page.html"], capture_output=True, text=True, timeout=300, check=False)
+        ran = subprocess.run([*command, "--virtual-time-budget=60000", "--dump-dom", f"{address}/page.html"],
+                             capture_output=True, text=True, timeout=300, check=False)
     found = re.search(r"""<body id="drawn">([^<"]*)</body>""", ran.stdout)
     if not found:
-        raise RuntimeError(f"{browser} drew nothing, status {ran.returncode}: {ran.stderr[-1000:]}")
+        raise RuntimeError(f"{command[0]} drew nothing, status {ran.returncode}: {ran.stderr[-1000:]}")
     return [dict(one, svg=one["svg"].replace("\n", " ")) if "svg" in one else one
             for one in json.loads(urllib.parse.unquote(html.unescape(found[1])))]
 
