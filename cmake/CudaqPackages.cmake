@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cpack -G DEB` in the build folder: libcudaq-realtime<major>, libcudaq-realtime-dev and libcudaq-realtime-tools, one
-# for each component of the installation. Their version is that of version.h. docs/packages/packages.md is for users.
+# `cpack -G DEB` or `cpack -G RPM` in the build folder: libcudaq-realtime<major>, libcudaq-realtime-dev and
+# libcudaq-realtime-tools, one for each component of the installation. Their version is that of version.h.
+# docs/packages/packages.md is for users.
 set(CUDAQ_PACKAGE_CONTACT "CUDA-Q Realtime maintainers <maintainers@localhost>" CACHE STRING
   "Name and mail address of who builds the packages")
 set(CUDAQ_PACKAGE_REVISION 1 CACHE STRING "Revision of the packages of one version, after the dash")
@@ -60,7 +61,30 @@ set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Programs of CUDA-Q Realtime
 The program cudaq-realtime: demo, decoding server, emulator of a control
 system, benchmarks, a check of the machine; and recorded shots.")
 
+# RPM packages: the same names, components and descriptions. rpmbuild finds the shared libraries that the files need.
+set(CPACK_RPM_COMPONENT_INSTALL ON)
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_RELEASE "${CUDAQ_PACKAGE_REVISION}")
+set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0) # of the project; THIRD_PARTY_NOTICES.txt has those of the code of others
+set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
+set(CPACK_RPM_SPEC_MORE_DEFINE "%define _build_id_links none") # the files are those of the installation
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION # folders of other packages
+  /usr/share/man /usr/share/man/man1 /usr/share/man/man3 /usr/${CMAKE_INSTALL_LIBDIR}
+  /usr/${CMAKE_INSTALL_LIBDIR}/cmake /usr/${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(_component IN LISTS CPACK_COMPONENTS_ALL)
+  string(TOUPPER ${_component} _upper)
+  set(CPACK_RPM_${_upper}_PACKAGE_NAME ${_${_component}})
+  # The first line is the title, the others are the description, as in a Debian package.
+  string(REGEX MATCH "^[^\n]*" CPACK_RPM_${_upper}_PACKAGE_SUMMARY "${CPACK_COMPONENT_${_upper}_DESCRIPTION}")
+  if(NOT _component STREQUAL runtime)
+    set(CPACK_RPM_${_upper}_PACKAGE_REQUIRES "${_runtime} = ${PROJECT_VERSION}-${CUDAQ_PACKAGE_REVISION}")
+  endif()
+endforeach()
+set(CPACK_RPM_RUNTIME_POST_INSTALL_SCRIPT_FILE "${CMAKE_CURRENT_LIST_DIR}/rpm/ldconfig")
+set(CPACK_RPM_RUNTIME_POST_UNINSTALL_SCRIPT_FILE "${CMAKE_CURRENT_LIST_DIR}/rpm/ldconfig")
+
 # What Debian wants in each package: the licences of the project and of the code of others, changelogs, man pages.
+# RPM packages have them, too, without Debian's own changelog and exceptions.
 configure_file("${CMAKE_CURRENT_LIST_DIR}/PackageDocuments.cmake.in" PackageDocuments.cmake @ONLY)
 set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_BINARY_DIR}/PackageDocuments.cmake")
 include(CPack)
