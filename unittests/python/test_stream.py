@@ -40,12 +40,12 @@ def parts_of(shot, tail, cuts):
 
 
 def test_pieces_of_any_size_and_form_give_the_answers_of_whole_shots():
-    shots, flips = CIRCUIT.compile_detector_sampler(seed=5).sample(200, separate_observables=True)
+    shots, flips = CIRCUIT.compile_detector_sampler(seed=5).sample(2000, separate_observables=True)
     expected = Decoder("sliding-window:inner=pymatching", MODEL).decode_batch(shots)
     stream = StreamDecoder(MODEL, "pymatching")
     tail = stream.tail_detectors
     assert stream.head_detectors + 99 * stream.body_detectors + tail == MODEL.num_detectors
-    for shot, answer, cuts in zip(shots, expected, itertools.cycle([[8], [1], [3, 0, 11], [5000], [7, 64, 65]])):
+    for shot, answer, cuts in zip(shots[:200], expected, itertools.cycle([[8], [1], [3, 0, 11], [5000], [7, 64, 65]])):
         stream.reset()
         for bits in parts_of(shot, tail, cuts):
             if len(bits) % 2:
@@ -55,7 +55,8 @@ def test_pieces_of_any_size_and_form_give_the_answers_of_whole_shots():
         observables = stream.finish(shot[len(shot) - tail:])
         assert observables.tolist() == answer.tolist() == stream.observables.tolist()
         assert stream.committed_rounds == stream.pushed_rounds and stream.pushed_bits == len(shot)
-    assert (expected != flips).mean() < (flips.any(axis=1)).mean() / 2  # and they are answers
+    # And they are answers: half as many errors as flips, give or take 0.02. Versions of Stim draw other shots.
+    assert (expected != flips).mean() < 0.7 * flips.mean()
 
 
 def test_rounds_become_final_while_others_come():
