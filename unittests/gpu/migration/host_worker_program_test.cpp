@@ -28,7 +28,7 @@ protected:
     output = std::make_unique<pinned<std::uint32_t>>(kWorkers);
     ready = std::make_unique<pinned<int>>(kWorkers);
     for (auto &stream : streams)
-      CUDA_ASSERT_OK(cudaStreamCreate(&stream)); // row 60: a blocking stream
+      CUDA_ASSERT_OK(cudaStreamCreate(&stream)); // a blocking stream, as such programs have
   }
   void TearDown() override {
     for (const auto &graph : graphs)

@@ -21,7 +21,7 @@ std::string refusal(std::string_view dem, const dem_limits &limits = {}) {
   return model.ok() ? "accepted" : model.text();
 }
 
-// "Expected" of row 43 is what Stim does, and Stim accepts this model. No decoder of a control system has so many
+// Stim accepts this model. But no decoder of a control system has so many
 // detectors, and a decoder's memory is linear in them: the text is refused with its line.
 // Known failure 43.
 TEST(DemBounds, RefuseAShortTextThatNamesMillionsOfDetectors) {

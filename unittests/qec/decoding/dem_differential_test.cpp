@@ -189,7 +189,7 @@ struct known_text {
 };
 
 const std::vector<known_text> kKnownTexts{
-    // of row 43
+    // texts that were read differently from Stim before
     {true, "detector() D0"},
     {true, "detector(1,) D0"},
     {true, "error(+0.1) D0"},
