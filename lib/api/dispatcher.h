@@ -128,7 +128,7 @@ private:
   bool in_run() const;
 
   enum class phase : std::uint32_t { created, wired, running, ended, stopping, stopped, failed };
-  using run_word = cudaq::realtime::detail::generation_word<phase, 4>; ///< the generation is the number of the run
+  using run_word = cudaq::realtime::detail::generation_word<phase>; ///< the generation is the number of the run
   static_assert(run_word::fits(phase::failed));
   static cudaq_dispatcher_state_t shown(phase p);
 

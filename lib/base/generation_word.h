@@ -2,7 +2,7 @@
 // Generation and phase of the request in a slot, in one word. A claim names a generation and a phase, and succeeds only
 // if the word holds both. A claim that comes too late finds another generation or another phase and changes nothing.
 //
-// A slot's word with 4 bits for the phases open = 0, queued = 1, deferred = 2:
+// A slot's word with the phases open = 0, queued = 1, deferred = 2:
 //
 //   start_at(7)                             0x70    generation 7, open
 //   enter(queued)                           0x71    generation 7, queued
@@ -19,9 +19,9 @@
 
 namespace cudaq::realtime::detail {
 
-/// Phase is an enum; Phase{} is the phase of a slot without a request. The word keeps the lower 64 - kPhaseBits bits of
-/// a generation: generations that differ only in the upper bits count as equal. If generations count up by one per
-/// request, a value returns after 2^(64 - kPhaseBits) requests of the slot.
+/// Phase is an enum with at most 16 values; Phase{} is the phase of a slot without a request. The word keeps the lower
+/// 60 bits of a generation: generations that differ only in the upper bits count as equal. If generations count up by
+/// one per request, a value returns after 2^60 requests of the slot.
 ///
 /// Which thread may call which function:
 ///   look, phase, generation   Any thread. The caller sees everything written before the step that set the value.
@@ -29,9 +29,9 @@ namespace cudaq::realtime::detail {
 ///                             claims it: they store without checking whether the word has changed.
 ///   claim                     Any thread. Of several threads that claim the same step one succeeds. It sees all writes
 ///                             made before the phase that it found.
-template <class Phase, unsigned kPhaseBits>
+template <class Phase>
 class generation_word {
-  static_assert(std::is_enum_v<Phase> && kPhaseBits > 0 && kPhaseBits < 64);
+  static_assert(std::is_enum_v<Phase>);
 
 public:
   struct snapshot {
@@ -39,7 +39,7 @@ public:
     Phase phase;
   };
 
-  /// True if `last` fits into kPhaseBits. Users assert this for their last phase.
+  /// True if the word can hold `last`. Users assert this for their last phase.
   static constexpr bool fits(Phase last) { return static_cast<std::uint64_t>(last) <= kPhaseMask; }
 
   snapshot look() const {
@@ -61,6 +61,7 @@ public:
   void finish() { start_at(generation() + 1); }
 
 private:
+  static constexpr unsigned kPhaseBits = 4;
   static constexpr std::uint64_t kPhaseMask = (std::uint64_t{1} << kPhaseBits) - 1;
   static std::uint64_t pack(std::uint64_t generation, Phase phase) {
     return generation << kPhaseBits | static_cast<std::uint64_t>(phase);

@@ -40,7 +40,7 @@ enum class job_phase : std::uint32_t {
 ///            back to open for a dropped request (before rx is cleared). The thread that serves the job: to running.
 ///   claim    A step that several threads may try.
 ///   finish   Only after the rx flag is cleared: an open slot with a set rx flag is a new request.
-using job_state = generation_word<job_phase, 4>;
+using job_state = generation_word<job_phase>;
 static_assert(job_state::fits(job_phase::given));
 
 /// The job record of a slot. The thread that reads the ring writes it before it hands the job on.

@@ -31,11 +31,6 @@ void completions::enqueue(const answered_request &queued) noexcept {
     lost_.add();
 }
 
-void completions::enqueue_unexpected(const answered_request &queued) noexcept {
-  expect();
-  enqueue(queued);
-}
-
 void completions::enqueue_failed_launch(const answered_request &queued) noexcept {
   const bool fits = is_below(room_ + kExcess);
   expect();

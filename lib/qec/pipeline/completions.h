@@ -35,8 +35,6 @@ public:
   void expect() { expected_.add(); }
   /// Queues a completion that was expected, so there is room. (A full queue would count it as lost.)
   void enqueue(const answered_request &queued) noexcept;
-  /// Queues the completion of a request that no worker has had and that was open at a stop. There is room.
-  void enqueue_unexpected(const answered_request &queued) noexcept;
   /// Queues the completion of a failed launch. Launches do not wait for the handler: if the handler is too late, the
   /// completion is lost and counted as lost.
   void enqueue_failed_launch(const answered_request &queued) noexcept;

@@ -156,7 +156,7 @@ bool graph_engine::take(int id, std::uint32_t &slot) {
     return false;
   }
   slot = job.slot;
-  ring_.record(slot).state.start_at(job.generation, request_phase::queued);
+  ring_.record(slot).state.start_at(job.generation, request_phase::held);
   return true;
 }
 

@@ -62,15 +62,19 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
     record.request_id = call->job.request_id;
   if (!ring.in_place()) // else the last answer's header could be taken for one that the CPU stage has written
     std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
-  record.state.start_at(call->job.generation, request_phase::queued);
-  // There is room: a slot is accepted again only after its answer, and the worker that answers has popped it. (Slots
-  // that a stop answers stay in the queue, but the next start makes a new engine.)
+  record.state.start_at(call->job.generation, request_phase::held);
+  // There is room: a slot is accepted again only after its answer, and the worker that answers has popped it.
   static_cast<void>(f.queue.push(slot));
   return CUDAQ_HOST_CALL_DEFERRED;
 }
 
 bool host_engine::take(int id, std::uint32_t &slot) {
   return workers_[static_cast<std::size_t>(id)].serves->queue.pop(slot);
+}
+
+bool host_engine::drop_queued() noexcept {
+  std::uint32_t slot = 0;
+  return std::any_of(functions_.begin(), functions_.end(), [&](const auto &f) { return f->queue.pop(slot); });
 }
 
 stage_launch host_engine::launch(int id, std::uint32_t slot) {

@@ -279,41 +279,34 @@ bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std
   return responder_.publish(at, generation, response);
 }
 
-request_record &pipeline_core::record_to_complete(int slot, int status) {
+request_state &pipeline_core::state_to_complete(int slot, int status) {
   if (slot < 0 || slot >= config_.num_slots)
     throw std::out_of_range("pipeline: complete_deferred: slot is " + std::to_string(slot) + ", num_slots is " +
                             std::to_string(config_.num_slots));
   if (status == CUDAQ_HOST_CALL_DEFERRED)
     throw std::invalid_argument(
         "pipeline: complete_deferred: status is INT32_MIN, which means deferred; give a final status");
-  return ring_.record(static_cast<std::uint32_t>(slot));
+  return ring_.record(static_cast<std::uint32_t>(slot)).state;
 }
 
 void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
   const in_flight_completions::one inside(completers_);
-  request_record &record = record_to_complete(slot, status);
-  for (;;) {
-    const auto [generation, phase] = record.state.look();
-    const bool open = phase == request_phase::called || phase == request_phase::deferred;
-    if (!open && phase != request_phase::given_up)
-      break;
-    if (open && !record.state.claim(generation, phase, request_phase::none))
-      continue; // its worker has just moved it on, or another thread was faster
-    if (!open || !answer_claimed(slot, generation, size, status))
-      responder_.answered_twice.add(); // a stop has answered it; the caller could not know
-    return;
-  }
-  throw std::logic_error("pipeline: complete_deferred: slot " + std::to_string(slot) + " has no deferred request");
+  request_state &state = state_to_complete(slot, status);
+  request_state::snapshot seen = state.look();
+  while (seen.phase == request_phase::completable &&
+         !state.claim(seen.generation, request_phase::completable, request_phase::none))
+    seen = state.look(); // its worker has just moved it on, or another thread was faster
+  const bool given_up = seen.phase == request_phase::given_up;
+  if (!given_up && seen.phase != request_phase::completable)
+    throw std::logic_error("pipeline: complete_deferred: slot " + std::to_string(slot) + " has no deferred request");
+  if (given_up || !answer_claimed(slot, seen.generation, size, status))
+    responder_.answered_twice.add(); // a stop has answered it; the caller could not know
 }
 
 bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
   const in_flight_completions::one inside(completers_);
-  request_record &record = record_to_complete(slot, status);
-  // `called` is tried first: from there the worker may take it to `deferred`, but not back.
-  if (!record.state.claim(generation, request_phase::called, request_phase::none) &&
-      !record.state.claim(generation, request_phase::deferred, request_phase::none))
-    return false;
-  return answer_claimed(slot, generation, &size, status);
+  return state_to_complete(slot, status).claim(generation, request_phase::completable, request_phase::none) &&
+         answer_claimed(slot, generation, &size, status);
 }
 
 cudaq_dispatcher_stats_t pipeline_core::dispatcher_stats() const {

@@ -21,12 +21,12 @@
 //               after launch    graph_engine::after_launch   worker 0: launched 4
 //               deferred        graph_path::launch           rx = 0; job {7, deferred}
 //   worker 0    take            graph_engine::take           cudaq_host_worker_job: slot 5, generation 7; taken 4;
-//                                                            state {7, queued}
-//               claim           stage_worker::begin          state {7, with_worker}; phase_ launched
+//                                                            state {7, held}
+//                               stage_worker::begin          phase_ launched
 //   GPU         output          the graph's last kernel      gpu_output, then ready_flag 1
 //   worker 0    ready           stage_worker::is_ready       ready_flag 2; phase_ ready
-//               CPU stage       stage_worker::run_cpu_stage  state {7, called}; 16 bytes in response_buffer
-//               own the answer  finish_stage, is_mine        state {7, none}
+//               CPU stage       stage_worker::run_cpu_stage  state {7, completable}; 16 bytes in response_buffer
+//               own the answer  claim_answer                 state {7, none}
 //               answer          responder::publish           cudaq_host_complete_deferred writes the response header,
 //                                                            then tx = address of the slot, job {8, open}
 //               free worker     stage_worker::done           ready_flag 0; phase_ idle; graph_engine::release lets
@@ -35,7 +35,7 @@
 //               free slot       pipeline_ring::collect       tx = 0, then admitted_ticket 21
 //
 // Variants:
-//   host stage     host_engine::accept runs on the dispatcher's thread, as a v2 handler that defers: state {7, queued},
+//   host stage     host_engine::accept runs on the dispatcher's thread, as a v2 handler that defers: state {7, held},
 //                  and slot 5 in the queue of its function. No marker: rx stays set until the answer. The worker runs
 //                  the stage in stage_worker::launch.
 //   backlog        After "before launch" the dispatcher finds that further requests wait: graph_engine::hand_over
@@ -43,21 +43,22 @@
 //                  The row "deferred" follows in a later turn of the dispatcher.
 //   no CPU stage   Graphs: no worker has a thread, the dispatcher publishes the graph's frame. Host stages: the worker
 //                  answers with the stage's result.
-//   deferred       The CPU stage returns DEFERRED_COMPLETION: state {7, deferred}, and the worker is free. The thread
-//                  that calls complete_deferred takes the state to {7, none} and answers.
+//   deferred       The CPU stage returns DEFERRED_COMPLETION: the state stays {7, completable}, and the worker is free.
+//                  The thread that calls complete_deferred takes the state to {7, none} and answers.
+//   poll mode      The CPU stage returns 0, no answer yet: state {7, held} until the worker calls it again.
 //   early answer   Worker 0 answers before the row "deferred": job {7, early}, then {7, completion_stored}. The
 //                  dispatcher publishes when graph_engine::after_launch has returned. (If the worker is still storing
 //                  its answer then, the job is {7, completer_publishes}, and the worker publishes.)
 //   external ring  No ticket; request_id is the frame's. responder::publish notifies the consumer with
 //                  completions::enqueue. The ring's own consumer collects the tx flag.
 //   stop           1. Own ring: requests may finish during the grace period. If some have not, give_up is 1: a worker
-//                     whose stage is not ready takes the state from with_worker to none and answers SHUTTING_DOWN. It
-//                     takes no request before that stage has ended.
+//                     whose stage is not ready takes the state from held to none and answers SHUTTING_DOWN. It takes no
+//                     request before that stage has ended.
 //                  2. The dispatcher stops. It answers SHUTTING_DOWN to requests that wait for a graph worker, and,
 //                     after the last graph has ended, to jobs that are still deferred. External ring: stop begins
 //                     here, and this step has the grace period.
-//                  3. give_up is 1, and the workers end. Then take_back takes each open state to none, or from called
-//                     or deferred to given_up, so that a late complete_deferred has no effect.
+//                  3. give_up is 1, and the workers end. Then take_back takes each open state from held to none, or
+//                     from completable to given_up, so that a late complete_deferred has no effect.
 //                  One claim of the state succeeds, and one of the job: no request is answered twice.
 //
 // Threads. Graph workers have a thread only if there is a CPU stage.
@@ -148,11 +149,11 @@ private:
   bool answers_are_queued(stop_findings &found);
   void end_consumer(stop_findings &found);
   void end_stages(stop_findings &found);
-  static request_phase take_back(request_record &record);
+  static bool take_back(request_state &state);
   void take_back_open_requests();
   void publish(const stop_findings &found, run_state state);
 
-  request_record &record_to_complete(int slot, int status);
+  request_state &state_to_complete(int slot, int status);
   bool answer_claimed(int slot, std::uint64_t generation, const std::size_t *size, int status);
 
   static constexpr std::uint64_t kBlockIntervalNs = 500000;

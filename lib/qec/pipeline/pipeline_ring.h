@@ -19,19 +19,16 @@ namespace cudaq::qec::realtime::detail {
 using cudaq::realtime::detail::counter;
 using cudaq::realtime::detail::shared_word;
 
-/// Phase of a slot's request. It shares one word with the request's generation, which the dispatcher gives.
+/// Who may answer a slot's request. It shares one word with the request's generation, which the dispatcher gives.
+/// docs/pipeline.md, "Who answers", has the steps.
 enum class request_phase : std::uint64_t {
-  none = 0,        ///< answered, or no request so far
-  queued = 1,      ///< accepted; no worker has it yet
-  with_worker = 2, ///< a worker has taken it; its CPU stage does not run
-  called = 3,      ///< its CPU stage runs and may defer it; complete_deferred may answer it already
-  deferred = 4,    ///< the worker works on another request; complete_deferred answers this one
-  given_up = 5,    ///< a stop has answered it, while it was called or deferred
+  none,        ///< answered, or no request so far
+  held,        ///< its CPU stage does not run: only its worker may answer it
+  completable, ///< its CPU stage runs, or has deferred it: complete_deferred may answer it, too
+  given_up,    ///< a stop has answered it while it was completable
 };
 
-/// The dispatcher's generations have 60 bits. Of a generation that a user passes to complete_deferred the lower 61 bits
-/// are compared.
-using request_state = cudaq::realtime::detail::generation_word<request_phase, 3>;
+using request_state = cudaq::realtime::detail::generation_word<request_phase>;
 static_assert(request_state::fits(request_phase::given_up));
 
 /// The pipeline's data about the request in a slot. docs/pipeline.md has the writer and the time of each field.

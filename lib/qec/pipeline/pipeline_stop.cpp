@@ -185,15 +185,14 @@ void pipeline_core::end_stages(stop_findings &found) {
   found.text.say("the GPU stages of %d workers have not ended", running);
 }
 
-/// Takes the open request of a slot back. Returns the phase that it had; none: it was answered already.
-request_phase pipeline_core::take_back(request_record &record) {
+/// Takes the open request of a slot back. False: it was answered already.
+bool pipeline_core::take_back(request_state &state) {
   for (;;) {
-    const auto [generation, phase] = record.state.look();
+    const auto [generation, phase] = state.look();
     if (phase == request_phase::none || phase == request_phase::given_up)
-      return request_phase::none;
-    const bool may_be_completed = phase == request_phase::called || phase == request_phase::deferred;
-    if (record.state.claim(generation, phase, may_be_completed ? request_phase::given_up : request_phase::none))
-      return phase;
+      return false;
+    if (state.claim(generation, phase, phase == request_phase::held ? request_phase::none : request_phase::given_up))
+      return true;
     // A worker that did not end in time has just moved it on.
   }
 }
@@ -201,16 +200,12 @@ request_phase pipeline_core::take_back(request_record &record) {
 /// Called after the dispatcher's stop, which has answered these requests: no thread may answer them again, and each
 /// still needs its completion.
 void pipeline_core::take_back_open_requests() {
+  while (engine_->drop_queued())
+    responder_.taken();
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
     request_record &record = ring_.record(slot);
-    const request_phase was = take_back(record);
-    if (was == request_phase::none || !ring_.external())
-      continue;
-    const answered_request queued{record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0};
-    if (was == request_phase::queued)
-      completions_.enqueue_unexpected(queued);
-    else
-      completions_.enqueue(queued);
+    if (take_back(record.state) && ring_.external())
+      completions_.enqueue({record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
   }
 }
 
@@ -237,7 +232,7 @@ std::string pipeline_core::dump() const {
   if (const std::string first = responder_.first_note(); !first.empty())
     out << "first error text: " << first << "\n";
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
-    static constexpr const char *kPhases[] = {"", "queued", "with a worker", "in its CPU stage", "deferred", ""};
+    static constexpr const char *kPhases[] = {"", "queued or with a worker", "in its CPU stage or deferred", ""};
     const auto phase = static_cast<std::size_t>(ring_.record(slot).state.phase());
     if (*kPhases[phase] != '\0')
       out << "slot " << slot << ": " << kPhases[phase] << "\n";

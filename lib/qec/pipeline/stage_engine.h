@@ -43,6 +43,8 @@ public:
   /// Called after the dispatcher has stopped and the workers have ended. Returns the number of workers whose stage has
   /// not ended.
   virtual int settle() noexcept = 0;
+  /// After the dispatcher has stopped: removes a request that no worker has taken. False: there is none.
+  virtual bool drop_queued() noexcept { return false; }
   /// False: the workers have no threads, and the dispatcher answers by itself.
   virtual bool has_threads() const = 0;
 
@@ -51,7 +53,7 @@ public:
   /// Makes the launch that the dispatcher has handed over, if there is one. Called before take(), and also while the
   /// worker may not take requests.
   virtual void launch_handed_over(int) noexcept {}
-  /// Takes the next request of this worker; its record is then in phase queued. False: there is no request.
+  /// Takes the next request of this worker; its record is then in phase held. False: there is no request.
   virtual bool take(int worker, std::uint32_t &slot) = 0;
   /// Runs the stage, or finds that it was launched already.
   virtual stage_launch launch(int worker, std::uint32_t slot) = 0;

@@ -86,7 +86,7 @@ std::uint32_t stage_worker::turn() {
   if (is_ready() && answer_ready())
     return 1;
   if (responder_.give_up.load() != 0) {
-    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
+    finish_early({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
     return 1;
   }
   return ++looks_ % kLooks == 0 && is_time_to_look() && drop_lost_stage() ? 1 : 0;
@@ -107,18 +107,12 @@ bool stage_worker::begin() {
     if (!engine_.take(id_, slot_))
       return false;
   }
-  request_record &record = ring_.record(slot_);
-  generation_ = record.state.generation();
+  responder_.taken();
+  generation_ = ring_.record(slot_).state.generation();
   slot_seen_.set(slot_);
   phase_ = phase::launched;
-  // False: a stop has taken the request back.
-  if (!record.state.claim(generation_, request_phase::queued, request_phase::with_worker)) {
-    done(false);
-    return true;
-  }
-  responder_.taken();
   if (responder_.give_up.load() != 0) {
-    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
+    finish_early({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
     return true;
   }
   show(activity::gpu_stage);
@@ -126,12 +120,12 @@ bool stage_worker::begin() {
   try {
     launched = launch();
   } catch (abi::__forced_unwind &) { // pthread_exit in the stage
-    exited(request_phase::with_worker, false);
+    exited(false);
     throw;
   }
   if (launched.error != 0) {
     responder_.stage_errors.add();
-    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, launched.error}, false);
+    finish_early({CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, launched.error}, false);
     return true;
   }
   response_size_ = launched.response_size;
@@ -152,7 +146,7 @@ bool stage_worker::is_ready() {
 bool stage_worker::answer_ready() {
   if (cpu_stage_)
     return run_cpu_stage();
-  finish_stage(request_phase::with_worker, response_size_);
+  finish_stage(response_size_);
   return true;
 }
 
@@ -169,7 +163,7 @@ bool stage_worker::run_cpu_stage() {
                                   generation_,
                                   ring_.rx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
                                   record.payload_size};
-  if (!record.state.claim(generation_, request_phase::with_worker, request_phase::called)) { // a stop has taken it back
+  if (!record.state.claim(generation_, request_phase::held, request_phase::completable)) { // a stop has taken it back
     done(phase_ == phase::ready);
     return true;
   }
@@ -179,7 +173,7 @@ bool stage_worker::run_cpu_stage() {
     const cudaq::realtime::detail::trace_range range("qec CPU stage");
     size = cpu_stage_(context);
   } catch (abi::__forced_unwind &) { // pthread_exit in the stage
-    exited(request_phase::called, true);
+    exited(true);
     throw;
   } catch (const std::exception &e) {
     threw(e.what());
@@ -189,18 +183,16 @@ bool stage_worker::run_cpu_stage() {
     return true;
   }
   show(activity::waiting);
-  if (size == DEFERRED_COMPLETION) {
-    // False: another thread has completed the request already.
-    record.state.claim(generation_, request_phase::called, request_phase::deferred);
+  if (size == DEFERRED_COMPLETION) { // the request stays completable, or is completed already
     done();
     return true;
   }
   // In poll mode a header in the slot does not mean that the answer is complete: a graph may still be writing it.
   if (size != 0 || resources_.gpu_output != nullptr) {
-    finish_stage(request_phase::called, size);
+    finish_stage(size);
     return true;
   }
-  if (record.state.claim(generation_, request_phase::called, request_phase::with_worker))
+  if (record.state.claim(generation_, request_phase::completable, request_phase::held))
     return false;
   done(); // another thread has completed the request
   return true;
@@ -209,15 +201,15 @@ bool stage_worker::run_cpu_stage() {
 void stage_worker::threw(const char *what) {
   responder_.callback_errors.add();
   responder_.note(what);
-  finish(request_phase::called, {CUDAQ_RPC_ERR_HANDLER_THREW, 0});
+  finish_early({CUDAQ_RPC_ERR_HANDLER_THREW, 0});
 }
 
 /// The thread will end, and it may be the only one of its function: all later requests are answered SHUTTING_DOWN.
-void stage_worker::exited(request_phase from, bool ended) {
+void stage_worker::exited(bool ended) {
   responder_.callback_errors.add();
   responder_.note("a stage has ended its thread (pthread_exit); a stage must return");
   responder_.give_up.store(1);
-  finish(from, {CUDAQ_RPC_ERR_HANDLER_THREW, 0}, ended);
+  finish_early({CUDAQ_RPC_ERR_HANDLER_THREW, 0}, ended);
 }
 
 bool stage_worker::is_time_to_look() {
@@ -234,51 +226,52 @@ bool stage_worker::drop_lost_stage() {
   try {
     seen = engine_.look_at(id_, generation_);
   } catch (abi::__forced_unwind &) { // pthread_exit in the stage's hook
-    exited(request_phase::with_worker, false);
+    exited(false);
     throw;
   }
   if (seen.what == stage_outlook::outcome::open)
     return false;
   if (seen.what == stage_outlook::outcome::failed) {
     responder_.stage_errors.add();
-    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_DEVICE_FAULT, 0, seen.error});
+    finish_early({CUDAQ_RPC_ERR_DEVICE_FAULT, 0, seen.error});
     return true;
   }
   {
     const in_flight_completions::one inside(in_flight_);
-    request_record &record = ring_.record(slot_);
-    const answered_request queued{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
-    if (record.state.claim(generation_, request_phase::with_worker, request_phase::none))
+    const answered_request queued{ring_.record(slot_).request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
+    if (claim_answer())
       responder_.report_device_fault(queued);
   }
   done();
   return true;
 }
 
-/// Called before the slot is written: after another thread's answer it may hold the next request.
-bool stage_worker::is_mine(request_phase from) {
-  if (ring_.record(slot_).state.claim(generation_, from, request_phase::none))
-    return true;
-  responder_.answered_twice.add();
-  return false;
+/// Called before the slot is written: after another thread's answer it may hold the next request. Only this worker
+/// moves the request between the two phases, so if both claims fail, another thread has answered.
+bool stage_worker::claim_answer() {
+  request_state &state = ring_.record(slot_).state;
+  return state.claim(generation_, request_phase::completable, request_phase::none) ||
+         state.claim(generation_, request_phase::held, request_phase::none);
 }
 
-void stage_worker::finish(request_phase from, const answer &response, bool ended) {
+template <class Response>
+void stage_worker::finish(const Response &make_response, bool ended) {
   {
     const in_flight_completions::one inside(in_flight_);
-    if (is_mine(from))
-      responder_.publish(slot_, generation_, response);
+    if (claim_answer())
+      responder_.publish(slot_, generation_, make_response());
+    else
+      responder_.answered_twice.add();
   }
   done(ended);
 }
 
-void stage_worker::finish_stage(request_phase from, std::size_t size) {
-  {
-    const in_flight_completions::one inside(in_flight_);
-    if (is_mine(from))
-      responder_.publish(slot_, generation_, stage_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
-  }
-  done();
+void stage_worker::finish_stage(std::size_t size) {
+  finish([&] { return stage_answer(ring_.tx_slot(slot_), size, ring_.max_payload()); }, true);
+}
+
+void stage_worker::finish_early(const answer &response, bool ended) {
+  finish([&] { return response; }, ended);
 }
 
 void stage_worker::done(bool ended) {

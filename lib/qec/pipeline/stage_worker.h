@@ -37,14 +37,14 @@ private:
   counter begun_, ended_;
 };
 
-/// Answers requests, for all workers and for deferred completions. Two claims prevent a second answer to a request: the
-/// caller's claim of request_record::state, and the dispatcher's claim of the job, which has the same generation.
+/// Answers requests, for all workers and for deferred completions.
 class responder {
 public:
   responder(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
   void answer_through(cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
 
-  /// Answers a request that the caller has claimed (its phase is none). False: a stop has answered it before.
+  /// Answers a request that the caller has claimed (its phase is none). False: the dispatcher's stop has answered it
+  /// before.
   bool publish(std::uint32_t slot, std::uint64_t generation, const answer &response);
 
   /// A worker's request that the dispatcher has answered with an error.
@@ -52,7 +52,7 @@ public:
   /// The same for a launch that no worker has taken. Called from any thread; does not wait.
   void failed_launch(const answered_request &queued);
 
-  /// A worker may take a request. After it has taken one, it calls taken().
+  /// A worker may take a request. taken() is called for each request that leaves its queue.
   bool may_take() const { return !ring_.external() || completions_.has_room() || give_up.load() != 0; }
   void taken() {
     if (ring_.external())
@@ -103,10 +103,12 @@ private:
   bool answer_ready();
   bool run_cpu_stage();
   void threw(const char *what);
-  void exited(request_phase from, bool ended);
-  bool is_mine(request_phase from);
-  void finish(request_phase from, const answer &response, bool ended = true);
-  void finish_stage(request_phase from, std::size_t size);
+  void exited(bool ended);
+  bool claim_answer();
+  template <class Response>
+  void finish(const Response &make_response, bool ended);
+  void finish_stage(std::size_t size);
+  void finish_early(const answer &response, bool ended = true);
   void done(bool ended = true);
   bool is_time_to_look();
   bool drop_lost_stage();
