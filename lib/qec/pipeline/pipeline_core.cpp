@@ -290,7 +290,7 @@ request_state &pipeline_core::state_to_complete(int slot, int status) {
 }
 
 void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
-  const in_flight_completions::one inside(completers_);
+  const in_flight_completions<false>::one inside(completers_);
   request_state &state = state_to_complete(slot, status);
   request_state::snapshot seen = state.look();
   while (seen.phase == request_phase::completable &&
@@ -304,7 +304,7 @@ void pipeline_core::complete_deferred(int slot, const std::size_t *size, int sta
 }
 
 bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
-  const in_flight_completions::one inside(completers_);
+  const in_flight_completions<false>::one inside(completers_);
   return state_to_complete(slot, status).claim(generation, request_phase::completable, request_phase::none) &&
          answer_claimed(slot, generation, &size, status);
 }

@@ -175,8 +175,8 @@ private:
   std::unique_ptr<stage_engine> engine_;
   cudaq::realtime::detail::loop_thread consumer_;
   shared_word<std::uint32_t> workers_end_, consumer_ends_;
-  std::uint64_t lost_reported_ = 0;              ///< lost completions that stops have reported
-  alignas(64) in_flight_completions completers_; ///< running calls of complete_deferred
+  std::uint64_t lost_reported_ = 0;                     ///< lost completions that stops have reported
+  alignas(64) in_flight_completions<false> completers_; ///< running calls of complete_deferred
 
   std::mutex control_;       ///< held by start and stop
   mutable std::mutex shape_; ///< guards the members below, for reports during a start or stop

@@ -103,7 +103,7 @@ bool stage_worker::begin() {
   if (!responder_.may_take())
     return false;
   {
-    const in_flight_completions::one inside(in_flight_); // take() reports failed launches to the consumer
+    const in_flight_answers::one inside(in_flight_); // take() reports failed launches to the consumer
     if (!engine_.take(id_, slot_))
       return false;
   }
@@ -237,7 +237,7 @@ bool stage_worker::drop_lost_stage() {
     return true;
   }
   {
-    const in_flight_completions::one inside(in_flight_);
+    const in_flight_answers::one inside(in_flight_);
     const answered_request queued{ring_.record(slot_).request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
     if (claim_answer())
       responder_.report_device_fault(queued);
@@ -257,7 +257,7 @@ bool stage_worker::claim_answer() {
 template <class Response>
 void stage_worker::finish(const Response &make_response, bool ended) {
   {
-    const in_flight_completions::one inside(in_flight_);
+    const in_flight_answers::one inside(in_flight_);
     if (claim_answer())
       responder_.publish(slot_, generation_, make_response());
     else

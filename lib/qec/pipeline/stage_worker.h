@@ -13,7 +13,8 @@
 namespace cudaq::qec::realtime::detail {
 
 /// Counts running calls that answer requests: from before they claim a request until the consumer is notified. A thread
-/// that waits for their end makes sure first that there is nothing left to claim.
+/// that waits for their end makes sure first that there is nothing left to claim. kOneThread: one thread makes them.
+template <bool kOneThread>
 class in_flight_completions {
 public:
   bool none() const {
@@ -24,8 +25,8 @@ public:
   /// One such call, while this object lives.
   class one {
   public:
-    explicit one(in_flight_completions &of) : of_(of) { of_.begun_.add(); }
-    ~one() { of_.ended_.add(); }
+    explicit one(in_flight_completions &of) : of_(of) { count(of_.begun_); }
+    ~one() { count(of_.ended_); }
     one(const one &) = delete;
     one &operator=(const one &) = delete;
 
@@ -34,6 +35,7 @@ public:
   };
 
 private:
+  static void count(counter &n) { kOneThread ? n.bump() : n.add(); }
   counter begun_, ended_;
 };
 
@@ -92,7 +94,8 @@ public:
   activity doing() const { return static_cast<activity>(doing_.peek()); }
   std::uint32_t slot() const { return slot_seen_.peek(); }
   int id() const { return id_; }
-  const in_flight_completions &in_flight() const { return in_flight_; }
+  using in_flight_answers = in_flight_completions<true>;
+  const in_flight_answers &in_flight() const { return in_flight_; }
 
 private:
   /// abandoned: the request is answered, but its stage may still run.
@@ -128,7 +131,7 @@ private:
   std::uint32_t looks_ = 0;                                       ///< looks that found the stage not ready
   cudaq::realtime::detail::steady_clock::time_point last_look_{}; ///< the last call of stage_engine::look_at()
   shared_word<std::uint32_t> doing_, slot_seen_;
-  alignas(64) in_flight_completions in_flight_;
+  alignas(64) in_flight_answers in_flight_;
 };
 
 } // namespace cudaq::qec::realtime::detail
