@@ -196,6 +196,26 @@ TEST_F(PipelineDeferred, ACompletionMayOvertakeItsCallback) {
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
+TEST_F(PipelineDeferred, APolledRequestThatItsStageHasCompletedIsNotPolledAgain) {
+  rig.pipeline->set_gpu_stage([this](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.gpu_output = nullptr; // poll mode
+    r.gpu_output_size = 0;
+    return r;
+  });
+  std::atomic<std::size_t> calls{0};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
+    const auto &w = *static_cast<const copy_worker *>(c.user_context);
+    std::memcpy(c.response_buffer, w.output.data(), w.size);
+    ++calls;
+    rig.pipeline->complete_deferred(c.origin_slot, c.generation, w.size, 0);
+    return 0; // no answer yet
+  });
+  rig.run_all();
+  EXPECT_EQ(calls, 160u);
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+}
+
 TEST_F(PipelineDeferred, OfTwoThreadsThatCompleteTheSameRequestOneDoes) {
   rig.pipeline->set_cpu_stage([this](const cpu_stage_context &c) {
     const std::size_t size = pipeline_rig::echo(c);

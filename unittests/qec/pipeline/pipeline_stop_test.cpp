@@ -187,6 +187,45 @@ TEST(PipelineStop, ACallbackThatDoesNotComeBackIsReported) {
   EXPECT_TRUE(rig.pipeline->last_stop().drained);
 }
 
+TEST(PipelineStop, AWorkerThatIsTooLateCallsNoStageForTheRequestsThatStopHasAnswered) {
+  pipeline_rig rig(quick(1, 4), 2); // one with the worker, one in the queue
+  std::atomic<bool> held{true};
+  std::atomic<int> launches{0}, calls{0};
+  struct gate {
+    std::atomic<bool> &held;
+    std::atomic<int> &launches;
+  } stage{held, launches};
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.host_stage_data = &stage;
+    r.host_stage_fn = [](void *self, host_stage_call *) {
+      auto &g = *static_cast<gate *>(self);
+      ++g.launches;
+      EXPECT_TRUE(eventually([&] { return !g.held; }));
+      return 0;
+    };
+    return r;
+  });
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    ++calls;
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  EXPECT_TRUE(eventually([&] { return launches == 1 && rig.pipeline->stats().dispatched == 2; }));
+  rig.pipeline->stop();
+  EXPECT_GE(rig.pipeline->last_stop().stuck_threads, 1);
+  EXPECT_EQ(rig.seen.not_once(), 0u);
+  held = false;
+  EXPECT_TRUE(eventually([&] {
+    rig.pipeline->stop();
+    return rig.pipeline->last_stop().stuck_threads == 0;
+  })) << rig.pipeline->last_stop().text;
+  EXPECT_EQ(launches, 1);
+  EXPECT_EQ(calls, 0);
+  EXPECT_NE(rig.pipeline->dump().find(" 0 second answers"), std::string::npos) << rig.pipeline->dump();
+}
+
 TEST(PipelineStop, ADispatcherThatDoesNotStopKeepsWhatItUsesUntilANextStop) {
   pipeline_stage_config config = quick(1, 4);
   config.wait = wait_policy::block; // it sleeps, so that a signal reaches it under sanitizers too
