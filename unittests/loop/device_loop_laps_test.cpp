@@ -70,9 +70,11 @@ TEST(PostedRingTransport, PostsLapsOfSeveralRequestsOfALookAndOfDropsAtOnce) {
     ring.view.signal(i);
   serve_front(t);
   EXPECT_EQ(of(ring, 0), (words{true, false, 1, 0}));
+  t.prepare(t.at(0));
   t.send(t.at(0));
   EXPECT_EQ(of(ring, 0), (words{true, false, 1, 1}));
   EXPECT_EQ(of(ring, 1), (words{true, false, 1, 1}));
+  t.prepare(t.at(1));
   t.discard(t.at(1));
   EXPECT_EQ(of(ring, 2), (words{false, false, 1, 1}));
 }

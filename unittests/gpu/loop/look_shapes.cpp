@@ -111,10 +111,11 @@ void print_stages(const char *traffic, const round_runner &round) {
   const auto of_batch = [&](long long sum) {
     return s.batches == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(s.batches);
   };
-  std::printf("  batches: %llu of %.1f requests: to the first answer %.0f, to the last %.0f, to the publication %.0f, "
-              "published %.0f\n",
-              s.batches, of_batch(static_cast<long long>(s.batched)), of_batch(s.to_first_answer),
-              of_batch(s.to_last_answer), of_batch(s.to_publication), of_batch(s.to_published));
+  std::printf("  publications: %llu of %.1f requests: to the first handler %.0f, to the last %.0f, to the publication "
+              "%.0f, published %.0f; %.0f requests/s\n",
+              s.batches, of_batch(static_cast<long long>(s.batched)), of_batch(s.to_first_call),
+              of_batch(s.to_last_call), of_batch(s.to_publication), of_batch(s.to_published),
+              1e9 * static_cast<double>(result.exchanges) / static_cast<double>(result.wall_ns));
   std::fflush(stdout);
 }
 
@@ -134,6 +135,8 @@ int main(int argc, char **argv) {
       bench_session session(o);
       print_stages("stages, echo with requests in GPU memory", shaped_rounds(session, test::staged_loop(), false));
       print_stages("stages, 64 requests in GPU memory in flight",
+                   shaped_rounds(session, test::staged_loop(), false, drive::full_ring));
+      print_stages("stages, the same by batches",
                    shaped_rounds(session, test::staged_loop(), false, drive::full_by_batches));
       print_stages("stages, ring in device memory", make_device_ring_rig(session, test::staged_loop().launch).ours);
       wrong += measure("echo, ns", of_device_rx(session, false), o.rounds, json);

@@ -24,9 +24,9 @@ struct stage_cycles {
   long long to_frame_stored;           ///< answer frame stored
   long long to_given_back;             ///< fences, tx, rx = 0, laps
   unsigned long long batched, batches; ///< requests of looks that found several, and publications of them
-  long long to_first_answer;           ///< from the look, or from the publication before, to the first answer's address
-  long long to_last_answer;            ///< to that of the last one
-  long long to_publication;            ///< to the first store of lane 0
+  long long to_first_call;             ///< from the look, or from the publication before, to the first handler
+  long long to_last_call;              ///< to the last one
+  long long to_publication;            ///< to the first store of lane 0: the last handler, all answers
   long long to_published;              ///< fences, tx, rx = 0, laps
 };
 /// The library's shape, with a loop that records its stages; one dispatcher at a time.

@@ -21,6 +21,7 @@ struct staged_transport : Base {
     return there;
   }
   __device__ typename Base::frames front(const message &m) {
+    several_ = false;
     returned_ = clock64(); // the last call comes after the handler
     return Base::front(m);
   }
@@ -30,25 +31,30 @@ struct staged_transport : Base {
       recorded = sums_;
     return Base::precompute_next();
   }
-  __device__ std::uint8_t *response(const message &m) const {
+  __device__ void prepare(const message &m) {
+    several_ = true;
+    Base::prepare(m);
+  }
+  /// Called before each handler.
+  __device__ std::uint32_t number(const message &m) const {
     const long long now = clock64();
-    if (answers_++ == 0)
-      first_answer_ = now;
-    last_answer_ = now;
-    return Base::response(m);
+    if (several_ && calls_++ == 0)
+      first_call_ = now;
+    last_call_ = now;
+    return Base::number(m);
   }
   __device__ void send(const message &m) {
     const long long begun = clock64();
     Base::send(m);
-    if (detail::warp_thread_group::lane() != 0)
+    if (detail::warp_thread_group::lane() != 0 || calls_ == 0)
       return;
-    sums_.batched += answers_;
+    sums_.batched += calls_;
     ++sums_.batches;
-    sums_.to_first_answer += first_answer_ - seen_;
-    sums_.to_last_answer += last_answer_ - first_answer_;
-    sums_.to_publication += begun - last_answer_;
+    sums_.to_first_call += first_call_ - seen_;
+    sums_.to_last_call += last_call_ - first_call_;
+    sums_.to_publication += begun - last_call_;
     sums_.to_published += clock64() - begun;
-    answers_ = 0;
+    calls_ = 0;
     seen_ = clock64(); // a batch may be published in parts
     recorded = sums_;
   }
@@ -64,8 +70,9 @@ struct staged_transport : Base {
 
 private:
   long long seen_ = 0, issued_ = 0, returned_ = 0;
-  mutable long long first_answer_ = 0, last_answer_ = 0; // response() is const
-  mutable std::uint32_t answers_ = 0;
+  mutable long long first_call_ = 0, last_call_ = 0; // number() is const
+  mutable std::uint32_t calls_ = 0;
+  bool several_ = false; ///< of a look with several requests
   stage_cycles sums_{};
 };
 

@@ -131,7 +131,7 @@ public:
       if (there == 0)
         continue;
       served += count_bits(there);
-      serve_side_by_side(there, mine, fetch_several<Group>(workspace_, transport_, there, mine));
+      serve_side_by_side(there, mine, fetch(there, mine));
     }
     return served;
   }
@@ -165,6 +165,12 @@ private:
       counters_.count(o.what, expected, o.status);
   }
 
+  /// Fetches the first bytes of the messages of `mask`. Returns the number of bytes of each.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t fetch(std::uint32_t mask, const message &mine) {
+    if ((mask >> Group::lane() & 1u) != 0)
+      transport_.prepare(mine);
+    return fetch_several<Group>(workspace_, transport_, mask, mine);
+  }
   /// Lane k publishes message k of `mask`, all lanes at the same time. Slots without an answer are given back.
   CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t mask, std::uint32_t answered, const message &mine) {
     Group::sync(); // the lanes' writes come before each lane's release
@@ -266,7 +272,7 @@ private:
     std::uint32_t fetched = left_bytes_;
     if (!single) {
       counters_.count_now();
-      fetched = fetch_several<Group>(workspace_, transport_, low_bits(ready), mine);
+      fetched = fetch(low_bits(ready), mine);
       if constexpr (Handlers::kDefers)
         control_.collect_completed(counters_, !handlers_.backlog()); // a backlog comes before these requests
     }
@@ -285,7 +291,7 @@ private:
     const bool by_one = !Helpers::kAllThreadsCall && server_.stages_answers();
     for (std::uint32_t k = 0, batch_start = 0; k < ready; batch_start = k) {
       const long long begun = Group::common_cycles();
-      batch_progress now{k, 0, 0, 0, 0};
+      batch_progress now{k};
       bool triggered = false; // a graph is launched before the next request, and after this answer
       do {
         const std::uint32_t first = now.done;
@@ -312,45 +318,80 @@ private:
     return ready;
   }
 
-  /// Lane 0 serves messages until one needs the group, or the batch is complete.
+  /// Serves messages of the last look from now.done on, as many as there is room for answers, up to one that needs the
+  /// group, and for about kBatchCycles. Each lane judges one and writes its answer. Lane 0 calls the handlers, one after
+  /// another.
   CUDAQ_REALTIME_HOST_DEVICE batch_progress serve_some(batch_progress now, std::uint32_t ready, std::uint32_t expected,
                                                        const std::uint8_t *bytes, std::uint32_t fetched,
                                                        long long begun) {
-    now.long_bytes = 0;
-    if (Group::lane() == 0) {
-      for (bool more = true; more;
-           more = now.done < ready && now.long_bytes == 0 && Group::cycles() - begun < kBatchCycles) {
-        const message m = transport_.at(now.done);
-        const bool as_expected = expected >> now.done & 1u;
-        if (!Handlers::kDefers)
-          counters_.post_busy(transport_.number(m));
-        const std::uint8_t *const frame = bytes + now.done * kLookPitch;
-        const served_request o = server_.serve_alone(transport_, counters_, m, copied_header<request>(frame),
-                                                     as_expected, frame, fetched, server_.out());
-        if (unlikely(o.left))
-          break;
-        now.answered |= std::uint32_t{o.answered()} << now.done;
-        now.later |= std::uint32_t{o.later} << now.done;
-        if (o.later)
-          counters_.count_accepted(as_expected);
-        else if (unlikely(o.what != verdict::serve || o.status != 0 || !as_expected))
-          counters_.count(o.what, as_expected, o.status);
-        else
-          ++now.plain;
-        now.long_bytes = o.long_bytes;
-        ++now.done;
-        if (trigger_waits())
-          break;
-      }
+    const std::uint32_t lane = Group::lane(), first = now.done, left = ready - first;
+    const std::uint32_t room = Handlers::kDefers || workspace_.out_pitch == 0 ? 1 : Group::kWidth;
+    const std::uint32_t judged = left < room ? left : room;
+    const std::uint8_t *const frames = bytes + first * kLookPitch;
+    const bool as_expected = lane < judged && (expected >> (first + lane) & 1u) != 0;
+    message m;
+    request r;
+    served_request o;
+    if (lane < judged) {
+      m = transport_.at(first + lane);
+      r = copied_header<request>(frames + lane * kLookPitch);
+      o = server_.examine(transport_, r, as_expected, frames + lane * kLookPitch, fetched);
+      workspace_.routes[lane] = o.route;
     }
-    now = Group::from(now, 0);
-    if (unlikely(now.long_bytes != 0)) {
-      Group::sync();
-      helpers_.copy(transport_.response(transport_.at(now.done - 1)), server_.out(), now.long_bytes,
-                    transport_.aligned16());
-      Group::sync();
+    const std::uint32_t needs_group = Group::ballot(o.left), later = Group::ballot(o.later);
+    const std::uint32_t calls = Group::ballot(lane < judged && o.calls());
+    const std::uint32_t end = needs_group != 0 ? lowest_bit(needs_group) : judged;
+    Group::sync(); // lane 0 sees the routes
+    std::uint32_t done = 0;
+    if (lane == 0 && end != 0) {
+      do {
+        if ((calls >> done & 1u) != 0)
+          call_handler(first + done, frames + done * kLookPitch, done);
+        else if ((later >> done & 1u) != 0)
+          server_.accept(transport_, m, o.route); // with graphs there is room for one
+      } while (++done != end && Group::cycles() - begun < kBatchCycles);
     }
+    done = Group::from(done, 0);
+    Group::sync(); // the lanes see their results
+    if (lane < done) {
+      if (o.calls())
+        o.status = workspace_.status[lane];
+      server_.answer(transport_, m, r, o, o.calls() ? workspace_.result_len[lane] : 0, answer_of(lane));
+    }
+    const std::uint32_t served = low_bits(done);
+    copy_long_answers(lane < done ? o.long_bytes : 0, m);
+    const std::uint32_t plain = calls & served & Group::ballot(o.status == 0 && as_expected);
+    for_each_of(served & ~plain, [&](std::uint32_t k) { count(Group::from(o, k), Group::from(as_expected, k)); });
+    now.done += done;
+    now.answered |= Group::ballot(lane < done && o.answered()) << first;
+    now.later |= (later & served) << first;
+    now.plain += count_bits(plain);
     return now;
+  }
+  /// Calls the handler of message k of the last look, whose frame is at `frame`, for the `lane` that has judged it.
+  CUDAQ_REALTIME_HOST_DEVICE void call_handler(std::uint32_t k, const std::uint8_t *frame, std::uint32_t lane) {
+    counters_.post_busy(transport_.number(transport_.at(k)));
+    workspace_.status[lane] =
+        server_.call(transport_, workspace_.routes[lane], copied_header<request>(frame).arg_len, frame, answer_of(lane),
+                     workspace_.result_len[lane]);
+  }
+  /// Where the answer to the message that `lane` has judged is staged, if it is.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *answer_of(std::uint32_t lane) const {
+    return workspace_.out + lane * workspace_.out_pitch;
+  }
+  /// Calls body(k) for each bit of `mask`, on all lanes.
+  template <class Body>
+  CUDAQ_REALTIME_HOST_DEVICE static void for_each_of(std::uint32_t mask, Body &&body) {
+    for (; mask != 0; mask &= mask - 1)
+      body(lowest_bit(mask));
+  }
+  /// The group copies the answer frames of the lanes whose `bytes` are not 0 to the slots of their messages.
+  CUDAQ_REALTIME_HOST_DEVICE void copy_long_answers(std::uint32_t bytes, const message &mine) {
+    for_each_of(Group::ballot(bytes != 0), [&](std::uint32_t k) {
+      Group::sync();
+      helpers_.copy(transport_.response(Group::from(mine, k)), answer_of(k), Group::from(bytes, k),
+                    transport_.aligned16());
+    });
   }
 
   // --- ANY ---
@@ -366,29 +407,25 @@ private:
     const std::uint32_t lane = Group::lane();
     const bool taken = mask >> lane & 1u;
     const bool expected = taken && transport_.expected(mine);
-    std::uint8_t *const out =
-        workspace_.out_pitch != 0 ? workspace_.out + lane * workspace_.out_pitch : transport_.response(mine);
     if (lane == lowest_bit(mask))
       counters_.post_busy(transport_.number(mine));
     served_request o;
-    if (taken)
-      o = server_.serve_alone(transport_, counters_, mine, copied_header<request>(fetched_frame(lane)), expected,
-                              fetched_frame(lane), fetched, out);
-    const std::uint32_t left = Group::ballot(taken && o.left), done = mask & ~left;
+    if (taken) {
+      std::uint8_t *const out = workspace_.out_pitch != 0 ? answer_of(lane) : transport_.response(mine);
+      const auto r = copied_header<request>(fetched_frame(lane));
+      o = server_.examine(transport_, r, expected, fetched_frame(lane), fetched);
+      std::uint32_t &result_len = workspace_.result_len[lane];
+      result_len = 0;
+      if (o.calls())
+        o.status = server_.call(transport_, o.route, r.arg_len, fetched_frame(lane), out, result_len);
+      server_.answer(transport_, mine, r, o, result_len, out);
+    }
+    const std::uint32_t left = Group::ballot(o.left), done = mask & ~left;
     const std::uint32_t plain =
         Group::ballot(taken && !o.left && o.what == verdict::serve && o.status == 0 && expected);
     counters_.count_served(count_bits(plain));
-    for (std::uint32_t exception_mask = done & ~plain; exception_mask != 0; exception_mask &= exception_mask - 1) {
-      const served_request value = Group::from(o, lowest_bit(exception_mask));
-      counters_.count(value.what, Group::from(expected, lowest_bit(exception_mask)), value.status);
-    }
-    for (std::uint32_t long_mask = Group::ballot(taken && o.long_bytes != 0); long_mask != 0;
-         long_mask &= long_mask - 1) {
-      const std::uint32_t k = lowest_bit(long_mask);
-      Group::sync();
-      helpers_.copy(transport_.response(Group::from(mine, k)), workspace_.out + k * workspace_.out_pitch,
-                    Group::from(o.long_bytes, k), transport_.aligned16());
-    }
+    for_each_of(done & ~plain, [&](std::uint32_t k) { count(Group::from(o, k), Group::from(expected, k)); });
+    copy_long_answers(o.long_bytes, mine);
     publish(done, Group::ballot(taken && o.answered()), mine);
     for (std::uint32_t remaining = left; remaining != 0 && !stop_requested(); remaining &= remaining - 1) {
       const std::uint32_t k = lowest_bit(remaining);

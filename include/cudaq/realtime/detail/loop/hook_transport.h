@@ -76,6 +76,7 @@ public:
 
   CUDAQ_REALTIME_HOST_DEVICE frames front(const message &) const { return shared_.looked; }
   CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &m) const { send(m); }
+  CUDAQ_REALTIME_HOST_DEVICE static void prepare(const message &) {}
   CUDAQ_REALTIME_HOST_DEVICE static std::uint32_t precompute_next() { return 0; }
   CUDAQ_REALTIME_HOST_DEVICE static void advance_one() {}
 

@@ -20,13 +20,12 @@ inline constexpr std::uint32_t kRetryLooks = 32;       ///< looks for answers of
 inline constexpr long long kRetryCycles = 3000;        ///< but not longer than a look at the ring over the bus takes
 inline constexpr std::uint32_t kGroupCopyBytes = 4096; ///< up to this size a group copies faster without helper threads
 
-/// Progress within a batch of messages.
+/// Progress within a batch of messages; the same on all lanes.
 struct batch_progress {
-  std::uint32_t done;     ///< first message that is not served yet
-  std::uint32_t answered; ///< bit k: message k has an answer
-  std::uint32_t later;    ///< bit k: message k is accepted, and a graph answers it later
-  std::uint32_t long_bytes;
-  std::uint32_t plain; ///< served with status 0, not counted yet
+  std::uint32_t done = 0;     ///< first message that is not served yet
+  std::uint32_t answered = 0; ///< bit k: message k has an answer
+  std::uint32_t later = 0;    ///< bit k: message k is accepted, and a graph answers it later
+  std::uint32_t plain = 0;    ///< served with status 0, not counted yet
 };
 
 /// One call of a handler. `in` and `out` are frames, not payloads.
@@ -80,8 +79,12 @@ struct loop_workspace {
   std::uint8_t *in;            ///< staging_bytes, aligned to 16
   std::uint8_t *out;           ///< staging_bytes, or 32 * out_pitch
   std::uint32_t staging_bytes; ///< longer frames are read and written in the slot itself
-  std::uint32_t out_pitch; ///< ANY: distance of the lanes' answers in `out`; 0: answers are written in the slot itself
+  /// Distance of the lanes' answers in `out`. 0: there is room for one; ANY: they are written in the slot itself.
+  std::uint32_t out_pitch;
+  // Of the messages that the lanes have judged, by lane; for the lane that calls their handlers, and back.
+  std::uint32_t routes[32];
   std::uint32_t result_len[32];
+  std::int32_t status[32];
 };
 
 /// The counts of a loop. If its handlers answer later, all its executions share them.

@@ -26,6 +26,7 @@ public:
   using base::base;
   using typename base::message;
 
+  CUDAQ_REALTIME_HOST_DEVICE void prepare(const message &m) { count_ = count_of(ring_.slot(m.slot)); }
   CUDAQ_REALTIME_HOST_DEVICE void send(const message &m) { give_back_now(ring_.slot(m.slot), true); }
   CUDAQ_REALTIME_HOST_DEVICE void discard(const message &m) { give_back_now(ring_.slot(m.slot), false); }
   CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &) {
@@ -49,7 +50,7 @@ private:
     return load_relaxed(slot.rx_flag[slot.lap_offset]);
   }
   CUDAQ_REALTIME_HOST_DEVICE void give_back_now(const words &slot, bool answered) {
-    give_back(slot, count_of(slot) + 1, answered);
+    give_back(slot, count_ + 1, answered);
     post_lap();
   }
   CUDAQ_REALTIME_HOST_DEVICE void post_lap() {
@@ -71,7 +72,7 @@ private:
 
   volatile std::uint64_t *owed_ = nullptr; ///< the lap that is not posted yet
   std::uint64_t owed_count_ = 0;
-  std::uint64_t count_ = 0; ///< lane 0: of the cursor's slot, loaded while its request is read
+  std::uint64_t count_ = 0; ///< of the slot of the lane's message, loaded while its request is read
 };
 
 } // namespace cudaq::realtime::detail

@@ -29,8 +29,11 @@ public:
     bool left = false;  ///< not served: only part of the frame is in the workspace; the group has to serve it
     bool later = false; ///< accepted; a graph answers it later
     std::int32_t status = 0;
-    std::uint32_t long_bytes = 0; ///< not 0: the answer frame is at `out`, and the group has to copy it
+    std::uint32_t long_bytes = 0;                     ///< not 0: the answer frame is at `out`; the group has to copy it
+    std::uint32_t route = function_index_view::kNone; ///< of its handler, if it is to be served
     CUDAQ_REALTIME_HOST_DEVICE bool answered() const { return what == verdict::serve || what == verdict::answer; }
+    /// The request's handler is to be called with the bytes in the workspace.
+    CUDAQ_REALTIME_HOST_DEVICE bool calls() const { return what == verdict::serve && !left && !later; }
   };
 
   /// Staging of the workspace, for the request and for the answer.
@@ -84,52 +87,58 @@ public:
     return long_bytes;
   }
 
-  /// One lane completes a request by itself, up to its publication. `fetched` bytes of it are at `bytes`. The answer is
-  /// staged at `out`, which may be the slot itself.
-  CUDAQ_REALTIME_HOST_DEVICE served_request serve_alone(const Transport &transport, counters &counts, const message &m,
-                                                        const request &r, bool expected, const std::uint8_t *bytes,
-                                                        std::uint32_t fetched, std::uint8_t *out) {
+  // One lane completes a request by three steps, up to its publication. The lanes that judge and answer may be others
+  // than the one that calls.
+
+  /// Judges the request `r`, of which `fetched` bytes are at `bytes`.
+  CUDAQ_REALTIME_HOST_DEVICE served_request examine(const Transport &transport, const request &r, bool expected,
+                                                    const std::uint8_t *bytes, std::uint32_t fetched) {
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE, transport.max_payload());
-    served_request o{j.what, false, false, j.status, 0};
-    std::uint32_t result_len = 0;
+    served_request o{j.what, false, false, j.status, 0, j.route};
     if (j.what == verdict::serve) {
-      if (defers(j.route)) {
-        accept(transport, m, j.route);
-        o.later = true;
-        return o;
-      }
-      if (unlikely(CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched)) {
-        o.left = true;
-        return o;
-      }
-      if (Handlers::kDefers) // only here: nothing is posted before a launch
-        counts.post_busy(transport.number(m));
-      std::uint32_t &length = workspace_.result_len[Group::lane()];
-      length = 0;
-      const auto callee = j.route == known_route_ ? known_callee_ : handlers_.callee(j.route);
-      o.status = handlers_.call(callee, bytes + CUDAQ_RPC_HEADER_SIZE, out + CUDAQ_RPC_HEADER_SIZE, r.arg_len,
-                                transport.max_payload(), &length);
-      result_len = length;
-      o.status = settle(transport.max_payload(), j.route, returned(o.status), result_len);
-    } else if (j.what != verdict::answer) {
-      return o;
+      o.later = defers(j.route);
+      o.left = !o.later && CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched;
     }
+    return o;
+  }
+  /// Calls the handler of `route` for the request at `bytes`; the result goes to `out` + CUDAQ_RPC_HEADER_SIZE, its
+  /// length to `length`. Returns the status.
+  CUDAQ_REALTIME_HOST_DEVICE std::int32_t call(const Transport &transport, std::uint32_t route, std::uint32_t arg_len,
+                                               const std::uint8_t *bytes, std::uint8_t *out, std::uint32_t &length) {
+    length = 0;
+    const auto callee = route == known_route_ ? known_callee_ : handlers_.callee(route);
+    return returned(handlers_.call(callee, bytes + CUDAQ_RPC_HEADER_SIZE, out + CUDAQ_RPC_HEADER_SIZE, arg_len,
+                                   transport.max_payload(), &length));
+  }
+  /// Hands the request over to a graph, which answers it later.
+  CUDAQ_REALTIME_HOST_DEVICE void accept([[maybe_unused]] const Transport &transport, [[maybe_unused]] const message &m,
+                                         [[maybe_unused]] std::uint32_t route) {
+    if constexpr (Handlers::kDefers)
+      handlers_.accept(transport.number(m), route);
+  }
+  /// Writes the answer, if there is one, to the slot; or to `out`, which may be the slot itself. The result of a handler
+  /// is at `out` already.
+  CUDAQ_REALTIME_HOST_DEVICE void answer(const Transport &transport, const message &m, const request &r,
+                                         served_request &o, std::uint32_t result_len, std::uint8_t *out) const {
+    if (o.left || o.later || !o.answered())
+      return;
+    if (o.what == verdict::serve)
+      o.status = settle(transport.max_payload(), o.route, o.status, result_len);
     std::uint8_t *const to = transport.response(m);
     const std::uint32_t whole = CUDAQ_RPC_HEADER_SIZE + result_len;
     if (out != to && result_len < brief_end_) {
       std::uint64_t begin;
       std::memcpy(&begin, __builtin_assume_aligned(out + CUDAQ_RPC_HEADER_SIZE, 8), 8);
       write_brief(to, r, o.status, result_len, begin, out + CUDAQ_RPC_HEADER_SIZE);
-      return o;
+      return;
     }
     write_response(out, r, o.status, result_len);
     if (out == to)
-      return o;
+      return;
     if (whole <= kLookBytes)
       copy_bytes(to, out, whole, false, 0, 1);
     else
       o.long_bytes = whole;
-    return o;
   }
 
   /// The whole group completes one request, up to its publication. The caller counts it.
@@ -139,7 +148,7 @@ public:
     const request r = copied_header<request>(bytes);
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE, transport.max_payload());
     Group::sync(); // all lanes have the header: in_ may be written
-    served_request o{j.what, false, false, j.status, 0};
+    served_request o{j.what, false, false, j.status, 0, j.route};
     if (!o.answered())
       return o;
     if (j.what == verdict::serve && defers(j.route)) {
@@ -240,12 +249,6 @@ private:
     else
       return false;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void accept([[maybe_unused]] const Transport &transport, [[maybe_unused]] const message &m,
-                                         [[maybe_unused]] std::uint32_t route) {
-    if constexpr (Handlers::kDefers)
-      handlers_.accept(transport.number(m), route);
-  }
-
   /// The response's status for that which a handler has returned.
   CUDAQ_REALTIME_HOST_DEVICE std::int32_t returned(std::int32_t status) const {
     if constexpr (Handlers::kDefers)

@@ -13,6 +13,8 @@
 //   discard(m)           gives the place back without an answer
 //   advance(n)           moves the cursor: the first n messages are done
 //   front(m)             request and response of m, message 0 of the last look; on all lanes
+//   prepare(m)           called once for each message that is published by send(m) or discard(m), before its frame is
+//                        read: loads what these need. Message 0 of a look may come from precompute_next() instead
 //   precompute_next()    called once between a look and advance_one(), while a request is being read: computes the
 //                        addresses of the next one. Returns the cursor() after advance_one()
 //   send_front(m), advance_one()   the same as send(m) and advance(1), for message 0
@@ -73,6 +75,7 @@ public:
 
   CUDAQ_REALTIME_HOST_DEVICE frames front(const message &) const { return {here_.request, here_.response}; }
   CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &) const { here_.publish(); }
+  CUDAQ_REALTIME_HOST_DEVICE static void prepare(const message &) {}
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t precompute_next() {
     next_slot_ = Group::from(slot_at(1), 0); // the compiler keeps one lane's result and does not compute it again
     next_ = Group::from(ring_.slot(next_slot_), 0);
