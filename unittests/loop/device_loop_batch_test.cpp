@@ -46,7 +46,8 @@ struct lockstep_thread_group {
 };
 using group = lockstep_thread_group;
 
-constexpr std::uint32_t kSlots = 24, kDropped = 9, kUnknown = 13, kFails = 17, kFunction = 3, kStatus = 21;
+constexpr std::uint32_t kSlots = 24, kDropped = 9, kUnknown = 13, kFails = 17, kFunction = 3;
+constexpr std::int32_t kStatus = 21;
 
 /// The calls of the handler: the first byte of each payload, and the lane.
 struct handler_calls {
@@ -117,15 +118,14 @@ struct full_ring {
   loop_workspace workspace{};
 };
 
-/// Slots of which all answers, one answer, or a part of the answers of a look fit into 64 bytes; with laps or not.
+/// Slots whose answers all fit into 64 bytes, are partly longer, and have room for one staged answer; with laps or not.
 class DeviceLoopBatch : public ::testing::TestWithParam<std::tuple<std::uint32_t, bool>> {
 protected:
   void SetUp() override {
     calls = {};
     const auto [slot_size, with_laps] = GetParam();
     full.emplace(slot_size, with_laps);
-    with_laps ? full->serve<posted_ring_transport<group>>()
-              : full->serve<ring_transport<group, thread_scope_system>>();
+    with_laps ? full->serve<posted_ring_transport<group>>() : full->serve<ring_transport<group, thread_scope_system>>();
   }
   std::optional<full_ring> full;
 };
@@ -154,7 +154,10 @@ TEST_P(DeviceLoopBatch, AnswersEachRequestInItsSlot) {
     EXPECT_EQ(got.magic, CUDAQ_RPC_MAGIC_RESPONSE) << i;
     EXPECT_EQ(got.request_id, 100 + i);
     EXPECT_EQ(got.ptp_timestamp, 200 + i);
-    EXPECT_EQ(got.status, i == kUnknown ? CUDAQ_RPC_ERR_NO_SUCH_FUNCTION : i == kFails ? kStatus : 0) << i;
+    EXPECT_EQ(got.status, i == kUnknown ? std::int32_t{CUDAQ_RPC_ERR_NO_SUCH_FUNCTION}
+                          : i == kFails ? kStatus
+                                        : 0)
+        << i;
     ASSERT_EQ(got.result_len, expected.size()) << i;
     EXPECT_EQ(std::memcmp(view.tx_slot(i) + CUDAQ_RPC_HEADER_SIZE, expected.data(), expected.size()), 0) << i;
   }

@@ -29,9 +29,11 @@
 //   clear rx    release_rx          rx_flags[5] = 0, release: the producer may fill the slot when tx is 0 again
 //   advance     advance_one         the cursor is 6; the next look reads rx_flags[6..7]
 //
-// Several ready, FIFO, for example slots 5, 6, 7: serve_batch fetches the first 64 bytes of each at the same time. Lane
-// 0 serves them one by one in slot order. Then lanes 0..2 publish one slot each, the cursor moves by 3, and the next
-// look reads 32 flags. A batch that takes longer than kBatchCycles is published in parts. ANY: round looks at slots
+// Several ready, FIFO, for example slots 5, 6, 7: serve_batch fetches the first 64 bytes of each at the same time.
+// Lanes 0..2 judge one request each, lane 0 calls the handlers one by one in slot order, lanes 0..2 write one answer
+// each. Then they publish one slot each, the cursor moves by 3, and the next look reads 32 flags. A batch that takes
+// longer than kBatchCycles is published in parts. If slots exceed 512 bytes, there is room for one answer: the requests
+// are judged, called and answered one after another. ANY: round looks at slots
 // 32 w .. 32 w + 31 for group w, then at 32 (w + groups) and so on. Lane k serves and publishes the k-th slot of a
 // look, all lanes at the same time. There is no cursor and no order.
 //
@@ -190,8 +192,9 @@ private:
   //   frame longer    left to serve_in_order         serve_together: the group       serve_together, after the lanes
   //   than `fetched`                                 copies it, lane 0 calls         have finished theirs
   //   cooperative     serve_together, all threads    serve_together, all threads     refused at start
-  //   answer staged   at out_; the group copies      at out_; the group copies       at out + k * out_pitch; if slots
-  //                   results from brief_end_ on     frames above 64 bytes           exceed 512 bytes, in the slot
+  //   answer staged   at out_; the group copies      at out + k * out_pitch, or at   at out + k * out_pitch; if slots
+  //                   results from brief_end_ on     out; the group copies frames    exceed 512 bytes, in the slot
+  //                                                  above 64 bytes
   //   published by    lane 0, immediately:           lane k, the k-th message of     lane k, when all lanes have
   //                   send_front                     a batch: publish                finished: publish
   //
@@ -319,8 +322,8 @@ private:
   }
 
   /// Serves messages of the last look from now.done on, as many as there is room for answers, up to one that needs the
-  /// group, and for about kBatchCycles. Each lane judges one and writes its answer. Lane 0 calls the handlers, one after
-  /// another.
+  /// group, and for about kBatchCycles. Each lane judges one and writes its answer; lane 0 calls the handlers, one by
+  /// one.
   CUDAQ_REALTIME_HOST_DEVICE batch_progress serve_some(batch_progress now, std::uint32_t ready, std::uint32_t expected,
                                                        const std::uint8_t *bytes, std::uint32_t fetched,
                                                        long long begun) {
@@ -371,9 +374,8 @@ private:
   /// Calls the handler of message k of the last look, whose frame is at `frame`, for the `lane` that has judged it.
   CUDAQ_REALTIME_HOST_DEVICE void call_handler(std::uint32_t k, const std::uint8_t *frame, std::uint32_t lane) {
     counters_.post_busy(transport_.number(transport_.at(k)));
-    workspace_.status[lane] =
-        server_.call(transport_, workspace_.routes[lane], copied_header<request>(frame).arg_len, frame, answer_of(lane),
-                     workspace_.result_len[lane]);
+    workspace_.status[lane] = server_.call(transport_, workspace_.routes[lane], copied_header<request>(frame).arg_len,
+                                           frame, answer_of(lane), workspace_.result_len[lane]);
   }
   /// Where the answer to the message that `lane` has judged is staged, if it is.
   CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *answer_of(std::uint32_t lane) const {

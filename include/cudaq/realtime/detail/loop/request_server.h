@@ -116,8 +116,7 @@ public:
     if constexpr (Handlers::kDefers)
       handlers_.accept(transport.number(m), route);
   }
-  /// Writes the answer, if there is one, to the slot; or to `out`, which may be the slot itself. The result of a handler
-  /// is at `out` already.
+  /// Writes the answer, if there is one, to the slot, or to `out`, which may be the slot. A result is at `out` already.
   CUDAQ_REALTIME_HOST_DEVICE void answer(const Transport &transport, const message &m, const request &r,
                                          served_request &o, std::uint32_t result_len, std::uint8_t *out) const {
     if (o.left || o.later || !o.answered())
