@@ -1,91 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// One chain of relay-bp for one block of threads, with the same bits as relay_bp on the CPU. The code uses its threads
-// through a Group only, so a test can run it on a CPU.
+// One chain of relay-bp for one block of threads or a cluster of blocks, with the same bits as relay_bp on the CPU. The
+// code uses its threads through a Group only, so a test can run it on a CPU.
 //
-// An iteration has two steps with a barrier after each:
+// An iteration has two steps with a barrier of the block after each:
 //
-//   checks    a thread a check: least and second magnitude and the signs of its messages, then all its answers
+//   checks    least and second magnitude and the signs of a check's messages, then all its answers. A thread a check;
+//             in a cluster kCheckLanes neighbouring threads a check, and cut checks are merged (relay_bp_exchange.h)
 //   columns   a thread a column: the answers are added in ascending order of checks, then each check gets the sum
 //             without its own answer. A column that decides for an error flips bits of the residual syndrome
 //
-// After the second barrier every warp tests whether the residual is zero. All words that the next iteration writes
-// before its first barrier exist twice, for odd and even iterations: slower warps may still read those of this one.
+// The step of checks begins with the test of the iteration before: whether the residual is zero. In a cluster the test
+// is known after the exchange; the answers that were written before are then of no use, and do no harm. All words that
+// the step of checks writes exist twice, for even and odd iterations: slower warps may still read the others.
 //
-// Group: thread(), threads(), sync(), any_word(words, n), flip_bits, set_bits, add, clock(), opaque(word), and what
-// relay_bp_team.h needs.
+// Example, two blocks, iteration 7 of a leg. Check 40 is cut: block 0 has 20 messages of it, block 1 has 15. In block 0
+// four threads take 5 messages each; their pairs are merged to (0.3, 0.7) with sign -, and written to both blocks.
+// Block 1 writes (0.5, 0.6) with sign +. After the barrier both know (0.3, 0.5) with sign -, and answer their messages.
+//
+// Group: thread(), threads(), sync(), any_word(words, n), flip_bits, set_bits, add, clock(), opaque(word), what
+// relay_bp_team.h needs, and for the variant `cluster` kCheckLanes, across(pair, distance) (that of the thread whose
+// number differs in this bit), rank(), of_part(pointer, part), and the barrier of the cluster: arrive() and wait(). The
+// other variants have rank 0, and sync() for all three.
 #pragma once
 
-#include "kernels/qec/relay_bp/relay_bp_job.h"
-#include "lib/qec/decoders/relay_bp/min_sum_sweeps.h"
+#include "kernels/qec/relay_bp/relay_bp_exchange.h"
 
 #include <type_traits>
-
-/// Unrolls the loop after it on a device.
-#if defined(__CUDACC__)
-#define CUDAQ_QEC_PRAGMA(text) _Pragma(#text)
-#define CUDAQ_QEC_UNROLL(times) CUDAQ_QEC_PRAGMA(unroll times)
-#else
-#define CUDAQ_QEC_UNROLL(times)
-#endif
 
 namespace cudaq::qec::realtime::gpu {
 
 namespace detail {
-
-/// Sums and products that the compiler does not fuse.
-CUDAQ_QEC_HOST_DEVICE inline float sum_of(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return __fadd_rn(a, b);
-#else
-  return a + b;
-#endif
-}
-CUDAQ_QEC_HOST_DEVICE inline float product_of(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return __fmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-CUDAQ_QEC_HOST_DEVICE inline std::uint32_t word_of(float value) {
-#if defined(__CUDA_ARCH__)
-  return __float_as_uint(value);
-#else
-  return __builtin_bit_cast(std::uint32_t, value);
-#endif
-}
-CUDAQ_QEC_HOST_DEVICE inline float float_of(std::uint32_t word) {
-#if defined(__CUDA_ARCH__)
-  return __uint_as_float(word);
-#else
-  return __builtin_bit_cast(float, word);
-#endif
-}
-/// Neither is NaN.
-CUDAQ_QEC_HOST_DEVICE inline float lesser(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return fminf(a, b);
-#else
-  return a < b ? a : b;
-#endif
-}
-CUDAQ_QEC_HOST_DEVICE inline float greater(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return fmaxf(a, b);
-#else
-  return a > b ? a : b;
-#endif
-}
-
-/// A word of the model, which no kernel changes.
-template <class T>
-CUDAQ_QEC_HOST_DEVICE T constant(const T *word) {
-#if defined(__CUDA_ARCH__)
-  return __ldg(word);
-#else
-  return *word;
-#endif
-}
 
 /// The prior and the memory strength of a thread's columns: in registers (Rounds columns at most), or in memory.
 struct prior_and_gamma {
@@ -94,17 +38,14 @@ struct prior_and_gamma {
 template <std::uint32_t Rounds>
 struct values_of_thread {
   prior_and_gamma own[Rounds];
-  CUDAQ_QEC_HOST_DEVICE values_of_thread(const relay_job &, std::uint32_t) {}
+  CUDAQ_QEC_HOST_DEVICE values_of_thread(float *, float *) {}
   CUDAQ_QEC_HOST_DEVICE prior_and_gamma load(std::uint32_t round, std::uint32_t) const { return own[round]; }
   CUDAQ_QEC_HOST_DEVICE void store(std::uint32_t round, std::uint32_t, const prior_and_gamma &v) { own[round] = v; }
 };
 template <>
 struct values_of_thread<0> {
   float *prior, *gamma;
-  CUDAQ_QEC_HOST_DEVICE values_of_thread(const relay_job &job, std::uint32_t chain) {
-    prior = job.values + std::size_t{3} * job.num_column_lanes() * chain;
-    gamma = prior + job.num_column_lanes();
-  }
+  CUDAQ_QEC_HOST_DEVICE values_of_thread(float *priors, float *gammas) : prior(priors), gamma(gammas) {}
   CUDAQ_QEC_HOST_DEVICE prior_and_gamma load(std::uint32_t, std::uint32_t lane) const {
     return {prior[lane], gamma[lane]};
   }
@@ -120,69 +61,91 @@ struct values_of_thread<0> {
 template <class Group, relay_variant Variant, std::uint32_t Columns = kRegisterRounds,
           std::uint32_t Checks = kRegisterChecks>
 class relay_chain {
-  static constexpr bool kInRegisters = Variant == relay_variant::registers;
+  static constexpr bool kIsCluster = Variant == relay_variant::cluster,
+                        kInRegisters = Variant == relay_variant::registers, kHasPlaces = kIsCluster || kInRegisters;
   static constexpr std::uint32_t kRounds = kInRegisters ? Columns : 0;
+  static constexpr std::uint32_t kCheckLanes = kIsCluster ? Group::kCheckLanes : 1;
   using place = std::conditional_t<Variant == relay_variant::device, std::uint32_t, std::uint16_t>;
 
 public:
-  /// All threads of the block.
+  /// All threads of the block. `job`: with parts, that of this block.
   CUDAQ_QEC_HOST_DEVICE relay_chain(const Group &group, const relay_job &job, const relay_memory<Variant> &memory,
                                     std::uint32_t chain)
-      : group_(group), job_(job), m_(memory), chain_(chain), values_(job, chain) {
-    for (std::uint32_t g = group.thread(); g < job.num_column_groups; g += group.threads())
-      m_.column_groups[g] = job.column_groups[g];
+      : group_(group), job_(job), m_(memory), chain_(chain), values_(priors(), gammas()) {
+    copy(m_.column_groups, job.column_groups, job.sizes.num_column_groups);
+    if constexpr (kHasPlaces) {
+      copy(m_.places, static_cast<const place *>(job.places), job.sizes.num_place_rows * kWarpLanes);
+      copy(m_.group_of_row, job.group_of_row, job.sizes.num_rows);
+    }
     if constexpr (kInRegisters) {
-      const auto *const places = static_cast<const place *>(job.places);
-      for (std::uint32_t k = group.thread(); k < job.num_place_rows * kWarpLanes; k += group.threads())
-        m_.places[k] = places[k];
-      for (std::uint32_t row = group.thread(); row < job.num_rows; row += group.threads())
-        m_.group_of_row[row] = job.group_of_row[row];
       CUDAQ_QEC_UNROLL()
       for (std::uint32_t round = 0; round < Checks; ++round)
-        if (const std::uint32_t check = group.thread() + round * group.threads(); check < job.num_check_lanes)
+        if (const std::uint32_t check = group.thread() + round * group.threads(); check < job.sizes.num_check_lanes)
           own_checks_[round] = job.checks[check];
+    }
+    if constexpr (kIsCluster) {
+      copy(m_.checks, job.checks, job.sizes.num_check_lanes);
+      copy(m_.holders, job.holders, job.num_cut);
+      for (std::uint32_t w = group.thread(); w < job.num_words(); w += group.threads()) {
+        m_.is_cut[w] = 0;
+        for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane)
+          if (job.checks[w * kWarpLanes + lane].cut != relay_check::kNotCut)
+            m_.is_cut[w] |= 1u << lane;
+      }
+      relay_exchange<Group>(group, job, m_).begin();
     }
     group.sync();
   }
 
   /// Decodes the syndrome in memory.syndrome: writes the lightest solution after the chain's record in device memory,
-  /// and the record to memory.progress. The last thread calls watch.look() before its part of an iteration, and
-  /// watch.limit(look), the most steps of the chain, after it. All threads call it, and synchronise after it.
+  /// and the record to memory.progress (of the block of rank 0). In each iteration the last thread of that block calls
+  /// watch.limit(seen), the most steps of the chain, with what watch.look() returned in the iteration before: a look
+  /// may take as long as an iteration. All threads call it, and synchronise after it.
   template <class Watch>
   CUDAQ_QEC_HOST_DEVICE void run(const Watch &watch) {
     relay_progress &now = *m_.progress;
     if (leads()) {
-      now.record = {relay_status::complete, 0, 0, chain_, 0, UINT64_MAX, 0, 0, 0};
+      now.record = {relay_status::complete, 0, 0, chain_, 0, UINT64_MAX, 0, 0, 0, 0};
       now.weight = 0;
       now.begin_clock = group_.clock();
     }
+    typename Watch::seen seen = watch.nothing();
     std::uint32_t found = 0, parity = 0;
-    bool stopped = false;
-    for (std::uint32_t leg = 0; leg <= job_.num_sets && found < job_.stop_nconv && !stopped; ++leg) {
+    bool ends = false;
+    for (std::uint32_t leg = 0; leg <= job_.num_sets && found < job_.stop_nconv && !ends; ++leg) {
       start_leg(leg);
       const std::uint32_t most = leg == 0 ? job_.pre_iter : job_.set_max_iter;
-      for (std::uint32_t k = 1; k <= most && !stopped; ++k) {
-        const bool fits = iterate(k, parity, watch);
-        if (fits) {
+      for (std::uint32_t k = 1;; ++k, parity ^= 1) {
+        const bool is_last = ends || k > most;
+        if (answer_checks(k, is_last, parity, watch, seen)) {
           ++found;
           keep();
-        }
-        stopped = found != job_.stop_nconv && now.stop[parity] != 0;
-        parity ^= 1;
-        if (fits)
           break;
+        }
+        if (is_last)
+          break;
+        ends = now.stop[parity] != 0;
+        sum_columns(parity);
       }
+      parity ^= 1;
     }
     if (leads()) {
       now.record.found = found != 0 ? 1 : 0;
-      now.record.stopped = stopped ? 1 : 0;
+      now.record.stopped = ends && found != job_.stop_nconv ? 1 : 0;
     }
   }
 
 private:
   static constexpr std::uint32_t kUnrolledRows = 6; ///< of columns with this many messages or fewer
+  static constexpr std::uint32_t kSign = 1u << 31;
 
   CUDAQ_QEC_HOST_DEVICE bool leads() const { return group_.thread() == 0; }
+  CUDAQ_QEC_HOST_DEVICE bool watches() const { return group_.thread() == group_.threads() - 1 && group_.rank() == 0; }
+  template <class T>
+  CUDAQ_QEC_HOST_DEVICE void copy(T *to, const T *from, std::uint32_t n) const {
+    for (std::uint32_t k = group_.thread(); k < n; k += group_.threads())
+      to[k] = from[k];
+  }
 
   /// Calls body(round, lane of columns, group of columns) for each column of this thread. `round` is a constant in each
   /// call, an index of registers.
@@ -215,34 +178,49 @@ private:
   // What the variants have in different kinds of memory.
   CUDAQ_QEC_HOST_DEVICE float *messages() const {
     if constexpr (Variant == relay_variant::device)
-      return job_.messages + std::size_t{chain_} * job_.num_cells;
+      return job_.messages + std::size_t{chain_} * job_.sizes.num_cells;
     else
       return m_.messages;
   }
+  CUDAQ_QEC_HOST_DEVICE float *device_values(std::uint32_t which) const {
+    return job_.values + (std::size_t{3} * chain_ + which) * job_.num_column_lanes();
+  }
+  CUDAQ_QEC_HOST_DEVICE float *priors() const {
+    if constexpr (kIsCluster)
+      return m_.priors;
+    else
+      return device_values(0);
+  }
+  CUDAQ_QEC_HOST_DEVICE float *gammas() const {
+    if constexpr (kIsCluster)
+      return m_.gammas;
+    else
+      return device_values(1);
+  }
   CUDAQ_QEC_HOST_DEVICE float *posteriors() const {
-    if constexpr (kInRegisters)
+    if constexpr (kHasPlaces)
       return m_.posteriors;
     else
-      return job_.values + (std::size_t{3} * chain_ + 2) * job_.num_column_lanes();
+      return device_values(2);
   }
   CUDAQ_QEC_HOST_DEVICE const place *places_of(std::uint32_t lane, const relay_column_group &group) const {
     const std::size_t first = std::size_t{group.first_row} * kWarpLanes + lane % kWarpLanes;
-    if constexpr (kInRegisters)
+    if constexpr (kHasPlaces)
       return m_.places + first;
     else
       return static_cast<const place *>(job_.places) + first;
   }
   CUDAQ_QEC_HOST_DEVICE const std::uint16_t *groups_of_rows() const {
-    if constexpr (kInRegisters)
+    if constexpr (kHasPlaces)
       return m_.group_of_row;
     else
       return job_.group_of_row;
   }
 
   CUDAQ_QEC_HOST_DEVICE void start_leg(std::uint32_t leg) {
-    group_.sync(); // the columns of the leg before have read its messages
-    const std::size_t tables = std::size_t{chain_} * (kTabledLegs + 1);
-    float *const gammas = job_.gammas + (tables + (leg < kTabledLegs ? leg : kTabledLegs)) * job_.num_column_lanes();
+    group_.sync(); // the threads of the leg before have read its messages and its test
+    const std::size_t table = std::size_t{chain_} * (kTabledLegs + 1) + (leg < kTabledLegs ? leg : kTabledLegs);
+    float *const gammas = job_.gammas + table * job_.total_column_groups * kWarpLanes;
     if (leg >= kTabledLegs) // each thread reads what it writes here
       for_each_column([&](std::uint32_t lane, const relay_column_group &) {
         gammas[lane] = static_cast<float>(job_.strengths.of(chain_, leg, detail::constant(job_.column_at + lane)));
@@ -259,55 +237,99 @@ private:
     group_.sync();
   }
 
-  /// True: the decision has the syndrome.
+  /// Iteration k of a leg, the step of checks. True: the decision of iteration k - 1 has the syndrome. is_last: only
+  /// this test.
   template <class Watch>
-  CUDAQ_QEC_HOST_DEVICE bool iterate(std::uint32_t k, std::uint32_t parity, const Watch &watch) {
+  CUDAQ_QEC_HOST_DEVICE bool answer_checks(std::uint32_t k, bool is_last, std::uint32_t parity, const Watch &watch,
+                                           typename Watch::seen &seen) {
     relay_progress &now = *m_.progress;
     std::uint32_t *const residual = m_.residual + parity * job_.num_words();
-    const bool watches = group_.thread() == group_.threads() - 1;
+    const std::uint32_t *const before = m_.residual + (parity ^ 1) * job_.num_words();
     const std::uint32_t first = group_.clock();
-    typename Watch::seen seen{};
-    if (watches)
+    if constexpr (!kIsCluster) {
+      if (k > 1 && !group_.any_word(before, job_.num_words()))
+        return true;
+      if (is_last)
+        return false;
+    }
+    if (watches() && !is_last) {
+      const std::uint32_t stop = now.record.steps + 1 >= watch.limit(seen) ? 1 : 0;
+      for (std::uint32_t part = 0; part < job_.parts; ++part)
+        *group_.of_part(&now.stop[parity], part) = stop;
       seen = watch.look();
-    for (std::uint32_t w = group_.thread(); w < job_.num_words(); w += group_.threads())
+    }
+    for (std::uint32_t w = group_.thread(); w < job_.num_words() && !is_last; w += group_.threads())
       residual[w] = m_.syndrome[w];
     const float scale = detail::constant(job_.scales + (k < job_.num_scales ? k : job_.num_scales) - 1);
-    if constexpr (kInRegisters) {
+    if constexpr (kIsCluster) {
+      if (const bool fits = exchange(scale, is_last, parity, k > 1 ? before : nullptr); fits || is_last)
+        return fits;
+    } else if constexpr (kInRegisters) {
       CUDAQ_QEC_UNROLL()
       for (std::uint32_t round = 0; round < Checks; ++round)
-        if (const std::uint32_t check = group_.thread() + round * group_.threads(); check < job_.num_check_lanes)
-          answer_check(check, own_checks_[round], scale);
+        if (const std::uint32_t lane = group_.thread() + round * group_.threads(); lane < job_.sizes.num_check_lanes)
+          answer(own_checks_[round], pair_of(lane, own_checks_[round]), scale);
     } else {
-      for (std::uint32_t check = group_.thread(); check < job_.num_check_lanes; check += group_.threads())
-        answer_check(check, job_.checks[check], scale);
+      for (std::uint32_t lane = group_.thread(); lane < job_.sizes.num_check_lanes; lane += group_.threads())
+        answer(job_.checks[lane], pair_of(lane, job_.checks[lane]), scale);
     }
-    if (watches)
-      now.stop[parity] = ++now.record.steps >= watch.limit(seen) ? 1 : 0;
     group_.sync();
     if (leads())
       step_ends(now.record.check_cycles, first);
-    const std::uint32_t second = group_.clock();
-    for_each_own_column([&](std::uint32_t round, std::uint32_t lane, const relay_column_group &group) {
-      sum_column(round, lane, group, residual);
-    });
-    group_.sync();
-    if (leads())
-      step_ends(now.record.column_cycles, second);
-    return !group_.any_word(residual, job_.num_words());
-  }
-  CUDAQ_QEC_HOST_DEVICE void step_ends(std::uint64_t &cycles, std::uint32_t begin) const {
-    const std::uint32_t end = group_.clock();
-    cycles += end - begin;
-    m_.progress->record.all_cycles += end - m_.progress->begin_clock;
-    m_.progress->begin_clock = end;
+    return false;
   }
 
-  CUDAQ_QEC_HOST_DEVICE void answer_check(std::uint32_t check, const relay_check &where, float scale) {
-    constexpr std::uint32_t kSign = 1u << 31;
+  /// The step of checks in a cluster. `before`: the residual that is tested, or null.
+  CUDAQ_QEC_HOST_DEVICE bool exchange(float scale, bool is_last, std::uint32_t parity, const std::uint32_t *before) {
+    const relay_exchange<Group> others(group_, job_, m_);
+    if (before != nullptr)
+      for (std::uint32_t w = group_.thread(); w < job_.num_words(); w += group_.threads())
+        if ((before[w] & ~m_.is_cut[w]) != 0)
+          others.open(parity);
+    const std::uint32_t lanes = job_.sizes.num_check_lanes;
+    for (std::uint32_t first = 0; first < lanes; first += group_.threads()) { // all threads: they exchange pairs
+      const std::uint32_t lane = first + group_.thread();
+      const relay_check where = lane < lanes ? m_.checks[lane] : relay_check{0, 0, relay_check::kNotCut};
+      relay_pair pair{kLargestMessage<float>, kLargestMessage<float>};
+      if (!is_last) {
+        if (lane < lanes)
+          pair = pair_of(lane, where);
+        for (std::uint32_t distance = 1; distance < kCheckLanes; distance *= 2)
+          pair = merge(pair, group_.across(pair, distance));
+      }
+      if (where.cut == relay_check::kNotCut) {
+        if (!is_last)
+          answer(where, pair, scale);
+      } else if (lane % kCheckLanes == 0) {
+        if (!is_last)
+          others.send(parity, where.cut, pair);
+        if (before != nullptr && (before[lane / kWarpLanes] >> lane % kWarpLanes & 1) != 0)
+          others.flip_cut(parity, where.cut);
+      }
+    }
+    const std::uint32_t begin = group_.clock();
+    group_.arrive();
+    group_.wait();
+    if (leads())
+      m_.progress->record.wait_cycles += group_.clock() - begin;
+    if (before != nullptr && others.fits(parity))
+      return true; // all bits are clear
+    for (std::uint32_t lane = group_.thread(); lane < lanes && !is_last; lane += group_.threads())
+      if (const relay_check where = m_.checks[lane]; where.cut != relay_check::kNotCut)
+        answer(where, others.merged(parity, where.cut), scale);
+    if (is_last) {
+      group_.sync();
+      others.clear(parity);
+    }
+    return false;
+  }
+
+  /// Of the messages of a check, or a lane of it. The first lane has the sign of the syndrome.
+  CUDAQ_QEC_HOST_DEVICE relay_pair pair_of(std::uint32_t lane, const relay_check &where) const {
+    const float *const cells = messages() + where.first_cell;
     const std::uint32_t rows = where.rows;
-    float *const cells = messages() + where.first_cell;
     float least = kLargestMessage<float>, second = least;
-    std::uint32_t sign = m_.syndrome[check / kWarpLanes] >> check % kWarpLanes << 31;
+    std::uint32_t sign = m_.syndrome[lane / kWarpLanes] >> lane % kWarpLanes << 31;
     CUDAQ_QEC_UNROLL(5)
     for (std::uint32_t row = 0; row < rows; ++row) {
       const std::uint32_t word = detail::word_of(cells[row * kRowStride]);
@@ -316,8 +338,16 @@ private:
       second = detail::lesser(second, detail::greater(magnitude, least));
       least = detail::lesser(least, magnitude);
     }
-    const std::uint32_t scaled_least = detail::word_of(detail::product_of(least, scale)) | (sign & kSign);
-    const std::uint32_t scaled_second = detail::word_of(detail::product_of(second, scale)) | (sign & kSign);
+    return {detail::float_of(detail::word_of(least) | (sign & kSign)), second};
+  }
+
+  /// Writes the answers to the messages of a check, or a lane of it. `pair`: of all its messages.
+  CUDAQ_QEC_HOST_DEVICE void answer(const relay_check &where, const relay_pair &pair, float scale) const {
+    float *const cells = messages() + where.first_cell;
+    const std::uint32_t rows = where.rows, sign = detail::word_of(pair.least) & kSign;
+    const float least = detail::float_of(detail::word_of(pair.least) & ~kSign);
+    const std::uint32_t scaled_least = detail::word_of(detail::product_of(least, scale)) | sign;
+    const std::uint32_t scaled_second = detail::word_of(detail::product_of(pair.second, scale)) | sign;
     CUDAQ_QEC_UNROLL(5)
     for (std::uint32_t row = 0; row < rows; ++row) {
       const std::uint32_t word = detail::word_of(cells[row * kRowStride]);
@@ -325,6 +355,28 @@ private:
       const std::uint32_t scaled = detail::float_of(word & ~kSign) == least ? scaled_second : scaled_least;
       cells[row * kRowStride] = detail::float_of(scaled ^ (word & kSign));
     }
+  }
+
+  /// The step of columns.
+  CUDAQ_QEC_HOST_DEVICE void sum_columns(std::uint32_t parity) {
+    std::uint32_t *const residual = m_.residual + parity * job_.num_words();
+    const std::uint32_t begin = group_.clock();
+    if (watches())
+      ++m_.progress->record.steps;
+    if constexpr (kIsCluster)
+      relay_exchange<Group>(group_, job_, m_).clear(parity);
+    for_each_own_column([&](std::uint32_t round, std::uint32_t lane, const relay_column_group &group) {
+      sum_column(round, lane, group, residual);
+    });
+    group_.sync();
+    if (leads())
+      step_ends(m_.progress->record.column_cycles, begin);
+  }
+  CUDAQ_QEC_HOST_DEVICE void step_ends(std::uint64_t &cycles, std::uint32_t begin) const {
+    const std::uint32_t end = group_.clock();
+    cycles += end - begin;
+    m_.progress->record.all_cycles += end - m_.progress->begin_clock;
+    m_.progress->begin_clock = end;
   }
 
   CUDAQ_QEC_HOST_DEVICE void sum_column(std::uint32_t round, std::uint32_t lane, const relay_column_group &group,
@@ -387,7 +439,7 @@ private:
       CUDAQ_QEC_UNROLL()
       for (std::uint32_t k = 0; k < kAtOnce; ++k)
         if (first + k < rows)
-          group_.flip_bits(residual[group[k]], 1u << cell[k] % kRowStride);
+          group_.flip_bits(residual[group[k]], 1u << cell[k] % kRowStride / kCheckLanes * kCheckLanes);
     }
   }
 
@@ -396,14 +448,17 @@ private:
     relay_progress &now = *m_.progress;
     for_each_column([&](std::uint32_t lane, const relay_column_group &) {
       if (posteriors()[lane] <= 0)
-        group_.add(now.weight, detail::constant(job_.units + lane));
+        for (std::uint32_t part = 0; part < job_.parts; ++part)
+          group_.add(*group_.of_part(&now.weight, part), detail::constant(job_.units + lane));
     });
-    group_.sync();
+    group_.arrive();
+    group_.wait();
     const bool lighter = now.weight < now.record.weight;
     auto *const solution =
-        reinterpret_cast<std::uint32_t *>(job_.records + chain_ * job_.record_bytes() + sizeof(relay_record));
+        reinterpret_cast<std::uint32_t *>(job_.records + chain_ * job_.record_bytes() + sizeof(relay_record)) +
+        job_.first_column_group;
     if (lighter)
-      for (std::uint32_t g = group_.thread(); g < job_.num_column_groups; g += group_.threads())
+      for (std::uint32_t g = group_.thread(); g < job_.sizes.num_column_groups; g += group_.threads())
         solution[g] = 0;
     group_.sync();
     if (leads()) {

@@ -26,10 +26,44 @@ constexpr std::uint64_t kPatienceNs = 2000000000;
 /// Looks for the answer between two looks at the state of the kernel, which are CUDA calls.
 constexpr std::uint32_t kLooks = 4096;
 
-std::size_t block_bytes(int device_id) {
-  int bytes = 0;
-  require(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_id), "shared memory");
-  return static_cast<std::size_t>(bytes);
+/// The kernel has this much shared memory of its own in a cluster.
+constexpr std::size_t kStaticBytes = (sizeof(relay_job) + 127) / 128 * 128;
+
+cudaDeviceProp properties_of(int device_id) {
+  cudaDeviceProp found{};
+  require(cudaGetDeviceProperties(&found, device_id), "properties of the device");
+  return found;
+}
+
+relay_layout layout_of(const tanner_graph &graph, const relay_bp_options &options, const cudaDeviceProp &device,
+                       const relay_bp_gpu_limits &limits) {
+  const auto blocks_of_device = static_cast<std::uint32_t>(device.multiProcessorCount);
+  if (options.ensemble > blocks_of_device || limits.blocks * options.ensemble > blocks_of_device)
+    throw std::runtime_error("ensemble is " + std::to_string(options.ensemble) +
+                             (limits.blocks > 1 ? ", blocks is " + std::to_string(limits.blocks) : "") + "; " +
+                             device.name + " has " + std::to_string(blocks_of_device) +
+                             " multiprocessors, and each chain needs one for each block");
+  const std::size_t bytes = std::min(device.sharedMemPerBlockOptin, limits.shared_bytes);
+  const bool has_clusters = device.major >= 9;
+  const auto with_blocks = [&](std::uint32_t blocks) {
+    return relay_layout(graph, options, {blocks == 0 ? bytes : bytes - std::min(bytes, kStaticBytes), blocks});
+  };
+  if (limits.blocks == 0)
+    if (relay_layout found = with_blocks(1); found.variant() == relay_variant::cluster)
+      return found; // it would not be quicker in parts
+  for (std::uint32_t blocks = limits.blocks == 0 ? kMostParts : limits.blocks; blocks >= 1; blocks /= 2) {
+    const bool leaves_half = options.ensemble * blocks <= blocks_of_device / 2;
+    if ((has_clusters || blocks == 1) && (leaves_half || limits.blocks != 0 || blocks == 1)) {
+      relay_layout found = with_blocks(blocks);
+      if (found.variant() == relay_variant::cluster)
+        return found;
+    }
+    if (limits.blocks > 1)
+      throw std::runtime_error("blocks is " + std::to_string(blocks) + ", and " +
+                               (has_clusters ? "the model does not fit into the shared memory of so many blocks"
+                                             : std::string(device.name) + " has no clusters of blocks"));
+  }
+  return with_blocks(0);
 }
 
 template <class T>
@@ -42,14 +76,18 @@ device_block copy_of(const std::vector<T> &values) {
 /// The device memory of a layout, the blocks, and their mailbox. Made while the device is current.
 class relay_bp_gpu::impl {
 public:
-  impl(const tanner_graph &graph, const relay_bp_options &options, int device_id, std::size_t most_shared_bytes)
-      : layout(graph, options, std::min(block_bytes(device_id), most_shared_bytes)) {
-    job_ = layout.job();
-    describe(device_id);
+  impl(const tanner_graph &graph, const relay_bp_options &options, int device_id, const relay_bp_gpu_limits &limits)
+      : impl(graph, options, device_id, properties_of(device_id), limits) {}
+  impl(const tanner_graph &graph, const relay_bp_options &options, int device_id, const cudaDeviceProp &device,
+       const relay_bp_gpu_limits &limits)
+      : layout(layout_of(graph, options, device, limits)), job_(layout.job()),
+        description_(std::string(device.name) + ", " + std::to_string(job_.chains) +
+                     (job_.chains == 1 ? " chain, " : " chains, ") + std::to_string(job_.chains * job_.parts) + " of " +
+                     std::to_string(device.multiProcessorCount) + " multiprocessors, " + layout.variant_text()) {
     upload();
     resident_config config;
     config.num_workers = 1;
-    config.payload_bytes = sizeof(relay_request) + job_.num_words() * sizeof(std::uint32_t);
+    config.payload_bytes = sizeof(relay_request) + job_.total_words * sizeof(std::uint32_t);
     config.output_bytes = job_.record_bytes();
     config.device_id = device_id;
     config.timeout_ns = kPatienceNs;
@@ -78,10 +116,10 @@ public:
       return decode_status::deadline;
     number_ = number_ == UINT32_MAX ? 1 : number_ + 1; // 0: no request
     *request = {control.deadline_ns == kNoDeadline ? UINT64_MAX : control.deadline_ns - now, number_, 0};
-    layout.pack_syndrome(syndrome, {reinterpret_cast<std::uint32_t *>(request + 1), job_.num_words()});
+    layout.pack_syndrome(syndrome, {reinterpret_cast<std::uint32_t *>(request + 1), job_.total_words});
     experimental::host_stage_call call{};
     call.payload = payload_.data();
-    call.payload_size = sizeof(relay_request) + job_.num_words() * sizeof(std::uint32_t);
+    call.payload_size = sizeof(relay_request) + job_.total_words * sizeof(std::uint32_t);
     fault_ = worker_.host_stage_fn(worker_.host_stage_data, &call);
     if (fault_ != 0 || !await(control))
       return decode_status::internal_error;
@@ -99,7 +137,7 @@ public:
   }
   const relay_record *record() const noexcept { return static_cast<const relay_record *>(worker_.gpu_output); }
   std::span<const std::uint32_t> solution() const noexcept {
-    return {reinterpret_cast<const std::uint32_t *>(record() + 1), job_.num_column_groups};
+    return {reinterpret_cast<const std::uint32_t *>(record() + 1), job_.total_column_groups};
   }
   int fault() const noexcept { return fault_; }
   const std::string &description() const noexcept { return description_; }
@@ -111,39 +149,29 @@ private:
     const auto put = [&](auto &pointer, const auto &values) {
       pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(add(copy_of(values)));
     };
+    put(job_.holders, layout.holders);
     put(job_.checks, layout.checks);
     put(job_.group_of_row, layout.group_of_row);
     put(job_.column_groups, layout.column_groups);
     if (layout.variant() == relay_variant::device)
-      job_.places = add(copy_of(layout.groups.places));
+      job_.places = add(copy_of(layout.places));
     else
       job_.places = add(copy_of(layout.short_places));
     put(job_.log_odds, layout.log_odds);
     put(job_.units, layout.units);
-    put(job_.column_at, layout.groups.column_at);
+    put(job_.column_at, layout.column_at);
     put(job_.scales, layout.scales);
     put(job_.gammas, layout.gammas);
     const std::size_t chains = job_.chains, lanes = job_.num_column_lanes();
     job_.team = static_cast<relay_team *>(add(device_block(sizeof(relay_team))));
-    job_.syndrome = static_cast<std::uint32_t *>(add(device_block(job_.num_words() * sizeof(std::uint32_t))));
+    job_.syndrome = static_cast<std::uint32_t *>(add(device_block(job_.total_words * sizeof(std::uint32_t))));
     job_.records = static_cast<std::uint8_t *>(add(device_block(chains * job_.record_bytes())));
-    if (layout.variant() != relay_variant::registers)
+    if (layout.variant() == relay_variant::shared || layout.variant() == relay_variant::device)
       job_.values = static_cast<float *>(add(device_block(3 * chains * lanes * sizeof(float))));
     if (layout.variant() == relay_variant::device)
-      job_.messages = static_cast<float *>(add(device_block(chains * job_.num_cells * sizeof(float))));
+      job_.messages = static_cast<float *>(add(device_block(chains * job_.sizes.num_cells * sizeof(float))));
     cancel_ = mapped_block(sizeof(std::uint32_t));
     job_.cancel = cancel_.device<std::uint32_t>();
-  }
-
-  void describe(int device_id) {
-    cudaDeviceProp properties{};
-    require(cudaGetDeviceProperties(&properties, device_id), "properties of the device");
-    if (static_cast<int>(job_.chains) > properties.multiProcessorCount)
-      throw std::runtime_error("ensemble is " + std::to_string(job_.chains) + "; " + properties.name + " has " +
-                               std::to_string(properties.multiProcessorCount) +
-                               " multiprocessors, and each chain needs one");
-    description_ = std::string(properties.name) + ", " + std::to_string(job_.chains) + " of " +
-                   std::to_string(properties.multiProcessorCount) + " multiprocessors, " + layout.variant_text();
   }
 
   /// Waits for the answer. Passes a cancelled control on to the kernel. False: there will be none.
@@ -174,11 +202,11 @@ public:
   const relay_layout layout;
 
 private:
-  relay_job job_{};
+  relay_job job_;
   std::vector<device_block> parts_;
   mapped_block cancel_;
   std::vector<std::uint64_t> payload_;
-  std::string description_;
+  const std::string description_;
   std::unique_ptr<resident_workers> workers_;
   experimental::gpu_worker_resources worker_;
   std::uint32_t number_ = 0;
@@ -223,7 +251,7 @@ instances &all_instances() {
 } // namespace
 
 relay_bp_gpu::relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &options, int device_id,
-                           std::size_t most_shared_bytes)
+                           const relay_bp_gpu_limits &limits)
     : device_id_(device_id) {
   int devices = 0;
   require(cudaGetDeviceCount(&devices), "counting the CUDA devices");
@@ -237,7 +265,7 @@ relay_bp_gpu::relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &op
   correction_.reserve(graph.num_columns());
   all_instances().begin(device_id);
   try {
-    impl_ = std::make_shared<impl>(graph, options, device_id, most_shared_bytes);
+    impl_ = std::make_shared<impl>(graph, options, device_id, limits);
     impl_->begin();
   } catch (...) {
     const bool ended = impl_ == nullptr || impl_->end();

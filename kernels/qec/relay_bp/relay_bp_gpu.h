@@ -13,17 +13,25 @@
 
 namespace cudaq::qec::realtime::gpu {
 
-/// An ensemble of chains on one GPU, one block each. The blocks run from the constructor until the destructor, and
-/// occupy a multiprocessor each, also without requests. Several instances share a GPU while it has multiprocessors.
+struct relay_bp_gpu_limits {
+  /// Thread blocks of a chain: 1, 2, 4 or 8; more than one are a cluster. 0: 1 if all of a chain fits into the shared
+  /// memory of a block; else the most with which the ensemble fits into half of the GPU, so that a decoder that takes
+  /// its place fits into the other half.
+  std::uint32_t blocks = 0;
+  std::size_t shared_bytes = SIZE_MAX; ///< of a block; less than the device has decides for another variant
+};
+
+/// An ensemble of chains on one GPU, one or several blocks each. The blocks run from the constructor until the
+/// destructor, and occupy a multiprocessor each, also without requests. Several instances share a GPU while it has
+/// multiprocessors.
 ///
 /// In the modes least_weight and in_step corrections are those of relay_bp with the same options, bit for bit. Not for
 /// two threads at once.
 class relay_bp_gpu {
 public:
-  /// most_shared_bytes: of a block; less than the device has decides for another variant of the kernel. Throws
-  /// std::runtime_error with the reason: no GPU, no room on it, a CUDA error. std::bad_alloc.
+  /// Throws std::runtime_error with the reason: no GPU, no room on it, a CUDA error. std::bad_alloc.
   relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &options, int device_id,
-               std::size_t most_shared_bytes = SIZE_MAX);
+               const relay_bp_gpu_limits &limits = {});
   ~relay_bp_gpu();
   relay_bp_gpu(const relay_bp_gpu &) = delete;
   relay_bp_gpu &operator=(const relay_bp_gpu &) = delete;
@@ -41,7 +49,7 @@ public:
   /// Of the chain that gave the answer.
   [[nodiscard]] const relay_record &record() const noexcept { return last_; }
   [[nodiscard]] const relay_layout &layout() const noexcept;
-  /// "H100, 16 chains of 132 multiprocessors; messages in shared memory, ...".
+  /// "NVIDIA H100, 16 chains, 64 of 132 multiprocessors, messages and values of columns in shared memory".
   [[nodiscard]] const std::string &description() const noexcept;
   /// "" or a CUDA error.
   [[nodiscard]] std::string fault() const;

@@ -17,13 +17,27 @@ inline constexpr std::uint32_t kWarpLanes = 32, kRowStride = 33;
 inline constexpr std::uint32_t kBlockThreads = 1024, kRegisterRounds = 9, kRegisterChecks = 1;
 /// Legs whose memory strengths are in a table. Those of later legs are computed, which takes the time of iterations.
 inline constexpr std::uint32_t kTabledLegs = 8;
+/// Threads of a check in the variant `cluster`: neighbours.
+inline constexpr std::uint32_t kClusterCheckLanes = 4;
+/// The most blocks of a cluster, a power of 2. More are not portable.
+inline constexpr std::uint32_t kMostParts = 8;
 
+/// A check, or one of the lanes that share its messages.
 struct relay_check {
+  static constexpr std::uint32_t kNotCut = UINT32_MAX;
   std::uint32_t first_cell, rows; ///< row r is first_cell + r * kRowStride
+  std::uint32_t cut; ///< its number among the checks with messages in several blocks of a cluster, or kNotCut
 };
 struct relay_column_group {
   std::uint32_t first_row;   ///< of its places: row r of lane k is places[(first_row + r) * kWarpLanes + k]
   std::uint16_t rows, lanes; ///< lanes that have a column
+};
+
+/// What a block of a cluster has of the model: its columns, and the checks of these columns. Arrays of the model have
+/// the parts one after another.
+struct relay_part {
+  std::uint32_t num_check_lanes = 0, num_cells = 0, num_column_groups = 0, num_place_rows = 0;
+  std::uint32_t num_rows = 0; ///< of cells, without those of unused lanes
 };
 
 /// How the chains of a shot end.
@@ -49,11 +63,12 @@ struct relay_record {
   std::uint64_t steps;                                   ///< iterations, all counted
   std::uint64_t weight;                                  ///< in weight_units; UINT64_MAX: there is no solution
   std::uint64_t check_cycles, column_cycles, all_cycles; ///< of the block's clock: in each step, and in all
+  std::uint64_t wait_cycles;                             ///< of check_cycles: for the other blocks of the cluster
 };
 
 /// The words that the blocks of an ensemble share, each on a line of its own. Zeroed before the kernel begins.
 struct relay_team {
-  alignas(128) std::uint32_t begun;   ///< chains that run, without chain 0
+  alignas(128) std::uint32_t begun;   ///< blocks that run, without block 0
   alignas(128) std::uint64_t shot;    ///< that the chains decode, from 1; kNoMoreShots: they end
   alignas(128) std::uint64_t limit;   ///< chains stop after so many steps
   alignas(128) std::uint32_t ended;   ///< counts the ends of chains in all shots, modulo 2^32
@@ -68,9 +83,15 @@ struct relay_team {
 
 /// A kernel argument. Addresses are device addresses; `Place` of the places depends on the variant.
 struct relay_job {
-  // The model.
-  std::uint32_t num_check_lanes, num_cells, num_column_groups, num_place_rows;
-  std::uint32_t num_rows;            ///< of cells, without those of unused lanes
+  // The model. With parts: all of it, and what part_of() returns is one part.
+  relay_part sizes;                  ///< of the part. All of it: without parts the model's, else unused
+  relay_part part[kMostParts];       ///< with parts
+  std::uint32_t parts;               ///< blocks of a chain
+  std::uint32_t num_cut;             ///< checks with messages in several parts
+  std::uint32_t total_words;         ///< of a syndrome: of all parts
+  std::uint32_t total_column_groups; ///< of all parts
+  std::uint32_t first_column_group;  ///< of the part
+  const std::uint8_t *holders;       ///< for each cut check: bit p is set if part p has messages of it
   const relay_check *checks;         ///< for each lane of checks
   const std::uint16_t *group_of_row; ///< for each row of cells: its group of checks
   const relay_column_group *column_groups;
@@ -89,24 +110,51 @@ struct relay_job {
 
   // Memory of the ensemble.
   relay_team *team;
-  std::uint32_t *syndrome;     ///< of the shot: num_words() words
+  std::uint32_t *syndrome;     ///< of the shot: total_words
   std::uint8_t *records;       ///< of each chain: a relay_record and its solution, record_bytes() apart
-  float *values;               ///< unless in registers: 3 values of each lane of columns, for each chain
+  float *values;               ///< variants `shared` and `device`: 3 values of each lane of columns, for each chain
   float *messages;             ///< variant `device`: the cells of each chain
   const std::uint32_t *cancel; ///< mapped memory: the number of the request to cancel
 
-  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t num_words() const { return num_check_lanes / kWarpLanes; }
-  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t num_column_lanes() const { return num_column_groups * kWarpLanes; }
+  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t num_words() const { return sizes.num_check_lanes / kWarpLanes; }
+  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t num_column_lanes() const {
+    return sizes.num_column_groups * kWarpLanes;
+  }
+  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t num_cut_words() const {
+    return (num_cut + kWarpLanes - 1) / kWarpLanes;
+  }
   CUDAQ_QEC_HOST_DEVICE constexpr std::size_t record_bytes() const {
-    return (sizeof(relay_record) + num_column_groups * sizeof(std::uint32_t) + 127) / 128 * 128;
+    return (sizeof(relay_record) + total_column_groups * sizeof(std::uint32_t) + 127) / 128 * 128;
   }
 };
 
-/// Where a block keeps what it changes.
+/// The job of one part: sizes and pointers of what it has.
+CUDAQ_QEC_HOST_DEVICE inline relay_job part_of(const relay_job &all, std::uint32_t part) {
+  relay_job one = all;
+  one.sizes = all.part[part];
+  for (std::uint32_t p = 0; p < part; ++p) {
+    const relay_part &before = all.part[p];
+    const std::uint32_t lanes = before.num_column_groups * kWarpLanes;
+    one.first_column_group += before.num_column_groups;
+    one.checks += before.num_check_lanes;
+    one.group_of_row += before.num_rows;
+    one.column_groups += before.num_column_groups;
+    one.places = static_cast<const std::uint16_t *>(one.places) + before.num_place_rows * kWarpLanes;
+    one.log_odds += lanes;
+    one.units += lanes;
+    one.column_at += lanes;
+    one.gammas += lanes;
+    one.syndrome += before.num_check_lanes / kWarpLanes;
+  }
+  return one;
+}
+
+/// Where the blocks of a chain keep what they change.
 enum class relay_variant {
-  registers, ///< messages, posteriors and places in shared memory, other values in registers
-  shared,    ///< messages in shared memory, the values of columns in device memory
-  device     ///< both in device memory
+  cluster,   ///< all in the shared memory of one block or several ones, which have a part of the columns each
+  registers, ///< one block: messages, posteriors and places in shared memory, other values in registers
+  shared,    ///< one block: messages in shared memory, the values of columns in device memory
+  device     ///< one block: both in device memory
 };
 
 /// What the threads of a block share about the shot in progress. Each member has one writer at a time.
@@ -117,62 +165,93 @@ struct relay_progress {
   std::uint64_t shot;        ///< the next one
   std::uint64_t weight;      ///< of the solution that is being written
   std::uint32_t stop[2];     ///< 1: the chain ends; of even and odd iterations
+  std::uint32_t open[2];     ///< not 0: a check of one part alone does not fit; of even and odd iterations
   std::uint32_t begin_clock; ///< of the chain, then of a step; the clock's lower half
   std::uint32_t chosen;      ///< block 0: the chain with the answer
   relay_status reason;       ///< block 0: why it stops the chains
   std::uint32_t unused;
 };
 
+/// Of the messages of a check, or some of them: the least magnitude, and the next one. The sign of `least` is the
+/// product of the signs.
+struct alignas(8) relay_pair {
+  float least, second;
+};
+
 /// The working memory of a block, in an array of 8-byte words. The variant is known when it is compiled: so is the
 /// kind of memory that a pointer leads to.
 template <relay_variant Variant>
 struct relay_memory {
-  static constexpr bool kHasMessages = Variant != relay_variant::device, kHasAll = Variant == relay_variant::registers;
+  static constexpr bool kIsCluster = Variant == relay_variant::cluster,
+                        kHasPlaces = kIsCluster || Variant == relay_variant::registers,
+                        kHasMessages = Variant != relay_variant::device;
 
   relay_progress *progress;
   std::uint32_t *syndrome, *residual; ///< num_words(); twice that
   relay_column_group *column_groups;
   float *messages;   ///< with kHasMessages
-  float *posteriors; ///< this and what follows with kHasAll
+  float *posteriors; ///< this and what follows with kHasPlaces
   std::uint16_t *places, *group_of_row;
+  float *priors, *gammas; ///< this and what follows with kIsCluster
+  relay_check *checks;
+  std::uint32_t *is_cut;   ///< a bit for each lane of checks: it is cut
+  std::uint32_t *cut_open; ///< for even and odd iterations a bit for each cut check: it does not fit
+  relay_pair *pairs;       ///< for even and odd iterations, for each part: those of its cut checks
+  std::uint8_t *holders;   ///< of the cut checks
 
-  CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t bytes(const relay_job &j) {
-    return 8 * (first_words(j) + (kHasMessages ? message_words(j) : 0) +
-                (kHasAll ? posterior_words(j) + place_words(j) + words_of(sizeof(std::uint16_t) * j.num_rows) : 0));
-  }
-  CUDAQ_QEC_HOST_DEVICE relay_memory(std::uint64_t *block, const relay_job &j)
-      : progress(reinterpret_cast<relay_progress *>(block)),
-        syndrome(reinterpret_cast<std::uint32_t *>(block + kWords)), residual(syndrome + j.num_words()),
-        column_groups(reinterpret_cast<relay_column_group *>(block + kWords + syndrome_words(j))),
-        messages(reinterpret_cast<float *>(block + first_words(j))),
-        posteriors(reinterpret_cast<float *>(block + first_words(j) + message_words(j))),
-        places(reinterpret_cast<std::uint16_t *>(block + first_words(j) + message_words(j) + posterior_words(j))),
-        group_of_row(reinterpret_cast<std::uint16_t *>(block + first_words(j) + message_words(j) + posterior_words(j) +
-                                                       place_words(j))) {}
+  CUDAQ_QEC_HOST_DEVICE relay_memory(std::uint64_t *block, const relay_job &j) : relay_memory(block, j, true) {}
+  static std::size_t bytes(const relay_job &j) { return 8 * relay_memory(nullptr, j, false).words_; }
 
 private:
-  static constexpr std::size_t kWords = sizeof(relay_progress) / 8;
-  CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t words_of(std::size_t bytes) { return (bytes + 7) / 8; }
-  CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t syndrome_words(const relay_job &j) {
-    return words_of(3 * sizeof(std::uint32_t) * j.num_words());
+  CUDAQ_QEC_HOST_DEVICE relay_memory(std::uint64_t *block, const relay_job &j, bool has_block)
+      : block_(block), has_block_(has_block) {
+    const relay_part &has = j.sizes;
+    take(progress, 1);
+    if constexpr (kIsCluster) { // other blocks write these: they are at the same place in all parts
+      take(cut_open, 2 * j.num_cut_words());
+      take(pairs, 2 * j.parts * j.num_cut);
+    }
+    take(syndrome, j.num_words());
+    take(residual, 2 * j.num_words());
+    take(column_groups, has.num_column_groups);
+    if constexpr (kHasMessages)
+      take(messages, has.num_cells);
+    if constexpr (kHasPlaces) {
+      take(posteriors, j.num_column_lanes());
+      take(places, kWarpLanes * has.num_place_rows);
+      take(group_of_row, has.num_rows);
+    }
+    if constexpr (kIsCluster) {
+      take(priors, j.num_column_lanes());
+      take(gammas, j.num_column_lanes());
+      take(checks, has.num_check_lanes);
+      take(is_cut, j.num_words());
+      take(holders, j.num_cut);
+    }
   }
-  CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t first_words(const relay_job &j) {
-    return kWords + syndrome_words(j) + words_of(sizeof(relay_column_group) * j.num_column_groups);
+  template <class T>
+  CUDAQ_QEC_HOST_DEVICE void take(T *&array, std::size_t n) {
+    array = has_block_ ? reinterpret_cast<T *>(block_ + words_) : nullptr;
+    words_ += (n * sizeof(T) + 7) / 8;
   }
-  CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t message_words(const relay_job &j) {
-    return words_of(sizeof(float) * j.num_cells);
-  }
-  CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t posterior_words(const relay_job &j) {
-    return words_of(sizeof(float) * j.num_column_lanes());
-  }
-  CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t place_words(const relay_job &j) {
-    return words_of(sizeof(std::uint16_t) * kWarpLanes * j.num_place_rows);
-  }
+  std::uint64_t *const block_;
+  const bool has_block_; ///< false: only counts
+  std::size_t words_ = 0;
 };
 
-/// The bytes of a block's memory.
-constexpr std::size_t relay_memory_bytes(const relay_job &job, relay_variant variant) {
+/// The bytes of a block's memory: with parts, of the block that needs the most.
+inline std::size_t relay_memory_bytes(const relay_job &job, relay_variant variant) {
   switch (variant) {
+  case relay_variant::cluster: {
+    std::size_t most = 0;
+    for (std::uint32_t part = 0; part < job.parts; ++part) {
+      relay_job one = job; // without the pointers of part_of(), which may be null
+      one.sizes = job.part[part];
+      const std::size_t bytes = relay_memory<relay_variant::cluster>::bytes(one);
+      most = bytes > most ? bytes : most;
+    }
+    return most;
+  }
   case relay_variant::registers:
     return relay_memory<relay_variant::registers>::bytes(job);
   case relay_variant::shared:

@@ -10,6 +10,8 @@
 namespace cudaq::qec::realtime::gpu {
 namespace {
 
+constexpr unsigned kWarp = 0xffffffffu;
+
 class relay_group : public detail::resident_group {
 public:
   __device__ static std::uint32_t threads() { return blockDim.x; }
@@ -18,7 +20,7 @@ public:
     std::uint32_t any = 0;
     for (std::uint32_t w = threadIdx.x % kWarpLanes; w < n; w += kWarpLanes)
       any |= words[w];
-    return __any_sync(0xffffffffu, any != 0) != 0;
+    return __any_sync(kWarp, any != 0) != 0;
   }
   __device__ static void flip_bits(std::uint32_t &word, std::uint32_t bits) { atomicXor(&word, bits); }
   __device__ static void set_bits(std::uint32_t &word, std::uint32_t bits) { atomicOr(&word, bits); }
@@ -30,6 +32,10 @@ public:
     asm volatile("" : "+r"(word));
     return word;
   }
+  static constexpr std::uint32_t kCheckLanes = kClusterCheckLanes;
+  __device__ static relay_pair across(const relay_pair &pair, std::uint32_t distance) {
+    return {__shfl_xor_sync(kWarp, pair.least, distance), __shfl_xor_sync(kWarp, pair.second, distance)};
+  }
   __device__ static std::uint32_t clock() { return static_cast<std::uint32_t>(::clock()); }
   __device__ static std::uint64_t now_ns() {
     std::uint64_t t;
@@ -38,24 +44,77 @@ public:
   }
 };
 
-template <relay_variant Variant>
-__global__ void __launch_bounds__(kBlockThreads, 1)
-    relay_bp_kernel(const __grid_constant__ resident_mailboxes boxes, const __grid_constant__ relay_job job) {
-  extern __shared__ std::uint64_t block[];
+/// A block that is alone with its chain.
+class single_group : public relay_group {
+public:
+  __device__ static std::uint32_t rank() { return 0; }
+  template <class T>
+  __device__ static T *of_part(T *pointer, std::uint32_t) {
+    return pointer;
+  }
+  __device__ static void arrive() {}
+  __device__ void wait() const { sync(); }
+};
+
+/// A block of a cluster. Before sm_90 there are none: the kernel is not launched there.
+class cluster_group : public relay_group {
+public:
+#if __CUDA_ARCH__ >= 900
+  __device__ static std::uint32_t rank() {
+    std::uint32_t r;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+  }
+  template <class T>
+  __device__ static T *of_part(T *pointer, std::uint32_t part) {
+    T *other;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(pointer), "r"(part));
+    return other;
+  }
+  __device__ static void arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+  __device__ static void wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+#else
+  __device__ static std::uint32_t rank() { return 0; }
+  template <class T>
+  __device__ static T *of_part(T *pointer, std::uint32_t) {
+    return pointer;
+  }
+  __device__ static void arrive() {}
+  __device__ void wait() const { sync(); }
+#endif
+};
+
+template <relay_variant Variant, class Group>
+__device__ void live(const Group &group, const resident_mailboxes &boxes, const relay_job &job, std::uint64_t *block,
+                     std::uint32_t chain_number) {
   const relay_memory<Variant> memory(block, job);
-  const relay_group group;
-  relay_chain<relay_group, Variant> chain(group, job, memory, blockIdx.x);
+  relay_chain<Group, Variant> chain(group, job, memory, chain_number);
   if (blockIdx.x == 0)
     lead(group, boxes, job, memory, chain);
   else
     follow(group, job, memory, chain);
 }
 
+template <relay_variant Variant>
+__global__ void __launch_bounds__(kBlockThreads, 1)
+    relay_bp_kernel(const __grid_constant__ resident_mailboxes boxes, const __grid_constant__ relay_job job) {
+  extern __shared__ std::uint64_t block[];
+  if constexpr (Variant == relay_variant::cluster) {
+    __shared__ relay_job part; // registers are scarce
+    if (threadIdx.x == 0)
+      part = part_of(job, blockIdx.x % job.parts);
+    __syncthreads();
+    live<Variant>(cluster_group{}, boxes, part, block, blockIdx.x / job.parts);
+  } else {
+    live<Variant>(single_group{}, boxes, job, block, blockIdx.x);
+  }
+}
+
 /// Loads the kernel of each variant: one that is loaded later would wait for the blocks that run.
 cudaError_t load_all() {
   cudaFuncAttributes found{};
-  for (const auto kernel : {&relay_bp_kernel<relay_variant::registers>, &relay_bp_kernel<relay_variant::shared>,
-                            &relay_bp_kernel<relay_variant::device>})
+  for (const auto kernel : {&relay_bp_kernel<relay_variant::cluster>, &relay_bp_kernel<relay_variant::registers>,
+                            &relay_bp_kernel<relay_variant::shared>, &relay_bp_kernel<relay_variant::device>})
     if (const cudaError_t error = cudaFuncGetAttributes(&found, reinterpret_cast<const void *>(kernel));
         error != cudaSuccess)
       return error;
@@ -68,9 +127,10 @@ resident_launcher launcher_of(const relay_job &job) {
     if (blocks == 0)
       if (const cudaError_t error = load_all(); error != cudaSuccess)
         return error;
-    return detail::launch_to_stay<resident_mailboxes, relay_job>(&relay_bp_kernel<Variant>, job.chains,
-                                                                 blocks == 0 ? 0 : job.chains, kBlockThreads,
-                                                                 relay_memory<Variant>::bytes(job), stream, boxes, job);
+    const unsigned all = job.chains * job.parts;
+    return detail::launch_to_stay<resident_mailboxes, relay_job>(&relay_bp_kernel<Variant>, all, blocks == 0 ? 0 : all,
+                                                                 job.parts, kBlockThreads,
+                                                                 relay_memory_bytes(job, Variant), stream, boxes, job);
   };
 }
 
@@ -78,6 +138,8 @@ resident_launcher launcher_of(const relay_job &job) {
 
 resident_launcher launch_relay_bp(const relay_job &job, relay_variant variant) {
   switch (variant) {
+  case relay_variant::cluster:
+    return launcher_of<relay_variant::cluster>(job);
   case relay_variant::registers:
     return launcher_of<relay_variant::registers>(job);
   case relay_variant::shared:

@@ -12,12 +12,9 @@ namespace {
 
 constexpr std::uint32_t kBanks = 32;
 
-relay_job job_of(const grouped_graph &g, const relay_bp_options &o) {
+relay_job job_of(const relay_bp_options &o) {
   relay_job job{};
-  job.num_check_lanes = static_cast<std::uint32_t>(g.rows_of_check.size());
-  job.num_cells = g.num_cells;
-  job.num_column_groups = static_cast<std::uint32_t>(g.column_groups.size());
-  job.num_place_rows = static_cast<std::uint32_t>(g.places.size() / kWarpLanes);
+  job.parts = 1;
   job.strengths = o.strengths();
   job.pre_iter = o.pre_iter;
   job.num_sets = o.num_sets;
@@ -42,13 +39,111 @@ std::vector<float> scales_of(const relay_bp_options &o) {
 
 } // namespace
 
-relay_layout::relay_layout(const tanner_graph &graph, const relay_bp_options &options, std::size_t block_bytes)
-    : groups(graph, {kWarpLanes, kRowStride, UINT32_MAX}), scales(scales_of(options)), job_(job_of(groups, options)) {
+relay_layout::relay_layout(const tanner_graph &graph, const relay_bp_options &options, const relay_room &room)
+    : scales(scales_of(options)), job_(job_of(options)) {
+  const auto fits = [&](relay_variant variant) { return relay_memory_bytes(job_, variant) <= room.block_bytes; };
+  bool is_cluster = false;
+  if (room.cluster_blocks != 0) {
+    cut_graph(graph, room.cluster_blocks, room.check_lanes);
+    const auto few_cells = [](const relay_part &part) { return part.num_cells <= UINT16_MAX + 1U; };
+    is_cluster = std::ranges::all_of(job_.part, few_cells) && fits(relay_variant::cluster);
+  }
+  if (is_cluster) {
+    variant_ = relay_variant::cluster;
+  } else {
+    cut_graph(graph, 1, 1);
+    job_.sizes = job_.part[0];
+    const bool few = job_.num_column_lanes() <= kRegisterRounds * kBlockThreads &&
+                     job_.sizes.num_check_lanes <= kRegisterChecks * kBlockThreads;
+    if (few && fits(relay_variant::registers))
+      variant_ = relay_variant::registers;
+    else if (job_.sizes.num_cells <= UINT16_MAX + 1U && fits(relay_variant::shared))
+      variant_ = relay_variant::shared;
+  }
+  if (variant_ != relay_variant::device) {
+    spread_banks(is_cluster ? room.check_lanes : 1);
+    short_places.assign(places.begin(), places.end());
+  }
+  for (const std::uint32_t column : column_at) {
+    const double value = column == grouped_graph::kUnused ? 0 : realtime::log_odds(graph.probability[column]);
+    log_odds.push_back(static_cast<float>(value));
+    units.push_back(weight_units(value));
+  }
+  for (std::uint32_t chain = 0; chain < options.ensemble; ++chain)
+    for (std::uint32_t leg = 0; leg <= kTabledLegs; ++leg)
+      for (const std::uint32_t column : column_at)
+        gammas.push_back(static_cast<float>(job_.strengths.of(chain, leg, column)));
+  job_.num_scales = static_cast<std::uint32_t>(scales.size());
+}
+
+/// Gives each part about the same number of messages. Columns are in ascending order of their first checks, which are
+/// mostly in the order of time, so few checks are cut.
+void relay_layout::cut_graph(const tanner_graph &graph, std::uint32_t parts, std::uint32_t check_lanes) {
+  for (auto *const list : {&places, &column_at, &lane_of_check})
+    list->clear();
+  checks.clear(), group_of_row.clear(), column_groups.clear();
+  holders.assign(graph.num_checks, 0);
+  std::ranges::fill(job_.part, relay_part{});
+  job_.parts = parts;
+  std::vector<std::uint32_t> begins{0};
+  for (std::uint32_t column = 0; column < graph.num_columns(); ++column) {
+    while (begins.size() < parts && graph.first_check[column] * parts >= graph.checks.size() * begins.size())
+      begins.push_back(column);
+    for (const std::uint32_t check : graph.checks_of(column))
+      holders[check] |= static_cast<std::uint8_t>(1U << (begins.size() - 1));
+  }
+  begins.resize(parts + 1, graph.num_columns());
+  std::vector<std::uint32_t> cut(graph.num_checks, relay_check::kNotCut);
+  std::vector<std::uint8_t> holders_of_cut;
+  for (std::uint32_t check = 0; check < graph.num_checks; ++check)
+    if (!std::has_single_bit(holders[check])) {
+      cut[check] = static_cast<std::uint32_t>(holders_of_cut.size());
+      holders_of_cut.push_back(holders[check]);
+    }
+  holders.swap(holders_of_cut);
+  job_.num_cut = static_cast<std::uint32_t>(holders.size());
+  lane_of_check.assign(graph.num_checks, grouped_graph::kUnused);
+  for (std::uint32_t part = 0; part < parts; ++part)
+    append_part(graph, begins[part], begins[part + 1], part, check_lanes, cut);
+  job_.total_words = static_cast<std::uint32_t>(checks.size() / kWarpLanes);
+  job_.total_column_groups = static_cast<std::uint32_t>(column_groups.size());
+}
+
+void relay_layout::append_part(const tanner_graph &graph, std::uint32_t begin, std::uint32_t end, std::uint32_t number,
+                               std::uint32_t check_lanes, std::span<const std::uint32_t> cut) {
+  tanner_graph own; // the columns of this part, and their checks
+  std::vector<std::uint32_t> number_of(graph.num_checks, kNoCheck), check_of;
+  own.probability.assign(graph.probability.begin() + begin, graph.probability.begin() + end);
+  for (std::uint32_t column = begin; column < end; ++column) {
+    for (const std::uint32_t check : graph.checks_of(column)) {
+      if (number_of[check] == kNoCheck) {
+        number_of[check] = own.num_checks++;
+        check_of.push_back(check);
+      }
+      own.checks.push_back(number_of[check]);
+    }
+    own.first_check.push_back(own.checks.size());
+  }
+  const grouped_graph groups(own, {kWarpLanes, kRowStride, UINT32_MAX, check_lanes});
+  relay_part &part = job_.part[number];
+  part.num_check_lanes = static_cast<std::uint32_t>(groups.rows_of_check.size());
+  part.num_cells = groups.num_cells;
+  part.num_column_groups = static_cast<std::uint32_t>(groups.column_groups.size());
+  part.num_place_rows = static_cast<std::uint32_t>(groups.places.size() / kWarpLanes);
+  const std::size_t first_lane = checks.size(), rows_before = group_of_row.size();
   for (std::uint32_t g = 0; g < groups.check_groups.size(); ++g) {
     const grouped_graph::check_group &group = groups.check_groups[g];
-    group_of_row.insert(group_of_row.end(), group.rows, static_cast<std::uint16_t>(g)); // kMaxChecks are 256 groups
+    group_of_row.insert(group_of_row.end(), group.rows, static_cast<std::uint16_t>(g)); // few groups: kMaxChecks
     for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane)
-      checks.push_back({group.first_cell + lane, groups.rows_of_check[g * kWarpLanes + lane]});
+      checks.push_back({group.first_cell + lane, groups.rows_of_check[g * kWarpLanes + lane], relay_check::kNotCut});
+  }
+  part.num_rows = static_cast<std::uint32_t>(group_of_row.size() - rows_before);
+  for (std::uint32_t check = 0; check < own.num_checks; ++check) {
+    const std::size_t lane = first_lane + groups.lane_of_check[check];
+    for (std::uint32_t k = 0; k < check_lanes; ++k)
+      checks[lane + k].cut = cut[check_of[check]];
+    if (lane_of_check[check_of[check]] == grouped_graph::kUnused)
+      lane_of_check[check_of[check]] = static_cast<std::uint32_t>(lane);
   }
   for (std::size_t g = 0; g < groups.column_groups.size(); ++g) {
     const grouped_graph::column_group &group = groups.column_groups[g];
@@ -56,31 +151,16 @@ relay_layout::relay_layout(const tanner_graph &graph, const relay_bp_options &op
     const auto used = kWarpLanes - std::ranges::count(lanes, grouped_graph::kUnused);
     column_groups.push_back(
         {group.first_place / kWarpLanes, static_cast<std::uint16_t>(group.rows), static_cast<std::uint16_t>(used)});
+    for (const std::uint32_t column : lanes)
+      column_at.push_back(column == grouped_graph::kUnused ? column : begin + column);
   }
-  for (const std::uint32_t column : groups.column_at) {
-    const double value = column == grouped_graph::kUnused ? 0 : realtime::log_odds(graph.probability[column]);
-    log_odds.push_back(static_cast<float>(value));
-    units.push_back(weight_units(value));
-  }
-  for (std::uint32_t chain = 0; chain < options.ensemble; ++chain)
-    for (std::uint32_t leg = 0; leg <= kTabledLegs; ++leg)
-      for (const std::uint32_t column : groups.column_at)
-        gammas.push_back(static_cast<float>(job_.strengths.of(chain, leg, column)));
-  job_.num_scales = static_cast<std::uint32_t>(scales.size());
-  job_.num_rows = static_cast<std::uint32_t>(group_of_row.size());
-  const auto fits = [&](relay_variant variant) { return relay_memory_bytes(job_, variant) <= block_bytes; };
-  const bool few = job_.num_column_lanes() <= kRegisterRounds * kBlockThreads &&
-                   job_.num_check_lanes <= kRegisterChecks * kBlockThreads;
-  if (few && fits(relay_variant::registers))
-    variant_ = relay_variant::registers;
-  else if (job_.num_cells <= UINT16_MAX + 1U && fits(relay_variant::shared))
-    variant_ = relay_variant::shared;
-  if (variant_ != relay_variant::device)
-    spread_banks();
+  places.insert(places.end(), groups.places.begin(), groups.places.end());
 }
 
 const char *relay_layout::variant_text() const noexcept {
   switch (variant_) {
+  case relay_variant::cluster:
+    return "messages and values of columns in shared memory";
   case relay_variant::registers:
     return "messages in shared memory, values of columns in registers";
   case relay_variant::shared:
@@ -94,26 +174,34 @@ const char *relay_layout::variant_text() const noexcept {
 /// Gives the messages of a check other rows, so that columns that are summed at the same time find theirs in different
 /// banks. Passes over all checks exchange two rows of a check if that leaves no more conflicts than before: exchanges
 /// that leave as many lead out of arrangements that no single one makes better.
-void relay_layout::spread_banks() {
+void relay_layout::spread_banks(std::uint32_t check_lanes) {
   struct message {
-    std::size_t at;     ///< in groups.places
+    std::size_t at;     ///< in places
     std::uint32_t step; ///< the row of a group of columns, whose lanes read at the same time
   };
-  std::vector<std::vector<message>> of_check(groups.rows_of_check.size());
-  std::vector<std::array<std::uint8_t, kBanks>> load(groups.places.size() / kWarpLanes);
-  for (std::size_t at = 0; at < groups.places.size(); ++at) {
-    const std::uint32_t cell = groups.places[at], row = cell / kRowStride;
-    const auto step = static_cast<std::uint32_t>(at / kWarpLanes);
-    ++load[step][cell % kBanks];
-    if (row < group_of_row.size()) // not a cell of unused lanes
-      of_check[std::size_t{group_of_row[row]} * kWarpLanes + cell % kRowStride].push_back({at, step});
+  std::vector<std::vector<message>> of_check(checks.size());
+  std::vector<std::array<std::uint8_t, kBanks>> load(places.size() / kWarpLanes);
+  std::size_t first_lane = 0, first_row = 0, at = 0;
+  for (std::uint32_t p = 0; p < job_.parts; ++p) {
+    const relay_part &part = job_.part[p];
+    for (const std::size_t end = at + std::size_t{part.num_place_rows} * kWarpLanes; at < end; ++at) {
+      const std::uint32_t cell = places[at], row = cell / kRowStride;
+      const auto step = static_cast<std::uint32_t>(at / kWarpLanes);
+      ++load[step][cell % kBanks];
+      if (row < part.num_rows) { // not a cell of unused lanes
+        const std::size_t lane = group_of_row[first_row + row] * kWarpLanes + cell % kRowStride;
+        of_check[first_lane + lane / check_lanes * check_lanes].push_back({at, step});
+      }
+    }
+    first_lane += part.num_check_lanes;
+    first_row += part.num_rows;
   }
   constexpr int kPasses = 40;
   for (int pass = 0; pass < kPasses; ++pass)
     for (std::vector<message> &messages : of_check)
       for (std::size_t a = 0; a < messages.size(); ++a)
         for (std::size_t b = a + 1; b < messages.size(); ++b) {
-          std::uint32_t &x = groups.places[messages[a].at], &y = groups.places[messages[b].at];
+          std::uint32_t &x = places[messages[a].at], &y = places[messages[b].at];
           auto &with_x = load[messages[a].step], &with_y = load[messages[b].step];
           const std::uint32_t bank_x = x % kBanks, bank_y = y % kBanks;
           if (bank_x == bank_y || messages[a].step == messages[b].step)
@@ -125,15 +213,14 @@ void relay_layout::spread_banks() {
           --with_x[bank_x], ++with_x[bank_y], --with_y[bank_y], ++with_y[bank_x];
           std::swap(x, y);
         }
-  short_places.assign(groups.places.begin(), groups.places.end());
 }
 
 std::size_t relay_layout::bank_conflicts() const {
   std::size_t conflicts = 0;
-  for (std::size_t step = 0; step < groups.places.size(); step += kWarpLanes) {
+  for (std::size_t step = 0; step < places.size(); step += kWarpLanes) {
     std::array<std::size_t, kBanks> load{};
     for (std::size_t lane = 0; lane < kWarpLanes; ++lane)
-      ++load[groups.places[step + lane] % kBanks];
+      ++load[places[step + lane] % kBanks];
     conflicts += *std::ranges::max_element(load) - 1;
   }
   return conflicts;
@@ -144,7 +231,7 @@ void relay_layout::pack_syndrome(std::span<const std::uint8_t> syndrome,
   std::ranges::fill(words, 0U);
   for (std::size_t check = 0; check < syndrome.size(); ++check)
     if (syndrome[check] != 0) {
-      const std::uint32_t lane = groups.lane_of_check[check];
+      const std::uint32_t lane = lane_of_check[check];
       words[lane / kWarpLanes] |= 1U << lane % kWarpLanes;
     }
 }
@@ -153,7 +240,7 @@ void relay_layout::columns_of(std::span<const std::uint32_t> solution, std::vect
   columns.clear();
   for (std::size_t g = 0; g < solution.size(); ++g)
     for (std::uint32_t left = solution[g]; left != 0; left &= left - 1)
-      columns.push_back(groups.column_at[g * kWarpLanes + static_cast<std::size_t>(std::countr_zero(left))]);
+      columns.push_back(column_at[g * kWarpLanes + static_cast<std::size_t>(std::countr_zero(left))]);
   std::ranges::sort(columns);
 }
 

@@ -8,6 +8,7 @@
 #include "lib/qec/decoders/stop_check.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -16,8 +17,8 @@ namespace cudaq::qec::realtime::gpu {
 namespace {
 
 struct plugin_instance {
-  plugin_instance(tanner_graph made, const relay_bp_options &options, int device_id)
-      : graph(std::move(made)), syndrome(graph), solver(graph, options, device_id) {}
+  plugin_instance(tanner_graph made, const relay_bp_options &options, int device_id, std::uint32_t blocks)
+      : graph(std::move(made)), syndrome(graph), solver(graph, options, device_id, {blocks, SIZE_MAX}) {}
   const tanner_graph graph;
   graph_syndrome syndrome;
   relay_bp_gpu solver;
@@ -31,12 +32,15 @@ plugin_instance *make_instance(const cudaq_qec_decoder_model_t &model) {
   decoder_settings settings(std::move(given));
   const relay_bp_options options = relay_bp_options_of(settings, true);
   const auto device = static_cast<int>(settings.number("device", 0, 0, 255));
+  const auto blocks = static_cast<std::uint32_t>(settings.number("blocks", 0, 0, kMostParts));
   if (const std::string error = settings.error(); !error.empty())
     throw std::runtime_error(error);
+  if (blocks != 0 && !std::has_single_bit(blocks))
+    throw std::runtime_error("blocks is " + std::to_string(blocks) + ", it must be 1, 2, 4 or 8 (0: automatic)");
   auto graph = tanner_graph::from_text({model.dem_text, model.dem_size});
   if (graph.failed())
     throw std::runtime_error(graph.text());
-  return new plugin_instance(std::move(*graph), options, device);
+  return new plugin_instance(std::move(*graph), options, device, blocks);
 }
 
 std::int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char *error, std::size_t error_size) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chains of an ensemble, a block each, and how they take and end a shot. Block 0 reads the request and writes the
-// answer; the other blocks wait for shots in device memory. One shot:
+// The chains of an ensemble, a block or a cluster of blocks each, and how they take and end a shot. Block 0 reads the
+// request and writes the answer; the other blocks wait for shots in device memory. One shot:
 //
 //   block 0       the syndrome, limit = all, then shot = n
-//   other blocks  see shot = n, copy the syndrome
-//   every block   runs its chain; writes its record; ended + 1
+//   other blocks  see shot = n, copy the syndrome of their part
+//   every block   runs its chain, and writes its part of the solution; that of rank 0 writes the record; ended + 1
 //   block 0       waits for the end that the mode needs, writes the answer
 //
 // A chain looks at `limit` in each iteration. Who makes it smaller: block 0 for a deadline, a cancelled request or the
@@ -37,11 +37,12 @@ CUDAQ_QEC_HOST_DEVICE inline relay_record *record_of(const relay_job &job, std::
   return reinterpret_cast<relay_record *>(job.records + chain * job.record_bytes());
 }
 
-/// Called by all threads of a block after its chain.
+/// Called by all threads of the blocks of a chain after it.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE void publish(const Group &group, const relay_job &job, const relay_progress &now) {
-  group.sync(); // the solution is written
-  if (group.thread() != 0)
+  group.arrive();
+  group.wait(); // the solution is written
+  if (group.thread() != 0 || group.rank() != 0)
     return;
   const relay_record end = now.record;
   relay_team &team = *job.team;
@@ -90,6 +91,7 @@ public:
     std::uint64_t limit, end_word;
     std::uint32_t cancel;
   };
+  CUDAQ_QEC_HOST_DEVICE static seen nothing() { return {UINT64_MAX, 0, 0}; }
   CUDAQ_QEC_HOST_DEVICE seen look() const {
     return {detail::words::load_relaxed(job_.team->limit), detail::words::load_relaxed(end_word_),
             detail::words::load_relaxed(*job_.cancel)};
@@ -120,6 +122,7 @@ private:
 struct relay_limit {
   const relay_job &job;
   using seen = std::uint64_t;
+  CUDAQ_QEC_HOST_DEVICE static seen nothing() { return UINT64_MAX; }
   CUDAQ_QEC_HOST_DEVICE seen look() const { return detail::words::load_relaxed(job.team->limit); }
   CUDAQ_QEC_HOST_DEVICE std::uint64_t limit(seen now) const { return now; }
 };
@@ -151,8 +154,11 @@ CUDAQ_QEC_HOST_DEVICE void lead_shot(const Group &group, const relay_job &job, c
     detail::store_of_device(team.so_far, relay_team::kNoChain);
   }
   group.sync();
-  for (std::uint32_t w = group.thread(); w < job.num_words(); w += group.threads())
-    memory.syndrome[w] = job.syndrome[w] = syndrome[w];
+  for (std::uint32_t w = group.thread(); w < job.total_words; w += group.threads()) {
+    job.syndrome[w] = syndrome[w];
+    if (w < job.num_words())
+      memory.syndrome[w] = syndrome[w];
+  }
   group.sync();
   if (leads)
     detail::store_of_device(team.shot, shot + 1);
@@ -178,7 +184,7 @@ CUDAQ_QEC_HOST_DEVICE void lead_shot(const Group &group, const relay_job &job, c
   const relay_record *const best = detail::record_of(job, now.chosen);
   auto *const answer = reinterpret_cast<relay_record *>(call.output);
   const auto *const solution = reinterpret_cast<const std::uint32_t *>(best + 1);
-  for (std::uint32_t g = group.thread(); g < job.num_column_groups; g += group.threads())
+  for (std::uint32_t g = group.thread(); g < job.total_column_groups; g += group.threads())
     reinterpret_cast<std::uint32_t *>(answer + 1)[g] = solution[g];
   if (leads) {
     *answer = *best;
@@ -193,7 +199,7 @@ CUDAQ_QEC_HOST_DEVICE void lead(const Group &group, const resident_mailboxes &bo
   volatile std::uint64_t &end_word = boxes.flags[boxes.workers];
   bool ends = false;
   if (group.thread() == 0)
-    while (detail::load_of_device(job.team->begun) != job.chains - 1 && !ends) {
+    while (detail::load_of_device(job.team->begun) != job.chains * job.parts - 1 && !ends) {
       ends = detail::words::load_acquire(end_word) != 0;
       group.idle();
     }

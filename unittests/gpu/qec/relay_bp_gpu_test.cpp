@@ -10,6 +10,7 @@ namespace {
 
 using namespace cudaq::qec::realtime;
 using cudaq::qec::realtime::gpu::relay_bp_gpu;
+using cudaq::qec::realtime::gpu::relay_bp_gpu_limits;
 using cudaq::qec::realtime::gpu::relay_variant;
 using cudaq::qec::realtime::test::graph_or_throw;
 using cudaq::qec::realtime::test::oracle_set;
@@ -24,9 +25,9 @@ relay_bp_options options_of(const std::string &setting) {
 class RelayBpGpu : public gpu_test {
 protected:
   /// Compares all shots with the CPU.
-  void expect_answers_of_the_cpu(const std::string &setting, relay_variant variant, std::size_t most_shared_bytes) {
+  void expect_answers_of_the_cpu(const std::string &setting, relay_variant variant, const relay_bp_gpu_limits &limits) {
     const relay_bp_options options = options_of(setting);
-    relay_bp_gpu tested(graph_, options, test_device(), most_shared_bytes);
+    relay_bp_gpu tested(graph_, options, test_device(), limits);
     EXPECT_EQ(tested.layout().variant(), variant) << tested.description();
     relay_bp expected(graph_, options);
     for (const auto &events : set_.shots) {
@@ -48,15 +49,19 @@ TEST_F(RelayBpGpu, GivesTheCorrectionsOfTheCpuBitForBit) {
   for (const std::string setting :
        {"mode=least_weight", "mode=least_weight,ensemble=4,num_sets=12,stop_nconv=2,seed=3",
         "mode=in_step,ensemble=7,alpha=0", "mode=least_weight,pre_iter=5,num_sets=2,set_max_iter=4"})
-    expect_answers_of_the_cpu(setting, relay_variant::registers, SIZE_MAX);
+    for (const std::uint32_t blocks : {0U, 1U, 2U, 8U})
+      expect_answers_of_the_cpu(setting, relay_variant::cluster, {blocks, SIZE_MAX});
 }
 
 TEST_F(RelayBpGpu, GivesTheSameWhereTheModelDoesNotFitIntoABlock) {
   const std::string setting = "mode=in_step,ensemble=3,num_sets=20";
-  const auto job = gpu::relay_layout(graph_, options_of(setting), 0).job();
+  const auto job = gpu::relay_layout(graph_, options_of(setting), {}).job();
   const std::size_t shared = gpu::relay_memory_bytes(job, relay_variant::shared);
-  expect_answers_of_the_cpu(setting, relay_variant::shared, shared);
-  expect_answers_of_the_cpu(setting, relay_variant::device, shared - 1);
+  expect_answers_of_the_cpu(setting, relay_variant::registers,
+                            {1, gpu::relay_memory_bytes(job, relay_variant::registers)});
+  expect_answers_of_the_cpu(setting, relay_variant::shared, {1, shared});
+  expect_answers_of_the_cpu(setting, relay_variant::device, {1, shared - 1});
+  EXPECT_THROW(relay_bp_gpu(graph_, options_of(setting), test_device(), {4, 1000}), std::runtime_error);
 }
 
 TEST_F(RelayBpGpu, TheFirstSolutionIsASolution) {
@@ -122,7 +127,7 @@ TEST_F(RelayBpGpu, IsRefusedWithTheReasonWithoutRoomOrDevice) {
     }
   };
   EXPECT_NE(refusal("ensemble=1", 200).find("device 200 is not there"), std::string::npos);
-  EXPECT_NE(refusal("ensemble=1024", test_device()).find("multiprocessors, and each chain needs one"),
+  EXPECT_NE(refusal("ensemble=1024", test_device()).find("multiprocessors, and each chain needs one for each block"),
             std::string::npos);
 }
 

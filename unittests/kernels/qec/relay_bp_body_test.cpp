@@ -8,8 +8,8 @@
 namespace cudaq::qec::realtime::gpu {
 namespace {
 
-constexpr std::size_t kLargeBlock = 232448; ///< shared memory of a block of sm_90
-constexpr std::uint32_t kThreads = 8;       ///< enough for the columns of bicycle_72_capacity in registers
+constexpr relay_room kLargeBlock{232448, 0}; ///< shared memory of a block of sm_90
+constexpr std::uint32_t kThreads = 8;        ///< enough for the columns of bicycle_72_capacity in registers
 
 relay_bp_options options_of(const std::string &setting) {
   auto name = decoder_name::parse(setting.empty() ? "relay-bp" : "relay-bp:" + setting);
@@ -21,17 +21,17 @@ relay_bp_options options_of(const std::string &setting) {
 struct relay_case {
   const char *set, *setting;
   relay_variant variant;
-  std::uint32_t threads;
+  std::uint32_t threads, blocks = 0;
 };
 void PrintTo(const relay_case &c, std::ostream *out) { *out << c.set << " " << c.setting; }
 
 /// The largest block that leads to this variant.
-std::size_t block_bytes_for(const relay_case &c, const tanner_graph &graph) {
-  if (c.variant == relay_variant::registers)
-    return kLargeBlock;
-  const relay_job job = relay_layout(graph, options_of(c.setting), 0).job();
+relay_room room_for(const relay_case &c, const tanner_graph &graph) {
+  if (c.variant == relay_variant::registers || c.variant == relay_variant::cluster)
+    return {kLargeBlock.block_bytes, c.blocks, cpu_relay_group::kCheckLanes};
+  const relay_job job = relay_layout(graph, options_of(c.setting), {}).job();
   const std::size_t shared = relay_memory_bytes(job, relay_variant::shared);
-  return c.variant == relay_variant::shared ? shared : shared - 1;
+  return {c.variant == relay_variant::shared ? shared : shared - 1};
 }
 
 class RelayBpBody : public testing::TestWithParam<relay_case> {};
@@ -43,7 +43,7 @@ TEST_P(RelayBpBody, GivesTheCorrectionsOfTheCpuBitForBit) {
   graph_syndrome syndrome(graph);
   const relay_bp_options options = options_of(c.setting);
   relay_bp expected(graph, options);
-  cpu_relay_kernel kernel(graph, options, block_bytes_for(c, graph), c.threads);
+  cpu_relay_kernel kernel(graph, options, room_for(c, graph), c.threads);
   ASSERT_EQ(kernel.layout.variant(), c.variant);
   std::size_t found = 0;
   for (std::size_t shot = 0; shot < 25; ++shot) {
@@ -71,6 +71,11 @@ INSTANTIATE_TEST_SUITE_P(
                    relay_variant::registers, 8},
         relay_case{"bicycle_72_capacity_p0.04", "mode=in_step,ensemble=3,pre_iter=9,num_sets=20,alpha=0",
                    relay_variant::registers, 8},
+        relay_case{"bicycle_72_capacity_p0.04", "mode=least_weight,pre_iter=7", relay_variant::cluster, 4, 1},
+        relay_case{"bicycle_72_capacity_p0.04", "mode=least_weight,num_sets=4,stop_nconv=2,pre_iter=7,set_max_iter=9",
+                   relay_variant::cluster, 2, 4},
+        relay_case{"bicycle_72_capacity_p0.04", "mode=in_step,ensemble=2,pre_iter=5,set_max_iter=7,num_sets=9,alpha=0",
+                   relay_variant::cluster, 2, 2},
         relay_case{"color_d5_p0.003", "mode=in_step,ensemble=2,pre_iter=5,set_max_iter=7", relay_variant::shared, 2},
         relay_case{"color_d5_p0.003", "mode=least_weight,num_sets=3,pre_iter=6", relay_variant::device, 3}));
 
@@ -154,16 +159,15 @@ TEST(RelayBpLayout, SpreadsTheMessagesOverTheBanks) {
   const tanner_graph graph = test::graph_or_throw(test::oracle_set("bicycle_72_r6_p0.003").dem_text);
   const relay_layout layout(graph, options_of(""), kLargeBlock);
   // Without any care a step costs some 2.5 cycles more than one.
-  EXPECT_LT(layout.bank_conflicts(), layout.groups.places.size() / kWarpLanes / 2);
+  EXPECT_LT(layout.bank_conflicts(), layout.places.size() / kWarpLanes / 2);
   // The same messages as before: each check has each of its cells once.
   std::vector<std::uint32_t> cells;
   for (std::size_t g = 0; g < layout.column_groups.size(); ++g)
     for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane)
-      if (const std::uint32_t column = layout.groups.column_at[g * kWarpLanes + lane]; column != grouped_graph::kUnused)
+      if (const std::uint32_t column = layout.column_at[g * kWarpLanes + lane]; column != grouped_graph::kUnused)
         for (std::uint32_t row = 0; row < layout.column_groups[g].rows; ++row) {
-          const std::uint32_t cell =
-              layout.groups.places[(layout.column_groups[g].first_row + row) * kWarpLanes + lane];
-          const std::uint32_t check = graph.checks_of(column)[row], at = layout.groups.lane_of_check[check];
+          const std::uint32_t cell = layout.places[(layout.column_groups[g].first_row + row) * kWarpLanes + lane];
+          const std::uint32_t check = graph.checks_of(column)[row], at = layout.lane_of_check[check];
           ASSERT_EQ(layout.group_of_row[cell / kRowStride], at / kWarpLanes);
           ASSERT_EQ(cell % kRowStride, at % kWarpLanes);
           cells.push_back(cell);

@@ -11,22 +11,50 @@
 #include <atomic>
 #include <barrier>
 #include <cstring>
+#include <optional>
 #include <thread>
+#include <utility>
 
 namespace cudaq::qec::realtime::gpu {
 
 /// The threads of a block.
 class cpu_relay_group {
 public:
+  /// The memories of the blocks of a chain, and their barrier.
+  struct cluster {
+    cluster(std::uint32_t parts, std::uint32_t threads, std::size_t bytes)
+        : memories(parts, std::vector<std::uint64_t>(bytes / 8)), barrier(parts * threads) {}
+    std::vector<std::vector<std::uint64_t>> memories;
+    std::barrier<> barrier;
+  };
   struct shared {
-    explicit shared(std::uint32_t n) : threads(n), barrier(n) {}
-    const std::uint32_t threads;
+    shared(cluster &all, std::uint32_t number, std::uint32_t n) : of(all), rank(number), pairs(n), barrier(n) {}
+    cluster &of;
+    const std::uint32_t rank;
+    std::vector<relay_pair> pairs; ///< of the threads
     std::barrier<> barrier;
     std::atomic<bool> any{false};
   };
+  static constexpr std::uint32_t kCheckLanes = 2;
   cpu_relay_group(shared &of, std::uint32_t thread) : of_(of), thread_(thread) {}
+  std::uint32_t rank() const { return of_.rank; }
+  template <class T>
+  T *of_part(T *pointer, std::uint32_t part) const {
+    const auto at =
+        reinterpret_cast<std::uint8_t *>(pointer) - reinterpret_cast<std::uint8_t *>(of_.of.memories[of_.rank].data());
+    return reinterpret_cast<T *>(reinterpret_cast<std::uint8_t *>(of_.of.memories[part].data()) + at);
+  }
+  void arrive() const { arrival_.emplace(of_.of.barrier.arrive()); }
+  void wait() const { of_.of.barrier.wait(*std::exchange(arrival_, std::nullopt)); }
+  relay_pair across(const relay_pair &pair, std::uint32_t distance) const {
+    of_.pairs[thread_] = pair;
+    sync();
+    const relay_pair other = of_.pairs[thread_ ^ distance];
+    sync();
+    return other;
+  }
   std::uint32_t thread() const { return thread_; }
-  std::uint32_t threads() const { return of_.threads; }
+  std::uint32_t threads() const { return static_cast<std::uint32_t>(of_.pairs.size()); }
   void sync() const { of_.barrier.arrive_and_wait(); }
   bool any(bool mine) const {
     if (mine)
@@ -53,25 +81,27 @@ public:
 private:
   shared &of_;
   const std::uint32_t thread_;
+  mutable std::optional<std::barrier<>::arrival_token> arrival_;
 };
 
 /// A kernel that runs from the constructor until end().
 class cpu_relay_kernel {
 public:
-  cpu_relay_kernel(const tanner_graph &graph, const relay_bp_options &options, std::size_t block_bytes,
+  cpu_relay_kernel(const tanner_graph &graph, const relay_bp_options &options, const relay_room &room,
                    std::uint32_t threads)
-      : layout(graph, options, block_bytes), job_(layout.job()), syndrome_(job_.num_words()),
+      : layout(graph, options, room), job_(layout.job()), syndrome_(job_.total_words),
         records_(options.ensemble * job_.record_bytes() / 8), values_(3 * options.ensemble * layout.log_odds.size()),
-        messages_(std::size_t{options.ensemble} * job_.num_cells),
-        frame_((24 + sizeof(relay_request)) / 8 + job_.num_words() / 2 + 1), output_(job_.record_bytes() / 8) {
+        messages_(std::size_t{options.ensemble} * job_.sizes.num_cells),
+        frame_((24 + sizeof(relay_request)) / 8 + job_.total_words / 2 + 1), output_(job_.record_bytes() / 8) {
+    job_.holders = layout.holders.data();
     job_.checks = layout.checks.data();
     job_.group_of_row = layout.group_of_row.data();
     job_.column_groups = layout.column_groups.data();
-    job_.places = layout.variant() == relay_variant::device ? static_cast<const void *>(layout.groups.places.data())
+    job_.places = layout.variant() == relay_variant::device ? static_cast<const void *>(layout.places.data())
                                                             : layout.short_places.data();
     job_.log_odds = layout.log_odds.data();
     job_.units = layout.units.data();
-    job_.column_at = layout.groups.column_at.data();
+    job_.column_at = layout.column_at.data();
     job_.scales = layout.scales.data();
     gammas_ = layout.gammas;
     job_.gammas = gammas_.data();
@@ -84,19 +114,21 @@ public:
     EXPECT_TRUE(layout.variant() != relay_variant::registers ||
                 (layout.log_odds.size() <= kColumns * threads && layout.checks.size() <= kChecks * threads));
     for (std::uint32_t chain = 0; chain < options.ensemble; ++chain) {
-      memories_.emplace_back(relay_memory_bytes(job_, layout.variant()) / 8);
-      groups_.push_back(std::make_unique<cpu_relay_group::shared>(threads));
+      clusters_.push_back(
+          std::make_unique<cpu_relay_group::cluster>(job_.parts, threads, relay_memory_bytes(job_, layout.variant())));
+      for (std::uint32_t part = 0; part < job_.parts; ++part)
+        groups_.push_back(std::make_unique<cpu_relay_group::shared>(*clusters_.back(), part, threads));
     }
-    for (std::uint32_t chain = 0; chain < options.ensemble; ++chain)
+    for (std::uint32_t block = 0; block < groups_.size(); ++block)
       for (std::uint32_t t = 0; t < threads; ++t)
-        running_.emplace_back([this, chain, t] { run(chain, t); });
+        running_.emplace_back([this, block, t] { run(block, t); });
   }
   ~cpu_relay_kernel() { end(); }
 
   void post(std::span<const std::uint8_t> syndrome, std::uint64_t budget_ns = UINT64_MAX) {
     auto *const request = reinterpret_cast<relay_request *>(frame_.data() + 3);
     *request = {budget_ns, ++number, 0};
-    layout.pack_syndrome(syndrome, {reinterpret_cast<std::uint32_t *>(request + 1), job_.num_words()});
+    layout.pack_syndrome(syndrome, {reinterpret_cast<std::uint32_t *>(request + 1), job_.total_words});
     cudaq::realtime::detail::store_release<std::uint64_t>(flags_[0], 1);
   }
   bool take(relay_record &record, std::vector<std::uint32_t> &columns) {
@@ -104,7 +136,7 @@ public:
       return false;
     std::memcpy(&record, output_.data(), sizeof record);
     layout.columns_of(
-        {reinterpret_cast<const std::uint32_t *>(output_.data() + sizeof(relay_record) / 8), job_.num_column_groups},
+        {reinterpret_cast<const std::uint32_t *>(output_.data() + sizeof(relay_record) / 8), job_.total_column_groups},
         columns);
     if (record.found == 0)
       columns.clear();
@@ -130,10 +162,12 @@ private:
   static constexpr std::uint32_t kColumns = 18, kChecks = 8; ///< the most of a thread
 
   template <relay_variant Variant>
-  void run_variant(std::uint32_t chain_number, std::uint32_t thread) {
-    const cpu_relay_group group(*groups_[chain_number], thread);
-    const relay_memory<Variant> memory(memories_[chain_number].data(), job_);
-    relay_chain<cpu_relay_group, Variant, kColumns, kChecks> chain(group, job_, memory, chain_number);
+  void run_variant(std::uint32_t block, std::uint32_t thread) {
+    const cpu_relay_group group(*groups_[block], thread);
+    const std::uint32_t chain_number = block / job_.parts;
+    const relay_job job = Variant == relay_variant::cluster ? part_of(job_, group.rank()) : job_;
+    const relay_memory<Variant> memory(clusters_[chain_number]->memories[group.rank()].data(), job);
+    relay_chain<cpu_relay_group, Variant, kColumns, kChecks> chain(group, job, memory, chain_number);
     const resident_mailboxes boxes{flags_.data(),
                                    reinterpret_cast<std::uint8_t *>(frame_.data()),
                                    0,
@@ -141,19 +175,21 @@ private:
                                    0,
                                    &state_,
                                    1};
-    if (chain_number == 0)
-      lead(group, boxes, job_, memory, chain);
+    if (block == 0)
+      lead(group, boxes, job, memory, chain);
     else
-      follow(group, job_, memory, chain);
+      follow(group, job, memory, chain);
   }
-  void run(std::uint32_t chain, std::uint32_t thread) {
+  void run(std::uint32_t block, std::uint32_t thread) {
     switch (layout.variant()) {
+    case relay_variant::cluster:
+      return run_variant<relay_variant::cluster>(block, thread);
     case relay_variant::registers:
-      return run_variant<relay_variant::registers>(chain, thread);
+      return run_variant<relay_variant::registers>(block, thread);
     case relay_variant::shared:
-      return run_variant<relay_variant::shared>(chain, thread);
+      return run_variant<relay_variant::shared>(block, thread);
     case relay_variant::device:
-      return run_variant<relay_variant::device>(chain, thread);
+      return run_variant<relay_variant::device>(block, thread);
     }
   }
 
@@ -165,7 +201,7 @@ private:
   std::vector<std::uint64_t> frame_, output_;
   std::array<std::uint64_t, 2> flags_{};
   resident_state state_{};
-  std::vector<std::vector<std::uint64_t>> memories_;
+  std::vector<std::unique_ptr<cpu_relay_group::cluster>> clusters_;
   std::vector<std::unique_ptr<cpu_relay_group::shared>> groups_;
   std::vector<std::thread> running_;
 };

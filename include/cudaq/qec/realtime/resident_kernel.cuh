@@ -33,35 +33,65 @@ __global__ void __launch_bounds__(1024) resident_kernel(resident_mailboxes boxes
   serve_mailbox(resident_group{}, boxes, blockIdx.x, stage);
 }
 
-/// Launches `blocks` blocks of a kernel that stays on the GPU; 0: loads it only. `together`: blocks that must find room
-/// at the same time on an empty device; else cudaErrorCooperativeLaunchTooLarge.
+/// The launch of `blocks` blocks that are alone, or in clusters of `cluster` blocks each.
+struct launch_configuration {
+  launch_configuration(unsigned blocks, unsigned threads, std::size_t shared_bytes, cudaStream_t stream,
+                       unsigned cluster) {
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = cluster;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    config.attrs = &attribute;
+    config.numAttrs = cluster > 1 ? 1 : 0;
+  }
+  launch_configuration(const launch_configuration &) = delete;
+  launch_configuration &operator=(const launch_configuration &) = delete;
+  cudaLaunchConfig_t config{};
+  cudaLaunchAttribute attribute{};
+};
+
+/// Launches `blocks` blocks of a kernel that stays on the GPU, in clusters of `cluster` blocks; 0: loads it only.
+/// `together`: blocks that must find room at the same time on an empty device; else
+/// cudaErrorCooperativeLaunchTooLarge.
 template <class... Parameters>
-cudaError_t launch_to_stay(void (*kernel)(Parameters...), unsigned together, unsigned blocks, unsigned threads,
-                           std::size_t shared_bytes, cudaStream_t stream, Parameters... values) {
-  if (threads == 0 || threads > 1024 || threads % 32 != 0)
+cudaError_t launch_to_stay(void (*kernel)(Parameters...), unsigned together, unsigned blocks, unsigned cluster,
+                           unsigned threads, std::size_t shared_bytes, cudaStream_t stream, Parameters... values) {
+  if (threads == 0 || threads > 1024 || threads % 32 != 0 || cluster == 0)
     return cudaErrorInvalidConfiguration;
   if (const cudaError_t refused =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
       refused != cudaSuccess)
     return refused;
+  const launch_configuration launch(blocks == 0 ? together : blocks, threads, shared_bytes, stream, cluster);
+  const auto *const code = reinterpret_cast<const void *>(kernel);
   int device = 0, processors = 0, at_once = 0;
-  if (const cudaError_t unknown = cudaGetDevice(&device); unknown != cudaSuccess)
-    return unknown;
-  if (const cudaError_t unknown = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-      unknown != cudaSuccess)
-    return unknown;
-  if (const cudaError_t unknown =
-          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, static_cast<int>(threads), shared_bytes);
-      unknown != cudaSuccess)
-    return unknown;
+  if (cluster > 1) {
+    if (const cudaError_t unknown = cudaOccupancyMaxActiveClusters(&at_once, code, &launch.config);
+        unknown != cudaSuccess)
+      return unknown;
+    at_once *= static_cast<int>(cluster);
+    processors = 1;
+  } else {
+    if (const cudaError_t unknown = cudaGetDevice(&device); unknown != cudaSuccess)
+      return unknown;
+    if (const cudaError_t unknown = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+        unknown != cudaSuccess)
+      return unknown;
+    if (const cudaError_t unknown =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, static_cast<int>(threads), shared_bytes);
+        unknown != cudaSuccess)
+      return unknown;
+  }
   if (static_cast<unsigned>(at_once) * static_cast<unsigned>(processors) < together)
     return cudaErrorCooperativeLaunchTooLarge;
   if (blocks == 0) // the calls above have loaded the kernel
     return cudaSuccess;
   void *arguments[] = {&values...};
   // Not <<<>>>: its error is that of any earlier call.
-  return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(blocks), dim3(threads), arguments, shared_bytes,
-                          stream);
+  return cudaLaunchKernelExC(&launch.config, code, arguments);
 }
 
 } // namespace detail
@@ -72,8 +102,8 @@ cudaError_t launch_to_stay(void (*kernel)(Parameters...), unsigned together, uns
 template <class Stage>
 resident_launcher resident_launch(const Stage &stage, unsigned threads, std::size_t shared_bytes = 0) {
   return [=](const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream) -> cudaError_t {
-    return detail::launch_to_stay(&detail::resident_kernel<Stage>, boxes.workers, blocks, threads, shared_bytes, stream,
-                                  boxes, stage);
+    return detail::launch_to_stay(&detail::resident_kernel<Stage>, boxes.workers, blocks, 1, threads, shared_bytes,
+                                  stream, boxes, stage);
   };
 }
 

@@ -15,12 +15,17 @@ grouped_graph::grouped_graph(const tanner_graph &graph, const grouping &wanted) 
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(order, {}, [&](std::uint32_t check) { return degree[check]; });
   lane_of_check.resize(graph.num_checks);
-  for (std::size_t first = 0; first < order.size(); first += lanes) {
+  const std::uint32_t shared_by = wanted.check_lanes;
+  const std::size_t check_lanes = order.size() * shared_by; // that are used
+  for (std::size_t first = 0; first < check_lanes; first += lanes) {
     check_group group{num_cells, UINT32_MAX, 0};
     for (std::size_t k = first; k < first + lanes; ++k) {
-      const std::uint32_t rows = k < order.size() ? degree[order[k]] : 0;
-      if (k < order.size())
-        lane_of_check[order[k]] = static_cast<std::uint32_t>(k);
+      const std::size_t among = k % shared_by; // message i of a check is in lane i % shared_by of its lanes
+      const std::uint32_t check = k < check_lanes ? order[k / shared_by] : 0;
+      const std::uint32_t rows =
+          k < check_lanes ? (degree[check] + shared_by - 1 - static_cast<std::uint32_t>(among)) / shared_by : 0;
+      if (k < check_lanes && among == 0)
+        lane_of_check[check] = static_cast<std::uint32_t>(k);
       rows_of_check.push_back(rows);
       group.full_rows = std::min(group.full_rows, rows);
       group.rows = std::max(group.rows, rows);
@@ -32,7 +37,7 @@ grouped_graph::grouped_graph(const tanner_graph &graph, const grouping &wanted) 
   const auto rows_of = [&](std::uint32_t column) { return static_cast<std::uint32_t>(graph.checks_of(column).size()); };
   std::vector<std::uint32_t> columns(graph.num_columns());
   std::iota(columns.begin(), columns.end(), 0U);
-  std::vector<std::uint32_t> used(graph.num_checks); // rows of each check that have a column
+  std::vector<std::uint32_t> used(graph.num_checks); // messages of each check that have a column
   for (std::size_t begin = 0; begin < columns.size(); begin += wanted.block) {
     const auto block = std::span(columns).subspan(begin, std::min<std::size_t>(wanted.block, columns.size() - begin));
     std::ranges::stable_sort(block, {}, rows_of);
@@ -47,7 +52,9 @@ grouped_graph::grouped_graph(const tanner_graph &graph, const grouping &wanted) 
           std::uint32_t &place = places[group.first_place + row * lanes + lane];
           if (is_used) {
             const std::uint32_t check = graph.checks_of(block[at])[row], at_lane = lane_of_check[check];
-            place = check_groups[at_lane / lanes].first_cell + used[check]++ * stride + at_lane % lanes;
+            const std::uint32_t message = used[check]++;
+            place = check_groups[at_lane / lanes].first_cell + message / shared_by * stride + at_lane % lanes +
+                    message % shared_by;
           } else {
             place = num_cells + lane; // a cell of no check
           }

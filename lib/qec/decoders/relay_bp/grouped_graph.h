@@ -18,6 +18,9 @@ struct grouping {
   /// Columns are sorted by their number of messages only within blocks of this size: neighbours in the model share
   /// checks, so a sweep works on messages that are in the first cache.
   std::uint32_t block = 512;
+  /// Neighbouring lanes that share the messages of a check, each the same number or one more: a power of 2 that divides
+  /// `lanes`.
+  std::uint32_t check_lanes = 1;
 };
 
 /// A Tanner graph, arranged for vectors: checks with about the same number of messages form groups of `lanes`, and so
@@ -42,7 +45,7 @@ struct grouped_graph {
 
   std::vector<check_group> check_groups;
   std::vector<std::uint32_t> rows_of_check; ///< for each lane; 0: unused
-  std::vector<std::uint32_t> lane_of_check; ///< for each check
+  std::vector<std::uint32_t> lane_of_check; ///< for each check, its first one
   std::vector<column_group> column_groups;
   std::vector<std::uint32_t> column_at; ///< for each lane, kUnused: none
   std::vector<std::uint32_t> places;    ///< cells of the messages of each lane, checks in ascending order

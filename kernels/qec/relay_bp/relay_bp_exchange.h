@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the blocks of a cluster tell each other in an iteration. Each block has a part of the columns and all messages
+// of these columns. A check is cut if several parts have messages of it. One exchange:
+//
+//   send()   the pair of this part's messages of a cut check, to all parts that have messages of it
+//   open     bits of checks that did not fit in the iteration before, to all parts
+//   arrive() and wait(): a barrier of the cluster
+//   merged() the pair of all messages of a cut check
+//   fits()   all checks fitted in the iteration before
+//   clear()  after a barrier of the block: the bits for the exchange after the next one
+//
+// All memory exists twice, for even and odd exchanges: a block that is ahead by one writes to the other half. It cannot
+// be ahead by two, because of the barrier.
+//
+// Group: rank(), of_part(pointer to memory of this block, part), and what relay_bp_body.h needs.
+#pragma once
+
+#include "kernels/qec/relay_bp/relay_bp_arithmetic.h"
+#include "kernels/qec/relay_bp/relay_bp_job.h"
+
+namespace cudaq::qec::realtime::gpu {
+
+/// The pair of the messages of both.
+CUDAQ_QEC_HOST_DEVICE inline relay_pair merge(const relay_pair &a, const relay_pair &b) {
+  constexpr std::uint32_t kSign = 1u << 31;
+  const std::uint32_t word_a = detail::word_of(a.least), word_b = detail::word_of(b.least);
+  const float least_a = detail::float_of(word_a & ~kSign), least_b = detail::float_of(word_b & ~kSign);
+  const float second = detail::lesser(detail::greater(least_a, least_b), detail::lesser(a.second, b.second));
+  const std::uint32_t sign = (word_a ^ word_b) & kSign;
+  return {detail::float_of(detail::word_of(detail::lesser(least_a, least_b)) | sign), second};
+}
+
+template <class Group>
+class relay_exchange {
+  using memory = relay_memory<relay_variant::cluster>;
+
+public:
+  CUDAQ_QEC_HOST_DEVICE relay_exchange(const Group &group, const relay_job &job, const memory &m)
+      : group_(group), job_(job), m_(m) {}
+
+  /// Before the first exchange, by all threads of the block.
+  CUDAQ_QEC_HOST_DEVICE void begin() const {
+    clear(0);
+    clear(1);
+  }
+  CUDAQ_QEC_HOST_DEVICE void send(std::uint32_t parity, std::uint32_t cut, const relay_pair &pair) const {
+    const std::uint32_t holders = m_.holders[cut];
+    for (std::uint32_t part = 0; part < job_.parts; ++part)
+      if ((holders >> part & 1) != 0)
+        *group_.of_part(pair_of(parity, group_.rank(), cut), part) = pair;
+  }
+  /// This part's errors flip the check an odd number of times. (The part that has the bit of the syndrome counts it.)
+  CUDAQ_QEC_HOST_DEVICE void flip_cut(std::uint32_t parity, std::uint32_t cut) const {
+    for (std::uint32_t part = 0; part < job_.parts; ++part)
+      group_.flip_bits(*group_.of_part(cut_open(parity) + cut / kWarpLanes, part), 1u << cut % kWarpLanes);
+  }
+  /// A check that only this part has does not fit.
+  CUDAQ_QEC_HOST_DEVICE void open(std::uint32_t parity) const {
+    for (std::uint32_t part = 0; part < job_.parts; ++part)
+      group_.set_bits(*group_.of_part(&m_.progress->open[parity], part), 1);
+  }
+  CUDAQ_QEC_HOST_DEVICE bool fits(std::uint32_t parity) const {
+    return !group_.any_word(cut_open(parity), job_.num_cut_words()) && m_.progress->open[parity] == 0;
+  }
+  CUDAQ_QEC_HOST_DEVICE relay_pair merged(std::uint32_t parity, std::uint32_t cut) const {
+    const std::uint32_t holders = m_.holders[cut];
+    relay_pair all{kLargestMessage<float>, kLargestMessage<float>};
+    for (std::uint32_t part = 0; part < job_.parts; ++part)
+      if ((holders >> part & 1) != 0)
+        all = merge(all, *pair_of(parity, part, cut));
+    return all;
+  }
+  CUDAQ_QEC_HOST_DEVICE void clear(std::uint32_t parity) const {
+    for (std::uint32_t w = group_.thread(); w < job_.num_cut_words(); w += group_.threads())
+      cut_open(parity)[w] = 0;
+    if (group_.thread() == 0)
+      m_.progress->open[parity] = 0;
+  }
+
+private:
+  CUDAQ_QEC_HOST_DEVICE std::uint32_t *cut_open(std::uint32_t parity) const {
+    return m_.cut_open + parity * job_.num_cut_words();
+  }
+  CUDAQ_QEC_HOST_DEVICE relay_pair *pair_of(std::uint32_t parity, std::uint32_t part, std::uint32_t cut) const {
+    return m_.pairs + (parity * job_.parts + part) * job_.num_cut + cut;
+  }
+
+  const Group &group_;
+  const relay_job &job_;
+  const memory &m_;
+};
+
+} // namespace cudaq::qec::realtime::gpu
