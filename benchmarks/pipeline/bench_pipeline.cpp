@@ -8,12 +8,14 @@
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
 #include "tools/shots/config_shots.h"
+#include "tools/shots/own_data.h"
 #include "tools/shots/shot_plan.h"
 
 #include "kernels/qec/gpu_worker.h"
 #include "lib/qec/decoding/predecoder.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -38,7 +40,8 @@ constexpr char kMethod[] =
     "takes the answers, a time ends when it sees the tx flag; resident: from the clock before the submission to the "
     "begin of the CPU stage, which then has the predecoder's output; its floor: one thread, the same block, no "
     "pipeline; host-predecoder: the same with the predecoder on the CPU, in a ring of plain memory; its floor: the "
-    "predecoder alone";
+    "predecoder alone; relay-bp: from the clock before the request is written until the answer is read, one shot after "
+    "another; iteration: the time of the shots with 200 iterations or more, over their iterations";
 
 std::vector<std::unique_ptr<gpu::gpu_worker>> copy_workers(const qec::decoding_config &c, std::uint64_t busy_ns) {
   std::vector<std::unique_ptr<gpu::gpu_worker>> workers;
@@ -198,6 +201,18 @@ void add_steps(bench_steps &steps, bench &b, const bench_options &o, const qec::
     steps.all.emplace_back([&b, &c, set] { b.decode_stage(c, *set); });
 }
 
+void add_relay_bp(bench_steps &steps, bench &b, const bench_options &o, const std::string &folder) {
+  for (const std::string name : {"bicycle_72_r6_p0.003", "bicycle_144_r12_p0.003"}) {
+    const auto in = [&](const std::string &place) { return std::filesystem::path(place) / (name + ".dem"); };
+    const auto file = std::filesystem::exists(in(folder)) ? in(folder) : in(folder + "/bp_osd");
+    if (!std::filesystem::exists(file))
+      steps.skipped.push_back(fmt::format("relay-bp with {}: {} does not exist", name, file.string()));
+    else
+      steps.all.emplace_back(
+          [&b, &o, name, file] { bench_relay_bp(o, name, read_dem_file(file.string()), b.figures); });
+  }
+}
+
 /// "passthrough-latency.d13"
 std::string histogram_name(const figure &f) {
   return fmt::format("{}.{}", f.name, f.what.substr(0, f.what.find_first_of(",: ")));
@@ -234,6 +249,8 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
     steps.skipped.emplace_back("all cases but decode-stage and host-predecoder: no CUDA device");
   if (has_gpu && b.wants("many-workers"))
     steps.all.emplace_back([&] { bench_many_workers(o, b.figures); });
+  if (has_gpu && b.wants("relay-bp"))
+    add_relay_bp(steps, b, o, folder);
   for (const char *name : {"d7", "d13", "d21", "d31"})
     add_steps(steps, b, o, *qec::find_decoding_config(name), has_gpu, folder);
   const interrupt_guard guard;

@@ -6,6 +6,11 @@
 #include "lib/qec/decoding/decoding_config.h"
 
 #include "cudaq/qec/decoding/decoder.h"
+#include "cudaq/qec/realtime/resident_workers.h"
+
+#include <functional>
+#include <span>
+#include <string>
 
 namespace cudaq::realtime::tools {
 
@@ -25,6 +30,16 @@ protected:
 /// resident: recorded shots through the local predecoder on resident blocks, to the begin of the CPU stage.
 void bench_resident(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                     const cudaq::qec::realtime::shot_set &set, figure_list &figures);
+
+/// One resident block, and this thread in the place of a pipeline: requests `row(k)`, one after another.
+latency_histogram exchange_with_block(cudaq::qec::realtime::gpu::resident_workers &workers,
+                                      const std::function<std::span<const std::uint8_t>(std::uint64_t)> &row,
+                                      const bench_options &options, std::uint64_t warm_up);
+
+/// relay-bp: shots that are sampled from the model through relay-bp-gpu, with 1 to 128 chains, and the time of an
+/// iteration with its stages.
+void bench_relay_bp(const bench_options &options, const std::string &name, const std::string &dem,
+                    figure_list &figures);
 
 /// host-predecoder: the same by host functions on the CPU.
 void bench_host_predecoder(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,

@@ -15,31 +15,6 @@ namespace {
 namespace gpu = cudaq::qec::realtime::gpu;
 namespace qec = cudaq::qec::realtime;
 
-/// One block, and this thread in the place of a pipeline.
-latency_histogram exchange_with_block(gpu::resident_workers &workers, const qec::shot_set &set, const bench_options &o,
-                                      std::uint64_t warm_up) {
-  const pipe::gpu_worker_resources r = workers.resources(0, kBenchPipelineFunction, nullptr);
-  latency_histogram latency;
-  r.stage_begin_fn(r.host_stage_data);
-  std::atomic_ref ready(const_cast<int &>(*r.ready_flag));
-  for (std::uint64_t k = 0; k < warm_up + o.exchanges; ++k) {
-    const auto row = set.detection_row(k % set.shots);
-    const std::uint64_t begin = now_ns();
-    pipe::host_stage_call call{0, 0, row.data(), row.size(), nullptr, 0, 0};
-    if (r.host_stage_fn(r.host_stage_data, &call) != 0)
-      throw check_failed("FAILED: a resident block has not taken a request");
-    while (ready.load(std::memory_order_acquire) != 1)
-      if (static_cast<double>(now_ns() - begin) > o.timeout_s * 1e9)
-        throw check_failed("FAILED: a resident block does not answer");
-    if (k >= warm_up)
-      latency.record(now_ns() - begin);
-    ready.store(0, std::memory_order_relaxed);
-  }
-  if (!r.stage_end_fn(r.host_stage_data))
-    throw check_failed("FAILED: a resident block does not end");
-  return latency;
-}
-
 double p50_us(const latency_histogram &latency) { return static_cast<double>(latency.percentile(50)) / 1000; }
 
 struct residual_times {
@@ -86,6 +61,31 @@ std::unique_ptr<qec::predecoder> local_predecoder(const qec::shot_set &set) {
 
 } // namespace
 
+latency_histogram exchange_with_block(gpu::resident_workers &workers,
+                                      const std::function<std::span<const std::uint8_t>(std::uint64_t)> &row_of,
+                                      const bench_options &o, std::uint64_t warm_up) {
+  const pipe::gpu_worker_resources r = workers.resources(0, kBenchPipelineFunction, nullptr);
+  latency_histogram latency;
+  r.stage_begin_fn(r.host_stage_data);
+  std::atomic_ref ready(const_cast<int &>(*r.ready_flag));
+  for (std::uint64_t k = 0; k < warm_up + o.exchanges; ++k) {
+    const auto row = row_of(k);
+    const std::uint64_t begin = now_ns();
+    pipe::host_stage_call call{0, 0, row.data(), row.size(), nullptr, 0, 0};
+    if (r.host_stage_fn(r.host_stage_data, &call) != 0)
+      throw check_failed("FAILED: a resident block has not taken a request");
+    while (ready.load(std::memory_order_acquire) != 1)
+      if (static_cast<double>(now_ns() - begin) > o.timeout_s * 1e9)
+        throw check_failed("FAILED: a resident block does not answer");
+    if (k >= warm_up)
+      latency.record(now_ns() - begin);
+    ready.store(0, std::memory_order_relaxed);
+  }
+  if (!r.stage_end_fn(r.host_stage_data))
+    throw check_failed("FAILED: a resident block does not end");
+  return latency;
+}
+
 void bench_host_predecoder(const bench_options &o, const qec::decoding_config &c, const qec::shot_set &set,
                            figure_list &figures) {
   std::vector<std::unique_ptr<qec::decoding_worker>> workers;
@@ -127,15 +127,16 @@ void bench_resident(const bench_options &o, const qec::decoding_config &c, const
   smallest.output_bytes = sizeof(std::uint64_t);
   smallest.device_id = o.gpu;
   latency_histogram wire, block;
+  const auto row = [&](std::uint64_t k) { return set.detection_row(k % set.shots); };
   std::string kind;
   {
     gpu::resident_workers alone(smallest, launch_resident_first_word());
-    wire = exchange_with_block(alone, set, o, warm_up);
+    wire = exchange_with_block(alone, row, o, warm_up);
     kind = alone.mailbox_info().memory_kind == CUDAQ_MEMORY_DEVICE_RX ? "mailbox in GPU memory" : "mapped mailbox";
   }
   {
     const auto alone = gpu::resident_predecoders(1, layout, &on_device, c.slot_size, o.gpu);
-    block = exchange_with_block(*alone, set, o, warm_up);
+    block = exchange_with_block(*alone, row, o, warm_up);
   }
   const auto workers = gpu::resident_predecoders(kPipelineWorkers, layout, &on_device, c.slot_size, o.gpu);
   const residual_times times =
