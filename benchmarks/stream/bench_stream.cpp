@@ -146,21 +146,20 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
 
 int run_bench_stream(const bench_stream_options &o, const output &out) {
   const std::string text = read_dem_file(o.dem_file);
-  const auto rule = qec::round_rule::parse(o.rule);
-  if (rule.failed())
-    throw usage_error(rule.text());
-  const auto model = qec::repeating_model::parse(text, *rule);
-  if (model.failed())
-    throw usage_error(fmt::format("--dem {}: {}", o.dem_file, model.text()));
-  const auto sampler = endless_sampler::make(*model);
+  const auto source = qec::read_stream(text, {.decoder = o.decoder,
+                                              .commit = o.commit,
+                                              .buffer = o.buffer,
+                                              .rounds = o.rule,
+                                              .mode = mode_of(o.mode),
+                                              .workers = o.workers,
+                                              .queue_rounds = o.queue_rounds});
+  if (source.failed())
+    throw usage_error(fmt::format("--dem {}: {}", o.dem_file, source.text()));
+  const qec::repeating_model &model = source->model;
+  const auto sampler = endless_sampler::make(model);
   if (sampler.failed())
     throw usage_error(fmt::format("--dem {}: {}", o.dem_file, sampler.text()));
-  const qec::stream_result made = qec::make_stream_decoder(*model, {.decoder = o.decoder,
-                                                                    .commit = o.commit,
-                                                                    .buffer = o.buffer,
-                                                                    .mode = mode_of(o.mode),
-                                                                    .workers = o.workers,
-                                                                    .queue_rounds = o.queue_rounds});
+  const qec::stream_result made = qec::make_stream_decoder(*source);
   if (!made)
     throw usage_error(fmt::format("--dem {}: {}", o.dem_file, made.error));
   const interrupt_guard guard;
@@ -168,9 +167,9 @@ int run_bench_stream(const bench_stream_options &o, const output &out) {
   stream_counts counts;
   for (std::uint64_t k = 0; k < o.experiments && !interrupt_guard::interrupted(); ++k) {
     const std::uint64_t rounds = o.random_stops ? o.rounds / 2 + random() % (o.rounds / 2 + 1) : o.rounds;
-    const std::uint64_t repetitions = std::max(rounds / model->body().size(), sampler->least_repetitions());
+    const std::uint64_t repetitions = std::max(rounds / model.body().size(), sampler->least_repetitions());
     const endless_sampler::shot shot = sampler->sample(repetitions, random);
-    play(rounds_of(shot, *model), *model, 1000 * o.cycle_us, shot.observables, *made.instance, counts);
+    play(rounds_of(shot, model), model, 1000 * o.cycle_us, shot.observables, *made.instance, counts);
   }
   out.text("{}\n{} experiments, {} rounds, one each {} us; {}\n\n", o.dem_file, counts.experiments, counts.rounds,
            o.cycle_us, made.instance->description());

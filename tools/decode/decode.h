@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `decode`: detection events in, predicted observables out, as files or pipes in Stim's formats.
 //
-// Threads of a run of shots (a stream has only the main thread):
+// Threads of a run of shots (a stream has the main thread, and with --workers those of cudaq/qec/decoding/stream.h):
 //
 //   thread   started by    owns                                       waits                   ends
 //   main     the system    the files; the counts; the order           for the oldest batch    with the program
@@ -28,6 +28,7 @@ struct decode_options {
   bool stream = false;                  ///< one experiment, round by round; else shots
   std::uint64_t commit = 0, buffer = 0; ///< of a stream, as the next one: stream_options
   std::string rounds = "time";
+  std::size_t workers = 0; ///< threads that decode the windows of a stream; 0: the main thread does
 };
 
 /// From the report alone.

@@ -44,6 +44,12 @@ void add_stream_options(CLI::App &decode, decode_options &o) {
       ->capture_default_str()
       ->type_name("RULE")
       ->needs(stream);
+  decode
+      .add_option("--workers", o.workers,
+                  "threads that decode windows; from 2 on windows are parallel; 0: the thread that reads decodes")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{0}, std::size_t{1024}))
+      ->needs(stream);
 }
 
 } // namespace

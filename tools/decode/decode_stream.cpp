@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `decode --stream`: one experiment of any length, round by round. One thread reads, decodes and writes.
-#include "cudaq/qec/decoding/stream.h"
+// `decode --stream`: one experiment of any length, round by round. One thread reads and writes; it decodes, too, if
+// there are no workers.
 #include "lib/qec/shots/shot_stream.h"
+#include "lib/qec/stream/stream_factory.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/terminal.h"
@@ -12,11 +13,14 @@
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 namespace cudaq::realtime::tools {
 namespace {
+
+constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
 
 /// The format of a file of a stream. Throws usage_error for one that is none.
 qec::shot_format stream_format(const char *option, const shot_source &source) {
@@ -33,7 +37,11 @@ public:
       : options_(o), stream_(std::move(stream)), in_(o.data.in.path, stream_format("--in", o.data.in), model),
         out_format_(stream_format("--out", o.out)),
         // The writer of b8 writes rows of any bytes.
-        out_(o.out.path, qec::shot_format::b8, stream_->num_observables(), "frames") {
+        out_(o.out.path, qec::shot_format::b8, stream_->num_observables(), "frames"),
+        observables_((stream_->num_observables() + 7) / 8) {
+    qec::listen(*stream_, {.user = this, .released = [](void *self, std::uint64_t rounds, auto observables) {
+                             static_cast<stream_run *>(self)->keep_frame(rounds, observables);
+                           }});
     in_.stop_when(&interrupt_guard::interrupted);
     if (o.data.obs_in.given())
       truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), qec::shot_bits{0, stream_->num_observables()});
@@ -52,15 +60,16 @@ public:
     } catch (const usage_error &failure) {
       error = failure.what();
     }
-    wall_ns_ = now_ns() - begin;
     try {
+      wait_for_windows();
+      wall_ns_ = now_ns() - begin;
       out_.finish();
     } catch (const qec::shot_file_error &failure) {
       if (!error.starts_with(out_.name() + ": cannot be written"))
         error += (error.empty() ? "" : "; ") + std::string(failure.what());
     }
     if (!error.empty())
-      throw usage_error(fmt::format("{}\n{} rounds were final before that", error, stream_->committed_rounds()));
+      throw usage_error(fmt::format("{}\n{} rounds were final before that", error, committed_));
   }
 
   [[nodiscard]] std::string text() const {
@@ -69,7 +78,8 @@ public:
                                    has_ended_ ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
                                    format_rate(wall_ns_ == 0 ? 0 : rounds / static_cast<double>(wall_ns_) * 1e9),
                                    stream_->description());
-    text += fmt::format("windows         {}, {} a round", stream_->windows(), format_ns(round_mean_ns()));
+    text += fmt::format("windows         {}, {} a round{}", stream_->windows(), format_ns(round_mean_ns()),
+                        options_.workers == 0 ? "" : " for the reading thread");
     text += window_ns_.count() == 0 ? "\n" : fmt::format("; each: {}\n", latency_line(window_ns_));
     if (is_right_)
       text += fmt::format("observables     {}\n", *is_right_ ? "as in --obs_in" : "differ from --obs_in");
@@ -84,14 +94,15 @@ public:
     json j = {{"model", options_.data.dem},
               {"decoder", options_.decoder},
               {"predecoder", options_.predecoder},
-              {"threads", 1},
+              {"threads", std::max<std::size_t>(options_.workers, 1)},
+              {"workers", options_.workers},
               {"detectors", stream_->pushed_bits()},
               {"observables", stream_->num_observables()},
               {"shots", has_ended_ ? 1 : 0},
               {"wall_ns", wall_ns_},
               {"stream", stream_->description()},
               {"rounds", stream_->pushed_rounds()},
-              {"committed_rounds", stream_->committed_rounds()},
+              {"committed_rounds", committed_},
               {"committed_observables", observables_text()},
               {"windows", stream_->windows()},
               {"frames", frames_},
@@ -111,71 +122,113 @@ private:
   [[nodiscard]] std::string observables_text() const {
     std::string text;
     for (std::uint64_t k = 0; k < stream_->num_observables(); ++k)
-      text += (stream_->observables()[k / 8] >> (k % 8) & 1) != 0 ? '1' : '0';
+      text += (observables_[k / 8] >> (k % 8) & 1) != 0 ? '1' : '0';
     return text;
   }
 
   void decode() {
     progress display({"decode", "rounds"});
     for (;;) {
-      if (!in_.has_next()) // next() may wait
+      if (!in_.has_next()) { // next() may wait
+        wait_for_windows();
         out_.flush();
+      }
       const round_reader::found found = in_.next();
       if (found == round_reader::found::stop)
         return;
       const std::uint64_t begin = now_ns(), windows = stream_->windows();
       has_ended_ = found == round_reader::found::tail;
-      const qec::decode_status status =
-          has_ended_ ? stream_->finish(in_.bits(), in_.count()) : stream_->push(in_.bits(), in_.count());
+      qec::decode_status status = qec::decode_status::ok;
+      if (has_ended_)
+        status = stream_->finish(in_.bits(), in_.count());
+      else
+        while ((status = stream_->push(in_.bits(), in_.count())) == qec::decode_status::busy)
+          static_cast<void>(stream_->wait_committed(stream_->committed_rounds() + 1, kNoDeadline));
       const std::uint64_t now = now_ns();
       busy_ns_ += now - begin;
-      if (status != qec::decode_status::ok)
-        throw usage_error(fmt::format("{}: window {}, from round {}: {}", in_.name(), stream_->windows(),
-                                      stream_->committed_rounds(), qec::decode_status_text(status)));
-      if (stream_->windows() != windows)
+      check(status);
+      if (options_.workers == 0 && stream_->windows() != windows)
         window_ns_.record(now - begin);
-      if (stream_->committed_rounds() != committed_)
-        write_frame();
+      write_frames();
       if (has_ended_)
-        return;
+        return check(wait_for_windows());
       display.show(stream_->pushed_rounds(), now);
     }
   }
 
+  void check(qec::decode_status status) const {
+    if (status != qec::decode_status::ok)
+      throw usage_error(fmt::format("{}: window {}, from round {}: {}", in_.name(), stream_->windows(),
+                                    stream_->committed_rounds(), qec::decode_status_text(status)));
+  }
+
+  /// Until all windows whose rounds have come are decoded; then their frames are written.
+  qec::decode_status wait_for_windows() {
+    const qec::stream_progress now = stream_->wait_committed(qec::complete_rounds(*stream_), kNoDeadline);
+    write_frames();
+    return now.status;
+  }
+
+  /// Called by the thread that decodes.
+  void keep_frame(std::uint64_t rounds, std::span<const std::uint8_t> observables) {
+    const std::lock_guard<std::mutex> lock(kept_mutex_);
+    kept_rounds_.push_back(rounds);
+    kept_bits_.insert(kept_bits_.end(), observables.begin(), observables.end());
+  }
+
+  /// Writes the frames that were kept.
+  void write_frames() {
+    {
+      const std::lock_guard<std::mutex> lock(kept_mutex_);
+      std::swap(written_rounds_, kept_rounds_);
+      std::swap(written_bits_, kept_bits_);
+    }
+    for (std::size_t k = 0; k < written_rounds_.size(); ++k) {
+      committed_ = written_rounds_[k];
+      std::ranges::copy(std::span(written_bits_).subspan(k * observables_.size(), observables_.size()),
+                        observables_.begin());
+      write_frame();
+    }
+    written_rounds_.clear();
+    written_bits_.clear();
+  }
+
   /// "ROUNDS OBSERVABLES", or 8 bytes and the bytes of the observables.
   void write_frame() {
-    committed_ = stream_->committed_rounds();
     ++frames_;
     if (out_format_ == qec::shot_format::text01) {
       const std::string line = fmt::format("{} {}\n", committed_, observables_text());
       frame_.assign(line.begin(), line.end());
     } else {
-      const auto observables = stream_->observables();
       static_assert(std::endian::native == std::endian::little);
-      frame_.resize(sizeof committed_ + observables.size());
+      frame_.resize(sizeof committed_ + observables_.size());
       std::memcpy(frame_.data(), &committed_, sizeof committed_);
-      std::ranges::copy(observables, frame_.begin() + sizeof committed_);
+      std::ranges::copy(observables_, frame_.begin() + sizeof committed_);
     }
     out_.write(frame_);
   }
 
   void compare() {
-    std::vector<std::uint8_t> row(stream_->observables().size()), more(row.size());
+    std::vector<std::uint8_t> row(observables_.size()), more(row.size());
     if (!truth_->read({}, row) || truth_->read({}, more))
       throw usage_error(fmt::format("{}: {} shots, but a stream is one experiment", truth_->name(),
                                     truth_->shots() == 0 ? "no" : "several"));
-    is_right_ = std::ranges::equal(row, stream_->observables());
+    is_right_ = row == observables_;
   }
 
   const decode_options &options_;
-  const std::unique_ptr<qec::stream_decoder> stream_;
+  // Frames in the order of rounds, since the last write: those of the workers, and those that are being written.
+  std::mutex kept_mutex_; ///< protects the kept ones
+  std::vector<std::uint64_t> kept_rounds_, written_rounds_;
+  std::vector<std::uint8_t> kept_bits_, written_bits_;
+  const std::unique_ptr<qec::stream_decoder> stream_; ///< after what its workers use
   round_reader in_;
   const qec::shot_format out_format_;
   qec::shot_writer out_;
   std::optional<qec::shot_reader> truth_;
   std::optional<bool> is_right_;
-  std::vector<std::uint8_t> frame_;
-  latency_histogram window_ns_; ///< calls that completed a window
+  std::vector<std::uint8_t> frame_, observables_; ///< of committed_ rounds, as written, and as bits
+  latency_histogram window_ns_;                   ///< calls that completed a window
   std::uint64_t committed_ = 0, frames_ = 0, busy_ns_ = 0, wall_ns_ = 0;
   bool has_ended_ = false; ///< the tail was found
 };
@@ -183,14 +236,16 @@ private:
 } // namespace
 
 int run_decode_stream(const decode_options &o, const std::string &dem_text, const output &out) {
-  qec::stream_result made = qec::make_stream_decoder(
-      dem_text, {.decoder = o.decoder, .commit = o.commit, .buffer = o.buffer, .rounds = o.rounds});
+  const auto source = qec::read_stream(
+      dem_text,
+      {.decoder = o.decoder, .commit = o.commit, .buffer = o.buffer, .rounds = o.rounds, .workers = o.workers});
+  qec::stream_result made =
+      source.ok() ? qec::make_stream_decoder(*source) : qec::stream_result{nullptr, "stream decoder: " + source.text()};
   if (!made)
     throw usage_error(fmt::format("--stream: {}: {}", o.data.dem, made.error));
-  const auto model = qec::repeating_model::parse(dem_text, *qec::round_rule::parse(o.rounds));
   std::optional<stream_run> run;
   try {
-    run.emplace(o, std::move(made.instance), *model);
+    run.emplace(o, std::move(made.instance), source->model);
   } catch (const qec::shot_file_error &error) {
     throw usage_error(error.what());
   }

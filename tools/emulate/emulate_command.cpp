@@ -50,7 +50,7 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
     refuse(over_network, transport, {"--address", "--port", "--slot-size", "--retry-ms"});
     refuse(o.transport == "roce", transport, {"--own-address", "--qp", "--rkey", "--pages", "--mtu"});
     const bool stream = o.rounds != 0;
-    refuse(stream, "a run without --rounds", {"--cycle-us"});
+    refuse(stream, "a run without --rounds", {"--cycle-us", "--workers"});
     refuse(!stream, "--rounds",
            {"--protocol", "--rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data", "--sample",
             "--in", "--obs_in", "--predictions"});
@@ -116,6 +116,12 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       .add_option("--cycle-us", o.cycle_us, "rounds: one round comes each so many microseconds; 0: as fast as possible")
       ->capture_default_str()
       ->check(number_between(0, 1e9));
+  emulate
+      .add_option("--workers", o.workers,
+                  "rounds: threads that decode the expected frames; from 2 on windows are parallel, as with the "
+                  "server's stream_workers; 0: the main thread")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{0}, std::size_t{1024}));
   emulate
       .add_option("--window", o.window,
                   "protocol decode: requests that are open at the same time; --rounds: the same, 4 by default")

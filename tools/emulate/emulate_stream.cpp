@@ -131,7 +131,7 @@ std::string stream_model(const emulate_options &o) {
 int run_emulate_stream(const emulate_options &given, const output &out) {
   emulate_options o = given;
   out.open_hgrm({"lag", "tail"});
-  stream_plan plan(stream_model(o), o.decoder == "auto" ? "sliding-window" : o.decoder, o.rounds, o.seed);
+  stream_plan plan(stream_model(o), o.decoder, o.workers, o.rounds, o.seed);
   if (o.slot_size == 0)
     o.slot_size = usual_slot_size(std::max(plan.facts().detectors, plan.facts().observables));
   if (o.slot_size == 0 && over_network(o))

@@ -2,8 +2,8 @@
 // An endless experiment as a plan: its rounds, the windows that make them final, and the frames that must come.
 #pragma once
 
-#include "cudaq/qec/decoding/stream.h"
 #include "lib/qec/server/wire_requests.h"
+#include "lib/qec/stream/stream_factory.h"
 #include "lib/qec/stream/window_set.h"
 #include "tools/shots/stream_sampler.h"
 
@@ -30,10 +30,12 @@ struct frame_check {
 
 class stream_plan {
 public:
-  /// `decoder`: a name such as sliding-window:inner=pymatching,commit=5; it must be the server's. `rounds`: at least
-  /// those of the head, one repetition and the tail; else the next number that ends with a whole repetition. Throws
-  /// usage_error with the reason.
-  stream_plan(const std::string &dem_text, const std::string &decoder, std::uint64_t rounds, std::uint64_t seed);
+  /// `decoder`: a name such as sliding-window:inner=pymatching,commit=5; it must be the server's. `workers`: threads
+  /// that decode here; as with the server's stream_workers, from 2 on windows are parallel if the name has no mode.
+  /// `rounds`: at least those of the head, one repetition and the tail; else the next number that ends with a whole
+  /// repetition. Throws usage_error with the reason.
+  stream_plan(const std::string &dem_text, const std::string &decoder, std::size_t workers, std::uint64_t rounds,
+              std::uint64_t seed);
 
   [[nodiscard]] std::uint64_t rounds() const noexcept { return sampler_->rounds(); }
   [[nodiscard]] std::uint64_t rounds_before_tail() const noexcept { return sampler_->rounds_before_tail(); }
@@ -60,7 +62,7 @@ public:
 
 private:
   const std::uint64_t seed_;
-  std::unique_ptr<qec::repeating_model> model_;
+  std::unique_ptr<qec::stream_source> source_;
   std::unique_ptr<qec::stream_decoder> reference_;
   std::unique_ptr<stream_sampler> sampler_;
   qec::model_facts facts_;

@@ -6,6 +6,11 @@
 #include <string>
 
 namespace cudaq::qec::realtime {
+namespace {
+
+bool has_windows(std::string_view name) { return name.substr(0, name.find(':')) == "sliding-window"; }
+
+} // namespace
 
 expected<stream_options> read_stream_settings(const decoder_settings::list &all) {
   constexpr std::array<std::string_view, 5> kOwnKeys = {"inner", "commit", "buffer", "rounds", "mode"};
@@ -19,11 +24,14 @@ expected<stream_options> read_stream_settings(const decoder_settings::list &all)
   options.commit = settings.number("commit", 0, 0, kMostRounds);
   options.buffer = settings.number("buffer", 0, 0, kMostRounds);
   options.rounds = settings.text("rounds", "time");
-  options.mode = settings.choice("mode", "sequential", {"sequential", "parallel"}) == "parallel"
-                     ? stream_mode::parallel
-                     : stream_mode::sequential;
+  const std::string mode = settings.choice("mode", "auto", {"auto", "sequential", "parallel"});
+  options.mode = mode == "auto"         ? stream_mode::automatic
+                 : mode == "sequential" ? stream_mode::sequential
+                                        : stream_mode::parallel;
   if (const std::string bad = settings.error(); !bad.empty())
     return reason("sliding-window: " + bad);
+  if (has_windows(options.decoder))
+    return reason("sliding-window: inner=" + options.decoder + ": the decoder of a window has no windows itself");
   char before = ':';
   for (const auto &[key, value] : inner) {
     options.decoder.append(1, before).append(key).append("=").append(value);
@@ -32,13 +40,30 @@ expected<stream_options> read_stream_settings(const decoder_settings::list &all)
   return options;
 }
 
-expected<stream_options> read_stream_name(std::string_view name) {
-  const auto parsed = decoder_name::parse(name);
+expected<stream_options> with_settings_of_name(stream_options options) {
+  if (!has_windows(options.decoder))
+    return options;
+  const auto parsed = decoder_name::parse(options.decoder);
   if (parsed.failed())
     return parsed.reason();
-  if (parsed->name != "sliding-window")
-    return reason("\"" + parsed->name + "\" decodes shots; a stream needs sliding-window:inner=" + parsed->name);
-  return read_stream_settings(parsed->settings.rest());
+  const auto named = read_stream_settings(parsed->settings.rest());
+  if (named.failed())
+    return named.reason();
+  std::string twice;
+  const auto take = [&twice](const char *what, auto &option, const auto &of_name, const auto &absent) {
+    if (option != absent && of_name != absent && option != of_name && twice.empty())
+      twice = what;
+    if (of_name != absent)
+      option = of_name;
+  };
+  take("commit", options.commit, named->commit, std::uint64_t{0});
+  take("buffer", options.buffer, named->buffer, std::uint64_t{0});
+  take("rounds", options.rounds, named->rounds, std::string("time"));
+  take("mode", options.mode, named->mode, stream_mode::automatic);
+  if (!twice.empty())
+    return reason(options.decoder + ": " + twice + " is also given outside of the name, with another value");
+  options.decoder = named->decoder;
+  return options;
 }
 
 } // namespace cudaq::qec::realtime

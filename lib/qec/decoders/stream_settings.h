@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The name of a stream's decoder. The grammar is the same wherever a stream gets one.
 #pragma once
 
 #include "cudaq/qec/decoding/stream.h"
@@ -7,10 +8,12 @@
 namespace cudaq::qec::realtime {
 
 /// The settings of sliding-window: inner, commit, buffer, rounds, mode; all others are those of the inner decoder,
-/// which judges them. Refused: a value that is no number of rounds or no mode.
+/// which judges them. Refused: a value that is no number of rounds or no mode; an inner decoder that has windows.
 [[nodiscard]] expected<stream_options> read_stream_settings(const decoder_settings::list &all);
 
-/// The same for a whole name, "sliding-window:inner=pymatching,commit=5". Refused: another name, too.
-[[nodiscard]] expected<stream_options> read_stream_name(std::string_view name);
+/// `options` with the settings of its name. options.decoder is the decoder of each window, "pymatching", or the whole
+/// form, "sliding-window:inner=pymatching,commit=5,mode=parallel". In the result it is that of each window. Refused:
+/// what read_stream_settings refuses; a setting that name and options have with different values.
+[[nodiscard]] expected<stream_options> with_settings_of_name(stream_options options);
 
 } // namespace cudaq::qec::realtime

@@ -93,6 +93,9 @@ constexpr config_object kTransport{kTransportFields};
 
 constexpr config_field kRootFields[] = {
     {"decoders", objects, true, 0, 0, "", "at least one decoder; qec_decode uses the first", &kDecoder},
+    {"stream_workers", number, false, 0, 1024, "",
+     "threads that decode the windows of all streams. 0 or missing: the thread that serves a request with bits decodes",
+     nullptr},
     {"transport", object, false, 0, 0, "", "how requests arrive; the command line stands above it", &kTransport},
 };
 constexpr config_object kRoot{kRootFields};

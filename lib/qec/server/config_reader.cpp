@@ -109,6 +109,7 @@ expected<server_config> read_server_config(std::string_view text) {
       return reason(place_of(*decoders.items[i].find("id")) + "decoders[" + std::to_string(i) +
                     "].id: " + std::to_string(id) + " is the id of an earlier decoder; each is used once");
   }
+  take_number(*root, "stream_workers", config.stream_workers);
   if (const config_node *const transport = root->find("transport"); transport != nullptr) {
     take_text(*transport, "provider", config.transport);
     if (const config_node *const args = transport->find("args"); args != nullptr)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/lookup_decoder.h"
-#include "lib/qec/decoders/stream_settings.h"
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/server_config.h"
@@ -13,6 +12,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -164,6 +164,7 @@ struct decoder_plan {
   std::string name, text;
   std::uint64_t bytes = 0;  ///< of memory, estimated
   std::uint64_t digest = 0; ///< of the model
+  std::optional<stream_source> stream{};
 };
 
 std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, const detector_error_model &model) {
@@ -178,28 +179,30 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
 }
 
 /// The rest of a plan for a stream.
-expected<> plan_stream(const decoder_config &c, decoder_plan &plan) {
+expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_workers> &workers, decoder_plan &plan) {
   if (c.has_measurements || c.measurements != 0)
     return reason("D_sparse and measurements are for shots: the bits of a stream are detection events");
   if (c.syndrome_size != 0 && !c.has_checks)
     return reason("syndrome_size is for shots; a stream has no such size");
   if (c.has_checks)
     return reason("H_sparse has no loop; a stream needs dem or dem_file with one (repeat)");
-  const auto options = read_stream_name(plan.name);
-  if (options.failed())
-    return reason("type: " + options.text());
-  const auto facts = stream_facts(plan.text, *options);
+  auto source = read_stream(plan.text, {.decoder = plan.name, .pool = workers});
+  if (source.failed())
+    return source.reason();
+  const auto facts = stream_facts(source->model);
   if (facts.failed())
     return facts.reason();
-  const auto bytes = estimated_stream_bytes(plan.text, *options, c.limits.queue_length);
+  const auto bytes = estimated_stream_bytes(*source, c.limits.queue_length);
   if (bytes.failed())
     return bytes.reason();
   plan.digest = facts->digest;
-  plan.bytes = *bytes;
+  plan.bytes = plan.text.size() + *bytes;
+  plan.stream = std::move(*source);
   return {};
 }
 
-expected<decoder_plan> plan_for(const decoder_config &c, const std::string &folder) {
+expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<stream_workers> &workers,
+                                const std::string &folder) {
   const auto type = decoder_type_of(c.type);
   if (type.failed())
     return reason("type: \"" + c.type + "\": " + type.text());
@@ -213,7 +216,7 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::string &fold
     return text.reason();
   decoder_plan plan{std::move(*name), std::move(*text)};
   if (c.stream) {
-    if (expected<> result = plan_stream(c, plan); result.failed())
+    if (expected<> result = plan_stream(c, workers, plan); result.failed())
       return result.reason();
     return plan;
   }
@@ -226,10 +229,10 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::string &fold
 }
 
 expected<std::unique_ptr<decoding_unit>> build_stream(const decoder_plan &plan) {
-  const auto options = read_stream_name(plan.name);
-  if (options.failed())
-    return options.reason();
-  stream_result made = make_stream_decoder(plan.text, *options);
+  const repeating_model &model = plan.stream->model;
+  stream_result made = make_stream_decoder(
+      *plan.stream,
+      longest_stream_request_bits(std::max({model.head_detectors(), model.body_detectors(), model.tail_detectors()})));
   if (!made)
     return reason(made.error);
   if (made.instance->num_observables() == 0)
@@ -276,10 +279,17 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
   const auto failure = [](const decoder_config &c, const std::string &what) {
     return reason(c.place + " (id " + std::to_string(c.limits.id) + "): " + what);
   };
+  std::shared_ptr<stream_workers> workers;
+  if (config.stream_workers != 0 && std::ranges::any_of(config.decoders, &decoder_config::stream)) {
+    workers_result made = make_stream_workers(config.stream_workers);
+    if (!made)
+      return reason(made.error);
+    workers = std::move(made.instance);
+  }
   std::vector<decoder_plan> plans;
   std::uint64_t bytes = 0;
   for (const decoder_config &c : config.decoders) {
-    auto plan = plan_for(c, folder);
+    auto plan = plan_for(c, workers, folder);
     if (plan.failed())
       return failure(c, plan.text());
     bytes += plan->bytes;
@@ -295,7 +305,7 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
     auto unit = build(c, plans[i]);
     if (unit.failed())
       return failure(c, unit.text());
-    plans[i].text = {};
+    plans[i] = {};
     setups.push_back({c.limits, std::move(*unit)});
   }
   return setups;

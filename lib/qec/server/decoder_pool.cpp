@@ -95,7 +95,7 @@ std::uint32_t decoder_pool::turn() noexcept {
   std::uint32_t served = 0;
   do // as long as no other decoder waits for a thread
     served += decoder->turn();
-  while (decoder->waiting() != 0 && count_.load() == 0);
+  while (decoder->can_go_on() && count_.load() == 0);
   if (decoder->unschedule())
     push(*decoder);
   return served;

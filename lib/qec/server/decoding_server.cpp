@@ -25,7 +25,10 @@ decoding_server::decoding_server(std::vector<decoder_setup> setups) : pool_(setu
             [](const served_decoder *a, const served_decoder *b) { return a->limits().id < b->limits().id; });
 }
 
-decoding_server::~decoding_server() { stop(rt::steady_clock::time_point::max()); }
+decoding_server::~decoding_server() {
+  stop(rt::steady_clock::time_point::max());
+  decoders_.clear(); // the workers of a stream use the pool
+}
 
 std::uint32_t decoding_server::threads_for(std::uint32_t most) const noexcept {
   const auto queued = std::count_if(decoders_.begin(), decoders_.end(),

@@ -14,10 +14,24 @@ served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<dec
       bits_per_shot_(unit->bits_per_shot()), is_stream_(unit->is_stream()),
       session_(make_session(std::move(unit), limits.sequence)), entries_(limits.queue_length) {
   digest_.store(session_->unit().digest());
+  listen();
   waits_.reserve(is_stream_ ? limits.queue_length : 0);
   const std::uint64_t bits = session_->unit().most_request_bits();
   for (entry &e : entries_)
     e.bits.resize(static_cast<std::size_t>((bits + 7) / 8));
+}
+
+served_decoder::~served_decoder() { session_.reset(); }
+
+/// The workers of a stream wake the decoder. Without a queue nothing waits for them.
+void served_decoder::listen() noexcept {
+  if (!is_stream_ || limits_.queue_length == 0)
+    return;
+  session_->listen({.user = this, .progressed = [](void *self) {
+                      auto &decoder = *static_cast<served_decoder *>(self);
+                      decoder.has_news_.raise_bits(1);
+                      decoder.wake();
+                    }});
 }
 
 void served_decoder::connect(const answer_receiver &receiver, decoder_pool &pool) {
@@ -32,7 +46,7 @@ void served_decoder::close() {
 
 bool served_decoder::has_work() const noexcept {
   const std::int64_t deadline = first_deadline_.load();
-  return waiting() != 0 ||
+  return can_go_on() || has_news_.load() != 0 ||
          (deadline != kNoWait && (ending_.load() != 0 || clock::now().time_since_epoch().count() >= deadline));
 }
 
@@ -58,12 +72,12 @@ bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> res
   const wire_function function = read.request.function;
   if (limits_.queue_length == 0) {
     const clock::time_point arrival = clock::now();
-    now = serve(read, result, false);
+    now = serve(read, result, arrival, false);
     if (now.waits) { // no thread of the pool could answer it later
       now = refuse(function, server_status::busy);
       count(function, now);
     }
-    record_latency(arrival, now.ends_stream);
+    record_latency(arrival);
     return true;
   }
   server_status refused = server_status::busy;
@@ -106,17 +120,24 @@ std::uint64_t served_decoder::waiting() const noexcept {
 }
 
 std::uint32_t served_decoder::turn() noexcept {
+  has_news_.clear_bits(1);
   const std::uint64_t at = tail_.peek();
   if (at == head_.load()) {
+    follow_workers();
     answer_waits(false);
     return 0;
   }
   entry &e = entries_[at % entries_.size()];
   const bool too_old =
       limits_.age_limit_ns != 0 && clock::now() - e.arrival > std::chrono::nanoseconds(limits_.age_limit_ns);
-  server_answer answer = serve(e.read, e.result, too_old);
+  server_answer answer = serve(e.read, e.result, e.arrival, too_old);
   const cudaq_host_job_t job = e.job;
   const wire_function function = e.read.request.function;
+  held_.store(answer.waits && has_counter(function) ? 1 : 0);
+  if (held_.peek() != 0) {
+    answer_waits(false);
+    return 0;
+  }
   if (answer.waits && waits_.size() < waits_.capacity()) {
     const std::uint64_t limit = limits_.age_limit_ns != 0 ? limits_.age_limit_ns : kUsualRoundWaitNs;
     waits_.push_back({e.read, e.result, job, e.arrival, e.arrival + std::chrono::nanoseconds(limit)});
@@ -125,7 +146,7 @@ std::uint32_t served_decoder::turn() noexcept {
     count(function, answer);
   }
   if (!answer.waits)
-    record_latency(e.arrival, answer.ends_stream);
+    record_latency(e.arrival);
   // The entry is free before the answer leaves: a requester that waits for its answers is never answered busy.
   tail_.store(at + 1);
   if (!answer.waits)
@@ -150,14 +171,14 @@ void served_decoder::answer_waits(bool new_stream) noexcept {
     const wire_function function = w.read.request.function;
     server_answer answer{.waits = true};
     if (!new_stream)
-      answer = serve(w.read, w.result, false);
+      answer = serve(w.read, w.result, w.arrival, false);
     if (answer.waits) {
       if (!new_stream && !ends && now < w.deadline)
         return false;
       answer = refuse(function, ends ? server_status::not_ready : server_status::busy);
       count(function, answer);
     }
-    record_latency(w.arrival, false);
+    record_latency(w.arrival);
     finish(w.job, answer);
     return true;
   });
@@ -169,27 +190,46 @@ void served_decoder::answer_waits(bool new_stream) noexcept {
     pool_->wake_at(*this, first);
 }
 
-server_answer served_decoder::serve(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept {
+server_answer served_decoder::serve(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
+                                    bool too_old) noexcept {
   const std::lock_guard<std::mutex> lock(session_mutex_);
   const std::uint64_t shots = session_->shots();
   exchange_if_possible();
   const deadline_counts before = session_->unit().deadlines();
-  server_answer answer = serve_locked(read, result, too_old);
-  answer.ends_stream = is_stream_ && session_->shots() != shots;
+  const bool had_all_bits = session_->has_all_bits();
+  const server_answer answer = serve_locked(read, result, too_old);
+  if (!had_all_bits && session_->has_all_bits())
+    tail_arrival_ = arrival;
   const deadline_counts after = session_->unit().deadlines();
   deadline_met_.add(after.met - before.met);
   deadline_missed_.add(after.missed - before.missed);
   deadline_late_.add(after.late - before.late);
   exchange_if_possible();
-  shots_.add(session_->shots() - shots);
-  if (is_stream_)
-    publish_totals();
+  publish(shots);
   if (!answer.waits)
     count(read.request.function, answer);
   return answer;
 }
 
-void served_decoder::publish_totals() noexcept {
+void served_decoder::follow_workers() noexcept {
+  if (!is_stream_)
+    return;
+  const std::lock_guard<std::mutex> lock(session_mutex_);
+  publish(session_->shots());
+}
+
+/// Counts what has happened since there were `shots_before`.
+void served_decoder::publish(std::uint64_t shots_before) noexcept {
+  session_->advance();
+  const std::uint64_t ended = session_->shots() - shots_before;
+  shots_.add(ended);
+  if (!is_stream_)
+    return;
+  if (ended != 0) {
+    const std::uint64_t ns = ns_since(tail_arrival_);
+    tail_ns_.add(ns);
+    worst_tail_ns_.store(std::max(ns, worst_tail_ns_.peek()));
+  }
   const stream_totals now = session_->totals();
   pushed_.store(now.pushed);
   committed_.store(now.committed);
@@ -216,6 +256,7 @@ void served_decoder::exchange_if_possible() noexcept {
   if (offered_ == nullptr || !session_->may_exchange())
     return;
   std::unique_ptr<decoding_unit> previous = session_->exchange(std::move(offered_));
+  listen();
   if (may_take_back_)
     previous_ = std::move(previous);
   digest_.store(session_->unit().digest());
@@ -231,15 +272,6 @@ void served_decoder::count(wire_function function, const server_answer &answer) 
   }
   if (answer.status == refuse(function, server_status::busy).status)
     busy_.add();
-}
-
-void served_decoder::record_latency(clock::time_point arrival, bool was_tail) noexcept {
-  const auto ns = static_cast<std::uint64_t>((clock::now() - arrival) / std::chrono::nanoseconds(1));
-  latency_.record(ns);
-  if (!was_tail)
-    return;
-  tail_ns_.add(ns);
-  worst_tail_ns_.store(std::max(ns, worst_tail_ns_.peek()));
 }
 
 void served_decoder::offer(std::unique_ptr<decoding_unit> unit) {

@@ -36,7 +36,7 @@ struct decoder_counts {
   std::uint64_t requests = 0, shots = 0, busy = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
   std::array<std::uint64_t, kServerStatuses> by_status{};
   stream_totals stream;
-  std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to their answer: sum, most
+  std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to its end: sum, most
   deadline_counts deadlines;                    ///< of decodes, if they have a deadline
 };
 
@@ -60,6 +60,7 @@ public:
   served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit);
   served_decoder(const served_decoder &) = delete;
   served_decoder &operator=(const served_decoder &) = delete;
+  ~served_decoder(); ///< waits for the workers that are in its stream; the pool must still exist
 
   /// Before the first request. The threads of the pool serve the queue, if there is one.
   void connect(const answer_receiver &receiver, decoder_pool &pool);
@@ -69,8 +70,11 @@ public:
   void end_waits() noexcept;
 
   /// Serves the next request of the queue, and answers requests that need not wait for their round any more. Returns
-  /// the number of requests of the queue: 0 or 1.
+  /// the number of requests that left the queue: 0 or 1. A request with bits stays there while a stream has no room for
+  /// them.
   std::uint32_t turn() noexcept;
+  /// Another turn would serve a request.
+  [[nodiscard]] bool can_go_on() const noexcept { return waiting() != 0 && held_.load() == 0; }
   /// The thread of the pool gives the decoder back. True: it has work again, and is scheduled again.
   [[nodiscard]] bool unschedule() noexcept;
   /// The time that the decoder named to the pool has come.
@@ -127,15 +131,21 @@ private:
 
   bool enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
              server_status &refused);
-  server_answer serve(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept;
+  server_answer serve(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
+                      bool too_old) noexcept;
   server_answer serve_locked(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept;
   void exchange_if_possible() noexcept;
+  void listen() noexcept;
+  void follow_workers() noexcept;
+  void publish(std::uint64_t shots_before) noexcept;
   [[nodiscard]] bool has_work() const noexcept;
   void answer_waits(bool new_stream) noexcept;
   void finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept;
-  void publish_totals() noexcept;
   void count(wire_function function, const server_answer &answer) noexcept;
-  void record_latency(clock::time_point arrival, bool was_tail) noexcept;
+  void record_latency(clock::time_point arrival) noexcept { latency_.record(ns_since(arrival)); }
+  static std::uint64_t ns_since(clock::time_point begin) noexcept {
+    return static_cast<std::uint64_t>((clock::now() - begin) / std::chrono::nanoseconds(1));
+  }
 
   const decoder_limits limits_;
   const std::uint64_t num_observables_, num_detectors_, bits_per_shot_;
@@ -143,12 +153,13 @@ private:
   cudaq::realtime::detail::shared_word<std::uint64_t> digest_; ///< written under session_mutex_
   answer_receiver receiver_;
   decoder_pool *pool_ = nullptr;
-  std::mutex session_mutex_; ///< protects the five members below
+  std::mutex session_mutex_; ///< protects the six members below
   std::unique_ptr<decoder_session> session_;
   std::unique_ptr<decoding_unit> offered_;
   std::unique_ptr<decoding_unit> superseded_; ///< of an earlier offer to a stream that has not ended
   std::unique_ptr<decoding_unit> previous_;
-  bool may_take_back_ = false; ///< the previous decoder is kept
+  bool may_take_back_ = false;     ///< the previous decoder is kept
+  clock::time_point tail_arrival_; ///< of the last bits of a stream
 
   // The queue: request n is in entries_[n % size]. head_ counts the requests that came in, tail_ those that left.
   std::mutex queue_mutex_; ///< taken by the threads that submit; a thread of the pool needs none
@@ -158,6 +169,9 @@ private:
   std::vector<round_wait> waits_; ///< by arrival. Only the thread of the pool that has the decoder uses it
   cudaq::realtime::detail::shared_word<std::int64_t> first_deadline_{kNoWait}; ///< of waits_
   cudaq::realtime::detail::shared_word<std::uint32_t> ending_;
+  /// 1: the workers of the stream have news. Set before the decoder is scheduled, and cleared before it looks.
+  cudaq::realtime::detail::shared_word<std::uint32_t> has_news_;
+  cudaq::realtime::detail::shared_word<std::uint32_t> held_; ///< 1: the first request of the queue waits for news
   cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_, tail_ns_;
   cudaq::realtime::detail::counter deadline_met_, deadline_missed_, deadline_late_;
   cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_;

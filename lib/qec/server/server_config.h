@@ -33,7 +33,8 @@ struct decoder_config {
 /// A configuration that was read and checked, but nothing was built.
 struct server_config {
   std::vector<decoder_config> decoders;
-  std::string transport; ///< name or path of the provider; "" if it is missing
+  std::uint32_t stream_workers = 0; ///< threads that decode the windows of all streams; 0: those of the requests do
+  std::string transport;            ///< name or path of the provider; "" if it is missing
   std::vector<std::string> transport_args;
 };
 

@@ -28,13 +28,6 @@ std::uint64_t number_of(const settings_list &given, std::string_view key) {
   return number;
 }
 
-expected<repeating_model> parsed(std::string_view dem_text, const stream_options &options) {
-  const auto rule = round_rule::parse(options.rounds);
-  if (rule.failed())
-    return rule.reason();
-  return repeating_model::parse(dem_text, *rule);
-}
-
 } // namespace
 
 expected<settings_list> windows_of_foreign_settings(const settings_list &given) {
@@ -65,14 +58,11 @@ expected<settings_list> windows_of_foreign_settings(const settings_list &given) 
   return ours;
 }
 
-expected<model_facts> stream_facts(std::string_view dem_text, const stream_options &options) {
-  const auto model = parsed(dem_text, options);
-  if (model.failed())
-    return model.reason();
-  const auto unrolled = model->unrolled(kDigestRepetitions);
+expected<model_facts> stream_facts(const repeating_model &model) {
+  const auto unrolled = model.unrolled(kDigestRepetitions);
   if (unrolled.failed())
     return unrolled.reason();
-  return model_facts{model->body_detectors(), 0, model->num_observables(), model_digest(*unrolled)};
+  return model_facts{model.body_detectors(), 0, model.num_observables(), model_digest(*unrolled)};
 }
 
 std::uint64_t model_bytes(const detector_error_model &model) noexcept {
@@ -81,24 +71,27 @@ std::uint64_t model_bytes(const detector_error_model &model) noexcept {
          (model.components.size() * sizeof(dem_component) + model.targets.size() * sizeof(std::uint64_t));
 }
 
-expected<std::uint64_t> estimated_stream_bytes(std::string_view dem_text, const stream_options &options,
-                                               std::uint32_t queue_length) {
-  const auto model = parsed(dem_text, options);
-  if (model.failed())
-    return model.reason();
-  const auto unrolled = model->unrolled(1);
+expected<std::uint64_t> estimated_stream_bytes(const stream_source &source, std::uint32_t queue_length) {
+  const auto &options = source.options;
+  const repeating_model &model = source.model;
+  const auto unrolled = model.unrolled(1);
   if (unrolled.failed())
     return unrolled.reason();
   const std::uint64_t commit = options.commit != 0 ? options.commit : kUsualRounds;
   const std::uint64_t buffer = options.buffer != 0 ? options.buffer : kUsualRounds;
-  const std::uint64_t body = model->body().size(), head = model->head().size();
+  const std::uint64_t body = model.body().size(), head = model.head().size();
   // Windows of the head, and until windows and repetitions begin together again; and the last ones.
   const std::uint64_t windows = head / commit + 4 + std::lcm(commit, body) / commit + std::lcm(commit, body) / body;
   const std::uint64_t detectors =
-      std::min(windows * model->first_detector(head + commit + buffer), 2 * kMostBuiltDetectors);
-  const std::uint64_t longest = std::max({model->head_detectors(), model->body_detectors(), model->tail_detectors()});
-  return dem_text.size() + sizeof(served_decoder) +
-         model_bytes(*unrolled) / std::max<std::uint64_t>(unrolled->num_detectors, 1) * detectors +
+      std::min(windows * model.first_detector(head + commit + buffer), 2 * kMostBuiltDetectors);
+  // Parallel windows of one kind have as many decoders as threads may decode them at the same time: window_set.
+  const std::uint64_t threads =
+      options.pool == nullptr || options.mode == stream_mode::sequential ? 1 : options.pool->count();
+  const std::uint64_t kinds = std::lcm(2 * commit, body) / commit / 2;
+  const std::uint64_t decoders = std::min(threads, (threads - 1) / kinds + 2);
+  const std::uint64_t longest = std::max({model.head_detectors(), model.body_detectors(), model.tail_detectors()});
+  return sizeof(served_decoder) +
+         model_bytes(*unrolled) / std::max<std::uint64_t>(unrolled->num_detectors, 1) * detectors * decoders +
          queue_bytes(queue_length, longest_stream_request_bits(longest));
 }
 

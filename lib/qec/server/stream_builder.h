@@ -2,13 +2,12 @@
 // Streams of a configuration: the models and settings of files, judged before anything is built.
 #pragma once
 
-#include "cudaq/qec/decoding/stream.h"
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/server/wire_requests.h"
+#include "lib/qec/stream/stream_factory.h"
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,13 +22,12 @@ using settings_list = std::vector<std::pair<std::string, std::string>>;
 
 /// What describe_decoder answers for a stream of this model: the digest is that of the model with four repetitions, so
 /// it does not depend on the number in the text.
-[[nodiscard]] expected<model_facts> stream_facts(std::string_view dem_text, const stream_options &options);
+[[nodiscard]] expected<model_facts> stream_facts(const repeating_model &model);
 
 /// Memory of a decoder for this model, estimated: decoders keep several times that of a parsed model, for graphs,
 /// indices and scratch memory.
 [[nodiscard]] std::uint64_t model_bytes(const detector_error_model &model) noexcept;
-/// Memory of a stream decoder, estimated from the sizes of its windows.
-[[nodiscard]] expected<std::uint64_t> estimated_stream_bytes(std::string_view dem_text, const stream_options &options,
-                                                             std::uint32_t queue_length);
+/// Memory of a stream decoder, estimated from the sizes of its windows, and from the threads that decode them.
+[[nodiscard]] expected<std::uint64_t> estimated_stream_bytes(const stream_source &source, std::uint32_t queue_length);
 
 } // namespace cudaq::qec::realtime

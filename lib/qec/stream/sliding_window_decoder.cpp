@@ -4,7 +4,6 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/stream_settings.h"
 #include "lib/qec/decoding/event_bits.h"
-#include "lib/qec/stream/repeating_model.h"
 #include "lib/qec/stream/stream_factory.h"
 
 #include <algorithm>
@@ -58,20 +57,18 @@ decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_se
     const auto options = read_stream_settings(settings.rest());
     if (options.failed())
       return {nullptr, options.text()};
-    const auto rule = round_rule::parse(options->rounds);
-    if (rule.failed())
-      return failed(rule.text());
-    const auto model = repeating_model::parse(dem_text, *rule);
-    if (model.failed())
-      return failed(model.text());
-    const std::uint64_t body = model->body_detectors(), rest = model->head_detectors() + model->tail_detectors();
-    if (model->repetitions() > (kMostDetectors - rest) / body)
+    const auto source = read_stream(dem_text, *options);
+    if (source.failed())
+      return failed(source.text());
+    const repeating_model &model = source->model;
+    const std::uint64_t body = model.body_detectors(), rest = model.head_detectors() + model.tail_detectors();
+    if (model.repetitions() > (kMostDetectors - rest) / body)
       return failed("a shot of this model has more than " + std::to_string(kMostDetectors) +
                     " detectors: decode it as a stream");
-    stream_result made = make_stream_decoder(*model, *options);
+    stream_result made = make_stream_decoder(*source);
     if (!made)
       return failed(made.error);
-    return {std::make_unique<sliding_window_decoder>(std::move(made.instance), rest + model->repetitions() * body), {}};
+    return {std::make_unique<sliding_window_decoder>(std::move(made.instance), rest + model.repetitions() * body), {}};
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());
   }

@@ -2,6 +2,7 @@
 // Makes stream decoders: checks the options and the model.
 #include "cudaq/qec/decoding/stream.h"
 
+#include "lib/qec/decoders/stream_settings.h"
 #include "lib/qec/stream/code_distance.h"
 #include "lib/qec/stream/repeating_model.h"
 #include "lib/qec/stream/stream_engine.h"
@@ -54,17 +55,20 @@ window_sizes sizes_or_throw(const repeating_model &model, const stream_options &
 }
 
 std::uint64_t queue_or_throw(const repeating_model &model, const window_layout &layout, bool has_workers,
-                             std::uint64_t wanted) {
+                             std::uint64_t wanted, std::uint64_t push_bits) {
   const std::uint64_t least = stream_engine::least_rounds(layout) + model.body().size();
   if (!has_workers)
     return least;
   if (wanted != 0 && (wanted < least || wanted > kMostQueueRounds))
     throw stream_error("queue_rounds " + std::to_string(wanted) + ": expected " + std::to_string(least) + " to " +
                        std::to_string(kMostQueueRounds) + " with these windows");
-  return wanted != 0 ? wanted : std::max(kQueueRounds, 4 * least);
+  const std::uint64_t repetitions = (push_bits + model.body_detectors() - 1) / model.body_detectors();
+  return wanted != 0 ? wanted : std::max({kQueueRounds, 4 * least, least + repetitions * model.body().size()});
 }
 
-stream_result made_or_throw(const repeating_model &model, const stream_options &options) {
+stream_result made_or_throw(const stream_source &source, std::uint64_t push_bits) {
+  const stream_options &options = source.options;
+  const repeating_model &model = source.model;
   const window_sizes sizes = sizes_or_throw(model, options);
   std::shared_ptr<worker_pool> pool = std::static_pointer_cast<worker_pool>(options.pool);
   if (pool == nullptr && options.workers != 0) {
@@ -95,7 +99,7 @@ stream_result made_or_throw(const repeating_model &model, const stream_options &
     }
   };
   window_set made = chosen();
-  const std::uint64_t queue = queue_or_throw(model, layout, pool != nullptr, options.queue_rounds);
+  const std::uint64_t queue = queue_or_throw(model, layout, pool != nullptr, options.queue_rounds, push_bits);
   const std::string description = "commit " + std::to_string(sizes.commit) + " and buffer " +
                                   std::to_string(sizes.buffer) + " rounds" + sizes.where_from + "; a repetition has " +
                                   std::to_string(model.body_detectors()) + " detectors in " +
@@ -113,9 +117,22 @@ stream_result failed(const std::exception &failure) {
 
 stream_decoder::~stream_decoder() = default;
 
-stream_result make_stream_decoder(const repeating_model &model, const stream_options &options) {
+expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options) {
+  auto full = with_settings_of_name(options);
+  if (full.failed())
+    return full.reason();
+  const auto rule = round_rule::parse(full->rounds);
+  if (rule.failed())
+    return rule.reason();
+  auto model = repeating_model::parse(dem_text, *rule);
+  if (model.failed())
+    return model.reason();
+  return stream_source{std::move(*full), std::move(*model)};
+}
+
+stream_result make_stream_decoder(const stream_source &source, std::uint64_t push_bits) {
   try {
-    return made_or_throw(model, options);
+    return made_or_throw(source, push_bits);
   } catch (const std::exception &failure) {
     return failed(failure);
   }
@@ -123,16 +140,22 @@ stream_result make_stream_decoder(const repeating_model &model, const stream_opt
 
 stream_result make_stream_decoder(std::string_view dem_text, const stream_options &options) {
   try {
-    const auto rule = round_rule::parse(options.rounds);
-    if (rule.failed())
-      throw stream_error(rule.text());
-    const auto model = repeating_model::parse(dem_text, *rule);
-    if (model.failed())
-      throw stream_error(model.text());
-    return made_or_throw(*model, options);
+    const auto source = read_stream(dem_text, options);
+    if (source.failed())
+      throw stream_error(source.text());
+    return made_or_throw(*source, 0);
   } catch (const std::exception &failure) {
     return failed(failure);
   }
+}
+
+// There is no other stream decoder than the engine.
+void listen(stream_decoder &stream, const stream_listener &listener) noexcept {
+  static_cast<stream_engine &>(stream).listen(listener);
+}
+
+std::uint64_t complete_rounds(const stream_decoder &stream) noexcept {
+  return static_cast<const stream_engine &>(stream).complete_rounds();
 }
 
 } // namespace cudaq::qec::realtime

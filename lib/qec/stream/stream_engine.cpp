@@ -218,8 +218,9 @@ pool_client::claimed stream_engine::claim() noexcept {
 bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
   flight &f = flight_of(number); // stays until it is done
   const decode_status result = decode(number, f);
-  const auto lock = guard();
+  auto lock = guard();
   --running_;
+  const std::uint64_t released_before = released_;
   if (!is_cancelled_ && status() == decode_status::ok) {
     if (result == decode_status::ok) {
       ++counts_.windows;
@@ -234,7 +235,14 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
   }
   if (f.with != nullptr)
     f.of->idle.push_back(f.with);
-  return can_claim();
+  const bool more = can_claim();
+  if (pool_ == nullptr)
+    return more;
+  const bool has_news = !is_cancelled_ && (released_ != released_before || status() != decode_status::ok);
+  lock.unlock();
+  if (has_news && listener_.progressed != nullptr)
+    listener_.progressed(listener_.user);
+  return more;
 }
 
 /// The part of a window's work that needs no lock: all bits that it reads were written before it was ready.
@@ -320,6 +328,8 @@ void stream_engine::release() noexcept {
     artificial_.clear(f.line, f.next);
     counts_.worst_lag_rounds = std::max(counts_.worst_lag_rounds, pushed - line);
     committed_.store(f.is_last ? total_rounds_.load() : line + layout().commit);
+    if (listener_.released != nullptr)
+      listener_.released(listener_.user, committed_.peek(), frame_);
   }
   if (released_ != before && pool_ != nullptr)
     set_limit();
@@ -337,6 +347,11 @@ std::uint64_t stream_engine::pushed_rounds() const noexcept {
   // In this order: the total is known before the bits of the tail come.
   const std::uint64_t bits = bits_.load(), total = total_rounds_.load();
   return total != kNone ? total : model().round_of(bits);
+}
+
+std::uint64_t stream_engine::complete_rounds() const noexcept {
+  const auto lock = guard();
+  return is_finished_ ? total_rounds_.load() : added_ * layout().commit;
 }
 
 stream_progress stream_engine::progress(std::span<std::uint8_t> observables) const noexcept {

@@ -4,6 +4,7 @@
 #include "cudaq/qec/decoding/stream.h"
 #include "cudaq/realtime/detail/base/shared_word.h"
 #include "lib/qec/stream/bit_ring.h"
+#include "lib/qec/stream/stream_factory.h"
 #include "lib/qec/stream/window_set.h"
 #include "lib/qec/stream/worker_pool.h"
 
@@ -27,6 +28,9 @@ public:
   stream_engine(window_set windows, std::shared_ptr<worker_pool> pool, std::size_t most_running,
                 std::uint64_t queue_rounds, std::string description);
   ~stream_engine() override;
+
+  void listen(const stream_listener &listener) noexcept { listener_ = listener; }
+  std::uint64_t complete_rounds() const noexcept;
 
   /// Rounds that are kept at most while the next windows are not complete.
   static std::uint64_t least_rounds(const window_layout &layout) noexcept {
@@ -122,6 +126,8 @@ private:
   const std::uint64_t queue_rounds_;
   const std::uint64_t most_push_; ///< bits, with a pool
   bit_ring raw_;                  ///< as they came; the owner writes
+
+  stream_listener listener_; ///< changed while no worker is in the stream
 
   // Of the owner.
   bool is_finished_ = false;

@@ -4,9 +4,37 @@
 #include "cudaq/qec/decoding/stream.h"
 #include "lib/qec/stream/repeating_model.h"
 
+#include <cstdint>
+#include <span>
+#include <string_view>
+
 namespace cudaq::qec::realtime {
 
-/// make_stream_decoder for a text that was read before. options.rounds is not used.
-[[nodiscard]] stream_result make_stream_decoder(const repeating_model &model, const stream_options &options);
+/// What a stream decoder is made from.
+struct stream_source {
+  stream_options options; ///< with the settings of the decoder's name
+  repeating_model model;
+};
+/// Reads the decoder's name and the model. The only place where a stream's model is parsed.
+[[nodiscard]] expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options);
+
+/// make_stream_decoder for a model that was read before. `push_bits`: with workers and
+/// without queue_rounds, the queue is so long that push never answers not_supported to so many bits.
+[[nodiscard]] stream_result make_stream_decoder(const stream_source &source, std::uint64_t push_bits = 0);
+
+/// Learns what becomes final. The functions may be null. They must not throw, and must not call the stream.
+struct stream_listener {
+  void *user = nullptr;
+  /// Of every window, in the order of rounds: so many rounds are final, with these observables. Called by the thread
+  /// that decodes, before poll() shows it.
+  void (*released)(void *user, std::uint64_t rounds, std::span<const std::uint8_t> observables) = nullptr;
+  /// With workers only, by one of them, without a lock: poll() shows further rounds, or that the stream is broken.
+  void (*progressed)(void *user) = nullptr;
+};
+/// While no worker is in the stream: before its first bits, or after a reset. After the destructor it is not called.
+void listen(stream_decoder &stream, const stream_listener &listener) noexcept;
+
+/// The rounds that are final, or will be without further bits. A call of the owner.
+[[nodiscard]] std::uint64_t complete_rounds(const stream_decoder &stream) noexcept;
 
 } // namespace cudaq::qec::realtime

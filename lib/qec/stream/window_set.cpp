@@ -106,9 +106,6 @@ void window_set::choose_form() {
   auto parsed = decoder_name::parse(decoder_);
   if (parsed.failed())
     throw stream_error(parsed.text());
-  if (parsed->name == "sliding-window")
-    throw stream_error("sliding-window is a decoder of shots by such windows: name its inner decoder, and give commit, "
-                       "buffer, rounds and mode as options of the stream");
   if (parsed->name == "auto") {
     const window_rounds first = layout_.rounds_of(0);
     std::string taken;

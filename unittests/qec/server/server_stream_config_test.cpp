@@ -2,7 +2,9 @@
 // Decoders of streams in a configuration.
 #include "lib/qec/server/server_config.h"
 #include "unittests/qec/server/server_stream_support.h"
+#include "unittests/qec/stream/stream_test_support.h"
 
+#include <filesystem>
 #include <fstream>
 
 namespace {
@@ -53,6 +55,47 @@ TEST(ServerStreamConfig, MakesAStreamWithTheWindowsOfItsSettings) {
             committed(2, 3, "11"));
 }
 
+const std::string kChain = repetition_dem(2, 0.01, 1, 100);
+
+TEST(ServerStreamConfig, TakesTheDecoderOfEachWindowAsTheNameOfAStream) {
+  const auto setups = built(config_of("    type: lookup\n    stream: true\n", kChain));
+  ASSERT_TRUE(setups.ok()) << setups.text();
+  EXPECT_EQ(setups->front().unit->stream()->description(),
+            "commit 2 and buffer 2 rounds (distance 2); a repetition has 1 detectors in 1 rounds; lookup; sequential");
+}
+
+TEST(ServerStreamConfig, GivesAllStreamsTheSameWorkers) {
+  const auto threads = [] {
+    std::size_t count = 0;
+    for (const auto &one : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string name;
+      std::getline(std::ifstream(one.path() / "comm"), name);
+      count += name.starts_with("stream") ? 1 : 0;
+    }
+    return count;
+  };
+  const std::pair<std::string, std::string> modes[] = {{"", "; parallel, 2 workers"},
+                                                       {", mode: auto", "; parallel, 2 workers"},
+                                                       {", mode: parallel", "; parallel, 2 workers"},
+                                                       {", mode: sequential", "; sequential, 2 workers"}};
+  std::string text = "stream_workers: 2\ndecoders:\n";
+  for (std::size_t id = 0; id < std::size(modes); ++id) {
+    std::string one = config_of(
+        kType + "    decoder_custom_args: {inner: lookup, commit: 3, buffer: 2" + modes[id].first + "}\n", kDem);
+    one.replace(one.find("id: 1"), 5, "id: " + std::to_string(id));
+    text += one.substr(std::string("decoders:\n").size());
+  }
+  auto setups = built(text);
+  ASSERT_TRUE(setups.ok()) << setups.text();
+  for (std::size_t id = 0; id < std::size(modes); ++id) {
+    const std::string &description = (*setups)[id].unit->stream()->description();
+    EXPECT_NE(description.find(modes[id].second), std::string::npos) << description;
+  }
+  EXPECT_EQ(threads(), 2U);
+  EXPECT_EQ(built("stream_workers: 1025\n" + config_of(kType, kDem)).text(),
+            "line 1, column 17: stream_workers: \"1025\" is not a whole number from 0 to 1024");
+}
+
 TEST(ServerStreamConfig, TakesTheModelFromTheFieldOfTheExistingServer) {
   const std::string folder = testing::TempDir();
   std::ofstream(folder + "/stream.dem") << kDem;
@@ -93,12 +136,13 @@ TEST(ServerStreamConfig, NamesWhatAStreamDoesNotHave) {
   const std::string at = "line 2, column 5: decoders[0] (id 1): ";
   const std::pair<std::string, std::string> cases[] = {
       {"    type: lookup\n    stream: true\n",
-       at + "type: \"lookup\" decodes shots; a stream needs sliding-window:inner=lookup"},
+       at + "stream decoder: the distance of the code is not known (no error chain of at most two detectors an error "
+            "flips an observable): give commit and buffer in rounds"},
       {kType + "    D_sparse: [0, -1]\n",
        at + "D_sparse and measurements are for shots: the bits of a stream are detection events"},
       {kType + "    syndrome_size: 4\n", at + "syndrome_size is for shots; a stream has no such size"},
       {kType + "    decoder_custom_args: {commit: many}\n",
-       at + "type: sliding-window: commit=many: expected a whole number from 0 to 1000000"},
+       at + "sliding-window: commit=many: expected a whole number from 0 to 1000000"},
       {kType + "    decoder_custom_args: {rounds: index}\n",
        at + "rounds=index: expected time, or index:N with N detectors a round"},
       {"    type: sliding-window\n    stream: maybe\n",

@@ -27,12 +27,22 @@ inline std::string paired_stream_model() {
   return round + next + "repeat 100 {\n" + round + next + "}\n" + round;
 }
 
-inline std::unique_ptr<decoding_unit> stream_unit_for(const std::string &model, std::uint64_t commit = 2,
-                                                      std::uint64_t buffer = 1) {
-  stream_result made = make_stream_decoder(model, {.decoder = "lookup", .commit = commit, .buffer = buffer});
+inline std::unique_ptr<decoding_unit> stream_unit_with(const std::string &model, const stream_options &options) {
+  stream_result made = make_stream_decoder(model, options);
   if (!made)
     throw std::runtime_error(made.error);
   return std::make_unique<decoding_unit>(std::move(made.instance), 17);
+}
+
+/// `workers`: may be null.
+inline std::unique_ptr<decoding_unit> stream_unit_for(const std::string &model, std::uint64_t commit = 2,
+                                                      std::uint64_t buffer = 1,
+                                                      std::shared_ptr<stream_workers> workers = {}) {
+  return stream_unit_with(model, {.decoder = "lookup",
+                                  .commit = commit,
+                                  .buffer = buffer,
+                                  .mode = stream_mode::sequential,
+                                  .pool = std::move(workers)});
 }
 
 inline bytes begin_tail_payload(std::uint64_t id, std::uint64_t counter) {

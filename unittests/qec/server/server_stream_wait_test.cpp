@@ -2,6 +2,7 @@
 // Requests that wait for a round, with threads.
 #include "unittests/qec/server/server_stream_support.h"
 #include "unittests/qec/server/server_threads_support.h"
+#include "unittests/qec/stream/stream_test_support.h"
 
 namespace {
 
@@ -121,12 +122,14 @@ TEST(ServerStreamWait, TakesAsManyRequestsAsTheQueueAndNoMore) {
     EXPECT_EQ(rig.client.answer(wait), committed(2, 3, "01"));
 }
 
-/// Plays streams of 41 rounds to a decoder, with a read that waits for each window; returns what went wrong.
-std::string play_streams(decoding_server &server, std::uint64_t id, unsigned streams) {
+/// Plays streams of 41 rounds to a decoder, with a read that waits for each window, also after the first exchange of
+/// its model; returns what went wrong.
+std::string play_streams(decoding_server &server, std::uint64_t id, unsigned least, unsigned &streams) {
   constexpr std::uint64_t kRounds = 41;
   requester client(server);
   std::uint64_t state = id;
-  for (unsigned stream = 0; stream < streams; ++stream) {
+  const auto is_exchanged = [&] { return server.decoders()[id - 1]->counts().exchanges != 0; };
+  for (const auto end = soon(); streams < least || (!is_exchanged() && rt::steady_clock::now() < end); ++streams) {
     if (client.ask(kResetFunctionId, reset_payload(id)) != answered(server_status::ok))
       return "reset";
     std::string sum = "00";
@@ -158,27 +161,33 @@ std::string play_streams(decoding_server &server, std::uint64_t id, unsigned str
   return "";
 }
 
-TEST(ServerStreamWait, LosesNoReadInManyStreamsAndReloads) {
+/// The number of workers.
+class ServerStreamWaits : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(ServerStreamWaits, LoseNoReadInManyStreamsAndReloads) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   constexpr unsigned kStreams = 10;
 #else
   constexpr unsigned kStreams = 60;
 #endif
-  const auto setups = [] {
+  const auto setups = [] { // of a reload, too: with new workers
+    const auto workers = GetParam() == 0 ? nullptr : workers_or_throw(GetParam());
     std::vector<decoder_setup> all;
     for (const std::uint64_t id : {1, 2, 3})
-      all.push_back({{.id = id, .queue_length = 8, .age_limit_ns = kLong}, stream_unit_for(rotated_stream_model(2))});
+      all.push_back({{.id = id, .queue_length = 8, .age_limit_ns = kLong},
+                     stream_unit_for(rotated_stream_model(2), 2, 1, workers)});
     return all;
   };
   decoding_server server(setups());
   ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK, 2).text(), "");
   std::string problems[3];
+  unsigned streams[3] = {};
   rt::shared_word<std::uint32_t> ended;
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 3; ++t)
     threads.emplace_back([&, t] {
       try {
-        problems[t] = play_streams(server, t + 1, kStreams);
+        problems[t] = play_streams(server, t + 1, kStreams, streams[t]);
       } catch (const std::exception &e) {
         problems[t] = e.what();
       }
@@ -190,10 +199,12 @@ TEST(ServerStreamWait, LosesNoReadInManyStreamsAndReloads) {
     thread.join();
   for (unsigned t = 0; t < 3; ++t) {
     EXPECT_EQ(problems[t], "") << t;
-    EXPECT_EQ(server.decoders()[t]->counts().shots, kStreams);
+    EXPECT_EQ(server.decoders()[t]->counts().shots, streams[t]);
     EXPECT_GT(server.decoders()[t]->counts().exchanges, 0U);
   }
   EXPECT_TRUE(server.stop(soon()));
 }
+
+INSTANTIATE_TEST_SUITE_P(ByWorkers, ServerStreamWaits, testing::Values(0, 2), testing::PrintToStringParamName());
 
 } // namespace

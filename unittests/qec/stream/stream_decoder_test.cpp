@@ -171,7 +171,8 @@ TEST_F(Stream, RefusesWindowsThatCannotBeRightWithAText) {
   const std::string text = repetition_dem(3, 0.01, 1, 10);
   EXPECT_NE(refused(text, {.decoder = "pymatching", .commit = 2, .buffer = 1}).find("reaches over"), std::string::npos);
   EXPECT_NE(refused(text, {.decoder = "none"}).find("unknown decoder"), std::string::npos);
-  EXPECT_NE(refused(text, {.decoder = "sliding-window:commit=2"}).find("name its inner decoder"), std::string::npos);
+  EXPECT_NE(refused(text, {.decoder = "sliding-window:inner=sliding-window"}).find("has no windows itself"),
+            std::string::npos);
   EXPECT_NE(refused(text, {.rounds = "x"}).find("index:N"), std::string::npos);
   EXPECT_NE(refused("error(0.1) D0 L0", {}).find("no loop"), std::string::npos);
   EXPECT_NE(refused(text + "error(0.7) L0\n", {.decoder = "pymatching"}).find("no window can take it"),

@@ -60,6 +60,13 @@ inline std::unique_ptr<stream_decoder> stream_or_throw(std::string_view dem, con
   return std::move(made.instance);
 }
 
+inline std::shared_ptr<stream_workers> workers_or_throw(std::size_t count) {
+  workers_result made = make_stream_workers(count);
+  if (!made)
+    throw std::runtime_error(made.error);
+  return made.instance;
+}
+
 /// Shots of a model: each component happens or not.
 class component_sampler {
 public:

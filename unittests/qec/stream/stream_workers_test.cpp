@@ -1,47 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams whose windows are decoded by other threads: queues, slow and failing decoders, the end. What is decoded does
 // not matter here, so a plug-in whose speed the test controls takes the place of a decoder.
+#include "unittests/qec/stream/gated_plugin_support.h"
 #include "unittests/qec/stream/stream_test_support.h"
 
-#include <dlfcn.h>
 #include <thread>
 
 namespace cudaq::qec::realtime::test {
 namespace {
-
-/// The plug-in's own functions. Loaded once more, so that its memory stays.
-class gate {
-public:
-  gate() : library_(dlopen(CUDAQ_TEST_GATED_PLUGIN, RTLD_NOW)) {
-    if (library_ == nullptr)
-      throw std::runtime_error(dlerror());
-    close();
-  }
-  ~gate() {
-    open();
-    dlclose(library_);
-  }
-  gate(const gate &) = delete;
-  gate &operator=(const gate &) = delete;
-  void open() const { function<void(int)>("gated_plugin_set")(1); }
-  void close() const { function<void(int)>("gated_plugin_set")(0); }
-  unsigned begun() const { return function<unsigned()>("gated_plugin_begun")(); }
-  int alive() const { return function<int()>("gated_plugin_alive")(); }
-  int listed(unsigned k) const { return function<int(unsigned)>("gated_plugin_listed")(k); }
-  /// Waits until so many decodes have begun.
-  bool wait_for_begun(unsigned wanted) const {
-    for (const auto deadline = soon(); begun() < wanted && std::chrono::steady_clock::now() < deadline;)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return begun() >= wanted;
-  }
-
-private:
-  template <typename Function>
-  Function *function(const char *name) const {
-    return reinterpret_cast<Function *>(dlsym(library_, name));
-  }
-  void *library_;
-};
 
 const std::string kText = repetition_dem(4, 0.01, 1, 1000); // 3 detectors a round
 const std::string kGated = std::string(CUDAQ_TEST_GATED_PLUGIN) + ":gated=1";
@@ -54,13 +20,6 @@ stream_options gated(std::size_t workers, std::uint64_t queue_rounds = 0) {
           .mode = stream_mode::sequential,
           .workers = workers,
           .queue_rounds = queue_rounds};
-}
-
-std::shared_ptr<stream_workers> workers_or_throw(std::size_t count) {
-  workers_result made = make_stream_workers(count);
-  if (!made)
-    throw std::runtime_error(made.error);
-  return made.instance;
 }
 
 TEST(StreamWorkers, PushReturnsWhileADecodeRunsAndIsBusyWhenTheQueueIsFull) {

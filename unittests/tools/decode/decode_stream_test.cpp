@@ -108,6 +108,49 @@ TEST_F(DecodeStream, FramesAreThoseOfTheInterfaceInEachFormat) {
   }
 }
 
+TEST_F(DecodeStream, FramesDoNotDependOnTheNumberOfWorkers) {
+  SKIP_WITHOUT_PYMATCHING();
+  for (const experiment &one :
+       {experiment{qec_test::surface_dem(), 60, 7}, experiment{qec_test::repetition_dem(12, 0.02, 3, 5), 40, 9},
+        experiment{qec_test::repetition_dem(3, 0.02, 1, 5), 1, 10}}) {
+    const std::string run = "decode --stream --dem " + file("model.dem", one.model) + " --in " +
+                            file("lines.01", one.lines) + " --decoder sliding-window:inner=pymatching,mode=";
+    const std::string parallel = run_program(run + "parallel").out;
+    EXPECT_EQ(std::ranges::count(parallel, '\n'), std::ranges::count(one.frames, '\n'));
+    for (const char *workers : {"1", "3"}) {
+      const program_result r = run_program(run + "sequential --workers " + workers);
+      EXPECT_EQ(r.exit_code, 0) << r.err;
+      EXPECT_EQ(r.out, one.frames) << workers;
+      EXPECT_EQ(run_program(run + "parallel --workers " + workers).out, parallel) << workers;
+    }
+    const program_result r = run_program(run + "auto --workers 2");
+    EXPECT_EQ(r.out, parallel);
+    EXPECT_TRUE(contains(r.err, "; parallel, 2 workers")) << r.err;
+  }
+}
+
+TEST_F(DecodeStream, TheNameOfTheDecoderMayHaveTheWindows) {
+  SKIP_WITHOUT_PYMATCHING();
+  const experiment one(qec_test::surface_dem(), 20, 3);
+  const std::string run =
+      "--stream --dem " + file("model.dem", one.model) + " --in " + file("rounds.01", one.lines) + " --decoder ";
+  const program_result options = run_program("decode " + run + "pymatching --commit 4 --buffer 5");
+  EXPECT_EQ(options.exit_code, 0) << options.err;
+  EXPECT_EQ(run_program("decode " + run + "sliding-window:inner=pymatching,commit=4,buffer=5").out, options.out);
+  expect_refusal(run + "sliding-window:commit=4 --commit 5", "commit is also given outside of the name");
+}
+
+TEST_F(DecodeStream, WorkersNameAWindowThatFailsAfterTheFramesBeforeIt) {
+  SKIP_WITHOUT_PYMATCHING();
+  const std::string round = "detector(0) D0\ndetector(0) D1\nerror(0.1) D0 D1 L0\n";
+  const std::string model = file("pairs.dem", "repeat 9 {\n" + round + "shift_detectors(1) 2\n}\n" + round);
+  expect_refusal("--stream --workers 2 --decoder sliding-window:mode=sequential --commit 2 --buffer 1 --dem " + model +
+                     " --in " + file("r.01", "00\n11\n00\n00\n00\n10\n00\n00\n00\n00\n00\n"),
+                 "no error of the model causes these detection events (odd parity without a boundary?)\n4 rounds were "
+                 "final before that",
+                 "2 1\n4 1\n");
+}
+
 TEST_F(DecodeStream, TheReportHasRoundsWindowsAndTheLastFrame) {
   SKIP_WITHOUT_PYMATCHING();
   const experiment one(qec_test::surface_dem(), 20, 3);
@@ -245,7 +288,7 @@ TEST_F(DecodeStream, OptionsThatDoNotFitAreRefusedWithAText) {
   for (const char *of_shots :
        {"--threads 2", "--predecoder local", "--predictions x", "--in_includes_appended_observables"})
     expect_refusal(run + of_shots, "excludes");
-  for (const char *of_streams : {"--commit 2", "--buffer 2", "--rounds time"})
+  for (const char *of_streams : {"--commit 2", "--buffer 2", "--rounds time", "--workers 2"})
     expect_refusal(dem + of_streams, "requires --stream");
   expect_refusal(run + "--commit 0", "--commit");
   expect_refusal(run + "--rounds index:0", "rounds=index:0: expected time, or index:N");

@@ -90,7 +90,8 @@ TEST_P(StreamModels, MustBeThoseOfTheServer) {
   refused("--decoder-ids 4,5 --dem " + dem() + " --rounds 100", "--rounds plays to one decoder");
   refused("--decoder-ids 4 --dem " + dem() + " --rounds 100 --rate 5", "it has no effect with --rounds");
   refused("--cycle-us 5", "it has no effect with a run without --rounds");
-  refused("--decoder-ids 4 --dem " + dem() + " --rounds 100 --decoder pymatching", "sliding-window:inner=pymatching");
+  refused("--decoder-ids 4 --dem " + dem() + " --rounds 100 --decoder no-such", "unknown decoder \"no-such\"");
+  refused("--workers 5", "it has no effect with a run without --rounds");
   refused("--protocol server --decoder-ids 4 --config d3", "another model than the shots");
 }
 
@@ -103,6 +104,33 @@ TEST_P(StreamModels, MayHaveOtherWindowsHereWhichIsSeenInTheFrames) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, StreamModels, testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
+/// The server has workers, so its windows are parallel.
+class WorkerTerminals : public StreamTerminals {
+protected:
+  std::string decoders() const override { return "stream_workers: 2\n" + StreamTerminals::decoders(); }
+};
+
+TEST_P(WorkerTerminals, GiveTheFramesOfParallelWindowsAtEachPace) {
+  for (const char *pace : {"--cycle-us 20 --rounds 2000 --shots 2", "--cycle-us 0 --rounds 20000 --shots 2"}) {
+    const auto report = play(stream("--workers 2 " + std::string(pace)));
+    ASSERT_FALSE(report.is_discarded());
+    EXPECT_TRUE(contains(report.at("windows"), "; parallel, 2 workers")) << report.at("windows");
+    EXPECT_EQ(report.at("shots_answered"), 2);
+    EXPECT_EQ(report.at("mismatches"), 0);
+    EXPECT_EQ(report.at("error_statuses"), 0);
+    EXPECT_EQ(report.at("busy"), 0) << "a full queue of the workers holds requests up";
+  }
+  const auto with_mode = play("--decoder-ids 4 --dem " + dem() + " --decoder sliding-window:" + kWindows +
+                              ",mode=parallel --rounds 2000 --cycle-us 20");
+  ASSERT_FALSE(with_mode.is_discarded());
+  EXPECT_EQ(with_mode.at("mismatches"), 0) << "without workers here";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, WorkerTerminals,
+                         testing::Values(shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --unified"},
+                                         shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
                          [](const auto &one) { return std::string(one.param.name); });
 
 } // namespace

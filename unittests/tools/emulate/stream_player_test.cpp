@@ -81,7 +81,7 @@ private:
 struct rig {
   explicit rig(std::uint64_t shots, std::uint64_t rounds = 200, const std::string &decoder = kDecoder,
                const qec::stream_options &served = {.decoder = "lookup", .commit = 2, .buffer = 3})
-      : plan(kDem, decoder, rounds, 7), to(served) {
+      : plan(kDem, decoder, 0, rounds, 7), to(served) {
     options.shots = shots;
     options.rounds = rounds;
     options.window = 4;
@@ -106,7 +106,7 @@ struct rig {
 };
 
 TEST(StreamPlan, FindsTheWindowsOfTheDecoder) {
-  stream_plan plan(kDem, rig::kDecoder, 10, 0);
+  stream_plan plan(kDem, rig::kDecoder, 0, 10, 0);
   EXPECT_EQ(plan.rounds(), 10U);
   EXPECT_EQ(plan.commit(), 2U);
   EXPECT_EQ(plan.buffer(), 3U);
@@ -114,10 +114,11 @@ TEST(StreamPlan, FindsTheWindowsOfTheDecoder) {
   EXPECT_EQ(plan.final_after(5), 2U);
   EXPECT_EQ(plan.final_after(6), 2U);
   EXPECT_EQ(plan.final_after(7), 4U);
-  EXPECT_EQ(stream_plan(test::repetition_dem(3, 0.02, 3, 100), rig::kDecoder, 10, 0).rounds(), 11U)
+  EXPECT_EQ(stream_plan(test::repetition_dem(3, 0.02, 3, 100), rig::kDecoder, 0, 10, 0).rounds(), 11U)
       << "the next whole repetition";
-  EXPECT_THROW(stream_plan(kDem, "lookup", 10, 0), usage_error);
-  EXPECT_THROW(stream_plan("error(0.1) D0 L0", rig::kDecoder, 10, 0), usage_error);
+  EXPECT_EQ(stream_plan(kDem, "bp-osd", 0, 10, 0).commit(), 3U) << "the distance of the code";
+  EXPECT_THROW(stream_plan(kDem, "no-such-decoder", 0, 10, 0), usage_error);
+  EXPECT_THROW(stream_plan("error(0.1) D0 L0", rig::kDecoder, 0, 10, 0), usage_error);
 }
 
 TEST(StreamPlayer, PlaysEveryRoundOfEveryExperimentAtThePace) {

@@ -65,9 +65,12 @@ enum class stream_mode {
 };
 
 struct stream_options {
-  std::string decoder = "auto"; ///< of each window: a name that make_decoder takes
-  std::uint64_t commit = 0;     ///< rounds that a window makes final; 0: the distance of the code
-  std::uint64_t buffer = 0;     ///< later rounds that it looks at (parallel: also earlier); 0: the distance of the code
+  /// Of each window: a name that make_decoder takes; or the whole form of a stream, which has further options:
+  /// "sliding-window:inner=NAME,commit=C,buffer=B,rounds=RULE,mode=MODE". An option that both have, with different
+  /// values, is refused.
+  std::string decoder = "auto";
+  std::uint64_t commit = 0; ///< rounds that a window makes final; 0: the distance of the code
+  std::uint64_t buffer = 0; ///< later rounds that it looks at (parallel: also earlier); 0: the distance of the code
   /// "time": a round is a value of the last coordinate of detectors, with all shifts. "index:N": N successive
   /// detectors.
   std::string rounds = "time";

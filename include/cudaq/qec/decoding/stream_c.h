@@ -55,7 +55,7 @@ typedef struct cudaq_qec_stream_workers cudaq_qec_stream_workers_t;
 /* All members may be 0, except struct_size. */
 typedef struct cudaq_qec_stream_options_t {
   size_t struct_size;
-  const char *decoder; /* of each window; NULL: "auto" */
+  const char *decoder; /* of each window, or the whole form, as in stream.h; NULL: "auto" */
   const char *rounds;  /* "time", or "index:N"; NULL: "time" */
   uint64_t commit;     /* rounds that a window makes final; 0: the distance of the code */
   uint64_t buffer;     /* later rounds that it looks at; 0: the distance of the code */

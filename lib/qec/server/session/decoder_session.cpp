@@ -18,6 +18,8 @@ server_answer decoder_session::serve(const wire_request &request, std::span<std:
     const server_status status = latched_ == server_status::ok ? take(request) : latched_;
     if (status != server_status::ok && status != server_status::busy && status != server_status::deadline)
       latch(status);
+    if (status == server_status::busy)
+      return {.waits = true};
     return refuse(request.function, status);
   }
   case wire_function::get_corrections:
@@ -66,10 +68,17 @@ bool decoder_session::can_answer(const wire_request &request, std::size_t room) 
 }
 
 server_answer decoder_session::get_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept {
-  const std::uint64_t wanted = request.num_bits;
   if (!can_answer(request, result.size()))
     return refuse(request.function, server_status::bad_request);
-  update_corrections();
+  if (const server_status status = update_corrections(); status != server_status::ok) {
+    latch(status);
+    return refuse(request.function, status);
+  }
+  return give_corrections(request, result);
+}
+
+server_answer decoder_session::give_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept {
+  const std::uint64_t wanted = request.num_bits;
   const auto bytes = static_cast<std::size_t>((wanted + 7) / 8);
   std::memcpy(result.data(), corrections_.data(), bytes);
   if (wanted % 8 != 0)

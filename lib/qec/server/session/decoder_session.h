@@ -30,8 +30,9 @@ namespace cudaq::qec::realtime {
 struct server_answer {
   std::int32_t status = 0;
   std::uint32_t bytes = 0;
-  bool waits = false;       ///< no answer yet: a later request may make the round final that this one waits for
-  bool ends_stream = false; ///< the request was the last one of a stream
+  /// No answer yet, and the request had no effect. A reading one: the round that it waits for is not final. One with
+  /// bits: the queue of the stream's workers is full. It is served again after further rounds are final.
+  bool waits = false;
 };
 
 /// The answer that refuses a request of this function.
@@ -72,13 +73,20 @@ public:
   /// Exchanges the decoder for one of the same shape, and returns the previous one.
   [[nodiscard]] std::unique_ptr<decoding_unit> exchange(std::unique_ptr<decoding_unit> unit) noexcept;
 
+  /// Of a stream: after the constructor and after each exchange, before the first bits.
+  void listen(const stream_listener &listener) noexcept { unit_->listen(listener); }
+
   [[nodiscard]] const decoding_unit &unit() const noexcept { return *unit_; }
-  /// Shots that were decoded, whole ones and parts; streams that have ended.
+  /// Shots that were decoded, whole ones and parts; streams whose rounds were all final at the last advance().
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
+  /// All bits of a stream have come.
+  [[nodiscard]] virtual bool has_all_bits() const noexcept { return false; }
+  /// Takes notice of what the workers of a stream have done.
+  virtual void advance() noexcept {}
   [[nodiscard]] virtual stream_totals totals() const noexcept { return {}; }
 
 protected:
-  /// Takes bits. Any status but ok, busy and deadline latches. After busy nothing was taken.
+  /// Takes bits. Any status but ok, busy and deadline latches. busy: nothing was taken, the request waits.
   virtual server_status append(const wire_request &request) noexcept = 0;
   virtual server_status begin_tail() noexcept { return server_status::bad_request; }
   /// Forgets all bits. `for_good`: after a latch; else a new shot or stream begins.
@@ -87,14 +95,16 @@ protected:
   virtual server_answer get_committed(const wire_request &request, std::span<std::uint8_t>) noexcept {
     return refuse(request.function, server_status::bad_request);
   }
-  /// Before corrections_ is read.
-  virtual void update_corrections() noexcept {}
+  /// Before corrections_ is read. Any status but ok latches.
+  virtual server_status update_corrections() noexcept { return server_status::ok; }
   /// After corrections_ was set to 0.
   virtual void corrections_cleared() noexcept {}
 
   /// Whether the request wants observables that there are, and `room` bytes take them.
   [[nodiscard]] bool can_answer(const wire_request &request, std::size_t room) const noexcept;
   server_answer get_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept;
+  /// The answer with corrections_; the request and `result` were checked.
+  server_answer give_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept;
   decoding_unit &used_unit() noexcept { return *unit_; }
 
   std::vector<std::uint8_t> corrections_; ///< the sum (XOR) of the observables

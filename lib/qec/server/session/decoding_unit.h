@@ -3,6 +3,7 @@
 
 #include "cudaq/qec/decoding/decoder.h"
 #include "cudaq/qec/decoding/stream.h"
+#include "lib/qec/stream/stream_factory.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,8 @@ public:
   [[nodiscard]] stream_decoder *stream() noexcept { return stream_.get(); }
   [[nodiscard]] const stream_decoder *stream() const noexcept { return stream_.get(); }
   [[nodiscard]] bool is_stream() const noexcept { return stream_ != nullptr; }
+  /// Of a stream: as of stream_factory.h.
+  void listen(const stream_listener &listener) noexcept { realtime::listen(*stream_, listener); }
   /// Bits of a whole shot. 0: the unit decodes a stream.
   [[nodiscard]] std::uint64_t bits_per_shot() const noexcept { return bits_per_shot_; }
   /// Detectors of a shot, or of a repetition of a stream.

@@ -11,6 +11,8 @@ namespace {
 server_status status_of(decode_status status) noexcept {
   if (status == decode_status::ok)
     return server_status::ok;
+  if (status == decode_status::busy)
+    return server_status::busy;
   return status == decode_status::stream_misaligned ? server_status::stream_misaligned : server_status::internal;
 }
 
@@ -18,7 +20,7 @@ server_status status_of(decode_status status) noexcept {
 
 stream_session::stream_session(std::unique_ptr<decoding_unit> with, bool sequence)
     : decoder_session(std::move(with), sequence), tail_(used_unit().stream()->tail_detectors()),
-      cleared_(corrections_.size()) {}
+      frame_(corrections_.size()), cleared_(corrections_.size()) {}
 
 bool stream_session::may_exchange() const noexcept {
   return phase_ == phase::broken || (phase_ == phase::rounds && unit().stream()->pushed_bits() == 0);
@@ -60,10 +62,17 @@ server_status stream_session::finish_if_complete() noexcept {
     return server_status::ok;
   const server_status status = status_of(stream().finish(tail_.bytes(), tail_.size()));
   if (status == server_status::ok) {
-    phase_ = phase::ended;
-    ++shots_;
+    phase_ = phase::complete;
+    advance();
   }
   return status;
+}
+
+void stream_session::advance() noexcept {
+  if (phase_ != phase::complete || !stream().poll().is_final)
+    return;
+  phase_ = phase::ended;
+  ++shots_;
 }
 
 void stream_session::restart(bool for_good) noexcept {
@@ -75,23 +84,31 @@ void stream_session::restart(bool for_good) noexcept {
 }
 
 server_answer stream_session::get_committed(const wire_request &request, std::span<std::uint8_t> result) noexcept {
-  const std::uint64_t numbers[] = {stream().committed_rounds(), stream().pushed_rounds()};
-  static_assert(sizeof numbers == kCommittedHeadBytes);
-  if (result.size() < sizeof numbers || !can_answer(request, result.size() - sizeof numbers))
+  if (result.size() < kCommittedHeadBytes || !can_answer(request, result.size() - kCommittedHeadBytes))
     return refuse(request.function, server_status::bad_request);
-  if (numbers[0] < request.wait_for_round && phase_ != phase::ended)
-    return {0, 0, true};
-  const server_answer bits = get_corrections(request, result.subspan(sizeof numbers));
+  const stream_progress now = read_frame();
+  if (now.status != decode_status::ok) {
+    latch(status_of(now.status));
+    return refuse(request.function, status_of(now.status));
+  }
+  if (now.committed_rounds < request.wait_for_round && !now.is_final)
+    return {.waits = true};
+  const server_answer bits = give_corrections(request, result.subspan(kCommittedHeadBytes));
+  const std::uint64_t numbers[] = {now.committed_rounds, now.pushed_rounds};
+  static_assert(sizeof numbers == kCommittedHeadBytes);
   std::memcpy(result.data(), numbers, sizeof numbers);
   return {0, static_cast<std::uint32_t>(sizeof numbers) + bits.bytes};
 }
 
-void stream_session::update_corrections() noexcept {
-  const std::span<const std::uint8_t> now = stream().observables();
+stream_progress stream_session::read_frame() noexcept {
+  const stream_progress now = stream().poll(frame_);
   for (std::size_t i = 0; i < corrections_.size(); ++i)
-    corrections_[i] = static_cast<std::uint8_t>(now[i] ^ cleared_[i]);
+    corrections_[i] = static_cast<std::uint8_t>(frame_[i] ^ cleared_[i]);
+  return now;
 }
 
-void stream_session::corrections_cleared() noexcept { std::ranges::copy(stream().observables(), cleared_.begin()); }
+server_status stream_session::update_corrections() noexcept { return status_of(read_frame().status); }
+
+void stream_session::corrections_cleared() noexcept { cleared_ = frame_; }
 
 } // namespace cudaq::qec::realtime

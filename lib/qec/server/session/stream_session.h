@@ -14,19 +14,25 @@
 
 namespace cudaq::qec::realtime {
 
-/// A decoder of a stream: bits have no end until begin_tail. It decodes in the call that completes a window.
+/// A decoder of a stream: bits have no end until begin_tail. Without workers it decodes in the call that completes a
+/// window. With workers that call returns at once, and the status of a window that fails is that of a later request.
 class stream_session final : public decoder_session {
 public:
   stream_session(std::unique_ptr<decoding_unit> unit, bool sequence);
   [[nodiscard]] bool may_exchange() const noexcept override;
   [[nodiscard]] stream_totals totals() const noexcept override;
+  [[nodiscard]] bool has_all_bits() const noexcept override {
+    return phase_ == phase::complete || phase_ == phase::ended;
+  }
+  void advance() noexcept override;
 
 private:
   enum class phase : std::uint8_t {
-    rounds, ///< head and repetitions
-    tail,   ///< after begin_tail
-    ended,  ///< all rounds are final
-    broken  ///< until a reset
+    rounds,   ///< head and repetitions
+    tail,     ///< after begin_tail
+    complete, ///< all bits have come
+    ended,    ///< all rounds are final
+    broken    ///< until a reset
   };
 
   stream_decoder &stream() noexcept { return *used_unit().stream(); }
@@ -38,12 +44,15 @@ private:
     return refuse(request.function, server_status::bad_request);
   }
   server_answer get_committed(const wire_request &request, std::span<std::uint8_t> result) noexcept override;
-  void update_corrections() noexcept override;
+  server_status update_corrections() noexcept override;
+  /// What is final, with its observables in frame_, and corrections_ from them.
+  stream_progress read_frame() noexcept;
   void corrections_cleared() noexcept override;
 
   phase phase_ = phase::rounds;
   bit_buffer tail_;                   ///< so far
-  std::vector<std::uint8_t> cleared_; ///< the observables when corrections were set to 0 last
+  std::vector<std::uint8_t> frame_;   ///< the observables that were read last
+  std::vector<std::uint8_t> cleared_; ///< those when corrections were set to 0 last
   stream_totals before_;              ///< of earlier streams
   std::uint64_t worst_lag_ = 0;
 };
