@@ -14,6 +14,7 @@ from .arguments import Model, decoder_name, model_text, stream_bits, whole_numbe
 from .decoders import Bits, DecodeError
 
 MOST_ROUNDS = 2**20  # of a window
+MOST_WORKERS = 1024
 
 
 class StreamDecoder:
@@ -21,9 +22,12 @@ class StreamDecoder:
 
     dem: a model with a loop (repeat), as of Decoder. The loop repeats until the stream ends, however often the text
         says.
-    decoder: of each window: a name as of Decoder.
+    decoder: of each window: a name as of Decoder; or the whole form of a stream, such as
+        "sliding-window:inner=pymatching,commit=5,mode=parallel".
     commit: rounds that a window makes final; buffer: later rounds that it looks at; 0: the distance of the code.
     rounds: "time": a round is a value of the last coordinate of the detectors; "index:N": N successive detectors.
+    workers: threads that decode windows while the caller goes on; from 2 on windows are parallel unless the name has
+        a mode. 0: each call decodes the windows that it completes.
     Raises ValueError with the reason if there are no such windows.
 
     Threads: any may call; the calls of one object run one after another. No call holds the GIL while it decodes.
@@ -31,18 +35,20 @@ class StreamDecoder:
     """
 
     def __init__(self, dem: Model, decoder: str | os.PathLike[str] = "auto", *, commit: int = 0, buffer: int = 0,
-                 rounds: str = "time"):
+                 rounds: str = "time", workers: int = 0):
         if not isinstance(rounds, str):
             raise TypeError(f"rounds is {rounds!r:.60}, accepted: 'time', or 'index:N' with N detectors a round")
         text, name = model_text(dem), decoder_name(decoder)
         commit, buffer = (whole_number(value, what, 0, MOST_ROUNDS)
                           for value, what in ((commit, "commit"), (buffer, "buffer")))
-        self._arguments = text, name, commit, buffer, rounds
-        self._native = _native.NativeStream(name, text, commit, buffer, rounds)
+        workers = whole_number(workers, "workers", 0, MOST_WORKERS)
+        self._arguments = text, name, commit, buffer, rounds, workers
+        self._native = _native.NativeStream(name, text, commit, buffer, rounds, workers)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        dem, decoder, commit, buffer, rounds = self._arguments
-        return functools.partial(type(self), commit=commit, buffer=buffer, rounds=rounds), (dem, decoder)
+        dem, decoder, commit, buffer, rounds, workers = self._arguments
+        options = {"commit": commit, "buffer": buffer, "rounds": rounds, "workers": workers}
+        return functools.partial(type(self), **options), (dem, decoder)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StreamDecoder) and self._arguments == other._arguments
@@ -59,8 +65,9 @@ class StreamDecoder:
 
         bits: bool or 0/1 of any shape, such as [rounds, detectors], read row by row; or with `count` uint8 of packed
             bits, `count` of them, bit k in bit k % 8 of byte k // 8.
-        Returns True if further rounds became final. Raises DecodeError if a window cannot be decoded, and then from
-        every call until reset(); what was final stays final.
+        Returns True if further rounds have become final since the last push. Raises DecodeError if a window cannot be
+        decoded, and then from every call until reset(); what was final stays final. With workers it waits only while
+        their queue is full, and a later call raises the error.
         """
         packed, count = stream_bits(bits, count, "bits")
         status, is_final = self._native.push(packed, count)
@@ -84,20 +91,23 @@ class StreamDecoder:
         self._native.reset()
 
     def frames(self, bits: Iterable[npt.ArrayLike]) -> Iterator[tuple[int, Bits]]:
-        """Decodes a whole stream, from reset() to finish(): yields (committed_rounds, observables) whenever an element
-        of `bits` has made further rounds final, and at the end.
+        """Decodes a whole stream, from reset() to finish(): yields (committed_rounds, observables) whenever further
+        rounds were final after an element of `bits`, and at the end.
 
         bits: the elements are as `bits` of push. The last tail_detectors bits of all are the tail. So the newest bits
             are held back until others come after them.
         """
         self.reset()
-        tail, held = self.tail_detectors, np.empty(0, dtype=np.uint8)
+        tail, held, last = self.tail_detectors, np.empty(0, dtype=np.uint8), 0
         for given in bits:
             packed, count = stream_bits(given, None, "an element of bits")
             held = np.concatenate([held, np.unpackbits(packed, count=count, bitorder="little")])
             now, held = held[:max(0, len(held) - tail)], held[max(0, len(held) - tail):]
             if self.push(now):
-                yield self._frame()
+                frame = self._frame()
+                if frame[0] != last:  # not yielded yet: it may have more rounds than push has seen
+                    last = frame[0]
+                    yield frame
         observables = self.finish(held)
         yield self.committed_rounds, observables
 

@@ -2,12 +2,14 @@
 // Stream decoders for Python. No call holds the GIL while it decodes.
 #include "bindings.h"
 
-#include <cstring>
+#include <algorithm>
+#include <chrono>
 #include <cudaq/qec/decoding/stream.h>
 #include <mutex>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <span>
 #include <stdexcept>
 #include <tuple>
 
@@ -30,37 +32,47 @@ class native_stream {
 
 public:
   native_stream(const std::string &decoder, const std::string &dem, std::uint64_t commit, std::uint64_t buffer,
-                const std::string &rounds) {
+                const std::string &rounds, std::size_t workers) {
     const nb::gil_scoped_release released;
-    stream_result made =
-        make_stream_decoder(dem, {.decoder = decoder, .commit = commit, .buffer = buffer, .rounds = rounds});
+    stream_result made = make_stream_decoder(
+        dem, {.decoder = decoder, .commit = commit, .buffer = buffer, .rounds = rounds, .workers = workers});
     if (!made)
       throw std::invalid_argument(made.error);
     stream_ = std::move(made.instance);
   }
 
-  /// Packed bits. Returns the status, and whether further rounds became final.
+  /// Packed bits. With workers it waits while the queue is full. Returns the status, and whether further rounds have
+  /// become final since the last call that said so.
   std::tuple<int, bool> push(array<const std::uint8_t> bits, std::uint64_t count) {
     return locked([&] {
-      const std::uint64_t before = stream_->committed_rounds();
-      const decode_status status = stream_->push({bits.data(), bits.size()}, count);
-      return std::tuple(static_cast<int>(status), stream_->committed_rounds() != before);
+      const decode_status status = push_all({bits.data(), bits.size()}, count);
+      const stream_progress now = stream_->poll();
+      const bool is_news = now.committed_rounds != seen_rounds_;
+      seen_rounds_ = now.committed_rounds;
+      return std::tuple(static_cast<int>(status != decode_status::ok ? status : now.status), is_news);
     });
   }
+  /// Returns after all rounds are final.
   int finish(array<const std::uint8_t> bits, std::uint64_t count) {
-    return locked([&] { return static_cast<int>(stream_->finish({bits.data(), bits.size()}, count)); });
+    return locked([&] {
+      decode_status status = stream_->finish({bits.data(), bits.size()}, count);
+      if (status == decode_status::ok)
+        status = stream_->wait_committed(UINT64_MAX, kNoDeadline).status;
+      return static_cast<int>(status);
+    });
   }
   void reset() {
-    locked([&] { stream_->reset(); });
+    locked([&] {
+      stream_->reset();
+      seen_rounds_ = 0;
+    });
   }
   /// Copies the observables, and returns the rounds that they belong to.
   std::uint64_t observables(array<std::uint8_t> out) {
     return locked([&] {
-      const auto flipped = stream_->observables();
-      if (out.size() != flipped.size())
+      if (out.size() != (stream_->num_observables() + 7) / 8)
         throw std::invalid_argument("the array does not fit the observables");
-      std::memcpy(out.data(), flipped.data(), flipped.size());
-      return stream_->committed_rounds();
+      return stream_->poll({out.data(), out.size()}).committed_rounds;
     });
   }
   /// A number of the stream or of its model.
@@ -71,16 +83,42 @@ public:
   std::string description() const { return stream_->description(); }
 
 private:
+  static constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
+
+  /// In parts, if the queue of the workers never takes all bits at once.
+  decode_status push_all(std::span<const std::uint8_t> bits, std::uint64_t count) {
+    for (;;) {
+      const std::uint64_t part = std::min(count, most_bits_);
+      const decode_status status = stream_->push(bits, part);
+      if (status == decode_status::not_supported && part > 8) {
+        most_bits_ = (part + 8) / 16 * 8; // whole bytes
+        continue;
+      }
+      if (status == decode_status::busy) {
+        stream_->wait_committed(stream_->committed_rounds() + 1, kNoDeadline);
+        continue;
+      }
+      if (status != decode_status::ok || part == count)
+        return status;
+      bits = bits.subspan(part / 8);
+      count -= part;
+    }
+  }
+
   std::mutex mutex_;
   std::unique_ptr<stream_decoder> stream_;
+  std::uint64_t seen_rounds_ = 0; ///< final at the last push
+  std::uint64_t most_bits_ = UINT64_MAX / 8 * 8;
 };
 
 } // namespace
 
 void bind_stream(nb::module_ &m) {
   nb::class_<native_stream>(m, "NativeStream")
-      .def(nb::init<const std::string &, const std::string &, std::uint64_t, std::uint64_t, const std::string &>(),
-           nb::arg("decoder"), nb::arg("dem"), nb::arg("commit"), nb::arg("buffer"), nb::arg("rounds"))
+      .def(nb::init<const std::string &, const std::string &, std::uint64_t, std::uint64_t, const std::string &,
+                    std::size_t>(),
+           nb::arg("decoder"), nb::arg("dem"), nb::arg("commit"), nb::arg("buffer"), nb::arg("rounds"),
+           nb::arg("workers"))
       .def("push", &native_stream::push, nb::arg("bits"), nb::arg("count"))
       .def("finish", &native_stream::finish, nb::arg("bits"), nb::arg("count"))
       .def("reset", &native_stream::reset)

@@ -158,3 +158,49 @@ def test_calls_of_several_threads_follow_one_another():
     for one in threads:
         one.join()
     assert stream.pushed_bits == stream.head_detectors + 800 * stream.body_detectors
+
+
+def test_workers_give_the_frames_of_one_thread():
+    shots = CIRCUIT.compile_detector_sampler(seed=9).sample(20)
+    for mode, reference in (("sequential", "sequential"), ("parallel", "parallel"), ("auto", "parallel")):
+        name = "sliding-window:inner=pymatching,commit=4,buffer=3,mode="
+        alone, stream = StreamDecoder(MODEL, name + reference), StreamDecoder(MODEL, name + mode, workers=2)
+        assert stream.description.endswith(f"; {reference}, 2 workers")
+        for shot in shots:
+            pieces = np.array_split(shot, 150)
+            expected = {rounds: observables.tolist() for rounds, observables in alone.frames(pieces)}
+            got = list(stream.frames(pieces))
+            rounds = [of for of, _ in got]
+            assert rounds == sorted(set(rounds)) and rounds[-1] == stream.pushed_rounds
+            # Two windows that become final together give one frame without workers.
+            assert all(expected[of] == observables.tolist() for of, observables in got if of in expected)
+            assert expected[rounds[-1]] == got[-1][1].tolist()
+
+
+def test_workers_take_any_number_of_bits_and_report_failures_later():
+    stream = StreamDecoder(PAIRS, "pymatching", commit=2, buffer=2, workers=1)
+    assert StreamDecoder(PAIRS, "pymatching", commit=2, buffer=2, workers=1) == stream
+    for bits in (np.zeros(2 * 100_003, bool), np.zeros(2 * 10_001, bool)):
+        stream.push(bits)
+    assert stream.pushed_rounds == 110_004 and stream.pushed_bits == 220_008
+    stream.finish([0, 0])
+    assert stream.committed_rounds == 110_005
+    stream.reset()
+    wrong = np.zeros(2 * 100, bool)
+    wrong[30] = True
+    with pytest.raises(DecodeError):
+        stream.push(wrong)
+        stream.finish([0, 0])
+    with pytest.raises(DecodeError):
+        stream.push([0])
+    assert stream.committed_rounds in range(0, 16, 2)
+    for count in (-1, 1025):
+        with pytest.raises(ValueError, match="workers is"):
+            StreamDecoder(PAIRS, workers=count)
+
+
+def test_the_name_of_the_decoder_may_have_the_windows():
+    named = StreamDecoder(MODEL, "sliding-window:inner=pymatching,commit=4,buffer=6")
+    assert named.description == StreamDecoder(MODEL, "pymatching", commit=4, buffer=6).description
+    with pytest.raises(ValueError, match="commit is also given outside of the name"):
+        StreamDecoder(MODEL, "sliding-window:commit=4", commit=5)
