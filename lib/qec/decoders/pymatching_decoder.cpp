@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/matching_graph.h"
+#include "lib/qec/decoders/wide_matcher.h"
 #include "lib/qec/decoding/connected_parts.h"
 #include "lib/qec/decoding/event_bits.h"
 
@@ -15,7 +16,8 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-constexpr std::uint64_t kMaskObservables = 64; ///< PyMatching's fast path has one 64-bit mask
+/// PyMatching keeps so many observables in a mask. For more it searches the edges of each path after the matching.
+constexpr std::uint64_t kMaskObservables = 64;
 
 void store_mask(std::uint64_t mask, std::span<std::uint8_t> observables) noexcept {
   for (std::size_t byte = 0; byte < observables.size(); ++byte)
@@ -33,7 +35,7 @@ public:
   pymatching_decoder(const detector_error_model &model, matching_options options)
       : decoder(model.num_detectors, model.num_observables),
         graph_(options.correlated ? make_correlated_graph(model) : make_matching_graph(model)), options_(options) {
-    if (num_observables() > kMaskObservables)
+    if (num_observables() > kMaskObservables && !has_wide_mask())
       bits_.resize(static_cast<std::size_t>(num_observables()));
     if (!options_.correlated)
       find_parts(model);
@@ -49,7 +51,7 @@ protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
     try {
-      if (mwpm_ == nullptr)
+      if (mwpm_ == nullptr && wide_ == nullptr)
         build();
       if (options_.correlated)
         reweight(events, details != nullptr || num_observables() > kMaskObservables);
@@ -64,13 +66,19 @@ protected:
     } catch (const std::invalid_argument &) {
       // The indices were checked, so this syndrome has no perfect matching. PyMatching resets itself in this case; a
       // second reset costs little and does not depend on that.
-      mwpm_->reset();
+      if (wide_ != nullptr)
+        wide_->reset();
+      if (mwpm_ != nullptr)
+        mwpm_->reset();
       undo_reweight();
       return decode_status::no_solution;
     } catch (...) {
       // Out of memory in the middle of a decode. The pools may list objects that were never made, so the matcher can
       // neither be used nor destroyed: it is leaked, and the next decode makes a new one.
       static_cast<void>(mwpm_.release());
+      if (wide_ != nullptr)
+        wide_->abandon();
+      wide_.reset();
       return decode_status::internal_error;
     }
   }
@@ -105,7 +113,23 @@ private:
     throw std::invalid_argument("a part without a boundary has an odd number of events");
   }
 
-  void build() { mwpm_ = std::make_unique<pm::Mwpm>(make_matcher(graph_, options_.correlated || options_.edges)); }
+  /// Correlated matching has no wide form: its first pass finds edges, and needs their correlations.
+  [[nodiscard]] bool has_wide_mask() const noexcept {
+    return num_observables() > kMaskObservables && num_observables() <= wide_matcher::kMostObservables &&
+           !options_.correlated;
+  }
+
+  void build() {
+    if (!has_wide_mask() || options_.edges)
+      mwpm_ = std::make_unique<pm::Mwpm>(make_matcher(graph_, options_.correlated || options_.edges));
+    if (!has_wide_mask())
+      return;
+    std::vector<wide_matcher::edge> edges;
+    for (const pm::UserEdge &e : graph_.graph.edges)
+      edges.push_back({e.node1, e.node2, e.observable_indices, e.weight, e.error_probability});
+    const std::vector<std::size_t> always(graph_.always_flipped.begin(), graph_.always_flipped.end());
+    wide_ = std::make_unique<wide_matcher>(num_detectors(), num_observables(), edges, always);
+  }
 
   /// The first pass of correlated matching. The second reads the search graph only if it decodes to edges, or has more
   /// observables than a mask.
@@ -124,13 +148,16 @@ private:
   }
 
   double real_weight(pm::total_weight_int weight) const {
-    return graph_.constant_weight + static_cast<double>(weight) / mwpm_->flooder.graph.normalising_constant;
+    const double unit = wide_ != nullptr ? wide_->normalising_constant() : mwpm_->flooder.graph.normalising_constant;
+    return graph_.constant_weight + static_cast<double>(weight) / unit;
   }
 
   void decode_to_observables(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                              decode_details *details) {
     pm::total_weight_int weight = 0;
-    if (num_observables() > kMaskObservables) {
+    if (wide_ != nullptr) {
+      weight = wide_->decode(events, observables);
+    } else if (num_observables() > kMaskObservables) {
       std::fill(bits_.begin(), bits_.end(), std::uint8_t{0}); // PyMatching XORs into it
       pm::decode_detection_events(*mwpm_, events, bits_.data(), weight, false);
       for (std::size_t k = 0; k < bits_.size(); ++k)
@@ -227,9 +254,10 @@ private:
   std::vector<std::uint64_t> needed_;    ///< room for all detectors
   matching_graph graph_;                 ///< kept to build the matcher again
   matching_options options_;
-  std::unique_ptr<pm::Mwpm> mwpm_;
-  std::vector<std::uint8_t> bits_;  ///< one byte per observable, only above 64 observables
-  std::vector<std::int64_t> edges_; ///< pairs of detectors, as PyMatching gives them
+  std::unique_ptr<pm::Mwpm> mwpm_;     ///< null if wide_ does everything
+  std::unique_ptr<wide_matcher> wide_; ///< with has_wide_mask(): all that needs no edges
+  std::vector<std::uint8_t> bits_;     ///< one byte per observable, if they fit into no mask
+  std::vector<std::int64_t> edges_;    ///< pairs of detectors, as PyMatching gives them
 };
 
 decoder_result make_with(std::string_view dem_text, const char *name, matching_options options,
