@@ -84,6 +84,8 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t hos
                                                    destroy<tesseract_solver>,
                                                    nullptr,
                                                    nullptr,
-                                                   nullptr};
+                                                   nullptr,
+                                                   CUDAQ_QEC_ERRORS_WHOLE,
+                                                   0};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &table : nullptr;
 }

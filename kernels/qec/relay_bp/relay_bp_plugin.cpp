@@ -100,6 +100,8 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_ver
                                                    &gpu::destroy,
                                                    nullptr,
                                                    &gpu::columns,
-                                                   &gpu::decode_until};
+                                                   &gpu::decode_until,
+                                                   CUDAQ_QEC_ERRORS_WHOLE,
+                                                   0};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &table : nullptr;
 }

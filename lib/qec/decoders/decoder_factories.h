@@ -5,6 +5,7 @@
 #include "cudaq/qec/decoding/decoder.h"
 
 #include "lib/qec/decoders/decoder_name.h"
+#include "lib/qec/decoders/error_form.h"
 
 #include <string>
 #include <string_view>
@@ -49,5 +50,9 @@ namespace cudaq::qec::realtime {
 /// A decoder of a plug-in (decoder_plugin.h). All settings are the plug-in's.
 [[nodiscard]] decoder_result make_plugin_decoder(const std::string &path, std::string_view dem_text,
                                                  const decoder_settings &settings);
+/// What its table says (error_form.h has the others).
+[[nodiscard]] expected<error_form> error_form_of_plugin(const std::string &path);
+/// Of a race: that of its members if all have the same, else joined. `members`: the setting of this name.
+[[nodiscard]] expected<error_form> error_form_of_race(std::string_view members);
 
 } // namespace cudaq::qec::realtime

@@ -13,17 +13,18 @@ namespace {
 struct known_decoder {
   std::string_view name;
   decoder_result (*make)(std::string_view dem_text, decoder_settings &settings);
-  bool is_listed = true; ///< false: it needs settings, a model with a loop, or a GPU
+  error_form errors = error_form::whole; ///< of a race: see error_form_of
+  bool is_listed = true;                 ///< false: it needs settings, a model with a loop, or a GPU
 };
 constexpr std::array kDecoders{
-    known_decoder{"pymatching", &make_pymatching_decoder},
-    known_decoder{"pymatching-correlated", &make_correlated_decoder},
-    known_decoder{"lookup", &make_lookup_decoder},
+    known_decoder{"pymatching", &make_pymatching_decoder, error_form::components},
+    known_decoder{"pymatching-correlated", &make_correlated_decoder, error_form::joined},
+    known_decoder{"lookup", &make_lookup_decoder, error_form::components},
     known_decoder{"bp-osd", &make_bp_osd_decoder},
     known_decoder{"relay-bp", &make_relay_bp_decoder},
-    known_decoder{"relay-bp-gpu", &make_relay_bp_gpu_decoder, false},
-    known_decoder{"sliding-window", &make_sliding_window_decoder, false},
-    known_decoder{"race", &make_race_decoder, false},
+    known_decoder{"relay-bp-gpu", &make_relay_bp_gpu_decoder, error_form::whole, false},
+    known_decoder{"sliding-window", &make_sliding_window_decoder, error_form::whole, false},
+    known_decoder{"race", &make_race_decoder, error_form::whole, false},
 };
 
 bool is_built(const known_decoder &one) { return !one.name.starts_with("pymatching") || pymatching_available(); }
@@ -84,6 +85,17 @@ decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
   } catch (const std::exception &failure) { // out of memory
     return {nullptr, std::string(name) + " decoder: " + failure.what()};
   }
+}
+
+expected<error_form> error_form_of(std::string_view name) {
+  if (expected<> result = check_decoder_name(name); result.failed())
+    return result.reason();
+  auto wanted = decoder_name::parse(name);
+  if (wanted->is_plugin())
+    return error_form_of_plugin(wanted->name);
+  if (wanted->name == "race")
+    return error_form_of_race(wanted->settings.text("members", ""));
+  return find_decoder(wanted->name == "auto" ? first_of_auto() : wanted->name)->errors;
 }
 
 std::string auto_reason(std::string_view name, std::string_view made, std::string_view dem_text) {

@@ -2,6 +2,7 @@
 #include "cudaq/qec/decoding/decoder_plugin.h"
 
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoding/dem.h"
 
 #include <cxxabi.h>
@@ -25,6 +26,9 @@ static_assert(static_cast<std::int32_t>(decode_status::not_supported) == CUDAQ_Q
 static_assert(static_cast<std::int32_t>(decode_status::not_converged) == CUDAQ_QEC_DECODE_NOT_CONVERGED);
 static_assert(static_cast<std::int32_t>(decode_status::deadline) == CUDAQ_QEC_DECODE_DEADLINE);
 static_assert(static_cast<std::int32_t>(decode_status::cancelled) == CUDAQ_QEC_DECODE_CANCELLED);
+static_assert(static_cast<int>(error_form::joined) == CUDAQ_QEC_ERRORS_JOINED);
+static_assert(static_cast<int>(error_form::components) == CUDAQ_QEC_ERRORS_COMPONENTS);
+static_assert(static_cast<int>(error_form::whole) == CUDAQ_QEC_ERRORS_WHOLE);
 static_assert(kNoDeadline == UINT64_MAX);
 static_assert(sizeof(correction_edge) == sizeof(cudaq_qec_correction_edge_t) && kBoundary == CUDAQ_QEC_BOUNDARY);
 
@@ -42,9 +46,18 @@ struct loaded_plugin {
   /// Whether the table has an optional member. A table of an earlier header ends before it.
   template <class Function>
   [[nodiscard]] bool has(Function cudaq_qec_decoder_plugin_t::*member) const noexcept {
+    return ends_after(&(table->*member)) && table->*member != nullptr;
+  }
+  [[nodiscard]] std::uint32_t errors() const noexcept {
+    return ends_after(&table->error_form) ? table->error_form : 0U; // CUDAQ_QEC_ERRORS_JOINED
+  }
+
+private:
+  template <class Member>
+  [[nodiscard]] bool ends_after(const Member *member) const noexcept {
     const auto *const begin = reinterpret_cast<const unsigned char *>(table);
-    const auto *const end = reinterpret_cast<const unsigned char *>(&(table->*member) + 1);
-    return table->struct_size >= static_cast<std::size_t>(end - begin) && table->*member != nullptr;
+    const auto *const end = reinterpret_cast<const unsigned char *>(member + 1);
+    return table->struct_size >= static_cast<std::size_t>(end - begin);
   }
 };
 
@@ -122,6 +135,8 @@ std::string load(const std::string &path, loaded_plugin &plugin) {
            std::to_string(offsetof(cudaq_qec_decoder_plugin_t, edges)) + " are needed";
   if (t->name == nullptr || t->create == nullptr || t->decode == nullptr || t->destroy == nullptr)
     return "name, create, decode or destroy is NULL in its table";
+  if (plugin.errors() > CUDAQ_QEC_ERRORS_WHOLE)
+    return "error_form " + std::to_string(plugin.errors()) + " of its table is not one of decoder_plugin.h";
   return {};
 }
 
@@ -255,6 +270,13 @@ decoder_result make_plugin_decoder(const std::string &path, std::string_view dem
   if (raw == nullptr)
     return failed("create said ok and returned no decoder");
   return {std::make_unique<plugin_decoder>(std::move(plugin), std::move(made), *parsed), {}};
+}
+
+expected<error_form> error_form_of_plugin(const std::string &path) {
+  loaded_plugin plugin;
+  if (const std::string error = load(path, plugin); !error.empty())
+    return reason("plug-in " + path + ": " + error);
+  return static_cast<error_form>(plugin.errors());
 }
 
 decoder_result make_relay_bp_gpu_decoder(std::string_view dem_text, decoder_settings &settings) {

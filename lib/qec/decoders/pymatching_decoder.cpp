@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/matching/wide_matcher.h"
 #include "lib/qec/decoders/matching_graph.h"
-#include "lib/qec/decoders/wide_matcher.h"
 #include "lib/qec/decoding/connected_parts.h"
 #include "lib/qec/decoding/event_bits.h"
 

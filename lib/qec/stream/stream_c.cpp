@@ -155,8 +155,9 @@ int32_t cudaq_qec_stream_get_statistics(const cudaq_qec_stream_t *stream, cudaq_
   if (stream == nullptr || !is_known(statistics))
     return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
   const qec::stream_statistics now = stream->decoder->statistics();
-  *statistics = {sizeof *statistics,     now.windows,         now.decode_ns, now.worst_decode_ns,
-                 now.worst_queue_rounds, now.worst_lag_rounds};
+  *statistics = {sizeof *statistics,     now.windows,          now.decode_ns,     now.worst_decode_ns,
+                 now.worst_queue_rounds, now.worst_lag_rounds, now.deadlines.met, now.deadlines.missed,
+                 now.deadlines.late};
   return CUDAQ_QEC_STREAM_OK;
 }
 

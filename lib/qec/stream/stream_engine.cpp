@@ -149,6 +149,7 @@ void stream_engine::add(std::uint64_t number, window *of, bool is_last) noexcept
   f.of = of;
   f.with = nullptr;
   f.is_last = is_last;
+  f.deadlines = {};
   f.is = flight::phase::waiting;
   f.line = added_line_;
   f.next = added_line_ = is_last ? bits_.peek() : model().first_detector((number + 1) * layout().commit);
@@ -222,6 +223,9 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
   --running_;
   const std::uint64_t released_before = released_;
   if (!is_cancelled_ && status() == decode_status::ok) {
+    counts_.deadlines.met += f.deadlines.met;
+    counts_.deadlines.missed += f.deadlines.missed;
+    counts_.deadlines.late += f.deadlines.late;
     if (result == decode_status::ok) {
       ++counts_.windows;
       counts_.decode_ns += f.decode_ns;
@@ -277,10 +281,14 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f) noexcept {
   std::vector<std::uint8_t> &answer = f.with->answer;
   // The clock takes longer than a window without events.
   const auto now = [&] { return events.empty() ? clock::time_point() : clock::now(); };
+  decoder &inner = *f.with->inner;
+  const deadline_counts earlier = inner.deadlines();
   const clock::time_point before = now();
-  const decode_status status = f.with->inner->decode(events, answer);
+  const decode_status status = inner.decode(events, answer);
   f.decode_ns = static_cast<std::uint64_t>((now() - before).count());
-  if (status != decode_status::ok)
+  const deadline_counts &all = inner.deadlines();
+  f.deadlines = {all.met - earlier.met, all.missed - earlier.missed, all.late - earlier.late};
+  if (!inner.has_solution())
     return status;
   const std::uint64_t first_parity = m.num_observables + m.crossings.size();
   for (std::uint64_t j = 0; j < window_model::kParities; ++j) {

@@ -66,6 +66,7 @@ private:
     window_decoder *with = nullptr;
     bool is_last = false;
     std::uint64_t decode_ns = 0;
+    deadline_counts deadlines;        ///< of its decode
     std::uint64_t first = 0;          ///< detector of the window
     std::uint64_t line = 0, next = 0; ///< the first detector that becomes final, and the one after the last
     std::vector<std::uint8_t> observables;

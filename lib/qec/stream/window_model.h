@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoding/connected_parts.h"
 #include "lib/qec/decoding/dem.h"
 
@@ -46,14 +47,8 @@ struct window_model {
   std::vector<std::uint8_t> is_needed;  ///< of each detector: 1, or 0 if its events are left out
 };
 
-/// How the inner decoder takes an error with several components (a ^ b).
-enum class error_form {
-  components, ///< as errors of their own: matching. A component that was decided before is left out
-  joined,     ///< the same, but the decoder knows which belong together: correlated matching
-  whole       ///< as one error: belief propagation. The error is left out if any part of it was decided before
-};
-
 /// An unrolled model from which windows are cut. The time for a window depends on its size, not on that of the model.
+/// Of an error that was decided in part, its other components are in the window; with the form `whole` it is left out.
 class window_source {
 public:
   /// `round_of_detector`: one for each detector of `model`, ascending.

@@ -2,6 +2,7 @@
 #include "lib/qec/stream/window_set.h"
 
 #include "lib/qec/decoders/decoder_name.h"
+#include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoding/connected_parts.h"
 
 #include <algorithm>
@@ -116,15 +117,13 @@ void window_set::choose_form() {
       taken = "bp-osd";
     }
     source_.reset();
-    if (taken == "bp-osd") {
+    if (taken == "bp-osd")
       decoder_.replace(0, parsed->name.size(), taken);
-      parsed->name = taken;
-    }
   }
-  if (parsed->name == "bp-osd" || parsed->name == "relay-bp")
-    form_ = error_form::whole;
-  else if (parsed->name != "pymatching" && parsed->name != "lookup" && parsed->name != "auto")
-    form_ = error_form::joined;
+  const auto form = error_form_of(decoder_);
+  if (form.failed())
+    throw stream_error(form.text());
+  form_ = *form;
 }
 
 window_source window_set::source_of(std::uint64_t repetitions) const {

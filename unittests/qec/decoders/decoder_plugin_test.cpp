@@ -81,7 +81,8 @@ TEST(DecoderPlugin, RefusesAFileThatIsNoPlugin) {
       {faulty(3), "does not serve version 1"},
       {faulty(4), "its table has 24 bytes"},
       {faulty(5), "is NULL in its table"},
-      {faulty(6), "returned no decoder"}};
+      {faulty(6), "returned no decoder"},
+      {faulty(11), "error_form 3 of its table"}};
   for (const auto &[path, text] : wrong) {
     const decoder_result made = make_decoder(path, kChain);
     EXPECT_FALSE(made) << path;

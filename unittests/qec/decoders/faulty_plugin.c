@@ -13,9 +13,10 @@ enum {
   NULL_FUNCTION = 5,
   NO_DECODER = 6,
   ENDLESS_TEXT = 7,
-  BAD_ANSWERS = 8, /* decode returns the first event as its status, or sets too many bits */
-  OLDER_TABLE = 9, /* a table without `edges`, as an earlier header may have had it */
-  OWN_DESTROY = 10 /* no fault: a destroy in the plug-in's own memory */
+  BAD_ANSWERS = 8,  /* decode returns the first event as its status, or sets too many bits */
+  OLDER_TABLE = 9,  /* a table without `edges`, as an earlier header may have had it */
+  OWN_DESTROY = 10, /* no fault: a destroy in the plug-in's own memory */
+  UNKNOWN_FORM = 11
 };
 
 static int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char *error, size_t error_size) {
@@ -52,7 +53,7 @@ static size_t edges(void *decoder, cudaq_qec_correction_edge_t *edges, size_t ma
 #if FAULT == 1
 const cudaq_qec_decoder_plugin_t *some_other_function(void) {
   static const cudaq_qec_decoder_plugin_t table = {
-      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "none", create, decode, destroy, edges, NULL, NULL};
+      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "none", create, decode, destroy, edges, NULL, NULL, 0, 0};
   return &table;
 }
 #else
@@ -67,7 +68,9 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_ver
                                                    destroy,
                                                    edges,
                                                    NULL,
-                                                   NULL};
+                                                   NULL,
+                                                   FAULT == UNKNOWN_FORM ? 3 : CUDAQ_QEC_ERRORS_JOINED,
+                                                   0};
   (void)host_version;
   return FAULT == NO_TABLE ? NULL : &table;
 }

@@ -64,7 +64,16 @@ void destroy(void *decoder) {
 } // namespace
 
 const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t) {
-  static const cudaq_qec_decoder_plugin_t table = {
-      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "throwing", create, decode, destroy, edges, nullptr, nullptr};
+  static const cudaq_qec_decoder_plugin_t table = {CUDAQ_QEC_DECODER_PLUGIN_VERSION,
+                                                   sizeof table,
+                                                   "throwing",
+                                                   create,
+                                                   decode,
+                                                   destroy,
+                                                   edges,
+                                                   nullptr,
+                                                   nullptr,
+                                                   0,
+                                                   0};
   return &table;
 }

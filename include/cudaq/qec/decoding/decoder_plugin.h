@@ -40,6 +40,14 @@ enum {
   CUDAQ_QEC_DECODE_CANCELLED = 10      /* decode_until: the cancel word is not 0 */
 };
 
+/* How a decoder takes an error with several components (a ^ b). A window of a stream has an error that reaches over its
+ * border in this form. */
+enum {
+  CUDAQ_QEC_ERRORS_JOINED = 0,     /* by components, but it knows which belong together: correlated matching */
+  CUDAQ_QEC_ERRORS_COMPONENTS = 1, /* each component as an error of its own: matching */
+  CUDAQ_QEC_ERRORS_WHOLE = 2       /* as one error: belief propagation, and search for the likeliest errors */
+};
+
 /* One setting of the decoder's name: "./my_decoder.so:key=value". */
 typedef struct cudaq_qec_decoder_setting_t {
   const char *key;
@@ -102,6 +110,10 @@ typedef struct cudaq_qec_decoder_plugin_t {
    * far if *weight is a number (`edges` and `columns` then give that solution); else there is none. */
   int32_t (*decode_until)(void *decoder, const uint64_t *events, size_t num_events, uint8_t *observables,
                           double *weight, const cudaq_qec_decode_control_t *control);
+
+  /* Optional (absent: 0): CUDAQ_QEC_ERRORS_JOINED, _COMPONENTS or _WHOLE. */
+  uint32_t error_form;
+  uint32_t reserved; /* 0 */
 } cudaq_qec_decoder_plugin_t;
 
 #if defined(__GNUC__)

@@ -98,11 +98,17 @@ struct stream_statistics {
   std::uint64_t worst_decode_ns;    ///< of one window
   std::uint64_t worst_queue_rounds; ///< of complete windows whose decode had not begun
   std::uint64_t worst_lag_rounds;   ///< that had come and were not final when a window became final
+  /// Of windows, if their decoder has a deadline. A missed one that is not late ended with its best solution so far,
+  /// or broke the stream.
+  deadline_counts deadlines;
 };
 
 /// A decoder for a detector error model with a loop (`repeat`), for any number of repetitions: also for more than the
 /// text says. Of several loops the longest outer one repeats. The memory depends on the model, the window and
 /// queue_rounds only. The frames depend on the mode and on the events, not on the workers or the sizes of pushes.
+///
+/// A decoder with a deadline (deadline_us) has it for each window. The best solution so far of a window that ends at it
+/// is committed, if it explains the events; frames then depend on time. Without such a solution the stream is broken.
 ///
 /// Threads: push, finish, reset and the destructor are calls of one thread at a time, the owner. Without workers, so
 /// are all others, and a window is decoded in the call that completes it. With workers poll, wait_committed,

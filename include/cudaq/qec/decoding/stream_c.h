@@ -39,6 +39,7 @@ typedef enum cudaq_qec_stream_status_t {
   CUDAQ_QEC_STREAM_INTERNAL_ERROR = 5,   /* out of memory, or a fault of the decoder: the stream is broken */
   CUDAQ_QEC_STREAM_NOT_SUPPORTED = 6,    /* create: the text says why. push: more bits than the queue can ever take */
   CUDAQ_QEC_STREAM_MISALIGNED = 8,       /* the tail at a wrong place or with a wrong length; nothing was taken */
+  CUDAQ_QEC_STREAM_DEADLINE = 9,         /* a window had no solution at its deadline: the stream is broken */
   CUDAQ_QEC_STREAM_BUSY = 11             /* the queue is full; nothing was taken, push the same bits again */
 } cudaq_qec_stream_status_t;
 
@@ -92,6 +93,9 @@ typedef struct cudaq_qec_stream_statistics_t {
   uint64_t worst_decode_ns;    /* of one window */
   uint64_t worst_queue_rounds; /* of complete windows whose decode had not begun */
   uint64_t worst_lag_rounds;   /* that had come and were not final when a window became final */
+  uint64_t deadlines_met;      /* of windows, if their decoder has a deadline: ended before it */
+  uint64_t deadlines_missed;   /* all others: with the best solution so far, without one, or late */
+  uint64_t deadlines_late;     /* of these: the decoder ignored it */
 } cudaq_qec_stream_statistics_t;
 
 /* Starts `count` threads, 1 to 1024. error: room for a text that ends with a zero byte, may be NULL with size 0. */

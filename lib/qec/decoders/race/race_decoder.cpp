@@ -262,6 +262,21 @@ expected<std::vector<std::string>> member_names(std::string_view text) {
 
 } // namespace
 
+expected<error_form> error_form_of_race(std::string_view members) {
+  const auto names = member_names(members);
+  if (names.failed())
+    return names.reason();
+  const auto first = error_form_of(names->front());
+  for (const std::string &name : *names) {
+    const auto form = error_form_of(name);
+    if (form.failed())
+      return reason("member " + name + ": " + form.text());
+    if (*form != *first)
+      return error_form::joined;
+  }
+  return first;
+}
+
 decoder_result make_race_decoder(std::string_view dem_text, decoder_settings &settings) {
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "race decoder: " + why}; };
   try {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // This file sees PyMatching with wide masks, in the namespace pm_wide, which a macro calls pm.
-#include "lib/qec/decoders/wide_matcher.h"
+#include "lib/qec/decoders/matching/wide_matcher.h"
 
-#include "lib/qec/decoders/wide_mask.h"
+#include "lib/qec/decoders/matching/wide_mask.h"
 
 #include "pymatching/sparse_blossom/driver/mwpm_decoding.h"
 #include "pymatching/sparse_blossom/driver/user_graph.h"
