@@ -9,12 +9,41 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::size_t kPoints = 100; ///< of the curve of the backlog
+constexpr std::uint64_t kTenths = 10;
+
+/// Resident memory of this program.
+std::uint64_t resident_bytes() {
+  std::uint64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// One tenth of the last experiment.
+struct tenth {
+  std::uint64_t begin_ns = 0, begin_decode_ns = 0, begin_round = 0;
+  double ns_per_round = 0, decode_ns_per_round = 0;
+  std::uint64_t resident_bytes = 0; ///< at its end
+
+  void begin(const qec::stream_decoder &stream, std::uint64_t round) {
+    begin_round = round;
+    begin_decode_ns = stream.statistics().decode_ns;
+    begin_ns = now_ns();
+  }
+  void end(const qec::stream_decoder &stream, std::uint64_t round) {
+    const double rounds = std::max(1.0, double(round - begin_round));
+    ns_per_round = double(now_ns() - begin_ns) / rounds;
+    decode_ns_per_round = double(stream.statistics().decode_ns - begin_decode_ns) / rounds;
+    resident_bytes = tools::resident_bytes();
+  }
+};
 
 /// An experiment with each round in bytes of its own, as push takes it.
 struct played_rounds {
@@ -51,6 +80,8 @@ struct stream_counts {
   latency_histogram lag, tail_ns; ///< lag: rounds
   std::uint64_t rounds = 0, experiments = 0, busy = 0, windows = 0, decode_ns = 0, worst_decode_ns = 0;
   std::uint64_t worst_queue_rounds = 0, late_ns = 0, ns = 0, wrong = 0, broken = 0;
+  qec::deadline_counts deadlines;
+  tenth first, last;
   std::vector<std::uint64_t> backlog = std::vector<std::uint64_t>(kPoints); ///< the largest lag in each part
 };
 
@@ -61,7 +92,13 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
   const std::uint64_t rounds = experiment.count.size(), begin = now_ns() + 1000;
   const auto due = [&](std::uint64_t round) { return begin + static_cast<std::uint64_t>(cycle_ns * double(round)); };
   qec::decode_status status = qec::decode_status::ok;
+  const std::uint64_t part = rounds / kTenths;
+  counts.first.begin(stream, 0);
   for (std::uint64_t round = 0; round < rounds && status == qec::decode_status::ok; ++round) {
+    if (round == part)
+      counts.first.end(stream, round);
+    if (round == rounds - part)
+      counts.last.begin(stream, round);
     std::uint64_t now = now_ns();
     for (; now < due(round); now = now_ns())
       ;
@@ -79,6 +116,7 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
     std::uint64_t &most = counts.backlog[round * kPoints / rounds];
     most = std::max(most, lag);
   }
+  counts.last.end(stream, rounds);
   // The tail is complete with its last round.
   const std::uint64_t all = rounds + model.tail().size();
   while (status == qec::decode_status::ok && now_ns() < due(all - 1))
@@ -100,9 +138,18 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
   counts.windows += own.windows;
   counts.decode_ns += own.decode_ns;
   counts.worst_decode_ns = std::max(counts.worst_decode_ns, own.worst_decode_ns);
+  counts.deadlines.met += own.deadlines.met;
+  counts.deadlines.missed += own.deadlines.missed;
+  counts.deadlines.late += own.deadlines.late;
   counts.worst_queue_rounds = std::max(counts.worst_queue_rounds, own.worst_queue_rounds);
   counts.broken += !last.is_final;
   counts.wrong += last.is_final && !std::ranges::equal(stream.observables(), truth);
+}
+
+json tenth_json(const tenth &part) {
+  return {{"ns_per_round", part.ns_per_round},
+          {"decode_ns_per_round", part.decode_ns_per_round},
+          {"resident_bytes", part.resident_bytes}};
 }
 
 json lag_json(const latency_histogram &h) {
@@ -117,9 +164,11 @@ qec::stream_mode mode_of(const std::string &name) {
 
 json report_of(const bench_stream_options &o, const stream_counts &c, const std::string &description) {
   const double windows = std::max(1.0, double(c.windows)), rounds = std::max(1.0, double(c.rounds));
-  return {{"method", "experiments are sampled before they are played; the calling thread pushes one round each cycle "
-                     "by polling CLOCK_MONOTONIC; lag: rounds that are due and not final, looked at after each push; "
-                     "tail: from the time that the last round is due to the final correction"},
+  return {{"method",
+           "experiments are sampled before they are played; the calling thread pushes one round each cycle "
+           "by polling CLOCK_MONOTONIC; lag: rounds that are due and not final, looked at after each push; "
+           "tail: from the time that the last round is due to the final correction; first and last tenth of the last "
+           "experiment: resident memory at the end of each, which contains all sampled rounds"},
           {"dem", o.dem_file},
           {"stream", description},
           {"workers", o.workers},
@@ -131,6 +180,8 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
           {"lag_rounds", lag_json(c.lag)},
           {"tail_ns", latency_json(c.tail_ns)},
           {"backlog_rounds", c.backlog},
+          {"first_tenth", tenth_json(c.first)},
+          {"last_tenth", tenth_json(c.last)},
           {"busy", c.busy},
           {"worst_late_ns", c.late_ns},
           {"windows", c.windows},
@@ -138,6 +189,9 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
           {"decode_ns_per_round", double(c.decode_ns) / rounds},
           {"worst_decode_ns", c.worst_decode_ns},
           {"worst_queue_rounds", c.worst_queue_rounds},
+          {"deadline_met", c.deadlines.met},
+          {"deadline_missed", c.deadlines.missed},
+          {"deadline_late", c.deadlines.late},
           {"wrong", c.wrong},
           {"broken", c.broken}};
 }
@@ -180,6 +234,10 @@ int run_bench_stream(const bench_stream_options &o, const output &out) {
   out.text("windows       {}, {} each, at most {}; {} a round\n", counts.windows,
            format_ns(double(counts.decode_ns) / windows), format_ns(double(counts.worst_decode_ns)),
            format_ns(double(counts.decode_ns) / std::max(1.0, double(counts.rounds))));
+  out.text("tenths        first: {} a round, {} of them in the decoder, {:.1f} MiB; last: {}, {}, {:.1f} MiB\n",
+           format_ns(counts.first.ns_per_round), format_ns(counts.first.decode_ns_per_round),
+           double(counts.first.resident_bytes) / (1 << 20), format_ns(counts.last.ns_per_round),
+           format_ns(counts.last.decode_ns_per_round), double(counts.last.resident_bytes) / (1 << 20));
   out.text("rate          {} rounds per second; {} times busy; rounds at most {} late\n",
            format_rate(double(counts.rounds) / (1e-9 * std::max(1.0, double(counts.ns)))), counts.busy,
            format_ns(double(counts.late_ns)));

@@ -36,6 +36,19 @@ TEST(BenchStream, KeepsThePace) {
   EXPECT_EQ(report.at("backlog_rounds").size(), 100);
 }
 
+TEST(BenchStream, ALongRunHasTheSameMemoryAndTimeAtItsEnd) {
+  SKIP_WITHOUT_PYMATCHING();
+  const auto report = report_of("--rounds 200000 --cycle-us 0");
+  ASSERT_FALSE(report.is_discarded());
+  const auto &first = report.at("first_tenth"), &last = report.at("last_tenth");
+  EXPECT_GT(first.at("resident_bytes").get<double>(), 1 << 20);
+  EXPECT_LT(last.at("resident_bytes").get<double>() - first.at("resident_bytes").get<double>(), 1 << 20);
+  for (const auto *part : {&first, &last}) {
+    EXPECT_GT(part->at("decode_ns_per_round"), 0);
+    EXPECT_GE(part->at("ns_per_round"), part->at("decode_ns_per_round"));
+  }
+}
+
 TEST(BenchStream, RefusesModelsWithoutALoopAndBadWindows) {
   const std::string data = CUDAQ_TEST_DATA;
   EXPECT_EQ(run_program("stream --dem " + data + "/surface_z_d3_p0.003.dem").exit_code, 2);
