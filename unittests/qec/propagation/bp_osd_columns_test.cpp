@@ -98,7 +98,7 @@ TEST(BpOsdDecoder, RefusesTooManyDetectorsWithTheirNumber) {
 
 TEST(BpOsdDecoder, RefusesOptionsOutOfRangeByName) {
   for (const std::string bad : {"max_iterations=0", "max_iterations=1000001", "scaling=1.5", "scaling=nan",
-                                "scaling=-1", "osd_order=65", "osd_order=", "method=sum"}) {
+                                "scaling=-1", "osd_order=65", "osd_order=", "method=sum", "posterior=mean"}) {
     const decoder_result made = make_decoder("bp-osd:" + bad, "error(0.1) D0");
     EXPECT_FALSE(made);
     EXPECT_NE(made.error.find(bad + ": expected"), std::string::npos) << made.error;

@@ -15,6 +15,7 @@ bp_osd_options options_of(const std::string &setting) {
   std::string method;
   bp_osd_options options;
   in >> method >> options.max_iterations >> options.scaling >> options.osd_order;
+  options.sums_posteriors = false; // as ldpc
   options.method = method == "min_sum" ? bp_method::min_sum : bp_method::product_sum;
   return options;
 }

@@ -3,7 +3,7 @@
 // without them, for the tables of docs/decoders/bp_osd.md. No public interface says so: `cudaq-realtime decode` has the
 // logical error rate only.
 //
-//   qec_bp_osd_measure PREFIX min_sum|product_sum MAX_ITERATIONS SCALING OSD_ORDER SHOTS
+//   qec_bp_osd_measure PREFIX min_sum|product_sum MAX_ITERATIONS SCALING OSD_ORDER SHOTS sum|last
 //
 // PREFIX.dem is the model; PREFIX.dets.b8 and PREFIX.obs.b8 hold the shots, of which the first SHOTS are decoded.
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
@@ -91,8 +91,9 @@ int run(const std::string &prefix, const bp_osd_options &options, std::uint64_t 
 
 int main(int count, char **arguments) {
   using namespace cudaq::qec::realtime;
-  if (count != 7) {
-    std::fprintf(stderr, "usage: %s PREFIX min_sum|product_sum MAX_ITERATIONS SCALING OSD_ORDER SHOTS\n", arguments[0]);
+  if (count != 8) {
+    std::fprintf(stderr, "usage: %s PREFIX min_sum|product_sum MAX_ITERATIONS SCALING OSD_ORDER SHOTS sum|last\n",
+                 arguments[0]);
     return 2;
   }
   bp_osd_options options;
@@ -100,5 +101,6 @@ int main(int count, char **arguments) {
   options.max_iterations = static_cast<std::uint32_t>(std::strtoul(arguments[3], nullptr, 10));
   options.scaling = std::strtod(arguments[4], nullptr);
   options.osd_order = static_cast<std::uint32_t>(std::strtoul(arguments[5], nullptr, 10));
+  options.sums_posteriors = std::string_view(arguments[7]) == "sum";
   return run(arguments[1], options, std::strtoull(arguments[6], nullptr, 10));
 }

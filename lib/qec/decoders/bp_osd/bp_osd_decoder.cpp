@@ -4,6 +4,7 @@
 #include "lib/qec/decoders/bp_osd/column_answer.h"
 #include "lib/qec/decoders/decoder_factories.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -33,11 +34,45 @@ private:
   bp_osd solver_;
 };
 
+/// Min-sum is relay belief propagation of one leg without memory.
+relay_bp_options min_sum_options(const bp_osd_options &options) {
+  relay_bp_options o;
+  o.alpha = options.scaling;
+  o.gamma0 = 0;
+  o.pre_iter = options.max_iterations;
+  o.num_sets = 0;
+  o.sums_posteriors = options.sums_posteriors;
+  return o;
+}
+
 } // namespace
 
 bp_osd::bp_osd(tanner_graph graph, const bp_osd_options &options)
-    : graph_(std::move(graph)), syndrome_(graph_), propagation_(graph_, options),
-      statistics_(graph_, syndrome_.rank(), options.osd_order), small_sets_(graph_) {}
+    : graph_(std::move(graph)), syndrome_(graph_), score_(graph_.num_columns()),
+      statistics_(graph_, syndrome_.rank(), options.osd_order), small_sets_(graph_) {
+  if (options.method == bp_method::min_sum)
+    min_sum_.emplace(graph_, min_sum_options(options));
+  else
+    product_sum_.emplace(graph_, options.max_iterations, options.sums_posteriors);
+}
+
+decode_status bp_osd::propagate(stop_check &stop) noexcept {
+  decode_status status;
+  if (min_sum_) {
+    status = min_sum_->solve(syndrome_.bytes(), stop);
+    iterations_ = min_sum_->iterations() + (status == decode_status::ok ? 1 : 0);
+    correction_ = min_sum_->correction();
+    if (status == decode_status::not_converged)
+      min_sum_->posteriors(score_);
+  } else {
+    status = product_sum_->run(syndrome_.bytes(), stop);
+    iterations_ = product_sum_->iterations();
+    correction_ = product_sum_->decision();
+    if (status == decode_status::not_converged)
+      std::ranges::copy(product_sum_->score(), score_.begin());
+  }
+  return status;
+}
 
 decode_status bp_osd::solve(std::span<const std::uint64_t> events, stop_check stop) noexcept {
   correction_ = {};
@@ -49,15 +84,17 @@ decode_status bp_osd::solve(std::span<const std::uint64_t> events, stop_check st
   has_solution_ = syndrome_.checks().empty();
   if (has_solution_)
     return decode_status::ok;
-  decode_status status = propagation_.run(syndrome_.bytes(), stop);
-  iterations_ = propagation_.iterations();
+  decode_status status = propagate(stop);
   used_ordered_statistics_ = status == decode_status::not_converged;
-  if (used_ordered_statistics_)
-    status = statistics_.solve(syndrome_.words(), propagation_.score(), stop);
+  if (used_ordered_statistics_) {
+    status = statistics_.solve(syndrome_.words(), score_, stop);
+    correction_ = statistics_.solution();
+  }
   has_solution_ = status == decode_status::ok || (used_ordered_statistics_ && statistics_.has_solution());
-  if (!has_solution_)
+  if (!has_solution_) {
+    correction_ = {};
     return status;
-  correction_ = used_ordered_statistics_ ? statistics_.solution() : propagation_.decision();
+  }
   // Belief propagation stops at the first set that explains the events, and its first messages are scaled down: that
   // set may be heavier than a single error or a pair.
   const auto small = small_sets_.lighter_than(weight_of(correction_), syndrome_.checks());
@@ -76,6 +113,7 @@ decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &
         static_cast<std::uint32_t>(settings.number("max_iterations", options.max_iterations, 1, kMaxBpIterations));
     options.scaling = settings.real("scaling", options.scaling, 0, 1);
     options.osd_order = static_cast<std::uint32_t>(settings.number("osd_order", options.osd_order, 0, kMaxOsdOrder));
+    options.sums_posteriors = settings.choice("posterior", "sum", {"sum", "last"}) == "sum";
     if (const std::string error = settings.error(); !error.empty())
       return failed(error);
     auto graph = tanner_graph::from_text(dem_text);

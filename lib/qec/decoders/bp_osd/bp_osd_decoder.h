@@ -2,16 +2,19 @@
 #pragma once
 
 #include "cudaq/qec/decoding/decode_status.h"
-#include "lib/qec/decoders/bp_osd/belief_propagation.h"
 #include "lib/qec/decoders/bp_osd/bp_osd_options.h"
 #include "lib/qec/decoders/bp_osd/graph_syndrome.h"
 #include "lib/qec/decoders/bp_osd/ordered_statistics.h"
+#include "lib/qec/decoders/bp_osd/product_sum.h"
 #include "lib/qec/decoders/bp_osd/small_error_sets.h"
 #include "lib/qec/decoders/bp_osd/tanner_graph.h"
+#include "lib/qec/decoders/relay_bp/relay_bp.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 namespace cudaq::qec::realtime {
 
@@ -44,18 +47,23 @@ public:
   /// The sum of log((1 - p) / p) over these columns.
   double weight_of(std::span<const std::uint32_t> columns) const noexcept { return small_sets_.weight_of(columns); }
   /// Iterations of belief propagation in the last solve(); 0 if no column was needed, or there was no solution.
-  std::uint32_t iterations() const noexcept { return iterations_; }
+  std::uint64_t iterations() const noexcept { return iterations_; }
   /// Whether the last solve() used ordered statistics.
   bool used_ordered_statistics() const noexcept { return used_ordered_statistics_; }
 
 private:
+  /// Belief propagation: its status. After not_converged score_ is set.
+  decode_status propagate(stop_check &stop) noexcept;
+
   const tanner_graph graph_;
   graph_syndrome syndrome_;
-  belief_propagation propagation_;
+  std::optional<relay_bp> min_sum_; ///< one of these two is there
+  std::optional<product_sum> product_sum_;
+  std::vector<double> score_; ///< of each column, for ordered statistics
   ordered_statistics statistics_;
   small_error_sets small_sets_;
   std::span<const std::uint32_t> correction_;
-  std::uint32_t iterations_ = 0;
+  std::uint64_t iterations_ = 0;
   bool used_ordered_statistics_ = false;
   bool has_solution_ = false;
 };

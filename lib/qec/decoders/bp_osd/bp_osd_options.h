@@ -24,6 +24,11 @@ struct bp_osd_options {
   /// 0: OSD-0. Above 0, at most kMaxOsdOrder: combination sweep (OSD-CS). It also tries each further column, and each
   /// pair of the first osd_order further columns, and takes the likeliest set.
   std::uint32_t osd_order = 10;
+  /// Which posterior orders the columns for ordered statistics: the sum of those of all iterations, else that of the
+  /// last one. Where belief propagation does not converge, the posteriors of some columns oscillate, and the last ones
+  /// depend on the iteration in which it was stopped. After "accumulated log-likelihood ratios" in G. Li and G. Feng,
+  /// arXiv:0710.5230.
+  bool sums_posteriors = true;
 };
 
 } // namespace cudaq::qec::realtime

@@ -25,6 +25,7 @@ public:
   T *data() noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }
   T &operator[](std::size_t k) noexcept { return data_[k]; }
+  const T &operator[](std::size_t k) const noexcept { return data_[k]; }
 
 private:
   static constexpr std::align_val_t kAlignment{kLanes * sizeof(double)};
@@ -36,10 +37,11 @@ private:
 
 template <typename T>
 struct relay_bp::arrays {
-  arrays(const grouped_graph &g, std::span<const double> log_odds_of_column, bool plain)
+  arrays(const grouped_graph &g, std::span<const double> log_odds_of_column, bool sums_posteriors, bool plain)
       : sweeps(choose_min_sum_sweeps<T>(plain)), messages(g.num_cells), first_messages(g.num_cells),
         syndrome_sign(g.rows_of_check.size()), log_odds(g.column_at.size()), prior(g.column_at.size()),
-        gamma(g.column_at.size()), posterior(g.column_at.size()), prefix(std::size_t{g.most_rows} * kLanes),
+        gamma(g.column_at.size()), posterior(g.column_at.size()),
+        posterior_sum(sums_posteriors ? g.column_at.size() : 0), prefix(std::size_t{g.most_rows} * kLanes),
         answers(std::size_t{g.most_rows} * kLanes) {
     for (std::size_t lane = 0; lane < g.column_at.size(); ++lane) {
       if (g.column_at[lane] == grouped_graph::kUnused)
@@ -52,7 +54,8 @@ struct relay_bp::arrays {
   }
 
   min_sum_sweeps<T> sweeps;
-  lane_array<T> messages, first_messages, syndrome_sign, log_odds, prior, gamma, posterior, prefix, answers;
+  lane_array<T> messages, first_messages, syndrome_sign, log_odds, prior, gamma, posterior, posterior_sum, prefix,
+      answers;
 };
 
 relay_bp::relay_bp(const tanner_graph &graph, const relay_bp_options &options, bool plain)
@@ -62,9 +65,9 @@ relay_bp::relay_bp(const tanner_graph &graph, const relay_bp_options &options, b
     units_.push_back(weight_units(log_odds_.back()));
   }
   if (options.double_precision)
-    double_ = std::make_unique<arrays<double>>(groups_, log_odds_, plain);
+    double_ = std::make_unique<arrays<double>>(groups_, log_odds_, options.sums_posteriors, plain);
   else
-    float_ = std::make_unique<arrays<float>>(groups_, log_odds_, plain);
+    float_ = std::make_unique<arrays<float>>(groups_, log_odds_, options.sums_posteriors, plain);
   decision_.resize(graph.num_columns());
   lightest_.reserve(graph.num_columns());
   correction_.reserve(graph.num_columns());
@@ -81,8 +84,24 @@ decode_status relay_bp::solve(std::span<const std::uint8_t> syndrome, stop_check
 }
 
 template <typename T>
+void relay_bp::copy_posteriors(const arrays<T> &a, std::span<double> of_columns) const noexcept {
+  for (std::size_t lane = 0; lane < groups_.column_at.size(); ++lane)
+    if (const std::uint32_t column = groups_.column_at[lane]; column != grouped_graph::kUnused)
+      of_columns[column] = options_.sums_posteriors ? a.posterior_sum[lane] : a.posterior[lane];
+}
+
+void relay_bp::posteriors(std::span<double> of_columns) const noexcept {
+  if (double_)
+    copy_posteriors(*double_, of_columns);
+  else
+    copy_posteriors(*float_, of_columns);
+}
+
+template <typename T>
 void relay_bp::start_leg(arrays<T> &a, std::uint32_t chain, std::uint32_t leg) noexcept {
   std::memcpy(a.messages.data(), a.first_messages.data(), a.messages.size() * sizeof(T));
+  if (leg == 0 && options_.sums_posteriors)
+    std::fill_n(a.posterior_sum.data(), a.posterior_sum.size(), T{});
   if (leg == 0)
     std::memcpy(a.posterior.data(), a.log_odds.data(), a.posterior.size() * sizeof(T));
   const relay_strengths strengths = options_.strengths();
@@ -107,6 +126,8 @@ decode_status relay_bp::run_leg(arrays<T> &a, std::span<const std::uint8_t> synd
       return status;
     a.sweeps.checks(state, static_cast<T>(options_.scale(k)));
     decided_ = std::span(decision_).first(a.sweeps.columns(state));
+    for (std::size_t lane = 0; lane < a.posterior_sum.size(); ++lane)
+      a.posterior_sum[lane] += a.posterior[lane];
     ++steps;
     if (decision_fits(syndrome))
       return decode_status::ok;

@@ -42,6 +42,9 @@ public:
   [[nodiscard]] std::span<const std::uint32_t> correction() const noexcept { return correction_; }
   /// The sum of log((1 - p) / p) over the columns of correction().
   [[nodiscard]] double weight() const noexcept { return weight_; }
+  /// For each column its posterior after the last iteration of the last solve(), as a log-odds ratio: the lower, the
+  /// likelier an error. With options.sums_posteriors the sum of those after all iterations of the last chain.
+  void posteriors(std::span<double> of_columns) const noexcept;
   /// Iterations of all legs of all chains. That in which a leg finds a solution does not count.
   [[nodiscard]] std::uint64_t iterations() const noexcept { return iterations_; }
   /// "AVX2" or "plain".
@@ -67,6 +70,8 @@ private:
   template <typename T>
   decode_status run_leg(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t leg,
                         std::uint64_t most_steps, std::uint64_t &steps, stop_check &stop) noexcept;
+  template <typename T>
+  void copy_posteriors(const arrays<T> &a, std::span<double> of_columns) const noexcept;
   template <typename T>
   void start_leg(arrays<T> &a, std::uint32_t chain, std::uint32_t leg) noexcept;
   std::uint64_t units_of(std::span<const std::uint32_t> columns) const noexcept;

@@ -37,6 +37,7 @@ struct relay_bp_options {
   bool double_precision = false;
   std::uint32_t ensemble = 1; ///< chains of legs, each with strengths of its own
   ensemble_mode mode = ensemble_mode::least_weight;
+  bool sums_posteriors = false; ///< relay_bp::posteriors() adds up all iterations; no setting of the decoder
 
   [[nodiscard]] relay_strengths strengths() const noexcept {
     return {gamma0, gamma_lowest, gamma_highest - gamma_lowest, seed};
