@@ -99,10 +99,13 @@ private:
 /// Bits [begin, begin + count) as a row of their own.
 inline std::vector<std::uint8_t> part_of(const std::vector<std::uint8_t> &bits, std::uint64_t begin,
                                          std::uint64_t count) {
-  std::vector<std::uint8_t> part((count + 7) / 8);
-  for (std::uint64_t k = 0; k < count; ++k)
+  std::vector<std::uint8_t> part;
+  for (std::uint64_t k = 0; k < count; ++k) {
+    if (k % 8 == 0)
+      part.push_back(0);
     if ((bits[(begin + k) / 8] >> ((begin + k) % 8) & 1) != 0)
-      part[k / 8] = static_cast<std::uint8_t>(part[k / 8] | 1U << k % 8);
+      part.back() = static_cast<std::uint8_t>(part.back() | 1U << k % 8);
+  }
   return part;
 }
 
