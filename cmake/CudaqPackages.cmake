@@ -69,8 +69,11 @@ set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0) # of the project; THIRD_PARTY_NOTICES.
 set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define _build_id_links none") # the files are those of the installation
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION # folders of other packages
-  /usr/share/man /usr/share/man/man1 /usr/share/man/man3 /usr/${CMAKE_INSTALL_LIBDIR}
-  /usr/${CMAKE_INSTALL_LIBDIR}/cmake /usr/${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  /usr/share/man /usr/share/man/man1 /usr/share/man/man3
+  /usr/share/bash-completion /usr/share/bash-completion/completions
+  /usr/share/fish /usr/share/fish/vendor_completions.d /usr/share/zsh /usr/share/zsh/site-functions
+  /usr/${CMAKE_INSTALL_LIBDIR} /usr/${CMAKE_INSTALL_LIBDIR}/cmake
+  /usr/${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 foreach(_component IN LISTS CPACK_COMPONENTS_ALL)
   string(TOUPPER ${_component} _upper)
   set(CPACK_RPM_${_upper}_PACKAGE_NAME ${_${_component}})

@@ -47,7 +47,7 @@ class StreamDecoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         dem, decoder, commit, buffer, rounds, workers = self._arguments
-        options = {"commit": commit, "buffer": buffer, "rounds": rounds, "workers": workers}
+        options: dict[str, Any] = {"commit": commit, "buffer": buffer, "rounds": rounds, "workers": workers}
         return functools.partial(type(self), **options), (dem, decoder)
 
     def __eq__(self, other: object) -> bool:
