@@ -209,7 +209,7 @@ void add_relay_bp(bench_steps &steps, bench &b, const bench_options &o, const st
       steps.skipped.push_back(fmt::format("relay-bp with {}: {} does not exist", name, file.string()));
     else
       steps.all.emplace_back(
-          [&b, &o, name, file] { bench_relay_bp(o, name, read_dem_file(file.string()), b.figures); });
+          [&, name, file] { bench_relay_bp(o, name, read_dem_file(file.string()), b.figures, steps.skipped); });
   }
 }
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 
@@ -37,9 +38,9 @@ latency_histogram exchange_with_block(cudaq::qec::realtime::gpu::resident_worker
                                       const bench_options &options, std::uint64_t warm_up);
 
 /// relay-bp: shots that are sampled from the model through relay-bp-gpu, with 1 to 128 chains, and the time of an
-/// iteration with its stages.
-void bench_relay_bp(const bench_options &options, const std::string &name, const std::string &dem,
-                    figure_list &figures);
+/// iteration with its stages. What the GPU has no room for goes to `skipped`, with the reason.
+void bench_relay_bp(const bench_options &options, const std::string &name, const std::string &dem, figure_list &figures,
+                    std::vector<std::string> &skipped);
 
 /// host-predecoder: the same by host functions on the CPU.
 void bench_host_predecoder(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
