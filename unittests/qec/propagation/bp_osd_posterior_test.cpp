@@ -64,7 +64,7 @@ TEST(BpOsdPosterior, OfProductSumIsTheLastOneOrTheSumOfThoseOfAllIterations) {
       product_sum shorter(hard.graph, k, false);
       ASSERT_EQ(shorter.run(syndrome, stop), decode_status::not_converged);
       for (std::size_t column = 0; column < expected.size(); ++column)
-        expected[column] += shorter.score()[column];
+        expected[column] -= shorter.score()[column] / (shorter.score()[column] - 1);
     }
     ASSERT_EQ(std::vector<double>(sums.score().begin(), sums.score().end()), expected);
     ++compared;

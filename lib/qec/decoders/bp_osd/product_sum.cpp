@@ -81,7 +81,7 @@ void product_sum::sweep_columns() noexcept {
     double odds = odds_[column];
     for (std::uint32_t k = begin; k < end; ++k)
       odds = std::clamp(odds * messages_[place_[k]], kLeastOdds, kLargestOdds);
-    score_[column] = (sums_ ? score_[column] : 0) - odds / (1 + odds);
+    score_[column] = sums_ ? score_[column] - odds / (1 + odds) : -odds;
     if (odds >= 1)
       decision_.push_back(column);
     for (std::uint32_t k = begin; k < end; ++k) {

@@ -29,8 +29,8 @@ public:
 
   /// The columns of the last hard decision, ascending.
   const std::vector<std::uint32_t> &decision() const noexcept { return decision_; }
-  /// For each column minus P(error) after the last iteration, or the sum of those of all iterations: the lower, the
-  /// likelier an error.
+  /// For each column, the lower, the likelier an error: minus the odds P(error) / P(no error) after the last iteration,
+  /// which differ where probabilities are all rounded to 1; or minus the sum of P(error) after all iterations.
   std::span<const double> score() const noexcept { return score_; }
   std::uint32_t iterations() const noexcept { return iterations_; }
 
