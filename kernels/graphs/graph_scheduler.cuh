@@ -19,7 +19,7 @@
 //   signalled  producer: slot_ring::signal            rx_flags[5] = address of rx slot 5
 //   seen       graph_ring_transport::poll             as before: held bit 5 is 0 and rx_flags[5] is not 0
 //   fetched    dispatch_loop::serve_front             header and routing key are in the loop's workspace
-//   judged     request_server::serve_alone, judge     {serve, OK, route 0}; graph_handler_set::defers(0) is true
+//   judged     request_server::examine, judge         {serve, OK, route 0}; graph_handler_set::defers(0) is true
 //   accepted   accept                                 held bit 5 = 1; queue 0 is empty, so start(5, 0) is called
 //   context    start, launch                          instance 0 is the first idle one. Its context: rx_slot, tx_slot
 //                                                     of slot 5, tx_flag = &done_words[0], tx_flag_value = 3

@@ -50,7 +50,7 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t staging_bytes(std::uint32_t s
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round_line(std::size_t bytes) {
   return static_cast<std::uint32_t>((bytes + 127) & ~std::size_t{127});
 }
-/// Distance between the staged answers of the lanes (ANY); 0: slots are too large to stage one for each lane.
+/// Distance between the staged answers of the lanes; 0: slots are too large to stage one for each lane.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t out_pitch(std::uint32_t slot_size) {
   return slot_size <= 512 ? round16(slot_size) + 16 : 0; // 16 more: the answers begin in different memory banks
 }

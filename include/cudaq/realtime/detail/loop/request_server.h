@@ -44,9 +44,9 @@ public:
 
   static constexpr std::uint32_t kNotCached = ~0u;
 
-  /// Lane 0 answers the message at the cursor, publication included, if it matches_cached: the short form of
-  /// serve_alone. `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotCached if nothing was done;
-  /// else the length of the answer frame at out_, which the group has to copy and publish.
+  /// Lane 0 answers the message at the cursor, publication included, if it matches_cached: the short form of examine,
+  /// call and answer. `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotCached if nothing was
+  /// done; else the length of the answer frame at out_, which the group has to copy and publish.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_cached(Transport &transport, counters &counts, const message &m,
                                                          const request &r, bool expected, std::uint32_t fetched) {
     if (unlikely(!matches_cached(r, expected, cached_end_)))
