@@ -36,17 +36,18 @@ struct lockstep_thread_group {
     sync();
     return value;
   }
-  static long long cycles() { return 0; }
-  static long long common_cycles() { return 0; }
+  static long long cycles() { return clock; }
+  static long long common_cycles() { return from(static_cast<long long>(clock), 0); }
 
   static inline thread_local std::uint32_t number = 0;
   static inline std::barrier<> together{kWidth};
   static inline bool votes[kWidth];
+  static inline std::atomic<long long> clock{0}; ///< handlers advance it
   alignas(16) static inline std::uint8_t passed[128];
 };
 using group = lockstep_thread_group;
 
-constexpr std::uint32_t kSlots = 24, kDropped = 9, kUnknown = 13, kFails = 17, kFunction = 3;
+constexpr std::uint32_t kSlots = 24, kDropped = 9, kUnknown = 13, kFails = 17, kStops = 10, kFunction = 3;
 constexpr std::int32_t kStatus = 21;
 
 /// The calls of the handler: the first byte of each payload, and the lane.
@@ -55,12 +56,17 @@ struct handler_calls {
   std::vector<std::uint32_t> lanes;
 };
 handler_calls calls;
+long long cycles_of_a_call = 0;
+std::uint32_t *stop_word = nullptr; ///< set in the call for slot kStops, if there is one
 
 /// Answers with the payload in reverse order.
 int reverse(const void *in, void *out, std::uint32_t arg_len, std::uint32_t, std::uint32_t *result_len) {
   const auto *const bytes = static_cast<const std::uint8_t *>(in);
   calls.first_bytes.push_back(bytes[0]);
   calls.lanes.push_back(group::lane());
+  group::clock += cycles_of_a_call;
+  if (bytes[0] == kStops && stop_word != nullptr)
+    *stop_word = 1;
   std::reverse_copy(bytes, bytes + arg_len, static_cast<std::uint8_t *>(out));
   *result_len = arg_len;
   return bytes[0] == kFails ? kStatus : 0;
@@ -96,16 +102,23 @@ struct full_ring {
   /// The lanes serve all requests.
   template <class Transport>
   void serve() {
+    run<Transport>([](auto &loop) {
+      for (std::uint32_t served = 0; served < kSlots;)
+        served += loop.turn();
+    });
+  }
+  /// Each lane calls body(loop).
+  template <class Transport, class Body>
+  void run(const Body &body) {
     std::vector<std::thread> lanes;
     for (std::uint32_t lane = 0; lane < group::kWidth; ++lane)
-      lanes.emplace_back([this, lane] {
+      lanes.emplace_back([this, lane, &body] {
         group::number = lane;
         const table_handler_set handlers(host.params.index, host.params.handlers);
         no_helpers<group> helpers;
         dispatch_loop<group, Transport, table_handler_set, no_helpers<group>, false> loop(
             host.params, 0, workspace, Transport(ring.view, 0), handlers, helpers);
-        for (std::uint32_t served = 0; served < kSlots;)
-          served += loop.turn();
+        body(loop);
       });
     for (std::thread &lane : lanes)
       lane.join();
@@ -118,12 +131,15 @@ struct full_ring {
   loop_workspace workspace{};
 };
 
-/// Slots whose answers all fit into 64 bytes, are partly longer, and have room for one staged answer; with laps or not.
-class DeviceLoopBatch : public ::testing::TestWithParam<std::tuple<std::uint32_t, bool>> {
+/// Slots whose answers all fit into 64 bytes, are partly longer, and have room for one staged answer; with laps or not;
+/// handlers that take no time, or so long that a batch is published in parts.
+class DeviceLoopBatch : public ::testing::TestWithParam<std::tuple<std::uint32_t, bool, long long>> {
 protected:
   void SetUp() override {
     calls = {};
-    const auto [slot_size, with_laps] = GetParam();
+    const auto [slot_size, with_laps, cycles] = GetParam();
+    cycles_of_a_call = cycles;
+    stop_word = nullptr;
     full.emplace(slot_size, with_laps);
     with_laps ? full->serve<posted_ring_transport<group>>() : full->serve<ring_transport<group, thread_scope_system>>();
   }
@@ -177,11 +193,31 @@ TEST_P(DeviceLoopBatch, CountsEachRequestAndOwesNoLap) {
   }
 }
 
+TEST_P(DeviceLoopBatch, LeavesRequestsInTheirSlotsAfterAStop) {
+  const auto [slot_size, with_laps, cycles] = GetParam();
+  full_ring stopped(slot_size, with_laps);
+  calls = {};
+  cycles_of_a_call = kBusyCycles;
+  stop_word = &stopped.host.library_word;
+  const auto until_the_stop = [](auto &loop) { loop.run(1); };
+  with_laps ? stopped.run<posted_ring_transport<group>>(until_the_stop)
+            : stopped.run<ring_transport<group, thread_scope_system>>(until_the_stop);
+  for (std::uint32_t i = 0; i < kSlots; ++i) {
+    EXPECT_EQ(stopped.ring.view.ready(i) != 0, i > kStops) << i;
+    EXPECT_EQ(stopped.ring.view.answer(i) != 0, i <= kStops && i != kDropped) << i;
+  }
+  EXPECT_EQ(calls.first_bytes.size(), kStops); // all up to kStops, without kDropped
+  EXPECT_EQ(calls.first_bytes.back(), kStops);
+  EXPECT_EQ(stopped.workspace.counts.responded, kStops);
+}
+
 INSTANTIATE_TEST_SUITE_P(Rings, DeviceLoopBatch,
-                         ::testing::Combine(::testing::Values(64u, 256u, 1024u), ::testing::Bool()),
+                         ::testing::Combine(::testing::Values(64u, 256u, 1024u), ::testing::Bool(),
+                                            ::testing::Values(0, kBatchCycles * 2 / 3)),
                          [](const auto &tested) {
                            return std::to_string(std::get<0>(tested.param)) +
-                                  (std::get<1>(tested.param) ? "WithLaps" : "");
+                                  (std::get<1>(tested.param) ? "WithLaps" : "") +
+                                  (std::get<2>(tested.param) != 0 ? "InParts" : "");
                          });
 
 } // namespace
