@@ -79,7 +79,8 @@ TEST(BenchProgram, WritesReportsThatFitTheSchema) {
   for (const std::string &line : lines)
     EXPECT_EQ(schema.problems_of(run_program(line + " --json").json()), std::vector<std::string>{}) << line;
   const auto known = text.at("properties").at("command").at("enum");
-  for (const auto &command : run_good_program("help --json").at("help").at("subcommands"))
+  const auto help = run_good_program("help --json");
+  for (const auto &command : help.at("help").at("subcommands"))
     EXPECT_NE(std::find(known.begin(), known.end(), command.at("name")), known.end()) << command.at("name");
 }
 

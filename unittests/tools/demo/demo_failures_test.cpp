@@ -113,6 +113,9 @@ TEST_F(DemoFailures, ListsTheSetsWhenTheRequestedOneIsMissing) {
 
 // The C library reserves 64 MiB of addresses for each thread that allocates, and tries it again at each allocation.
 TEST(Demo, IsNotSlowIfAddressesAreLimited) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "AddressSanitizer needs more addresses than this test allows";
+#endif
   if (run_program("demo --decoder pymatching --config d3 --shots 1").exit_code != 0)
     GTEST_SKIP() << "this build has no PyMatching";
   const scratch_folder scratch;
