@@ -92,7 +92,8 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
   const std::uint64_t rounds = experiment.count.size(), begin = now_ns() + 1000;
   const auto due = [&](std::uint64_t round) { return begin + static_cast<std::uint64_t>(cycle_ns * double(round)); };
   qec::decode_status status = qec::decode_status::ok;
-  const std::uint64_t part = rounds / kTenths;
+  const std::uint64_t part = std::max<std::uint64_t>(1, rounds / kTenths);
+  counts.first = counts.last = {};
   counts.first.begin(stream, 0);
   for (std::uint64_t round = 0; round < rounds && status == qec::decode_status::ok; ++round) {
     if (round == part)
@@ -116,7 +117,8 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
     std::uint64_t &most = counts.backlog[round * kPoints / rounds];
     most = std::max(most, lag);
   }
-  counts.last.end(stream, rounds);
+  if (status == qec::decode_status::ok)
+    counts.last.end(stream, rounds);
   // The tail is complete with its last round.
   const std::uint64_t all = rounds + model.tail().size();
   while (status == qec::decode_status::ok && now_ns() < due(all - 1))
