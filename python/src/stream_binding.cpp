@@ -88,6 +88,8 @@ private:
   /// In parts, if the queue of the workers never takes all bits at once.
   decode_status push_all(std::span<const std::uint8_t> bits, std::uint64_t count) {
     for (;;) {
+      // Before push: the workers may make all rounds final after it, and then nothing more would come.
+      const std::uint64_t committed = stream_->committed_rounds();
       const std::uint64_t part = std::min(count, most_bits_);
       const decode_status status = stream_->push(bits, part);
       if (status == decode_status::not_supported && part > 8) {
@@ -95,7 +97,7 @@ private:
         continue;
       }
       if (status == decode_status::busy) {
-        stream_->wait_committed(stream_->committed_rounds() + 1, kNoDeadline);
+        stream_->wait_committed(committed + 1, kNoDeadline);
         continue;
       }
       if (status != decode_status::ok || part == count)

@@ -130,20 +130,17 @@ private:
     progress display({"decode", "rounds"});
     for (;;) {
       if (!in_.has_next()) { // next() may wait
-        wait_for_windows();
+        const qec::decode_status status = wait_for_windows();
         out_.flush();
+        check(status);
       }
       const round_reader::found found = in_.next();
       if (found == round_reader::found::stop)
         return;
       const std::uint64_t begin = now_ns(), windows = stream_->windows();
       has_ended_ = found == round_reader::found::tail;
-      qec::decode_status status = qec::decode_status::ok;
-      if (has_ended_)
-        status = stream_->finish(in_.bits(), in_.count());
-      else
-        while ((status = stream_->push(in_.bits(), in_.count())) == qec::decode_status::busy)
-          static_cast<void>(stream_->wait_committed(stream_->committed_rounds() + 1, kNoDeadline));
+      const qec::decode_status status = has_ended_ ? stream_->finish(in_.bits(), in_.count())
+                                                   : qec::push_when_free(*stream_, in_.bits(), in_.count());
       const std::uint64_t now = now_ns();
       busy_ns_ += now - begin;
       check(status);

@@ -89,8 +89,7 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames) {
   for (std::uint64_t round = 0; round < rounds_before_tail() && status == qec::decode_status::ok; ++round) {
     const std::span<const std::uint8_t> bits = sampler_->next_round();
     pack(bits, packed);
-    while ((status = reference_->push(packed, bits.size())) == qec::decode_status::busy)
-      static_cast<void>(reference_->wait_committed(reference_->committed_rounds() + 1, kNoDeadline));
+    status = qec::push_when_free(*reference_, packed, bits.size());
   }
   for (std::uint64_t round = rounds_before_tail(); round < rounds(); ++round) {
     const std::span<const std::uint8_t> bits = sampler_->next_round();

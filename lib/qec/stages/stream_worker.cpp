@@ -14,15 +14,16 @@ decode_status stream_worker::take(std::span<const std::uint8_t> request) noexcep
   std::memcpy(&head, request.data(), sizeof head);
   const std::span<const std::uint8_t> bits = request.subspan(sizeof head);
   switch (static_cast<stream_command>(head.command)) {
-  case stream_command::rounds: {
+  case stream_command::rounds:
     if (head.num_bits == 0)
       return decode_status::ok;
-    decode_status status = decode_status::ok;
-    while ((status = stream_->push(bits, head.num_bits)) == decode_status::busy)
-      static_cast<void>(
-          stream_->wait_committed(stream_->committed_rounds() + 1, std::chrono::steady_clock::time_point::max()));
-    return status;
-  }
+    for (;;) {
+      // Read before push: the workers may make all rounds final after it, and then nothing more would come.
+      const std::uint64_t committed = stream_->committed_rounds();
+      if (const decode_status status = stream_->push(bits, head.num_bits); status != decode_status::busy)
+        return status;
+      static_cast<void>(stream_->wait_committed(committed + 1, std::chrono::steady_clock::time_point::max()));
+    }
   case stream_command::tail:
     return stream_->finish(bits, head.num_bits);
   case stream_command::reset:

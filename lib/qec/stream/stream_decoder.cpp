@@ -154,6 +154,16 @@ void listen(stream_decoder &stream, const stream_listener &listener) noexcept {
   static_cast<stream_engine &>(stream).listen(listener);
 }
 
+decode_status push_when_free(stream_decoder &stream, std::span<const std::uint8_t> bits, std::uint64_t count) noexcept {
+  for (;;) {
+    // Read before push: the workers may make all rounds final after it, and then nothing more would come.
+    const std::uint64_t committed = stream.committed_rounds();
+    if (const decode_status status = stream.push(bits, count); status != decode_status::busy)
+      return status;
+    static_cast<void>(stream.wait_committed(committed + 1, std::chrono::steady_clock::time_point::max()));
+  }
+}
+
 std::uint64_t complete_rounds(const stream_decoder &stream) noexcept {
   return static_cast<const stream_engine &>(stream).complete_rounds();
 }

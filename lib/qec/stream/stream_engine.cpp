@@ -325,22 +325,22 @@ void stream_engine::neighbour_is_done(std::uint64_t number) noexcept {
 
 /// Makes the rounds of the first windows that are done final.
 void stream_engine::release() noexcept {
-  const std::uint64_t before = released_;
   // Without a pool the owner is at the end of the window.
   const std::uint64_t pushed = pool_ != nullptr || total_rounds_.load() != kNone ? pushed_rounds() : complete_rounds_;
-  for (; released_ < added_ && flight_of(released_).is == flight::phase::done; ++released_) {
+  while (released_ < added_ && flight_of(released_).is == flight::phase::done) {
     const flight &f = flight_of(released_);
     for (std::size_t k = 0; k < frame_.size(); ++k)
       frame_[k] = static_cast<std::uint8_t>(frame_[k] ^ f.observables[k]);
     const std::uint64_t line = released_ * layout().commit;
     artificial_.clear(f.line, f.next);
     counts_.worst_lag_rounds = std::max(counts_.worst_lag_rounds, pushed - line);
+    ++released_;
+    if (pool_ != nullptr)
+      set_limit(); // before the rounds are seen: else a push after that could still be busy
     committed_.store(f.is_last ? total_rounds_.load() : line + layout().commit);
     if (listener_.released != nullptr)
       listener_.released(listener_.user, committed_.peek(), frame_);
   }
-  if (released_ != before && pool_ != nullptr)
-    set_limit();
 }
 
 /// Bits of the rounds that the next windows need stay in the ring.

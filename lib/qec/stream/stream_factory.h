@@ -34,6 +34,10 @@ struct stream_listener {
 /// While no worker is in the stream: before its first bits, or after a reset. After the destructor it is not called.
 void listen(stream_decoder &stream, const stream_listener &listener) noexcept;
 
+/// push, but where that is busy it waits until there is room. A call of the owner.
+[[nodiscard]] decode_status push_when_free(stream_decoder &stream, std::span<const std::uint8_t> bits,
+                                           std::uint64_t count) noexcept;
+
 /// The rounds that are final, or will be without further bits. A call of the owner.
 [[nodiscard]] std::uint64_t complete_rounds(const stream_decoder &stream) noexcept;
 

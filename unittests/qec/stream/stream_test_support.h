@@ -114,9 +114,11 @@ inline decode_status push_part(stream_decoder &stream, const std::vector<std::ui
                                std::uint64_t end) {
   const std::vector<std::uint8_t> part = part_of(bits, begin, end - begin);
   decode_status status = decode_status::busy;
-  for (const auto deadline = soon(); status == decode_status::busy && std::chrono::steady_clock::now() < deadline;)
+  for (const auto deadline = soon(); status == decode_status::busy && std::chrono::steady_clock::now() < deadline;) {
+    const std::uint64_t committed = stream.committed_rounds();
     if ((status = stream.push(part, end - begin)) == decode_status::busy)
-      static_cast<void>(stream.wait_committed(stream.committed_rounds() + 1, deadline));
+      static_cast<void>(stream.wait_committed(committed + 1, deadline));
+  }
   return status;
 }
 

@@ -125,8 +125,10 @@ public:
   /// not ok the stream is broken: every call returns it until reset(), and no further round becomes final.
   ///
   /// With workers: copies the bits and does not wait for a decode. busy: more rounds than queue_rounds would be kept;
-  /// nothing was taken, push the same bits again later. not_supported: more bits than can ever be taken at once (at
-  /// least those of a repetition can). The status of a window that fails is that of a later call.
+  /// nothing was taken, push the same bits again later. To wait for that, read committed_rounds() before the push, and
+  /// wait for one round more: a number that is read after it may be the last one until further bits come.
+  /// not_supported: more bits than can ever be taken at once (at least those of a repetition can). The status of a
+  /// window that fails is that of a later call.
   [[nodiscard]] virtual decode_status push(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept = 0;
 
   /// The bits of the tail, after a whole repetition: the experiment ends, and all rounds become final.
