@@ -56,10 +56,10 @@ public:
   __device__ void wait() const { sync(); }
 };
 
-/// A block of a cluster. Before sm_90 there are none: the kernel is not launched there.
+#if __CUDA_ARCH__ >= 900
+/// A block of a cluster.
 class cluster_group : public relay_group {
 public:
-#if __CUDA_ARCH__ >= 900
   __device__ static std::uint32_t rank() {
     std::uint32_t r;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
@@ -73,16 +73,11 @@ public:
   }
   __device__ static void arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
   __device__ static void wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
-#else
-  __device__ static std::uint32_t rank() { return 0; }
-  template <class T>
-  __device__ static T *of_part(T *pointer, std::uint32_t) {
-    return pointer;
-  }
-  __device__ static void arrive() {}
-  __device__ void wait() const { sync(); }
-#endif
 };
+#else
+/// Before sm_90 there are no clusters: their kernels are not launched there.
+class cluster_group : public single_group {};
+#endif
 
 template <relay_variant Variant, class Group>
 __device__ void live(const Group &group, const resident_mailboxes &boxes, const relay_job &job, std::uint64_t *block,
