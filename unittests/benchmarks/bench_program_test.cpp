@@ -74,8 +74,11 @@ TEST(BenchProgram, WritesReportsThatFitTheSchema) {
   const auto text = nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA));
   const json_schema schema(text);
   std::vector<std::string> lines{"idle --quick", "help device", "device --exchanges 0", "nonsense"};
-  if (has_decoders())
+  if (has_decoders()) {
     lines.push_back("decoding --decoder lookup --shots 100 --dem " + model());
+    lines.push_back("stream --rounds 100 --cycle-us 0 --dem " + std::string(CUDAQ_TEST_DATA) +
+                    "/surface_loop_d3_p0.004.dem");
+  }
   for (const std::string &line : lines)
     EXPECT_EQ(schema.problems_of(run_program(line + " --json").json()), std::vector<std::string>{}) << line;
   const auto known = text.at("properties").at("command").at("enum");
