@@ -47,7 +47,8 @@ def main(times_path, list_path):
         if not fnmatch.filter(long, pattern):
             print(f"no test as long as this now: {pattern}")
     if unlisted:
-        print(f"\nMore processor time than the limit ({LIMIT:g} s in release). Make the test shorter, or add it to {list_path}:")
+        print(f"\nMore processor time than the limit ({LIMIT:g} s in release).")
+        print(f"Make the test shorter, or add it to {list_path}:")
         for name, seconds in sorted(unlisted.items(), key=lambda entry: -entry[1]):
             print(f"{seconds:8.1f} s  {name}")
     return 1 if unlisted else 0
