@@ -67,7 +67,13 @@ constexpr const char *kBenchDecodingFooter =
 alone, and the first decoder after each predecoder. The first decoder alone is the reference of the ratios. Needs no
 GPU.
 
+With several models, or --csv, each decoder stops for itself at --shots or --failures. Distance, p and rounds are in the
+name of the file: surface_d5_p0.003_r5.dem or d=5,p=0.003,r=5.dem. Started again, it adds what is missing in the CSV.
+
 Examples:
+  cudaq-realtime-bench decoding --dem tools/data/surface_z_d[357]_p*.dem --shots 100000 --failures 100 \
+    --csv counts.csv --html curve.html         rates over p, a line a distance; again with more shots: only the new ones
+  cudaq-realtime-bench decoding --csv counts.csv --svg curve.svg                draws counts, also those of sinter
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --predecoder local
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --errors 4 --shots 1000000
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d3_p0.003.dem --decoder pymatching lookup
@@ -150,7 +156,13 @@ void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
   bench_decoding_options &o = *options;
   CLI::App &command = *program.add_subcommand("decoding", "logical errors and time of decoders on shots of a model");
   command.footer(kBenchDecodingFooter);
-  command.add_option("--dem", o.dem_file, "detector error model")->required()->type_name("FILE");
+  command.add_option("--dem", o.dem_files, "detector error models; several, or --csv: rates over p, a line a distance")
+      ->type_name("FILE");
+  command
+      .add_option("--csv", o.csv_file,
+                  "counts as sinter has them; a run adds what is missing; without --dem it only draws them")
+      ->type_name("FILE");
+  command.add_option("--svg", o.svg_file, "the picture of the rates")->type_name("FILE");
   command
       .add_option("--decoder", o.decoders,
                   "decoders, separated by blanks, as in `decode --help`; the first one alone is the reference")
@@ -166,7 +178,7 @@ void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
       ->delimiter(',')
       ->type_name("US,...")
       ->check(CLI::Range(0.001, 1e9));
-  add_shots_option(command, o.shots, "shots to sample");
+  add_shots_option(command, o.shots, "shots to sample; of each model");
   add_duration_option(command, o.duration_s, "seconds to decode, instead of --shots");
   command.add_option("--failures", o.failures, "stop when the reference has failed so often; 0: do not")
       ->capture_default_str();

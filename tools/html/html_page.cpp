@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/html/html_page.h"
 
+#include "tools/html/plot_frame.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
 namespace {
 
-// The colours keep a contrast of 4.5 on their background. In print the light ones are used.
+// In print the light colours are used.
 constexpr const char *kStyle = R"css(
-:root{color-scheme:light dark;--back:#fff;--text:#1b1e21;--soft:#596066;--line:#d5dade;--good:#1f7a3a;--bad:#b3261e;
---c0:#2563a8;--c1:#b4541a;--c2:#2f7a43;--c3:#7d4aa5}
 @media (prefers-color-scheme:dark){:root{--back:#15181b;--text:#e7e9eb;--soft:#a3abb2;--line:#3a4147;--good:#6fce8c;
 --bad:#ff8a80;--c0:#79b0ee;--c1:#f0a06a;--c2:#7fcf93;--c3:#c79bea}}
 *{box-sizing:border-box}
@@ -21,13 +21,7 @@ h1{font-size:1.5rem;line-height:1.25;margin:.2em 0}h2{font-size:1.15rem;margin:1
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:.8rem 0}
 dt{color:var(--soft)}dd{margin:0}
 .plot,.table{overflow-x:auto}
-svg{display:block;width:100%;min-width:34rem;height:auto;font-size:12px;fill:var(--text)}
-svg .title{fill:var(--soft)}.grid{stroke:var(--line);stroke-width:1}
-polyline{fill:none;stroke-width:1.8;stroke-linejoin:round}
-.s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}
-line.s0,line.s1,line.s2,line.s3{stroke-width:3}
-.s1{stroke-dasharray:7 4}.s2{stroke-dasharray:2 3}.s3{stroke-dasharray:10 3 2 3}
-.f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}
+svg{display:block;width:100%;min-width:34rem;height:auto}
 g.even{color:var(--c0)}g circle{fill:currentColor}g line{stroke:currentColor;stroke-width:3}
 g.open circle{fill:var(--back);stroke:currentColor;stroke-width:2}
 .filled{fill:var(--c0);fill-opacity:.18}.mark{stroke:var(--text);stroke-dasharray:3 3}
@@ -101,11 +95,13 @@ void html_page::add(const std::string &heading, const std::string &content) {
 }
 
 std::string html_page::text(const json &report) const {
-  std::string page = fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                                 "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
-                                 html_text(title_), kStyle) +
-                     header(title_, report);
+  std::string page =
+      fmt::format(
+          "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<title>{}</title>\n<style>:root{{color-scheme:light dark;{}}}{}{}</style>\n</head>\n<body>\n<main>\n",
+          html_text(title_), kLightColours, kPlotStyle, kStyle) +
+      header(title_, report);
   for (const auto &[heading, content] : sections_)
     page += fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", html_text(heading), content);
   return page + "<details>\n<summary>All figures</summary>\n<div class=\"table\"><table>\n" + rows(report, "") +

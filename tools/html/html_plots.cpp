@@ -2,7 +2,7 @@
 #include "tools/html/html_plots.h"
 
 #include "tools/common/report.h"
-#include "tools/html/plot_axis.h"
+#include "tools/html/plot_frame.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,83 +12,14 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-// The drawing area, in the units of the SVG.
-constexpr double kWidth = 760, kHeight = 300;
-constexpr double kLeft = 74, kRight = 736, kTop = 26, kBottom = 246;
-constexpr double kLegendRow = 18;
-constexpr std::size_t kColours = 4;
 constexpr double kMostBars = 60; ///< about; of a histogram, and parts of a timeline
-constexpr double kCharacter = 7; ///< width of a character, rounded up
 constexpr double kHalf = 0.5;    ///< low end of an axis of counts: below a single request
 
-std::string svg(const std::string &what, double height, const std::string &content) {
-  return fmt::format(R"(<div class="plot"><svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg></div>)"
-                     "\n",
-                     kWidth, height, html_text(what), content);
-}
-
-/// Grid lines, labels and the title of the horizontal axis.
-std::string horizontal(const plot_axis &x, const std::vector<axis_tick> &ticks, const std::string &title) {
-  std::string out;
-  for (const axis_tick &t : ticks) {
-    const double furthest = kWidth - kCharacter / 2 * static_cast<double>(t.label.size()); // the label is not cut off
-    out +=
-        fmt::format(R"(<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>)"
-                    R"(<text x="{5:.1f}" y="{3}" text-anchor="middle">{4}</text>)",
-                    x.at(t.value), kTop, kBottom, kBottom + 17, html_text(t.label), std::min(x.at(t.value), furthest));
-  }
-  return out + fmt::format(R"(<text class="title" x="{}" y="{}" text-anchor="middle">{}</text>)", (kLeft + kRight) / 2,
-                           kBottom + 40, html_text(title));
-}
-
-std::string vertical(const plot_axis &y, const std::vector<axis_tick> &ticks, const std::string &title) {
-  std::string out;
-  for (const axis_tick &t : ticks)
-    out += fmt::format(R"(<line class="grid" x1="{1}" x2="{2}" y1="{0:.1f}" y2="{0:.1f}"/>)"
-                       R"(<text x="{3}" y="{4:.1f}" text-anchor="end">{5}</text>)",
-                       y.at(t.value), kLeft, kRight, kLeft - 6, y.at(t.value) + 4, html_text(t.label));
-  return out +
-         fmt::format(
-             R"svg(<text class="title" transform="translate(14 {}) rotate(-90)" text-anchor="middle">{}</text>)svg",
-             (kTop + kBottom) / 2, html_text(title));
-}
-
-std::vector<axis_tick> ticks(const plot_axis &axis, std::size_t most, std::string (*label)(double)) {
-  std::vector<axis_tick> all;
-  for (const double value : axis.round_values(most))
-    all.push_back({value, label(value)});
-  return all;
-}
-
-/// A plot with its axes and lines, and below it the names of the lines, each after a sample. They fill as many rows as
-/// they need. Each line has a colour and dashes of its own, so that both of two equal lines are seen.
-std::string plot(const std::string &what, const std::string &content, const std::vector<std::string> &names) {
-  constexpr double kSample = 26, kBetween = 22;
-  double x = kLeft, y = kHeight + 4;
-  std::string legend;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const double width = kSample + kCharacter * static_cast<double>(names[i].size());
-    if (x != kLeft && x + width > kRight) {
-      x = kLeft;
-      y += kLegendRow;
-    }
-    legend += fmt::format(R"(<line class="s{}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>)"
-                          R"(<text x="{:.1f}" y="{:.1f}">{}</text>)",
-                          i % kColours, x, x + 20, y, y, x + kSample, y + 4, html_text(names[i]));
-    x += width + kBetween;
-  }
-  return svg(what, y + 12, content + legend);
-}
-
-std::vector<std::string> names_of(const std::vector<plotted_latency> &series) {
-  std::vector<std::string> names;
+std::vector<named_line> names_of(const std::vector<plotted_latency> &series) {
+  std::vector<named_line> names;
   for (const plotted_latency &s : series)
-    names.push_back(s.name);
+    names.push_back({s.name, line_class(names.size())});
   return names;
-}
-
-std::string polyline(std::size_t colour, const std::string &points) {
-  return fmt::format(R"(<polyline class="s{}" points="{}"/>)", colour % kColours, points);
 }
 
 /// A horizontal part of a line.
@@ -202,28 +133,6 @@ std::string percentile_marks(const latency_histogram &h, const plot_axis &x) {
 
 } // namespace
 
-std::string html_text(const std::string &text) {
-  std::string out;
-  for (const char c : text)
-    switch (c) {
-    case '&':
-      out += "&amp;";
-      break;
-    case '<':
-      out += "&lt;";
-      break;
-    case '>':
-      out += "&gt;";
-      break;
-    case '"':
-      out += "&quot;";
-      break;
-    default:
-      out += c;
-    }
-  return out;
-}
-
 std::string histogram_plot(const std::vector<plotted_latency> &series) {
   const value_range range = range_of(series);
   if (range.high == 0)
@@ -246,7 +155,7 @@ std::string histogram_plot(const std::vector<plotted_latency> &series) {
     if (s == 0)
       out +=
           fmt::format(R"(<polygon class="filled" points="{},{} {}{},{}"/>)", kLeft, kBottom, points, kRight, kBottom);
-    out += polyline(s, points);
+    out += polyline(line_class(s), points);
   }
   return plot("latency histogram", out + percentile_marks(*series.front().histogram, x), names_of(series));
 }
@@ -285,37 +194,9 @@ std::string percentile_plot(const std::vector<plotted_latency> &series) {
       last_x = end;
       points += step(begin, end, y.at(static_cast<double>(value)));
     });
-    out += polyline(s, points);
+    out += polyline(line_class(s), points);
   }
   return plot("latency over percentile", out, names_of(series));
-}
-
-std::string curve_plot(const std::vector<plotted_curve> &curves, const std::string &times, const std::string &rates) {
-  double first = 0, last = 0, lowest = 1, highest = 0;
-  for (const plotted_curve &c : curves)
-    for (const auto &[time, rate] : c.points) {
-      first = first == 0 ? time : std::min(first, time);
-      last = std::max(last, time);
-      lowest = rate > 0 ? std::min(lowest, rate) : lowest;
-      highest = std::max(highest, rate);
-    }
-  if (highest == 0)
-    return "";
-  const plot_axis x = plot_axis::logarithmic(first, last, kLeft, kRight);
-  const plot_axis y = plot_axis::logarithmic(lowest, highest, kBottom, kTop);
-  std::string out =
-      horizontal(x, ticks(x, 8, &time_label), times + " (logarithmic)") +
-      vertical(y, ticks(y, 7, [](double rate) { return fmt::format("{:g}", rate); }), rates + " (logarithmic)");
-  std::vector<std::string> names;
-  for (std::size_t s = 0; s < curves.size(); ++s) {
-    std::string points;
-    for (const auto &[time, rate] : curves[s].points)
-      if (rate > 0)
-        points += fmt::format("{:.1f},{:.1f} ", x.at(time), y.at(rate));
-    out += polyline(s, points);
-    names.push_back(curves[s].name);
-  }
-  return plot(rates + " over " + times, out, names);
 }
 
 std::string timeline_plot(const run_timeline &recorded) {
@@ -335,7 +216,7 @@ std::string timeline_plot(const run_timeline &recorded) {
   std::string mean, longest, rates, lines;
   const auto end_line = [&] { // a part without answers has no latency: the line is interrupted
     if (!mean.empty())
-      lines += polyline(0, std::exchange(mean, "")) + polyline(1, std::exchange(longest, ""));
+      lines += polyline(line_class(0), std::exchange(mean, "")) + polyline(line_class(1), std::exchange(longest, ""));
   };
   for (std::size_t i = 0; i < timeline.parts.size(); ++i) {
     const run_timeline::part &p = timeline.parts[i];
@@ -353,10 +234,11 @@ std::string timeline_plot(const run_timeline &recorded) {
   const std::string times = horizontal(x, ticks(x, 8, &time_label), title);
   return plot("latency over time",
               times + vertical(latency, ticks(latency, 7, &time_label), "latency (logarithmic)") + lines,
-              {"mean", "longest"}) +
+              {{"mean", line_class(0)}, {"longest", line_class(1)}}) +
          plot("rate over time",
-              times + vertical(rate, ticks(rate, 5, &count_label), "answers per second") + polyline(0, rates),
-              {"rate"});
+              times + vertical(rate, ticks(rate, 5, &count_label), "answers per second") +
+                  polyline(line_class(0), rates),
+              {{"rate", line_class(0)}});
 }
 
 std::string stages_plot(const std::vector<plotted_stage> &stages) {

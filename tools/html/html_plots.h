@@ -46,12 +46,23 @@ struct plotted_ratio {
 };
 std::string ratio_plot(const std::vector<plotted_ratio> &ratios);
 
-/// Rates over times, both axes logarithmic; a rate of 0 has no place. "" without points.
+/// A rate, and its interval as a vertical line; one that begins at 0 goes to the axis. Without an interval low and high
+/// are the rate.
+struct plotted_rate {
+  double x, rate, low, high;
+};
+/// Curves of the same colour belong together; their dashes differ.
 struct plotted_curve {
   std::string name;
-  std::vector<std::pair<double, double>> points; ///< time in ns, rate
+  std::size_t colour = 0, dashes = 0;
+  std::vector<plotted_rate> points; ///< in the order of x
 };
-std::string curve_plot(const std::vector<plotted_curve> &curves, const std::string &times, const std::string &rates);
+/// Rates over x, both axes logarithmic. A rate of 0 has no point. `label`: of a value of x. "" without points.
+std::string curve_plot(const std::vector<plotted_curve> &curves, const std::string &x_title, const std::string &rates,
+                       std::string (*label)(double));
+
+/// The first picture of a plot as a file of its own, in light colours, for programs that know little of CSS.
+std::string svg_file(const std::string &plot);
 
 /// `text` with &, <, > and quotes as HTML needs them.
 std::string html_text(const std::string &text);

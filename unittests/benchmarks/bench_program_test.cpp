@@ -76,6 +76,8 @@ TEST(BenchProgram, WritesReportsThatFitTheSchema) {
   std::vector<std::string> lines{"idle --quick", "help device", "device --exchanges 0", "nonsense"};
   if (has_decoders()) {
     lines.push_back("decoding --decoder lookup --shots 100 --dem " + model());
+    lines.push_back("decoding --decoder lookup --shots 100 --dem " + model() + " " + CUDAQ_TEST_DATA +
+                    "/surface_z_d3_p0.005.dem");
     lines.push_back("stream --rounds 100 --cycle-us 0 --dem " + std::string(CUDAQ_TEST_DATA) +
                     "/surface_loop_d3_p0.004.dem");
   }

@@ -24,6 +24,7 @@ NOT_WRITTEN_BY_HAND = {
     "*.json": "figures and settings, written by programs",
     "*.abi": "written by abidw",
     "*.png": "a picture",
+    "*.csv": "counts, written by programs",
     "*.svg": "a picture",
     "*.b8": "recorded shots",
     "*.dem": "written by Stim",

@@ -4,7 +4,7 @@
 import tree
 
 # Documents: readers should see the text first. The others have no comments, or are not text.
-EXEMPT = {".md", ".json", ".ipynb", ".b8", ".dem", ".meta", ".abi", ".png", ".svg", ".gz", ".01",
+EXEMPT = {".md", ".json", ".ipynb", ".b8", ".dem", ".meta", ".csv", ".abi", ".png", ".svg", ".gz", ".01",
           ".r8", ".hits", ".dets", ".ptb64", ".stim"}
 problems = []
 paths = [p for p in tree.files() if p.suffix not in EXEMPT and p.name != "LICENSE"]

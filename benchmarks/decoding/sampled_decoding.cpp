@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/decoding/sampled_decoding.h"
+
+#include "lib/qec/decoding/thread_clock.h"
+#include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
+#include "tools/common/machine.h"
+#include "tools/common/terminal.h"
+#include "tools/shots/own_data.h"
+#include "tools/shots/sampled_shots.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+#include <future>
+#include <map>
+#include <mutex>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::size_t kBatch = kSampledBatch; ///< shots that every case decodes in turn
+constexpr std::uint64_t kBetweenSaves_ns = 5'000'000'000;
+
+std::vector<qec::offline_decoder> make_decoders(const sampled_task &task) {
+  std::vector<qec::offline_decoder> made;
+  for (const decoding_case &c : task.cases) {
+    std::unique_ptr<qec::predecoder> first;
+    qec::decoder_result second = qec::make_decoder(c.decoder, task.dem);
+    if (!second)
+      throw usage_error(fmt::format("--dem {}: {}", task.dem_file, second.error));
+    if (c.deadline_us != 0) {
+      if (!second.instance->obeys_deadline())
+        throw usage_error(fmt::format("--deadlines: {} does not end at a deadline", second.instance->name()));
+      second.instance->set_budget(static_cast<std::uint64_t>(c.deadline_us * 1000));
+    }
+    if (!c.predecoder.empty()) {
+      if (const auto allowed = qec::check_predecoder_before(c.predecoder, second.instance->name()); allowed.failed())
+        throw usage_error(fmt::format("--predecoder {}: {}", c.predecoder, allowed.text()));
+      auto found = qec::make_predecoder(c.predecoder, task.dem);
+      if (found.failed())
+        throw usage_error(fmt::format("--dem {}: {}", task.dem_file, found.text()));
+      first = std::move(*found);
+    }
+    made.emplace_back(std::move(first), std::move(second.instance));
+  }
+  return made;
+}
+
+/// The sums of batches 0, 1, ... until the reference has failed often enough, whichever thread is quick: the result
+/// does not depend on the number of threads.
+class ordered_sums {
+public:
+  /// The batches from `first` on. `failures`: of the reference; 0: any number.
+  ordered_sums(std::size_t cases, std::uint64_t first, std::uint64_t failures)
+      : handed_out_(first), summed_(first), sums_(cases), failures_(failures) {}
+
+  /// For the progress display.
+  [[nodiscard]] std::uint64_t shots() {
+    const std::lock_guard lock(mutex_);
+    return sums_.front().errors.shots;
+  }
+
+  [[nodiscard]] std::uint64_t next_batch() noexcept { return handed_out_.fetch_add(1); }
+  [[nodiscard]] bool enough() const noexcept { return enough_.load(); }
+  void stop() noexcept { enough_ = true; }
+  [[nodiscard]] std::vector<case_counts> sums() {
+    const std::lock_guard lock(mutex_);
+    return sums_;
+  }
+
+  void add(std::uint64_t batch, std::vector<case_counts> counts) {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace(batch, std::move(counts));
+    for (auto first = waiting_.begin(); first != waiting_.end() && first->first == summed_ && !enough_;
+         first = waiting_.erase(first), ++summed_) {
+      for (std::size_t c = 0; c < sums_.size(); ++c)
+        sums_[c] += first->second[c];
+      if (failures_ != 0 && sums_.front().errors.with >= failures_)
+        enough_ = true;
+    }
+  }
+
+private:
+  std::atomic<std::uint64_t> handed_out_;
+  std::atomic<bool> enough_{false};
+  std::mutex mutex_; ///< for the members below
+  std::map<std::uint64_t, std::vector<case_counts>> waiting_;
+  std::uint64_t summed_; ///< batches
+  std::vector<case_counts> sums_;
+  const std::uint64_t failures_;
+};
+
+} // namespace
+
+void case_counts::operator+=(const case_counts &more) noexcept {
+  errors.shots += more.errors.shots;
+  errors.with += more.errors.with;
+  errors.without += more.errors.without;
+  errors.only_with += more.errors.only_with;
+  errors.only_without += more.errors.only_without;
+  events += more.events;
+  refused += more.refused;
+  deadlines.met += more.deadlines.met;
+  deadlines.missed += more.deadlines.missed;
+  deadlines.late += more.deadlines.late;
+  ns += more.ns;
+}
+
+std::vector<decoding_case> cases_of(const bench_decoding_options &o) {
+  std::vector<decoding_case> cases;
+  for (const std::string &decoder : o.decoders)
+    cases.push_back({decoder, decoder, "", 0});
+  for (const std::string &decoder : o.decoders)
+    for (const double deadline_us : o.deadlines_us)
+      cases.push_back({fmt::format("{} in {}", decoder, format_ns(deadline_us * 1000)), decoder, "", deadline_us});
+  for (const std::string &predecoder : o.predecoders)
+    if (predecoder != "none")
+      cases.push_back({predecoder + " + " + o.decoders.front(), o.decoders.front(), predecoder, 0});
+  return cases;
+}
+
+/// Batches of shots, and who got them wrong. One thread.
+class sampled_decoding::batch_decoder {
+public:
+  explicit batch_decoder(const sampled_decoding &of)
+      : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done), decoders_(make_decoders(of.task_)),
+        shots_(kBatch * sampler_.shot_bytes()), truth_(kBatch * sampler_.observable_bytes()) {}
+
+  /// Samples batch k and decodes it with every case, without the shots that are done.
+  std::vector<case_counts> decode(std::uint64_t k) {
+    const std::size_t shots =
+        options_.duration_s != 0 ? kBatch : std::min<std::uint64_t>(kBatch, options_.shots - k * kBatch);
+    const std::size_t begin = std::min<std::uint64_t>(shots, done_ - std::min(done_, k * kBatch));
+    sample(k, shots);
+    std::vector<case_counts> counts;
+    std::vector<bool> reference;
+    for (qec::offline_decoder &with : decoders_) {
+      case_counts &count = counts.emplace_back();
+      const std::vector<bool> wrong = decode(with, begin, shots, count);
+      if (&with == &decoders_.front())
+        reference = wrong;
+      count.errors.shots = shots - begin;
+      for (std::size_t i = begin; i < shots; ++i) {
+        count.errors.with += wrong[i];
+        count.errors.without += reference[i];
+        count.errors.only_with += wrong[i] && !reference[i];
+        count.errors.only_without += !wrong[i] && reference[i];
+      }
+    }
+    return counts;
+  }
+
+private:
+  void sample(std::uint64_t k, std::size_t shots) {
+    std::mt19937_64 random = random_of_batch(options_.seed, k);
+    std::ranges::fill(shots_, std::uint8_t{0});
+    std::ranges::fill(truth_, std::uint8_t{0});
+    for (std::size_t i = 0; i < shots; ++i) {
+      if (options_.errors == 0)
+        sampler_.sample(random, shot(i), truth(i));
+      else
+        sampler_.sample_exactly(options_.errors, random, shot(i), truth(i));
+    }
+  }
+  /// Returns which shots are wrong.
+  std::vector<bool> decode(qec::offline_decoder &with, std::size_t first, std::size_t shots, case_counts &count) {
+    std::vector<bool> wrong(shots);
+    const qec::deadline_counts before = with.inner().deadlines();
+    const double begin = qec::thread_seconds();
+    for (std::size_t i = first; i < shots; ++i) {
+      const qec::decode_status status = with.decode(shot(i));
+      const bool at_deadline = status == qec::decode_status::deadline;
+      count.refused += status != qec::decode_status::ok && !at_deadline;
+      count.events += with.decoded_events();
+      // At a deadline the best solution so far is the answer.
+      wrong[i] = !with.has_solution() || !std::ranges::equal(with.observables(), truth(i));
+    }
+    const qec::deadline_counts &after = with.inner().deadlines();
+    count.deadlines = {after.met - before.met, after.missed - before.missed, after.late - before.late};
+    count.ns += 1e9 * (qec::thread_seconds() - begin);
+    return wrong;
+  }
+  std::span<std::uint8_t> shot(std::size_t i) {
+    return std::span(shots_).subspan(i * sampler_.shot_bytes(), sampler_.shot_bytes());
+  }
+  std::span<std::uint8_t> truth(std::size_t i) {
+    return std::span(truth_).subspan(i * sampler_.observable_bytes(), sampler_.observable_bytes());
+  }
+
+  const bench_decoding_options &options_;
+  const qec::model_sampler &sampler_;
+  const std::uint64_t done_;
+  std::vector<qec::offline_decoder> decoders_;
+  std::vector<std::uint8_t> shots_, truth_;
+};
+
+sampled_decoding::sampled_decoding(const bench_decoding_options &o, sampled_task task)
+    : options_(o), task_(std::move(task)), threads_(o.threads != 0 ? o.threads : allowed_cores().size()) {
+  auto model = qec::parse_dem(task_.dem);
+  if (model.failed())
+    throw usage_error(fmt::format("--dem {}: {}", task_.dem_file, model.text()));
+  model_ = std::move(*model);
+  sampler_ = std::make_unique<const qec::model_sampler>(model_);
+  if (o.errors != 0 && !sampler_->can_sample(o.errors))
+    throw usage_error(fmt::format("--errors {}: {} has too few errors for sets of so many", o.errors, task_.dem_file));
+  first_ = std::make_unique<batch_decoder>(*this);
+}
+
+sampled_decoding::~sampled_decoding() = default;
+
+/// The caller's thread decodes with first_; each other thread makes its own decoders.
+sampled_decoding::sums_of_cases sampled_decoding::run(const std::function<void(const sums_of_cases &)> &save) {
+  const std::uint64_t failures = options_.failures == 0 ? 0 : options_.failures - task_.done_failures;
+  ordered_sums sums(task_.cases.size(), task_.done / kBatch, failures);
+  const std::uint64_t begin = now_ns(), duration_ns = static_cast<std::uint64_t>(options_.duration_s * 1e9);
+  const auto more = [&] {
+    return !sums.enough() && !interrupt_guard::interrupted() && (duration_ns == 0 || now_ns() - begin < duration_ns);
+  };
+  const auto work = [&](batch_decoder &decoder, const auto &after_each) {
+    const std::uint64_t batches = duration_ns != 0 ? UINT64_MAX : (options_.shots + kBatch - 1) / kBatch;
+    bool again = true; // each thread decodes a batch, so there is always something to report
+    for (std::uint64_t k = 0; again && (k = sums.next_batch()) < batches; again = more()) {
+      sums.add(k, decoder.decode(k));
+      after_each();
+    }
+  };
+  const progress_thread display(
+      {"decoding", "shots", options_.shots - std::min(options_.shots, task_.done), duration_ns},
+      [&sums] { return sums.shots(); });
+  std::vector<std::future<void>> others;
+  for (std::size_t k = 1; k < threads_; ++k)
+    others.push_back(std::async(std::launch::async, [&] {
+      batch_decoder decoder(*this);
+      work(decoder, [] {});
+    }));
+  try {
+    std::uint64_t saved_ns = begin;
+    work(*first_, [&] {
+      if (!save || now_ns() - saved_ns < kBetweenSaves_ns)
+        return;
+      save(sums.sums());
+      saved_ns = now_ns();
+    });
+  } catch (...) {
+    sums.stop();
+    throw;
+  }
+  for (std::future<void> &other : others)
+    other.get();
+  return sums.sums();
+}
+
+} // namespace cudaq::realtime::tools

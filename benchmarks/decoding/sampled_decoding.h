@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoders on shots that are sampled from a model. The shots depend on the seed alone, so every case decodes the same
+// shots, and what is counted does not depend on the number of threads, unless a time or a signal ends the run.
+#pragma once
+
+#include "benchmarks/decoding/bench_decoding.h"
+#include "lib/qec/decoders/offline_decoder.h"
+#include "lib/qec/decoding/model_sampler.h"
+#include "tools/shots/config_shots.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+/// What a case did with some shots.
+struct case_counts {
+  paired_errors errors{}; ///< `without` is the reference
+  std::uint64_t events = 0, refused = 0;
+  qec::deadline_counts deadlines;
+  double ns = 0;
+
+  void operator+=(const case_counts &more) noexcept;
+};
+
+/// A decoder, with its deadline and the predecoder before it.
+struct decoding_case {
+  std::string name;
+  std::string decoder;    ///< without the deadline
+  std::string predecoder; ///< "": none
+  double deadline_us = 0; ///< 0: none
+};
+
+/// In the order of reports; the first one is the reference.
+std::vector<decoding_case> cases_of(const bench_decoding_options &options);
+
+/// A model, its decoders, and which of its shots they decode.
+struct sampled_task {
+  std::string dem_file, dem;
+  std::vector<decoding_case> cases; ///< the first one is the reference
+  std::uint64_t done = 0;           ///< the first shots, which an earlier run has decoded, are left out
+  std::uint64_t done_failures = 0;  ///< of the reference in these
+};
+
+class sampled_decoding {
+public:
+  /// Keeps a reference to the options. Throws usage_error for a model that cannot be read, or that a decoder does not
+  /// take.
+  sampled_decoding(const bench_decoding_options &options, sampled_task task);
+  ~sampled_decoding();
+  sampled_decoding(const sampled_decoding &) = delete;
+  sampled_decoding &operator=(const sampled_decoding &) = delete;
+
+  [[nodiscard]] const qec::detector_error_model &model() const noexcept { return model_; }
+  [[nodiscard]] const qec::model_sampler &sampler() const noexcept { return *sampler_; }
+  [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
+
+  /// What each case did with the shots of this run: until the shots, the time or the failures of the options are
+  /// reached, or after a signal. `save` is called by this thread every few seconds with the same for the shots so far.
+  /// Call it once.
+  using sums_of_cases = std::vector<case_counts>;
+  sums_of_cases run(const std::function<void(const sums_of_cases &)> &save = {});
+
+private:
+  const bench_decoding_options &options_;
+  const sampled_task task_;
+  qec::detector_error_model model_;
+  std::unique_ptr<const qec::model_sampler> sampler_;
+  std::size_t threads_;
+  class batch_decoder;
+  std::unique_ptr<batch_decoder> first_;
+};
+
+} // namespace cudaq::realtime::tools

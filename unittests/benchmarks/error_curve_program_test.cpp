@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// `decoding` with several models: a run adds to the counts of the run before it what is missing.
+#include "unittests/support/program_paths.h"
+#include "unittests/tools/common/interrupted_program.h"
+
+#include <fmt/format.h>
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+class ErrorCurveProgram : public ::testing::Test {
+protected:
+  void SetUp() override {
+    for (const char *const p : {"0.003", "0.005"})
+      std::filesystem::copy_file(std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p" + p + ".dem",
+                                 file(fmt::format("d=3,p={},r=3.dem", p)));
+  }
+  [[nodiscard]] std::string file(const std::string &name) const { return (folder_.path() / name).string(); }
+  [[nodiscard]] std::string models() const { return file("d=3,p=0.003,r=3.dem") + " " + file("d=3,p=0.005,r=3.dem"); }
+  nlohmann::json points(const std::string &options) const {
+    const auto report = run_good_program("decoding --json " + options);
+    return report.is_discarded() ? nlohmann::json::array() : report.at("points");
+  }
+  static std::vector<std::uint64_t> column(const nlohmann::json &points, const char *name) {
+    std::vector<std::uint64_t> values;
+    for (const auto &p : points)
+      values.push_back(p.at(name).get<std::uint64_t>());
+    return values;
+  }
+
+private:
+  const scratch_folder folder_;
+};
+
+TEST_F(ErrorCurveProgram, ALaterRunAddsOnlyTheMissingShots) {
+  const std::string all = "--decoder lookup --dem " + models();
+  const auto once = points(all + " --shots 3000");
+  EXPECT_EQ(column(once, "shots"), (std::vector<std::uint64_t>{3000, 3000}));
+  EXPECT_GT(once.at(1).at("failures"), 5);
+  EXPECT_EQ(once.at(0).at("distance"), 3);
+  EXPECT_EQ(once.at(1).at("p"), 0.005);
+  EXPECT_LT(once.at(0).at("logical_error_rate_per_round"), once.at(0).at("logical_error_rate"));
+
+  const std::string csv = " --csv " + file("counts.csv");
+  points("--decoder lookup --shots 700 --dem " + file("d=3,p=0.003,r=3.dem") + csv); // in the middle of a batch
+  const auto more = points(all + " --shots 3000 --threads 2" + csv);
+  EXPECT_EQ(column(more, "added_shots"), (std::vector<std::uint64_t>{2300, 3000}));
+  EXPECT_EQ(column(more, "failures"), column(once, "failures")) << "the same shots as in one run";
+  const std::string counts = read_file(file("counts.csv"));
+  const auto none = points(all + " --shots 3000" + csv);
+  EXPECT_EQ(column(none, "added_shots"), (std::vector<std::uint64_t>{0, 0}));
+  EXPECT_EQ(read_file(file("counts.csv")), counts) << "nothing was missing";
+  EXPECT_EQ(points("--csv " + file("counts.csv")), none) << "the counts alone";
+}
+
+TEST_F(ErrorCurveProgram, EachDecoderStopsAtItsFailures) {
+  const auto stopped = points("--decoder lookup bp-osd --shots 1000000 --failures 20 --dem " + models());
+  ASSERT_EQ(stopped.size(), 4);
+  for (const auto &point : stopped) {
+    EXPECT_GE(point.at("failures"), 20);
+    EXPECT_LT(point.at("shots"), 100000);
+  }
+}
+
+TEST_F(ErrorCurveProgram, ASignalLeavesItsShotsInTheFile) {
+  const std::vector<std::string> run{"decoding",         "--decoder",    "lookup",
+                                     "--shots",          "100000000000", "--csv",
+                                     file("counts.csv"), "--dem",        file("d=3,p=0.003,r=3.dem")};
+  const auto report = report_after(SIGINT, run);
+  ASSERT_TRUE(report.contains("points"));
+  const auto shots = report.at("added_shots").get<std::uint64_t>();
+  EXPECT_GT(shots, 0);
+  EXPECT_EQ(column(points("--csv " + file("counts.csv")), "shots"), std::vector<std::uint64_t>{shots});
+}
+
+TEST_F(ErrorCurveProgram, DrawsTheCountsOfSinter) {
+  std::ofstream(file("sinter.csv")) << "shots,errors,discards,seconds,decoder,strong_id,json_metadata,custom_counts\n"
+                                       "1000,10,0,0.25,fusion,7f,\"{\"\"d\"\":5,\"\"p\"\":0.01,\"\"r\"\":5}\",\n";
+  const auto one = points("--csv " + file("sinter.csv") + " --svg " + file("curve.svg"));
+  ASSERT_EQ(one.size(), 1);
+  EXPECT_EQ(one.at(0).at("decoder"), "fusion");
+  EXPECT_EQ(one.at(0).at("rounds"), 5);
+  const std::string picture = read_file(file("curve.svg"));
+  EXPECT_TRUE(contains(picture, "fusion, d = 5")) << picture;
+  EXPECT_FALSE(contains(picture, "var(")) << "for programs without CSS variables";
+}
+
+TEST_F(ErrorCurveProgram, ThePictureOfTheDocumentsShowsItsCounts) {
+  const std::string counts = std::string(CUDAQ_FIGURES) + "/correlated.csv";
+  points("--csv " + counts + " --svg " + file("picture.svg"));
+  EXPECT_EQ(read_file(file("picture.svg")), read_file(std::string(CUDAQ_FIGURES) + "/correlated.svg"))
+      << "cudaq-realtime-bench decoding --csv docs/performance/rates/correlated.csv --svg docs/performance/rates/correlated.svg";
+}
+
+TEST_F(ErrorCurveProgram, RefusesWhatItCannotAddTo) {
+  const auto refused = [](const std::string &options, const std::string &text) {
+    const program_result r = run_program("decoding --decoder lookup " + options);
+    EXPECT_EQ(r.exit_code, 2) << options << r.err;
+    EXPECT_TRUE(contains(r.err, text)) << options << "\n" << r.err;
+  };
+  const std::string one = file("d=3,p=0.003,r=3.dem");
+  refused("", "--dem is missing");
+  refused("--dem " + one + " --csv " + file("d=3,p=0.005,r=3.dem"), "no column shots");
+  refused("--csv " + file("missing.csv"), "has no counts");
+  EXPECT_FALSE(std::filesystem::exists(file("missing.csv")));
+  refused("--dem " + one + " " + one, "named twice");
+  refused("--duration 1 --dem " + models(), "--duration");
+  refused("--svg x.svg --dem " + one, "--svg");
+  refused("--dem " + models() + " --csv /nonexistent/counts.csv", "cannot write");
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
