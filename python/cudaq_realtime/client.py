@@ -25,6 +25,7 @@ MOST_BITS = 65536  # of one request of a stream
 BUSY = 5
 NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
 QEC_DECODE = "qec_decode"
+OF_STREAMS = "begin_tail", "get_committed"
 STATUSES = {
     1: "INVALID_DECODER: no decoder of the server has this id",
     2: "BAD_REQUEST: the server does not accept a length, a number or a counter of the request",
@@ -43,7 +44,9 @@ class ServerError(RuntimeError):
 
     def __init__(self, status: int, function: str):
         self.status, self.function = status, function
-        super().__init__(f"{function}: {STATUSES.get(status) or _native.rpc_status_text(status)} (status {status})")
+        hint = "; is the decoder a stream?" if status == 2 and function in OF_STREAMS else ""
+        text = STATUSES.get(status) or _native.rpc_status_text(status)
+        super().__init__(f"{function}: {text}{hint} (status {status})")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.status, self.function), self.__dict__
@@ -204,12 +207,20 @@ class Client:
     def decode(self, bits: npt.ArrayLike, *, count: int | None = None, observables: int | None = None) -> Bits:
         """Decodes one shot, without an effect on the decoder's shots.
 
-        bits: its detection events, one bit for each detector, as of enqueue(). observables: as of corrections().
+        bits: its detection events, one bit for each detector, as of enqueue(). observables: as of corrections();
+            with it the number of bits is not compared with the model before the request.
         Returns the observables to flip: uint8 of 0 and 1. Raises DecodeError if the shot cannot be decoded.
         """
-        packed, _ = stream_bits(bits, count, "bits")
-        wanted = self._described_once(None).observables if observables is None else whole_number(
-            observables, "observables", 0, MOST)
+        packed, given = stream_bits(bits, count, "bits")
+        if observables is None:
+            if self._described_once(None).detectors != given:
+                del self._described[None]  # the server may have another model now
+            if self._described_once(None).detectors != given:
+                raise ValueError(f"bits has {given} bits, accepted: {self._described_once(None).detectors}, the "
+                                 "detectors of the server's first decoder")
+            wanted = self._described_once(None).observables
+        else:
+            wanted = whole_number(observables, "observables", 0, MOST)
         answer = self._patient(QEC_DECODE, packed.tobytes())
         if answer.status > 0:
             raise DecodeError(answer.status)

@@ -19,13 +19,14 @@ class DecodeError(RuntimeError):
     """A shot could not be decoded. `status` is the number of docs/guide/errors.md, `shot` the row of a batch.
     `best` is None, or, at a deadline, the observables of the best solution so far."""
 
-    def __init__(self, status: int, shot: int | None = None, best: Bits | None = None):
+    def __init__(self, status: int, shot: int | None = None, best: Bits | None = None, reason: str | None = None):
         self.status, self.shot, self.best = status, shot, best
+        self._reason = reason or _native.status_text(status)
         where = "" if shot is None else f"shot {shot}: "
-        super().__init__(f"{where}{_native.status_text(status)} (status {status})")
+        super().__init__(f"{where}{self._reason} (status {status})")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.status, self.shot, self.best), self.__dict__
+        return type(self), (self.status, self.shot, self.best, self._reason), self.__dict__
 
 
 def unpacked_rows(rows: Bits, bits: int) -> Bits:

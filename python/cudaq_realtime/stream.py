@@ -15,6 +15,7 @@ from .decoders import Bits, DecodeError
 
 MOST_ROUNDS = 2**20  # of a window
 MOST_WORKERS = 1024
+MISALIGNED = 8  # status: bits after the end, or a tail in the middle of a repetition
 
 
 class StreamDecoder:
@@ -44,6 +45,7 @@ class StreamDecoder:
         workers = whole_number(workers, "workers", 0, MOST_WORKERS)
         self._arguments = text, name, commit, buffer, rounds, workers
         self._native = _native.NativeStream(name, text, commit, buffer, rounds, workers)
+        self._has_ended = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         dem, decoder, commit, buffer, rounds, workers = self._arguments
@@ -71,7 +73,7 @@ class StreamDecoder:
         """
         packed, count = stream_bits(bits, count, "bits")
         status, is_final = self._native.push(packed, count)
-        self._check(status)
+        self._check(status, ended=status == MISALIGNED)
         return is_final
 
     def finish(self, tail: npt.ArrayLike, *, count: int | None = None) -> Bits:
@@ -83,12 +85,15 @@ class StreamDecoder:
         packed, count = stream_bits(tail, count, "tail")
         if count != self.tail_detectors:
             raise ValueError(f"tail has {count} bits, accepted: {self.tail_detectors}, the detectors after the loop")
-        self._check(self._native.finish(packed, count))
+        status = self._native.finish(packed, count)
+        self._check(status, ended=status == MISALIGNED and self._has_ended)
+        self._has_ended = True
         return self.observables
 
     def reset(self) -> None:
         """Back to the beginning: the next stream."""
         self._native.reset()
+        self._has_ended = False
 
     def frames(self, bits: Iterable[npt.ArrayLike]) -> Iterator[tuple[int, Bits]]:
         """Decodes a whole stream, from reset() to finish(): yields (committed_rounds, observables) whenever further
@@ -164,6 +169,6 @@ class StreamDecoder:
         return rounds, np.unpackbits(packed, count=self.num_observables, bitorder="little")
 
     @staticmethod
-    def _check(status: int) -> None:
+    def _check(status: int, ended: bool) -> None:
         if status:
-            raise DecodeError(status)
+            raise DecodeError(status, reason="the stream has ended: reset() begins the next one" if ended else None)

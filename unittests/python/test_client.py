@@ -300,7 +300,12 @@ def test_a_server_decodes_shots_and_streams_for_the_client(server):
         server.enqueue(0, shot[1:])
         assert server.corrections(0, clear=True).tolist() == flips
     with pytest.raises(DecodeError):
-        server.decode([0] * 7 + [1])
+        server.decode([0] * 7 + [1], observables=2)
+    for bits in ([0], [0] * 8, [0] * 20):
+        with pytest.raises(ValueError, match=f"bits has {len(bits)} bits, accepted: 2, the detectors of the server"):
+            server.decode(bits)
+    with pytest.raises(ServerError, match="get_committed: .*; is the decoder a stream"):
+        server.committed(0)
     random = np.random.default_rng(2)
     for rounds in (30, 2000):  # the second one takes several requests
         events = random.integers(0, 2, (rounds, 2))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams: rounds in pieces of any size, the same answers as shots; ends, errors, threads."""
 import itertools
+import pickle
 import threading
 import time
 
@@ -104,8 +105,13 @@ def test_an_end_in_the_middle_takes_nothing():
         stream.finish(tail)
     stream.push(np.zeros(stream.body_detectors - 1, bool))
     assert stream.finish(tail).tolist() == [0]
-    with pytest.raises(DecodeError, match="status 8"):
-        stream.push([0])
+    for after_the_end in (lambda: stream.push([0]), lambda: stream.finish(tail)):
+        with pytest.raises(DecodeError, match=r"the stream has ended: reset\(\) begins the next one") as raised:
+            after_the_end()
+        assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+    stream.reset()
+    with pytest.raises(DecodeError, match="after a whole repetition"):
+        stream.finish(tail)
 
 
 def test_a_window_without_a_solution_breaks_the_stream_until_it_is_reset():
