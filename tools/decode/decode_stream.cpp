@@ -8,6 +8,7 @@
 #include "tools/common/terminal.h"
 #include "tools/decode/decode.h"
 #include "tools/decode/round_reader.h"
+#include "tools/decode/several_shots.h"
 
 #include <algorithm>
 #include <bit>
@@ -31,11 +32,21 @@ qec::shot_format stream_format(const char *option, const shot_source &source) {
   return format;
 }
 
+/// The parts of an experiment, for people.
+std::string parts_of(const qec::repeating_model &model) {
+  const auto part = [](std::uint64_t detectors, std::size_t rounds) {
+    return fmt::format("{} detectors in {} round{}", detectors, rounds, rounds == 1 ? "" : "s");
+  };
+  return fmt::format("head {}, body {}, tail {}", part(model.head_detectors(), model.head().size()),
+                     part(model.body_detectors(), model.body().size()),
+                     part(model.tail_detectors(), model.tail().size()));
+}
+
 class stream_run {
 public:
   stream_run(const decode_options &o, std::unique_ptr<qec::stream_decoder> stream, const qec::repeating_model &model)
-      : options_(o), stream_(std::move(stream)), in_(o.data.in.path, stream_format("--in", o.data.in), model),
-        out_format_(stream_format("--out", o.out)),
+      : options_(o), model_(model), stream_(std::move(stream)),
+        in_(o.data.in.path, stream_format("--in", o.data.in), model), out_format_(stream_format("--out", o.out)),
         // The writer of b8 writes rows of any bytes.
         out_(o.out.path, qec::shot_format::b8, stream_->num_observables(), "frames"),
         observables_((stream_->num_observables() + 7) / 8) {
@@ -78,11 +89,14 @@ public:
                                    has_ended_ ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
                                    format_rate(wall_ns_ == 0 ? 0 : rounds / static_cast<double>(wall_ns_) * 1e9),
                                    stream_->description());
+    text += fmt::format("parts           {}\n", parts_of(model_));
     text += fmt::format("windows         {}, {} a round{}", stream_->windows(), format_ns(round_mean_ns()),
                         options_.workers == 0 ? "" : " for the reading thread");
     text += window_ns_.count() == 0 ? "\n" : fmt::format("; each: {}\n", latency_line(window_ns_));
     if (is_right_)
-      text += fmt::format("observables     {}\n", *is_right_ ? "as in --obs_in" : "differ from --obs_in");
+      text +=
+          fmt::format("observables     {}\n",
+                      *is_right_ ? "as in --obs_in" : "differ from --obs_in: a logical error (counted, no failure)");
     return text;
   }
 
@@ -102,6 +116,12 @@ public:
               {"wall_ns", wall_ns_},
               {"stream", stream_->description()},
               {"rounds", stream_->pushed_rounds()},
+              {"head_detectors", model_.head_detectors()},
+              {"body_detectors", model_.body_detectors()},
+              {"tail_detectors", model_.tail_detectors()},
+              {"head_rounds", model_.head().size()},
+              {"body_rounds", model_.body().size()},
+              {"tail_rounds", model_.tail().size()},
               {"committed_rounds", committed_},
               {"committed_observables", observables_text()},
               {"windows", stream_->windows()},
@@ -214,6 +234,7 @@ private:
   }
 
   const decode_options &options_;
+  const qec::repeating_model &model_;
   // Frames in the order of rounds, since the last write: those of the workers, and those that are being written.
   std::mutex kept_mutex_; ///< protects the kept ones
   std::vector<std::uint64_t> kept_rounds_, written_rounds_;
@@ -240,6 +261,8 @@ int run_decode_stream(const decode_options &o, const std::string &dem_text, cons
       source.ok() ? qec::make_stream_decoder(*source) : qec::stream_result{nullptr, "stream decoder: " + source.text()};
   if (!made)
     throw usage_error(fmt::format("--stream: {}: {}", o.data.dem, made.error));
+  if (const std::string why = why_several_shots(o.data.in, source->model); !why.empty())
+    throw usage_error(why);
   std::optional<stream_run> run;
   try {
     run.emplace(o, std::move(made.instance), source->model);

@@ -2,6 +2,7 @@
 #include "tools/decode/round_reader.h"
 
 #include "lib/qec/shots/shot_stream.h"
+#include "tools/decode/several_shots.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -21,8 +22,8 @@ std::string number_of(std::uint64_t count, const char *unit) {
 } // namespace
 
 round_reader::round_reader(const std::string &path, qec::shot_format format, const qec::repeating_model &model)
-    : source_(path), is_text_(format == qec::shot_format::text01), head_(model.head()), body_(model.body()),
-      tail_(model.tail()) {
+    : source_(path), model_(model), is_text_(format == qec::shot_format::text01), head_(model.head()),
+      body_(model.body()), tail_(model.tail()) {
   if (!is_text_ && format != qec::shot_format::b8)
     throw qec::shot_file_error(fmt::format("{}: format {}: a stream is read as 01 or b8", name(), name_of(format)));
   std::uint64_t most = model.tail_detectors(), longest = 0;
@@ -104,7 +105,10 @@ void round_reader::take(std::uint64_t detectors) {
     for (std::uint64_t k = 0; k < detectors; ++k) {
       append(unit[k] & 1, 1);
       if ((unit[k] & kLineEnd) != 0 && k + 1 != detectors)
-        fail(fmt::format("a line ends after {} of its {}", k + 1, number_of(detectors, "detector")));
+        fail(fmt::format("a line ends after {} of its {}{}", k + 1, number_of(detectors, "detector"),
+                         is_experiment(model_, model_.first_detector(round_) + k + 1)
+                             ? "; before that is a whole experiment: are these shots? " + advice_for_shots(model_)
+                             : ""));
     }
   } else {
     for (std::uint64_t k = 0; k < detectors; k += 8) {

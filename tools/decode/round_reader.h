@@ -30,6 +30,7 @@ public:
   enum class found { round, tail, stop };
 
   /// `path`: "-" is stdin. Throws shot_file_error if the file cannot be opened, or for another format.
+  /// Keeps a reference to the model.
   round_reader(const std::string &path, qec::shot_format format, const qec::repeating_model &model);
 
   /// As byte_input::stop_when. The rounds that were read before that still come.
@@ -61,6 +62,7 @@ private:
   [[noreturn]] void fail_at_end() const;
 
   qec::byte_input source_;
+  const qec::repeating_model &model_;
   const bool is_text_;
   const std::vector<std::uint64_t> head_, body_, tail_; ///< detectors of each round
   std::uint64_t tail_units_ = 0;

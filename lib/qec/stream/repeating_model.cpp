@@ -83,7 +83,7 @@ expected<repeating_model> repeating_model::parse(std::string_view dem_text, roun
     made.loop_ = longest_loop(made.program_);
     if (made.loop_ == SIZE_MAX)
       return reason("the model has no loop (repeat): it describes an experiment of one length, which is decoded as a "
-                    "shot");
+                    "shot; Stim writes the loop of enough rounds only, with --fold_loops");
     if (expected<> result = made.find_rounds(rule); result.failed())
       return result.reason();
     if (expected<> result = made.find_reach(); result.failed())

@@ -164,7 +164,10 @@ TEST_F(DecodeStream, TheReportHasRoundsWindowsAndTheLastFrame) {
     const program_result r =
         run_program(run + file("obs.01", (is_right ? one.observables : wrong + std::string()) + "\n"));
     EXPECT_EQ(r.exit_code, 0) << r.err;
-    EXPECT_TRUE(contains(r.out, is_right ? "observables     as in --obs_in" : "observables     differ from")) << r.out;
+    EXPECT_TRUE(contains(r.out, is_right
+                                    ? "observables     as in --obs_in"
+                                    : "observables     differ from --obs_in: a logical error (counted, no failure)"))
+        << r.out;
     const auto j = nlohmann::json::parse(read_file(json));
     const auto lines = static_cast<std::uint64_t>(std::ranges::count(read_file(out), '\n'));
     EXPECT_EQ(j.at("rounds"), std::ranges::count(one.lines, '\n'));
@@ -174,6 +177,9 @@ TEST_F(DecodeStream, TheReportHasRoundsWindowsAndTheLastFrame) {
     EXPECT_EQ(j.at("windows"), lines);
     EXPECT_EQ(j.at("window_ns").at("count"), lines);
     EXPECT_GT(j.at("round_mean_ns"), 0);
+    EXPECT_EQ(j.at("detectors"), j.at("head_detectors").get<int>() + j.at("tail_detectors").get<int>() +
+                                     20 * j.at("body_detectors").get<int>());
+    EXPECT_TRUE(contains(r.out, "parts           head " + j.at("head_detectors").dump() + " detectors in ")) << r.out;
     EXPECT_EQ(j.at("logical_errors"), is_right ? 0 : 1);
     EXPECT_TRUE(contains(j.at("stream"), "commit 4 and buffer 5 rounds")) << j.at("stream");
     EXPECT_TRUE(contains(read_file(html), "Rounds"));

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/stream/repeating_model.h"
+#include "tools/shots/own_data.h"
+
+#include <string>
+
+namespace cudaq::realtime::tools {
+
+/// So many detectors are a head, whole repetitions and a tail.
+bool is_experiment(const qec::repeating_model &model, std::uint64_t detectors);
+
+/// What to do with a file of shots instead of --stream.
+std::string advice_for_shots(const qec::repeating_model &model);
+
+/// Looks at a regular file before it is decoded as one experiment. Why it holds shots instead, as Stim writes them; ""
+/// if it may be one experiment, or is no regular file. Reads at most its first line.
+///
+///   01   lines of a whole experiment each, where a line ends inside a round, or has the length of the model's text
+///   b8   whole shots of the model's text, and not head, repetitions and tail in rows of whole bytes
+std::string why_several_shots(const shot_source &in, const qec::repeating_model &model);
+
+} // namespace cudaq::realtime::tools
