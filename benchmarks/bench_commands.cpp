@@ -210,7 +210,7 @@ void add_bench_stream(CLI::App &program, chosen_command &chosen) {
       ->check(CLI::Range(0, 1024));
   command.add_option("--queue-rounds", o.queue_rounds, "rounds that are kept at most; 0: a default")
       ->capture_default_str();
-  command.add_option("--rounds", o.rounds, "rounds of an experiment")
+  command.add_option("--rounds", o.rounds, "rounds of an experiment, with head and tail; up to a whole repetition")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
   command.add_option("--experiments", o.experiments, "experiments, one after another")

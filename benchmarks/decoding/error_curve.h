@@ -10,8 +10,8 @@
 
 namespace cudaq::realtime::tools {
 
-/// What a model is, from the name of its file: `surface_d5_p0.003_r5.dem`, or as sinter has it `d=5,p=0.003,r=5.dem`. 0:
-/// not in the name.
+/// What a model is, from the name of its file: `surface_d5_p0.003_r5.dem`, or `d=5,p=0.003,r=5.dem` as sinter has it.
+/// 0: not in the name.
 struct model_labels {
   std::uint32_t distance = 0, rounds = 0;
   double noise = 0; ///< physical error rate

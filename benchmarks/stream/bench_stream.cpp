@@ -5,7 +5,9 @@
 #include "lib/qec/stream/stream_factory.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
+#include "tools/common/sending_pace.h"
 #include "tools/shots/own_data.h"
+#include "tools/shots/stream_sampler.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -81,6 +83,7 @@ struct stream_counts {
   std::uint64_t rounds = 0, experiments = 0, busy = 0, windows = 0, decode_ns = 0, worst_decode_ns = 0;
   std::uint64_t worst_queue_rounds = 0, late_ns = 0, ns = 0, wrong = 0, broken = 0;
   qec::deadline_counts deadlines;
+  sending_pace pace;
   tenth first, last;
   std::vector<std::uint64_t> backlog = std::vector<std::uint64_t>(kPoints); ///< the largest lag in each part
 };
@@ -105,6 +108,8 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
       ;
     if (cycle_ns != 0)
       counts.late_ns = std::max(counts.late_ns, now - due(round));
+    if (round + 1 == rounds)
+      counts.pace.add(rounds, cycle_ns, now - due(round));
     const std::span bits = std::span(experiment.bits)
                                .subspan(experiment.first[round], experiment.first[round + 1] - experiment.first[round]);
     while ((status = stream.push(bits, experiment.count[round])) == qec::decode_status::busy &&
@@ -175,6 +180,8 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
           {"stream", description},
           {"workers", o.workers},
           {"cycle_us", o.cycle_us},
+          {"pace_kept", c.pace.has_plan() ? json(c.pace.kept()) : json()},
+          {"pace_ratio", c.pace.has_plan() ? json(c.pace.ratio()) : json()},
           {"seed", o.seed},
           {"experiments", c.experiments},
           {"rounds", c.rounds},
@@ -223,12 +230,13 @@ int run_bench_stream(const bench_stream_options &o, const output &out) {
   stream_counts counts;
   for (std::uint64_t k = 0; k < o.experiments && !interrupt_guard::interrupted(); ++k) {
     const std::uint64_t rounds = o.random_stops ? o.rounds / 2 + random() % (o.rounds / 2 + 1) : o.rounds;
-    const std::uint64_t repetitions = std::max(rounds / model.body().size(), sampler->least_repetitions());
+    const std::uint64_t repetitions = std::max(repetitions_for(model, rounds), sampler->least_repetitions());
     const endless_sampler::shot shot = sampler->sample(repetitions, random);
     play(rounds_of(shot, model), model, 1000 * o.cycle_us, shot.observables, *made.instance, counts);
   }
   out.text("{}\n{} experiments, {} rounds, one each {} us; {}\n\n", o.dem_file, counts.experiments, counts.rounds,
            o.cycle_us, made.instance->description());
+  out.text("pace          {}\n", counts.pace.text());
   out.text("lag, rounds   p50 {}  p99 {}  p99.9 {}  max {}\n", counts.lag.percentile(50), counts.lag.percentile(99),
            counts.lag.percentile(99.9), counts.lag.max());
   out.text("tail          {}\n", latency_line(counts.tail_ns));

@@ -15,7 +15,7 @@ struct bench_stream_options {
   std::string decoder = "auto", rule = "time", mode = "automatic";
   std::uint64_t commit = 0, buffer = 0, queue_rounds = 0;
   std::uint32_t workers = 0;
-  std::uint64_t rounds = 1'000'000; ///< of each experiment, about
+  std::uint64_t rounds = 1'000'000; ///< of each experiment, head and tail included; more up to a whole repetition
   std::uint64_t experiments = 1;
   bool random_stops = false; ///< experiments end after rounds / 2 to rounds
   double cycle_us = 1;       ///< 0: as fast as it goes

@@ -110,7 +110,8 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate
       .add_option(
           "--rounds", o.rounds,
-          "play --shots experiments (default: 1) of so many rounds to a stream of the server, sampled from --dem")
+          "play --shots experiments (default: 1) of so many rounds, up to a whole repetition, to a stream of the "
+          "server; sampled from --dem")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
   emulate
       .add_option("--cycle-us", o.cycle_us, "rounds: one round comes each so many microseconds; 0: as fast as possible")

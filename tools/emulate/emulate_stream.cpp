@@ -50,6 +50,7 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
   const link_counters c = to.counters();
   out.text("rounds        {} sent in {}: {}/s; {} of {} experiments to their end\n", r.rounds,
            format_ns(static_cast<double>(r.wall_ns)), format_rate(rounds_per_second(r)), r.ended, r.experiments);
+  out.text("pace          {}\n", r.pace.text());
   out.text("lag           {}\n", latency_line(r.lag_time));
   out.raw(draw_histogram(r.lag_time));
   out.text("lag, rounds   p50 {}, p99 {}, max {}\n", r.lag_rounds.percentile(50), r.lag_rounds.percentile(99),
@@ -76,6 +77,8 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"commit", plan.commit()},
           {"buffer", plan.buffer()},
           {"cycle_us", o.cycle_us},
+          {"pace_kept", r.pace.has_plan() ? json(r.pace.kept()) : json()},
+          {"pace_ratio", r.pace.has_plan() ? json(r.pace.ratio()) : json()},
           {"rounds_per_experiment", plan.rounds()},
           {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
           {"shots", r.experiments},
@@ -109,9 +112,9 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
 std::string stream_html(const json &report, const stream_play_result &r) {
   html_page page("Endless experiment: " + report["link"].get<std::string>());
   page.add("Rounds", html_paragraph(fmt::format("{} rounds sent, one each {} us; {} of {} experiments to their end; {} "
-                                                "frames, {} of them not the expected ones.",
+                                                "frames, {} of them not the expected ones. Pace: {}.",
                                                 r.rounds, report["cycle_us"].get<double>(), r.ended, r.experiments,
-                                                r.frames, r.mismatches)));
+                                                r.frames, r.mismatches, r.pace.text())));
   const std::vector<plotted_latency> latencies{
       {"lag", &r.lag_time}, {"window", &r.window_time}, {"tail", &r.tail_time}, {"round trip", &r.request_time}};
   page.add("Backlog over time: lag", timeline_plot(r.backlog));

@@ -35,9 +35,7 @@ stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder
   if (!made)
     throw usage_error(made.error);
   reference_ = std::move(made.instance);
-  const std::uint64_t ends = model.head().size() + model.tail().size(), body = model.body().size();
-  const std::uint64_t repetitions = rounds <= ends ? 1 : (rounds - ends + body - 1) / body;
-  sampler_ = std::make_unique<stream_sampler>(model, std::max<std::uint64_t>(repetitions, 1));
+  sampler_ = std::make_unique<stream_sampler>(model, repetitions_for(model, rounds));
   for (const auto *const part : {&model.head(), &model.body(), &model.tail()})
     for (const std::uint64_t size : *part)
       most_round_bits_ = std::max(most_round_bits_, size);

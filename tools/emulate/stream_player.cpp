@@ -121,8 +121,11 @@ bool stream_player::send_bits(std::uint64_t now) {
   sent_ = sent;
   if (phase_ == phase::rounds && sent_ == plan_.rounds_before_tail())
     phase_ = phase::tail;
-  if (sent_ == plan_.rounds())
+  if (sent_ == plan_.rounds()) {
     phase_ = phase::ending;
+    const std::uint64_t due = due_ns(sent_ - 1);
+    result_.pace.add(sent_, cycle_ns_, now - std::min(now, due));
+  }
   return true;
 }
 

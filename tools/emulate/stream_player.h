@@ -15,6 +15,7 @@
 
 #include "tools/common/latency_histogram.h"
 #include "tools/common/run_timeline.h"
+#include "tools/common/sending_pace.h"
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/link.h"
 #include "tools/emulate/stream_plan.h"
@@ -41,6 +42,7 @@ struct stream_play_result {
   std::uint64_t lost = 0, busy = 0, bad_status = 0, wrong_echo = 0;
   std::uint64_t mismatches = 0, logical_errors = 0;
   bool stalled = false;
+  sending_pace pace;              ///< of experiments whose rounds were all sent
   std::vector<std::string> notes; ///< the first few errors
 };
 

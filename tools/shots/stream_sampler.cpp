@@ -20,6 +20,11 @@ qec::detector_error_model unrolled_or_throw(const qec::repeating_model &model, s
 
 } // namespace
 
+std::uint64_t repetitions_for(const qec::repeating_model &model, std::uint64_t rounds) {
+  const std::uint64_t ends = model.head().size() + model.tail().size(), body = model.body().size();
+  return rounds <= ends + body ? 1 : (rounds - ends + body - 1) / body;
+}
+
 stream_sampler::part stream_sampler::part_of(const qec::detector_error_model &whole, std::size_t begin,
                                              std::size_t end) {
   qec::detector_error_model one;

@@ -14,6 +14,10 @@ namespace cudaq::realtime::tools {
 
 namespace qec = cudaq::qec::realtime;
 
+/// The least number of repetitions, at least 1, with which an experiment has `rounds` rounds or more, those of head and
+/// tail included.
+std::uint64_t repetitions_for(const qec::repeating_model &model, std::uint64_t rounds);
+
 /// Samples the errors of a model with a loop: those of the head, of each repetition, and of the tail, each with its
 /// probability. The memory depends on the model only, not on the repetitions. One thread at a time.
 ///

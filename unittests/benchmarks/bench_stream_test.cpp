@@ -34,6 +34,28 @@ TEST(BenchStream, KeepsThePace) {
   ASSERT_FALSE(report.is_discarded());
   EXPECT_LT(report.at("rounds_per_second"), 10100);
   EXPECT_EQ(report.at("backlog_rounds").size(), 100);
+  EXPECT_GT(report.at("pace_ratio"), 0.1);
+  EXPECT_EQ(report.at("pace_kept"), report.at("pace_ratio") >= 1 / 1.01);
+}
+
+TEST(BenchStream, SaysThatItCouldNotKeepThePace) {
+  SKIP_WITHOUT_PYMATCHING();
+  const std::string run = "stream --decoder pymatching --dem " + std::string(CUDAQ_TEST_DATA) +
+                          "/surface_loop_d3_p0.004.dem --rounds 1000 --cycle-us ";
+  const program_result r = run_program(run + "0.001"); // less than two readings of the clock take
+  EXPECT_EQ(r.exit_code, 0) << "a pace is no check";
+  EXPECT_TRUE(contains(r.out, "NOT kept: a round each ")) << r.out;
+  const auto fast = report_of("--rounds 1000 --cycle-us 0.001");
+  EXPECT_EQ(fast.at("pace_kept"), false);
+  EXPECT_LT(fast.at("pace_ratio"), 0.9);
+  EXPECT_TRUE(report_of("--rounds 1000 --cycle-us 0").at("pace_kept").is_null());
+}
+
+TEST(BenchStream, AnExperimentHasTheLeastRoundsWithWholeRepetitions) {
+  SKIP_WITHOUT_PYMATCHING();
+  // A head of 2 rounds, repetitions of 2 and a tail of 3: the number is odd.
+  for (const char *const rounds : {"1000", "1001"})
+    EXPECT_EQ(report_of(std::string("--cycle-us 0 --rounds ") + rounds).at("rounds"), 1001);
 }
 
 TEST(BenchStream, ALongRunHasTheSameMemoryAndTimeAtItsEnd) {

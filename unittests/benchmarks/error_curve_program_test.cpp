@@ -91,7 +91,8 @@ TEST_F(ErrorCurveProgram, ThePictureOfTheDocumentsShowsItsCounts) {
   const std::string counts = std::string(CUDAQ_FIGURES) + "/correlated.csv";
   points("--csv " + counts + " --svg " + file("picture.svg"));
   EXPECT_EQ(read_file(file("picture.svg")), read_file(std::string(CUDAQ_FIGURES) + "/correlated.svg"))
-      << "cudaq-realtime-bench decoding --csv docs/performance/rates/correlated.csv --svg docs/performance/rates/correlated.svg";
+      << "cudaq-realtime-bench decoding --csv docs/performance/rates/correlated.csv --svg "
+         "docs/performance/rates/correlated.svg";
 }
 
 TEST_F(ErrorCurveProgram, RefusesWhatItCannotAddTo) {

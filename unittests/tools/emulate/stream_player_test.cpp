@@ -137,6 +137,17 @@ TEST(StreamPlayer, PlaysEveryRoundOfEveryExperimentAtThePace) {
   EXPECT_LE(got.lag_rounds.max(), 8U);
   EXPECT_LE(got.window_time.max(), 3000U);
   EXPECT_EQ(r.to.requests[qec::kBeginTailFunctionId], 5U);
+  EXPECT_TRUE(got.pace.has_plan());
+  EXPECT_TRUE(got.pace.kept()) << got.pace.text();
+}
+
+TEST(StreamPlayer, AServerThatTakesRoundsTooSlowlyBreaksThePace) {
+  rig r(1);
+  r.options.cycle_us = 0.05; // one reading of the clock
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.ended, 1U);
+  EXPECT_FALSE(got.pace.kept()) << got.pace.text();
+  EXPECT_LT(got.pace.ratio(), 0.99);
 }
 
 TEST(StreamPlayer, AsksForParallelWindowsWhenTheyAreComplete) {
