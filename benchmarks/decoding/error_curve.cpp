@@ -186,8 +186,8 @@ public:
              "shots sampled from the errors of each model until so many shots are decoded, or so many have failed; a "
              "shot fails if any observable is wrong; Wilson's 95 % intervals; CPU time of the thread without sampling"},
             {"csv", options_.csv_file},
-            {"shots", options_.shots},
-            {"failures", options_.failures},
+            {"shots_limit", options_.shots},
+            {"failures_limit", options_.failures},
             {"errors", options_.errors},
             {"seed", options_.seed},
             {"added_shots", added()},
