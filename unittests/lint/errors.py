@@ -51,7 +51,7 @@ SERVED, POLLED = "Status of the decoding server and of the router", "What a slot
 ENUMS = ((f"{API}/dispatcher/cudaq_status.h", "cudaq_status_t", "Status of a call", 0, True),
          (f"{API}/dispatcher/rpc_wire_format.h", "cudaq_rpc_status_t", "Status of a response", 0, False),
          ("include/cudaq/qec/decoding/decode_status.h", "decode_status", "Status of a decode", 0, False),
-         ("lib/qec/server/wire_requests.h", "server_status", SERVED, 0, True),
+         ("include/cudaq/qec/realtime/decoding_server_wire.h", "cudaq_qec_server_status_t", SERVED, 0, True),
          ("lib/transport/route/request_router.h", "route_status", SERVED, 0, False),
          ("tools/common/report.h", "exit_code", "Exit status of the program", 0, True),
          (f"{API}/dispatcher/realtime_types.h", "cudaq_tx_status_t", POLLED, 1, True),
@@ -73,7 +73,7 @@ def values_without_a_row():
         rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
         values = enumerators(path, name)
         for word, value in values:
-            shown_names = (word, word.upper())
+            shown_names = (word, word.upper(), word.removeprefix("CUDAQ_QEC_SERVER_"))
             if not any(len(row) > column and row[column] == value and
                        (not named or any(n in cell for cell in row for n in shown_names)) for row in rows):
                 yield f"{path}: {PAGE} lacks {word} = {value} under \"{heading}\""

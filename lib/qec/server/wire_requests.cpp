@@ -1,53 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/wire_requests.h"
 
+#include "lib/base/content_hash.h"
+
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 namespace cudaq::qec::realtime {
+
+using cudaq::realtime::detail::content_hash;
+
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied from the wire as they are");
 
-std::uint64_t number_at(std::span<const std::uint8_t> payload, std::size_t offset) noexcept {
-  std::uint64_t value = 0;
-  std::memcpy(&value, payload.data() + offset, sizeof value);
+/// One of the structs of the public header. `bytes` has at least its size.
+template <class T>
+T read_as(std::span<const std::uint8_t> bytes) noexcept {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
   return value;
 }
 
 bool read_enqueue(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
   if (payload.size() < kEnqueueHeadBytes)
     return false;
-  request.counter = number_at(payload, 8);
-  const std::uint64_t mapping_id = number_at(payload, 16);
-  request.num_bits = number_at(payload, 24);
+  const auto head = read_as<cudaq_qec_enqueue_syndromes_t>(payload);
+  request.counter = head.counter;
+  request.num_bits = head.num_bits;
   request.bits = payload.subspan(kEnqueueHeadBytes);
-  return mapping_id == 0 && request.num_bits <= kMostEnqueuedBits && request.bits.size() == (request.num_bits + 7) / 8;
+  return head.mapping_id == 0 && request.num_bits <= kMostEnqueuedBits &&
+         request.bits.size() == (request.num_bits + 7) / 8;
 }
 
 bool read_get_corrections(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
   if (payload.size() != kGetCorrectionsBytes)
     return false;
-  request.num_bits = number_at(payload, 8);
-  request.clear = payload[16] == 1;
-  return payload[16] <= 1;
+  const auto fields = read_as<cudaq_qec_get_corrections_t>(payload);
+  request.num_bits = fields.num_observables;
+  request.clear = fields.clear == 1;
+  return fields.clear <= 1;
 }
 
 bool read_begin_tail(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
   if (payload.size() != kBeginTailBytes)
     return false;
-  request.counter = number_at(payload, 8);
+  request.counter = read_as<cudaq_qec_begin_tail_t>(payload).counter;
   return true;
 }
 
 bool read_get_committed(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
   if (payload.size() != kGetCommittedBytes)
     return false;
-  request.num_bits = number_at(payload, 8);
-  const std::uint64_t flag_and_zeros = number_at(payload, 16);
-  request.clear = flag_and_zeros == 1;
-  request.wait_for_round = number_at(payload, 24);
-  return flag_and_zeros <= 1;
+  const auto fields = read_as<cudaq_qec_get_committed_t>(payload);
+  request.num_bits = fields.num_observables;
+  request.clear = fields.clear == 1;
+  request.wait_for_round = fields.wait_for_round;
+  return fields.clear <= 1 && std::ranges::all_of(fields.zeros, [](std::uint8_t byte) { return byte == 0; });
+}
+
+read_result read_describe(std::span<const std::uint8_t> payload) noexcept {
+  read_result read;
+  read.request.function = wire_function::describe;
+  read.knows_decoder = !payload.empty();
+  if (payload.size() == sizeof(cudaq_qec_describe_decoder_t)) {
+    const auto fields = read_as<cudaq_qec_describe_decoder_t>(payload);
+    read.request.decoder_id = fields.decoder_id;
+    read.request.with_server = fields.with_server == 1;
+    read.status = read.request.with_server ? server_status::ok : server_status::bad_request;
+  } else if (payload.size() == sizeof read.request.decoder_id) {
+    read.request.decoder_id = read_as<std::uint64_t>(payload);
+    read.status = server_status::ok;
+  } else {
+    read.knows_decoder = false;
+    read.status = payload.empty() ? server_status::ok : server_status::bad_request;
+  }
+  return read;
 }
 
 } // namespace
@@ -58,10 +87,25 @@ void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result)
   std::memcpy(result.data(), numbers, sizeof numbers);
 }
 
+void write_server_facts(const server_facts &facts, std::span<std::uint8_t> result) noexcept {
+  const std::uint64_t numbers[] = {facts.boot_id,
+                                   std::uint64_t{facts.ends ? CUDAQ_QEC_SERVER_ENDS : CUDAQ_QEC_SERVER_SERVES}};
+  static_assert(kModelFactsBytes + sizeof numbers == kDescriptionBytes);
+  std::memcpy(result.data() + kModelFactsBytes, numbers, sizeof numbers);
+}
+
 std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept {
-  if (result.size() != kModelFactsBytes)
+  if (result.size() != kModelFactsBytes && result.size() != kDescriptionBytes)
     return std::nullopt;
-  return model_facts{number_at(result, 0), number_at(result, 8), number_at(result, 16), number_at(result, 24)};
+  const auto numbers = read_as<std::array<std::uint64_t, 4>>(result);
+  return model_facts{numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+std::optional<server_facts> read_server_facts(std::span<const std::uint8_t> result) noexcept {
+  if (result.size() != kDescriptionBytes)
+    return std::nullopt;
+  const auto all = read_as<cudaq_qec_decoder_description_t>(result);
+  return server_facts{all.boot_id, all.server_state == CUDAQ_QEC_SERVER_ENDS};
 }
 
 read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t> payload) noexcept {
@@ -72,14 +116,8 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
     read.status = server_status::ok;
     return read;
   }
-  if (function_id == kDescribeFunctionId) {
-    read.request.function = wire_function::describe;
-    read.knows_decoder = payload.size() == sizeof read.request.decoder_id;
-    if (read.knows_decoder)
-      read.request.decoder_id = number_at(payload, 0);
-    read.status = read.knows_decoder || payload.empty() ? server_status::ok : server_status::bad_request;
-    return read;
-  }
+  if (function_id == kDescribeFunctionId)
+    return read_describe(payload);
   using reader = bool (*)(std::span<const std::uint8_t> payload, wire_request & request) noexcept;
   constexpr struct {
     std::uint32_t id;
@@ -99,8 +137,10 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
     read.knows_decoder = payload.size() >= kResetBytes;
     if (!read.knows_decoder)
       break;
-    read.request.decoder_id = number_at(payload, 0);
+    read.request.decoder_id = read_as<std::uint64_t>(payload);
     read.status = read_fields(payload, read.request) ? server_status::ok : server_status::bad_request;
+    if (changes_state(read.request))
+      read.request.content = content_hash(function_id, payload);
   }
   return read;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The requests of the decoding server as bytes: docs/transport/server.md, "The wire". All numbers are little-endian,
-// without padding.
+// without padding. Ids, payloads and statuses are those of the public header.
 #pragma once
+
+#include "cudaq/qec/realtime/decoding_server_wire.h"
 
 #include <array>
 #include <cstddef>
@@ -12,24 +14,26 @@
 
 namespace cudaq::qec::realtime {
 
-// FNV-1a hashes of enqueue_syndromes, get_corrections, reset_decoder and qec_decode.
-inline constexpr std::uint32_t kEnqueueFunctionId = 0x7ED8BE82;
-inline constexpr std::uint32_t kGetCorrectionsFunctionId = 0x882D5BA1;
-inline constexpr std::uint32_t kResetFunctionId = 0x977A59CF;
-inline constexpr std::uint32_t kOneShotFunctionId = 0xC4B0E4BF; ///< a shot in one request: docs/message_protocol.md
-/// FNV-1a hash of describe_decoder. The existing server does not know it.
-inline constexpr std::uint32_t kDescribeFunctionId = 0xD546EA57;
-// Of streams: FNV-1a hashes of begin_tail and get_committed.
-inline constexpr std::uint32_t kBeginTailFunctionId = 0x21CDC649;
-inline constexpr std::uint32_t kGetCommittedFunctionId = 0x75DD3F12;
+inline constexpr std::uint32_t kEnqueueFunctionId = CUDAQ_QEC_ENQUEUE_SYNDROMES;
+inline constexpr std::uint32_t kGetCorrectionsFunctionId = CUDAQ_QEC_GET_CORRECTIONS;
+inline constexpr std::uint32_t kResetFunctionId = CUDAQ_QEC_RESET_DECODER;
+inline constexpr std::uint32_t kOneShotFunctionId = CUDAQ_QEC_DECODE; ///< a shot in one request
+/// The existing server does not know it.
+inline constexpr std::uint32_t kDescribeFunctionId = CUDAQ_QEC_DESCRIBE_DECODER;
+// Of streams.
+inline constexpr std::uint32_t kBeginTailFunctionId = CUDAQ_QEC_BEGIN_TAIL;
+inline constexpr std::uint32_t kGetCommittedFunctionId = CUDAQ_QEC_GET_COMMITTED;
 
 /// The most bits of one enqueue request.
-inline constexpr std::uint64_t kMostEnqueuedBits = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kMostEnqueuedBits = CUDAQ_QEC_MOST_ENQUEUED_BITS;
 /// Bytes of an enqueue request before its bits; of the other requests.
-inline constexpr std::size_t kEnqueueHeadBytes = 32, kGetCorrectionsBytes = 17, kResetBytes = 8;
-inline constexpr std::size_t kBeginTailBytes = 16, kGetCommittedBytes = 32;
+inline constexpr std::size_t kEnqueueHeadBytes = sizeof(cudaq_qec_enqueue_syndromes_t);
+inline constexpr std::size_t kGetCorrectionsBytes = sizeof(cudaq_qec_get_corrections_t);
+inline constexpr std::size_t kResetBytes = sizeof(cudaq_qec_reset_decoder_t);
+inline constexpr std::size_t kBeginTailBytes = sizeof(cudaq_qec_begin_tail_t);
+inline constexpr std::size_t kGetCommittedBytes = sizeof(cudaq_qec_get_committed_t);
 /// Bytes of an answer to get_committed before its bits.
-inline constexpr std::size_t kCommittedHeadBytes = 16;
+inline constexpr std::size_t kCommittedHeadBytes = sizeof(cudaq_qec_committed_t);
 
 /// The answer to describe_decoder: four numbers of 64 bits. Of a stream: `detectors` are those of a repetition,
 /// bits_per_shot is 0, and the digest is that of the repeating model.
@@ -38,22 +42,35 @@ struct model_facts {
   std::uint64_t digest = 0; ///< model_digest of the decoder's model
   bool operator==(const model_facts &) const = default;
 };
-inline constexpr std::size_t kModelFactsBytes = 32;
+inline constexpr std::size_t kModelFactsBytes = offsetof(cudaq_qec_decoder_description_t, boot_id);
+/// What a longer answer has after them. boot_id: another number says that the server was started again.
+struct server_facts {
+  std::uint64_t boot_id = 0;
+  bool ends = false;
+  bool operator==(const server_facts &) const = default;
+};
+inline constexpr std::size_t kDescriptionBytes = sizeof(cudaq_qec_decoder_description_t);
 /// `result`: at least kModelFactsBytes.
 void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result) noexcept;
+/// `result`: at least kDescriptionBytes.
+void write_server_facts(const server_facts &facts, std::span<std::uint8_t> result) noexcept;
+/// Of an answer of both lengths.
 [[nodiscard]] std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept;
+/// Of the longer answer.
+[[nodiscard]] std::optional<server_facts> read_server_facts(std::span<const std::uint8_t> result) noexcept;
 
 /// The status of a response of all functions but one_shot.
 enum class server_status : std::int32_t {
-  ok = 0,
-  invalid_decoder = 1,
-  bad_request = 2,
-  internal = 3,
-  not_ready = 4,
-  busy = 5,
-  syndromes_dropped = 6,
-  stream_misaligned = 7,
-  deadline = 8 ///< of enqueue: the shot's decode reached its deadline; its best solution so far counts, if there is one
+  ok = CUDAQ_QEC_SERVER_OK,
+  invalid_decoder = CUDAQ_QEC_SERVER_INVALID_DECODER,
+  bad_request = CUDAQ_QEC_SERVER_BAD_REQUEST,
+  internal = CUDAQ_QEC_SERVER_INTERNAL,
+  not_ready = CUDAQ_QEC_SERVER_NOT_READY,
+  busy = CUDAQ_QEC_SERVER_BUSY,
+  syndromes_dropped = CUDAQ_QEC_SERVER_SYNDROMES_DROPPED,
+  stream_misaligned = CUDAQ_QEC_SERVER_STREAM_MISALIGNED,
+  /// Of enqueue: the shot's decode reached its deadline; its best solution so far counts, if there is one.
+  deadline = CUDAQ_QEC_SERVER_DEADLINE
 };
 inline constexpr std::size_t kServerStatuses = 9;
 /// The names of the statuses in documents, messages and, in lower case, the labels of counters.
@@ -83,8 +100,20 @@ struct wire_request {
   std::uint64_t num_bits = 0;         ///< of enqueue; of the functions that read: the observables that are wanted
   std::uint64_t wait_for_round = 0;   ///< of get_committed: the rounds that must be final before the answer
   bool clear = false;                 ///< of the functions that read: set the corrections to 0 after reading
+  bool with_server = false;           ///< of describe: the longer answer
   std::span<const std::uint8_t> bits; ///< of enqueue and one_shot
+  std::uint64_t content = 0;          ///< if changes_state: a hash of the function and the payload
+
+  // Not of the payload.
+  std::uint32_t request_id = 0;
+  std::uint64_t timestamp = 0;
+  bool while_ending = false; ///< it came after decoding_server::begin_end
 };
+
+/// Whether executing the request twice differs from executing it once.
+[[nodiscard]] constexpr bool changes_state(const wire_request &request) noexcept {
+  return request.clear || has_counter(request.function) || request.function == wire_function::reset;
+}
 
 /// The result of read_request. `knows_decoder`: request.function and request.decoder_id are valid although the rest of
 /// the request is not.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/datagram/request_gate.h"
 
+#include "lib/base/content_hash.h"
+
+#include <algorithm>
 #include <cstring>
 
 namespace cudaq::realtime::detail {
@@ -8,22 +11,11 @@ namespace {
 
 using action = gate_decision::action;
 
-/// A hash of what a repeated request has in common: all but request_id and ptp_timestamp, which may be the time of each
-/// attempt. Not cryptographic: it finds mistakes of a peer, not attacks.
+/// What a repeated request has in common: all but request_id and ptp_timestamp, which may be the time of each attempt.
 std::uint64_t content_of(const cudaq_rpc_header_t &header, std::span<const std::uint8_t> bytes) {
-  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15u;
-  std::uint64_t hash = (std::uint64_t{header.function_id} << 32 | header.arg_len) * kFactor;
-  std::span<const std::uint8_t> payload = bytes.subspan(CUDAQ_RPC_HEADER_SIZE);
-  payload = payload.first(std::min<std::size_t>(payload.size(), header.arg_len));
-  while (!payload.empty()) {
-    std::uint64_t word = 0;
-    const std::size_t n = std::min(sizeof(word), payload.size());
-    std::memcpy(&word, payload.data(), n);
-    hash = (hash ^ word) * kFactor;
-    hash ^= hash >> 29;
-    payload = payload.subspan(n);
-  }
-  return hash;
+  const std::span<const std::uint8_t> payload = bytes.subspan(CUDAQ_RPC_HEADER_SIZE);
+  return content_hash(std::uint64_t{header.function_id} << 32 | header.arg_len,
+                      payload.first(std::min<std::size_t>(payload.size(), header.arg_len)));
 }
 
 } // namespace

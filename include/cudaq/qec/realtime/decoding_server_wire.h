@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wire of the decoding server (cudaq-realtime serve): function ids, payloads and statuses, for control systems in C
+ * and C++. A request is a frame of rpc_wire_format.h with one of these payloads. docs/transport/server.md has the
+ * rules, and says how a request is repeated; docs/examples/decoding_client.c is a client.
+ *
+ * The structs are the bytes of the wire: packed, all integers little-endian. On a machine with another byte order each
+ * field must be converted. Bits are packed, the first one in bit 0 of byte 0. The server itself uses this header. */
+#ifndef CUDAQ_QEC_REALTIME_DECODING_SERVER_WIRE_H
+#define CUDAQ_QEC_REALTIME_DECODING_SERVER_WIRE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Ids of the functions: FNV-1a hashes of their names, 32 bits. */
+#define CUDAQ_QEC_ENQUEUE_SYNDROMES 0x7ED8BE82u /* cudaq_qec_enqueue_syndromes_t and the bits; no result */
+#define CUDAQ_QEC_GET_CORRECTIONS 0x882D5BA1u   /* cudaq_qec_get_corrections_t; the bits */
+#define CUDAQ_QEC_RESET_DECODER 0x977A59CFu     /* cudaq_qec_reset_decoder_t; no result */
+#define CUDAQ_QEC_BEGIN_TAIL 0x21CDC649u        /* streams: cudaq_qec_begin_tail_t; no result */
+#define CUDAQ_QEC_GET_COMMITTED 0x75DD3F12u     /* streams: cudaq_qec_get_committed_t; cudaq_qec_committed_t, bits */
+#define CUDAQ_QEC_DESCRIBE_DECODER 0xD546EA57u  /* cudaq_qec_describe_decoder_t; cudaq_qec_decoder_description_t */
+#define CUDAQ_QEC_DECODE 0xC4B0E4BFu            /* qec_decode: the events of one shot; the observables */
+
+#define CUDAQ_QEC_MOST_ENQUEUED_BITS 1048576u /* of one request: 2^20 */
+/* A decoder knows a repeated request among its last so many requests that changed its state, for so long. */
+#define CUDAQ_QEC_REPEAT_REQUESTS 64u
+#define CUDAQ_QEC_REPEAT_SECONDS 30u /* a requester repeats a request no longer than this after its first attempt */
+
+/* Status of an answer; statuses of the library (cudaq_rpc_status_t) are -1000 and below. qec_decode has the status of a
+ * decode, or the negative of one of these: then nothing was decoded. */
+typedef enum cudaq_qec_server_status_t {
+  CUDAQ_QEC_SERVER_OK = 0,
+  CUDAQ_QEC_SERVER_INVALID_DECODER = 1,   /* no decoder has this id */
+  CUDAQ_QEC_SERVER_BAD_REQUEST = 2,       /* a length or a field that is not accepted */
+  CUDAQ_QEC_SERVER_INTERNAL = 3,          /* the decoder failed */
+  CUDAQ_QEC_SERVER_NOT_READY = 4,         /* the server ends and takes no new shot; not executed */
+  CUDAQ_QEC_SERVER_BUSY = 5,              /* not executed: send it again */
+  CUDAQ_QEC_SERVER_SYNDROMES_DROPPED = 6, /* a request is missing, or the server was started again */
+  CUDAQ_QEC_SERVER_STREAM_MISALIGNED = 7, /* a tail at a wrong place or with a wrong length */
+  CUDAQ_QEC_SERVER_DEADLINE = 8           /* of enqueue: the decode reached its deadline; the next shot begins */
+} cudaq_qec_server_status_t;
+
+/* Payload of enqueue_syndromes; ceil(num_bits / 8) bytes follow it. */
+typedef struct __attribute__((packed)) cudaq_qec_enqueue_syndromes_t {
+  uint64_t decoder_id;
+  uint64_t counter;    /* 1 more than that of the enqueue or begin_tail before; after the server's start 0 or 1 */
+  uint64_t mapping_id; /* 0 */
+  uint64_t num_bits;   /* at most CUDAQ_QEC_MOST_ENQUEUED_BITS */
+} cudaq_qec_enqueue_syndromes_t;
+
+typedef struct __attribute__((packed)) cudaq_qec_get_corrections_t {
+  uint64_t decoder_id;
+  uint64_t num_observables; /* that are wanted; the result has ceil(num_observables / 8) bytes */
+  uint8_t clear;            /* 1: all corrections are set to 0 after reading; else 0 */
+} cudaq_qec_get_corrections_t;
+
+typedef struct __attribute__((packed)) cudaq_qec_reset_decoder_t {
+  uint64_t decoder_id;
+} cudaq_qec_reset_decoder_t;
+
+typedef struct __attribute__((packed)) cudaq_qec_begin_tail_t {
+  uint64_t decoder_id;
+  uint64_t counter; /* as of enqueue_syndromes */
+} cudaq_qec_begin_tail_t;
+
+typedef struct __attribute__((packed)) cudaq_qec_get_committed_t {
+  uint64_t decoder_id;
+  uint64_t num_observables; /* that are wanted */
+  uint8_t clear;            /* as of get_corrections */
+  uint8_t zeros[7];
+  uint64_t wait_for_round; /* the answer waits until so many rounds are final; 0: it does not wait */
+} cudaq_qec_get_committed_t;
+
+/* Result of get_committed; ceil(num_observables / 8) bytes follow it. */
+typedef struct __attribute__((packed)) cudaq_qec_committed_t {
+  uint64_t committed_through; /* rounds that are final */
+  uint64_t pushed_rounds;     /* rounds that have come */
+} cudaq_qec_committed_t;
+
+/* Payload of describe_decoder: nothing (the decoder of qec_decode), its first 8 bytes, or all of it. The result is
+ * complete for the last form only, else it ends with `digest`. A server that does not know the last form answers
+ * BAD_REQUEST. */
+typedef struct __attribute__((packed)) cudaq_qec_describe_decoder_t {
+  uint64_t decoder_id;
+  uint64_t with_server; /* 1 */
+} cudaq_qec_describe_decoder_t;
+
+typedef enum cudaq_qec_server_state_t {
+  CUDAQ_QEC_SERVER_SERVES = 0,
+  CUDAQ_QEC_SERVER_ENDS = 1 /* corrections can be read, and begun shots go on; new ones are answered NOT_READY */
+} cudaq_qec_server_state_t;
+
+typedef struct __attribute__((packed)) cudaq_qec_decoder_description_t {
+  uint64_t detectors; /* of a shot; of a stream: of one repetition */
+  uint64_t shot_bits; /* bits of a shot in requests; of a stream 0 */
+  uint64_t observables;
+  uint64_t digest;       /* of the model */
+  uint64_t boot_id;      /* random, never 0; another number: the server was started again, and its decoders are empty */
+  uint64_t server_state; /* cudaq_qec_server_state_t */
+} cudaq_qec_decoder_description_t;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
