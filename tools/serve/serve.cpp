@@ -161,8 +161,8 @@ public:
   void announce_queue_pair() const;
   /// Returns when the program must end.
   void run();
-  /// Answers the requests that were taken, refuses new ones, and stops. False: a decoder did not end in time, and may
-  /// still use this object.
+  /// Lets requesters read their corrections, answers the requests that were taken, and stops. False: a decoder did not
+  /// end in time, and may still use this object.
   [[nodiscard]] bool drain();
   int report(const std::string &problem) const;
   /// Reports, and ends the program while a decoder works: nothing that it uses is destroyed.
@@ -212,7 +212,7 @@ std::int32_t serving::handle(cudaq_host_call_t *call, void *self) noexcept {
   server_ns::server_answer now;
   if (!static_cast<serving *>(self)->server_.submit(
           call->function_id, {static_cast<const std::uint8_t *>(call->payload), call->payload_len},
-          {static_cast<std::uint8_t *>(call->result), call->max_result_len}, call->job, now))
+          {static_cast<std::uint8_t *>(call->result), call->max_result_len}, call->job, now, call->ptp_timestamp))
     return CUDAQ_HOST_CALL_DEFERRED;
   call->result_len = now.bytes;
   return now.status;
@@ -270,7 +270,7 @@ void serving::run() {
     answer_a_reader(fds);
     signals_.clear();
     if (signals_.end_is_wanted()) {
-      server_.close();
+      server_.begin_end();
       return signal_events::wait_out_repetitions();
     }
     // Signals that arrive during a reload are one more reload after it.
@@ -335,9 +335,14 @@ bool serving::finish_reload() {
 
 bool serving::drain() {
   notify_service_manager("STOPPING=1");
+  server_.begin_end();
+  const auto after = [begin = std::chrono::steady_clock::now()](double seconds) {
+    return begin + std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  };
+  const auto deadline = after(options_.end_limit_s), read_deadline = std::min(deadline, after(options_.read_limit_s));
+  while ((server_.has_unfinished() || !server_.idle()) && std::chrono::steady_clock::now() < read_deadline)
+    std::this_thread::sleep_for(1ms);
   server_.close();
-  const auto deadline = std::chrono::steady_clock::now() +
-                        std::chrono::nanoseconds(static_cast<std::int64_t>(options_.end_limit_s * 1e9));
   while (!server_.idle() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(1ms);
   const bool idle = server_.idle();

@@ -16,6 +16,7 @@ struct serve_options {
   std::vector<std::string> provider_options; ///< empty: as the configuration says, if it names the same transport
   double timeout_s = 0;                      ///< ends after this time without a request; 0: no limit
   double end_limit_s = 10;                   ///< for the requests that were accepted, at the end
+  double read_limit_s = 1;                   ///< of end_limit_s: for the corrections that were not read
   std::uint32_t decoder_threads = 0;         ///< that the decoders share; 0: as many as cores, at least 8
   std::string wait = "auto";
   std::string counters;     ///< path of a Unix socket; "": none

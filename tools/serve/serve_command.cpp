@@ -33,6 +33,11 @@ void add_serve(CLI::App &program, chosen_command &chosen) {
       ->capture_default_str()
       ->check(number_between(0, 1e9));
   serve
+      .add_option("--read-limit", o.read_limit_s,
+                  "seconds of --end-limit in which shots that have begun go on and corrections can be read")
+      ->capture_default_str()
+      ->check(number_between(0, 1e9));
+  serve
       .add_option("--decoder-threads", o.decoder_threads,
                   "threads that the decoders share; 0: as many as cores, at least 8; never more than decoders")
       ->capture_default_str()

@@ -171,6 +171,8 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
        [](const served_decoder &d) { return d.counts().too_old; });
   each("cudaq_decoder_failed_one_shots_total", "counter", "Answers of qec_decode with a status.",
        [](const served_decoder &d) { return d.counts().failed_one_shots; });
+  each("cudaq_decoder_repeated_total", "counter", "Requests that were sent again and got their first answer.",
+       [](const served_decoder &d) { return d.counts().repeated; });
   each("cudaq_decoder_exchanges_total", "counter", "New models that took the place of the previous one.",
        [](const served_decoder &d) { return d.counts().exchanges; });
   each("cudaq_decoder_deadline_met_total", "counter", "Decodes that ended before their deadline.",

@@ -30,10 +30,15 @@ struct stream_model {
   unsigned sum = 0;
   int latched = 0;
   std::optional<std::uint64_t> expected;
+  bool was_reset = false;
+  std::uint32_t requests = 0;
 
+  bool untouched() const { return !was_reset && !expected; }
   int enqueue(std::uint64_t counter, const std::vector<bool> &bits) {
     if (latched != 0)
       return latched;
+    if (untouched() && counter > 1)
+      return latched = 6;
     if (expected && counter != *expected)
       return latched = counter - *expected < (std::uint64_t{1} << 63) ? 6 : 2;
     if (shot.size() + bits.size() > kBits)
@@ -53,16 +58,31 @@ struct exchange {
   bytes result;
 };
 
-exchange ask(decoding_server &server, std::uint32_t function, const bytes &payload, std::size_t room) {
+exchange ask(decoding_server &server, std::uint32_t function, const bytes &payload, std::size_t room,
+             std::uint32_t number = 0) {
   bytes result(room + 8, 0xEE);
   server_answer now{-9999, 9999};
   const bytes exact(payload); // its end is the end of the allocation
-  require(server.submit(function, exact, std::span(result).first(room), {}, now), "without a queue it answers at once");
+  require(server.submit(function, exact, std::span(result).first(room),
+                        {.generation = 0, .slot = 0, .request_id = number}, now, number),
+          "without a queue it answers at once");
   require(now.bytes <= room && (now.status == 0 || now.bytes == 0), "a status comes without a result");
   for (std::size_t k = room; k < result.size(); ++k)
     require(result[k] == 0xEE, "nothing is written after the room for the answer");
   result.resize(now.bytes);
   return {now.status, result};
+}
+
+/// A request with an id and a time of its own. Some are sent twice: the answer is the same, and nothing else changes.
+exchange ask_counted(decoding_server &server, stream_model &model, std::uint32_t function, const bytes &payload,
+                     std::size_t room) {
+  const std::uint32_t number = ++model.requests;
+  const exchange first = ask(server, function, payload, room, number);
+  if (number % 3 == 0) {
+    const exchange again = ask(server, function, payload, room, number);
+    require(again.status == first.status && again.result == first.result, "a repeated request has the same answer");
+  }
+  return first;
 }
 
 void append(bytes &to, std::uint64_t value) {
@@ -83,7 +103,8 @@ void send_enqueue(decoding_server &server, stream_model &model, fuzz_input &inpu
     for (unsigned k = 0; k < 8 && bits.size() < count; ++k)
       bits.push_back((payload.back() >> k & 1) != 0);
   }
-  require(ask(server, kEnqueueFunctionId, payload, 64).status == model.enqueue(counter, bits), "enqueue");
+  require(ask_counted(server, model, kEnqueueFunctionId, payload, 64).status == model.enqueue(counter, bits),
+          "enqueue");
 }
 
 void send_get(decoding_server &server, stream_model &model, fuzz_input &input) {
@@ -94,9 +115,12 @@ void send_get(decoding_server &server, stream_model &model, fuzz_input &input) {
   append(payload, kId);
   append(payload, wanted);
   payload.push_back(clear ? 1 : 0);
-  const exchange got = ask(server, kGetCorrectionsFunctionId, payload, room);
+  const exchange got = ask_counted(server, model, kGetCorrectionsFunctionId, payload, room);
   const std::size_t size = (wanted + 7) / 8;
-  const int status = model.latched != 0 ? model.latched : wanted == 0 || wanted > kBits || size > room ? 2 : 0;
+  const int status = model.latched != 0                             ? model.latched
+                     : wanted == 0 || wanted > kBits || size > room ? 2
+                     : model.untouched()                            ? 6
+                                                                    : 0;
   require(got.status == status, "get_corrections");
   if (status != 0)
     return;
@@ -124,7 +148,10 @@ void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
   bytes reset;
   append(reset, kId);
   require(ask(server, kResetFunctionId, reset, 0).status == 0, "a reset succeeds");
+  const std::uint32_t requests = model.requests;
   model = {};
+  model.was_reset = true;
+  model.requests = requests;
 }
 
 } // namespace

@@ -174,7 +174,7 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
   if (name.starts_with("lookup")) // a table of all syndromes of one part; parts of a model share its detectors
     bytes += std::min(kLookupMaxBytes, (model.num_observables / 8 + 1)
                                            << std::min<std::uint64_t>(detectors, kLookupMaxPartDetectors));
-  return bytes +
+  return bytes + replay_bytes(model.num_observables) +
          queue_bytes(c.limits.queue_length, longest_request_bits(std::max(stream_bits(c), detectors), detectors));
 }
 

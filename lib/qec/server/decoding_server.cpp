@@ -2,6 +2,7 @@
 #include "lib/qec/server/decoding_server.h"
 
 #include <algorithm>
+#include <sys/random.h>
 #include <thread>
 #include <utility>
 
@@ -14,9 +15,16 @@ namespace {
 /// So that on a small machine, too, a few slow decoders do not delay the others.
 constexpr std::uint32_t kFewestUsualThreads = 8;
 
+std::uint64_t random_boot_id() noexcept {
+  std::uint64_t id = 0;
+  if (getrandom(&id, sizeof id, GRND_NONBLOCK) != sizeof id) // early in the boot of the machine
+    id = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  return id | 1;
+}
+
 } // namespace
 
-decoding_server::decoding_server(std::vector<decoder_setup> setups) : pool_(setups.size()) {
+decoding_server::decoding_server(std::vector<decoder_setup> setups) : pool_(setups.size()), boot_id_(random_boot_id()) {
   for (decoder_setup &setup : setups)
     decoders_.push_back(std::make_unique<served_decoder>(setup.limits, std::move(setup.unit)));
   for (const auto &decoder : decoders_)
@@ -47,10 +55,20 @@ expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_po
   return result;
 }
 
-void decoding_server::close() noexcept {
-  closed_.store(1);
+void decoding_server::begin_end() noexcept {
+  if (phase_.load() == serves)
+    phase_.store(ends);
   for (const auto &decoder : decoders_)
     decoder->end_waits();
+}
+
+bool decoding_server::has_unfinished() const noexcept {
+  return std::any_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->is_unfinished(); });
+}
+
+void decoding_server::close() noexcept {
+  begin_end();
+  phase_.store(closed);
 }
 
 bool decoding_server::idle() const noexcept {
@@ -78,20 +96,34 @@ served_decoder *decoding_server::find(const read_result &read) const noexcept {
   return found != by_id_.end() && (*found)->limits().id == id ? *found : nullptr;
 }
 
+server_answer decoding_server::describe(const wire_request &request, const served_decoder &decoder,
+                                        std::span<std::uint8_t> result) const noexcept {
+  const std::size_t bytes = request.with_server ? kDescriptionBytes : kModelFactsBytes;
+  if (result.size() < bytes) // the slot is too small for the answer
+    return refuse(request.function, server_status::bad_request);
+  write_model_facts(decoder.facts(), result);
+  if (request.with_server)
+    write_server_facts({boot_id_, phase_.load() != serves}, result);
+  return {0, static_cast<std::uint32_t>(bytes)};
+}
+
 bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uint8_t> payload,
-                             std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now) {
-  const read_result read = read_request(function_id, payload);
+                             std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
+                             std::uint64_t timestamp) {
+  read_result read = read_request(function_id, payload);
   served_decoder *const decoder = find(read);
   if (decoder != nullptr && read.request.function == wire_function::describe) {
-    now = refuse(read.request.function, server_status::bad_request); // the slot is too small for the answer
-    if (result.size() >= kModelFactsBytes) {
-      write_model_facts(decoder->facts(), result);
-      now = {0, kModelFactsBytes};
-    }
+    now = read.status == server_status::ok ? describe(read.request, *decoder, result)
+                                           : refuse(read.request.function, read.status);
     return true;
   }
-  if (decoder != nullptr && closed_.load() == 0)
+  const std::uint32_t phase = phase_.load();
+  if (decoder != nullptr && phase != closed) {
+    read.request.request_id = job.request_id;
+    read.request.timestamp = timestamp;
+    read.request.while_ending = phase == ends;
     return decoder->submit(read, result, job, now);
+  }
   strays_.add();
   if (decoder != nullptr)
     now = refuse(read.request.function, server_status::not_ready);

@@ -43,16 +43,22 @@ public:
   [[nodiscard]] std::uint32_t threads_for(std::uint32_t most) const noexcept;
   /// Starts the threads that the decoders share. After a failure the server is stopped.
   expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t most_threads = 0);
-  /// From now on requests are answered not_ready. Those that were taken are still served: idle() tells when.
+  /// From now on no shot and no part of a stream is begun: such requests, and those that wait for a round, are answered
+  /// not_ready. Shots that have begun go on, and corrections can be read: has_unfinished() tells whether there are any.
+  void begin_end() noexcept;
+  [[nodiscard]] bool has_unfinished() const noexcept;
+  /// From now on requests are answered not_ready, except describe_decoder. Those that were taken are still served:
+  /// idle() tells when.
   void close() noexcept;
   [[nodiscard]] bool idle() const noexcept;
   /// Closes, serves the requests that were taken, and ends the threads. False: one still runs at the deadline.
   bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
 
   /// Serves a request, or takes it for later. True: `now` is its answer; bytes of `result` were written. False: the
-  /// receiver gets its answer. Every request is answered once. The payload is only read during the call.
+  /// receiver gets its answer. Every request is answered once. The payload is only read during the call. `timestamp`:
+  /// of the request's frame; with job.request_id it tells a request that was sent again from another one.
   bool submit(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::span<std::uint8_t> result,
-              const cudaq_host_job_t &job, server_answer &now);
+              const cudaq_host_job_t &job, server_answer &now, std::uint64_t timestamp = 0);
 
   /// Gives every decoder a new model, each between two of its shots; a stream before the next stream, which reload()
   /// does not wait for. No request is refused or lost meanwhile: until then the old decoder serves. rejected: the ids,
@@ -65,8 +71,13 @@ public:
   [[nodiscard]] std::span<const std::unique_ptr<served_decoder>> decoders() const noexcept { return decoders_; }
   /// Requests that named no decoder of this server, or could not be read.
   [[nodiscard]] std::uint64_t strays() const noexcept { return strays_.value(); }
+  /// Of this object; random, and not 0.
+  [[nodiscard]] std::uint64_t boot_id() const noexcept { return boot_id_; }
 
 private:
+  enum server_phase : std::uint32_t { serves, ends, closed };
+  server_answer describe(const wire_request &request, const served_decoder &decoder,
+                         std::span<std::uint8_t> result) const noexcept;
   served_decoder *find(const read_result &read) const noexcept;
   expected<> check_fixed(const std::vector<decoder_setup> &setups) const;
 
@@ -75,7 +86,8 @@ private:
   decoder_pool pool_;
   std::mutex reloading_;
   cudaq::realtime::detail::counter strays_;
-  cudaq::realtime::detail::shared_word<std::uint32_t> closed_;
+  cudaq::realtime::detail::shared_word<std::uint32_t> phase_; ///< it only grows
+  const std::uint64_t boot_id_;
 };
 
 } // namespace cudaq::qec::realtime

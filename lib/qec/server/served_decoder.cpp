@@ -197,7 +197,7 @@ server_answer served_decoder::serve(const read_result &read, std::span<std::uint
   exchange_if_possible();
   const deadline_counts before = session_->unit().deadlines();
   const bool had_all_bits = session_->has_all_bits();
-  const server_answer answer = serve_locked(read, result, too_old);
+  const server_answer answer = serve_locked(read, result, arrival, too_old);
   if (!had_all_bits && session_->has_all_bits())
     tail_arrival_ = arrival;
   const deadline_counts after = session_->unit().deadlines();
@@ -221,6 +221,7 @@ void served_decoder::follow_workers() noexcept {
 /// Counts what has happened since there were `shots_before`.
 void served_decoder::publish(std::uint64_t shots_before) noexcept {
   session_->advance();
+  unfinished_.store(session_->is_unfinished() ? 1 : 0);
   const std::uint64_t ended = session_->shots() - shots_before;
   shots_.add(ended);
   if (!is_stream_)
@@ -238,15 +239,20 @@ void served_decoder::publish(std::uint64_t shots_before) noexcept {
 }
 
 server_answer served_decoder::serve_locked(const read_result &read, std::span<std::uint8_t> result,
-                                           bool too_old) noexcept {
+                                           clock::time_point arrival, bool too_old) noexcept {
   const wire_function function = read.request.function;
+  if (read.status == server_status::ok)
+    if (const auto again = session_->answer_again(read.request, result, arrival)) {
+      repeated_.add();
+      return *again;
+    }
   server_status refused = read.status;
   if (refused == server_status::ok && too_old && function != wire_function::reset) {
     too_old_.add();
     refused = has_counter(function) ? server_status::syndromes_dropped : server_status::busy;
   }
   if (refused == server_status::ok)
-    return session_->serve(read.request, result);
+    return session_->serve(read.request, result, arrival);
   if (has_counter(function))
     session_->latch(refused);
   return refuse(function, refused);
@@ -324,7 +330,8 @@ decoder_counts served_decoder::counts() const noexcept {
                    {pushed_.load(), committed_.load(), lag_.load(), worst_lag_.load()},
                    tail_ns_.value(),
                    worst_tail_ns_.load(),
-                   {deadline_met_.value(), deadline_missed_.value(), deadline_late_.value()}};
+                   {deadline_met_.value(), deadline_missed_.value(), deadline_late_.value()},
+                   repeated_.value()};
   for (std::size_t i = 0; i < c.by_status.size(); ++i)
     c.by_status[i] = by_status_[i].value();
   return c;

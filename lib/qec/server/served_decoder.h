@@ -38,6 +38,7 @@ struct decoder_counts {
   stream_totals stream;
   std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to its end: sum, most
   deadline_counts deadlines;                    ///< of decodes, if they have a deadline
+  std::uint64_t repeated = 0;                   ///< requests that were sent again, and got their first answer
 };
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
@@ -101,6 +102,8 @@ public:
   [[nodiscard]] model_facts facts() const noexcept;
   [[nodiscard]] bool is_stream() const noexcept { return is_stream_; }
   [[nodiscard]] bool same_shape(const decoding_unit &other);
+  /// At some recent moment: a shot has begun and not ended, or corrections were not read since they changed.
+  [[nodiscard]] bool is_unfinished() const noexcept { return unfinished_.load() != 0; }
   /// Every request that was taken is answered.
   [[nodiscard]] bool idle() const noexcept { return answered_.value() == head_.load(); }
   /// Requests in the queue, at some recent moment. Those that wait for a round are not in it any more.
@@ -133,7 +136,8 @@ private:
              server_status &refused);
   server_answer serve(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
                       bool too_old) noexcept;
-  server_answer serve_locked(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept;
+  server_answer serve_locked(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
+                             bool too_old) noexcept;
   void exchange_if_possible() noexcept;
   void listen() noexcept;
   void follow_workers() noexcept;
@@ -169,10 +173,12 @@ private:
   std::vector<round_wait> waits_; ///< by arrival. Only the thread of the pool that has the decoder uses it
   cudaq::realtime::detail::shared_word<std::int64_t> first_deadline_{kNoWait}; ///< of waits_
   cudaq::realtime::detail::shared_word<std::uint32_t> ending_;
+  cudaq::realtime::detail::shared_word<std::uint32_t> unfinished_; ///< written under session_mutex_
   /// 1: the workers of the stream have news. Set before the decoder is scheduled, and cleared before it looks.
   cudaq::realtime::detail::shared_word<std::uint32_t> has_news_;
   cudaq::realtime::detail::shared_word<std::uint32_t> held_; ///< 1: the first request of the queue waits for news
   cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_, tail_ns_;
+  cudaq::realtime::detail::counter repeated_;
   cudaq::realtime::detail::counter deadline_met_, deadline_missed_, deadline_late_;
   cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_;
   std::array<cudaq::realtime::detail::counter, kServerStatuses> by_status_;

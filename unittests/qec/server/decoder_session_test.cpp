@@ -86,6 +86,7 @@ TEST(DecoderSession, DetectsLostAndRepeatedRequests) {
 
 TEST(DecoderSession, CountsAcrossTheEndOfTheCounter) {
   decoding_server server(setups(unit_for(rotated_model(2))));
+  ASSERT_EQ(reset(server), answered(server_status::ok));
   EXPECT_EQ(enqueue(server, ~std::uint64_t{0}, "01"), answered(server_status::ok));
   EXPECT_EQ(enqueue(server, 0, "01"), answered(server_status::ok));
 }

@@ -7,19 +7,61 @@
 
 namespace cudaq::qec::realtime {
 
+namespace {
+
+std::size_t longest_answer(std::uint64_t num_observables) noexcept {
+  return kCommittedHeadBytes + static_cast<std::size_t>((num_observables + 7) / 8);
+}
+
+} // namespace
+
+std::uint64_t replay_bytes(std::uint64_t num_observables) noexcept {
+  return replay_cache::bytes(longest_answer(num_observables));
+}
+
 decoder_session::decoder_session(std::unique_ptr<decoding_unit> unit, bool sequence)
     : corrections_(static_cast<std::size_t>((unit->num_observables() + 7) / 8)), unit_(std::move(unit)),
-      sequence_(sequence) {}
+      sequence_(sequence), replay_(longest_answer(unit_->num_observables())) {}
 
-server_answer decoder_session::serve(const wire_request &request, std::span<std::uint8_t> result) noexcept {
+std::optional<server_answer> decoder_session::answer_again(const wire_request &request, std::span<std::uint8_t> result,
+                                                           replay_cache::time now) const noexcept {
+  if (!changes_state(request))
+    return {};
+  replay_cache::proof wanted = replay_cache::proof::time_or_id;
+  if (has_counter(request.function) && !sequence_) {
+    wanted = replay_cache::proof::time;
+  } else if (has_counter(request.function) && expected_counter_) {
+    if (request.counter == *expected_counter_)
+      return {};
+    wanted = replay_cache::proof::bytes;
+  }
+  const auto kept = replay_.find(request, wanted, now);
+  if (!kept || kept->bytes.size() > result.size())
+    return {};
+  std::ranges::copy(kept->bytes, result.begin());
+  return server_answer{kept->status, static_cast<std::uint32_t>(kept->bytes.size())};
+}
+
+server_answer decoder_session::serve(const wire_request &request, std::span<std::uint8_t> result,
+                                     replay_cache::time now) noexcept {
+  const server_answer answer = execute(request, result);
+  // What failed has the same answer again: it latches, or had no effect.
+  const bool was_executed = answer.status == static_cast<std::int32_t>(server_status::ok) ||
+                            answer.status == static_cast<std::int32_t>(server_status::deadline);
+  if (changes_state(request) && was_executed && !answer.waits)
+    replay_.keep(request, answer.status, result.first(answer.bytes), now);
+  return answer;
+}
+
+server_answer decoder_session::execute(const wire_request &request, std::span<std::uint8_t> result) noexcept {
   switch (request.function) {
   case wire_function::enqueue:
   case wire_function::begin_tail: {
     const server_status status = latched_ == server_status::ok ? take(request) : latched_;
-    if (status != server_status::ok && status != server_status::busy && status != server_status::deadline)
-      latch(status);
     if (status == server_status::busy)
       return {.waits = true};
+    if (status != server_status::ok && status != server_status::deadline && status != server_status::not_ready)
+      latch(status);
     return refuse(request.function, status);
   }
   case wire_function::get_corrections:
@@ -27,17 +69,21 @@ server_answer decoder_session::serve(const wire_request &request, std::span<std:
   case wire_function::get_committed:
     return latched_ == server_status::ok ? get_committed(request, result) : refuse(request.function, latched_);
   case wire_function::one_shot:
-    return decode_one(request, result);
+    return request.while_ending ? refuse(request.function, server_status::not_ready) : decode_one(request, result);
   case wire_function::describe: // decoding_server answers it
     return refuse(request.function, server_status::bad_request);
   case wire_function::reset:
-    break;
+    reset();
   }
+  return {};
+}
+
+void decoder_session::reset() noexcept {
+  was_reset_ = true;
   expected_counter_.reset();
   latched_ = server_status::ok;
   std::ranges::fill(corrections_, std::uint8_t{0});
   restart(false);
-  return {};
 }
 
 void decoder_session::latch(server_status why) noexcept {
@@ -53,6 +99,10 @@ std::unique_ptr<decoding_unit> decoder_session::exchange(std::unique_ptr<decodin
 }
 
 server_status decoder_session::take(const wire_request &request) noexcept {
+  if (request.while_ending && !inside_shot())
+    return server_status::not_ready;
+  if (sequence_ && is_untouched() && request.counter > 1)
+    return server_status::syndromes_dropped; // those before it went to a server that has ended
   if (sequence_ && expected_counter_ && request.counter != *expected_counter_)
     // The distance modulo 2^64 tells a gap from a counter that was used before.
     return request.counter - *expected_counter_ < std::uint64_t{1} << 63 ? server_status::syndromes_dropped
@@ -70,6 +120,8 @@ bool decoder_session::can_answer(const wire_request &request, std::size_t room) 
 server_answer decoder_session::get_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept {
   if (!can_answer(request, result.size()))
     return refuse(request.function, server_status::bad_request);
+  if (is_untouched())
+    return refuse(request.function, server_status::syndromes_dropped); // the shots went to a server that has ended
   if (const server_status status = update_corrections(); status != server_status::ok) {
     latch(status);
     return refuse(request.function, status);
@@ -83,6 +135,7 @@ server_answer decoder_session::give_corrections(const wire_request &request, std
   std::memcpy(result.data(), corrections_.data(), bytes);
   if (wanted % 8 != 0)
     result[bytes - 1] = static_cast<std::uint8_t>(result[bytes - 1] & ((1U << (wanted % 8)) - 1));
+  corrections_read();
   if (request.clear) {
     std::ranges::fill(corrections_, std::uint8_t{0});
     corrections_cleared();

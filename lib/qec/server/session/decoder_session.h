@@ -11,10 +11,12 @@
 //   enqueue   counter 10, bits 01    -             1             DROPPED   SYNDROMES_DROPPED: 9 is missing
 //   get_corrections                                1             DROPPED   SYNDROMES_DROPPED
 //   reset                            empty         0             -         OK
-//   enqueue   counter 40, bits 01    01            0             -         OK: the first counter is any number
+//   enqueue   counter 40, bits 01    01            0             -         OK: after a reset any number begins
+//   the same, sent again             01            0             -         OK: it is known, and not executed
 #pragma once
 
 #include "lib/qec/server/session/decoding_unit.h"
+#include "lib/qec/server/session/replay_cache.h"
 #include "lib/qec/server/wire_requests.h"
 
 #include <cstdint>
@@ -49,6 +51,8 @@ struct stream_totals {
 
 /// Requests are served in the order of the calls, each completely. Not for two threads at once.
 ///
+/// A request that changes the state is executed once, however often it comes: the server asks answer_again first.
+///
 /// A failure that loses syndromes latches: later requests of all functions but reset and one_shot get the same status,
 /// and nothing is decoded, until a reset. A decode that ends at its deadline does not latch: the observables of its
 /// best solution so far are added, if there is one, and the next shot begins. one_shot uses the decoder only, not this
@@ -61,9 +65,16 @@ public:
   decoder_session(const decoder_session &) = delete;
   decoder_session &operator=(const decoder_session &) = delete;
 
+  /// The answer to a request that is sent again: that of its first execution, in `result`. Nothing: it is another
+  /// request, to be served. `now`: the time of its arrival.
+  [[nodiscard]] std::optional<server_answer> answer_again(const wire_request &request, std::span<std::uint8_t> result,
+                                                          replay_cache::time now) const noexcept;
   /// `result`: the memory for the answer. bad_request: a function that this kind of decoder does not have; an answer
-  /// that does not fit into `result`; more observables than there are, or none.
-  [[nodiscard]] server_answer serve(const wire_request &request, std::span<std::uint8_t> result) noexcept;
+  /// that does not fit into `result`; more observables than there are, or none. syndromes_dropped: the requester has
+  /// sent bits before this decoder began; it sees that by a first counter above 1, and by get_corrections before any
+  /// bits and any reset.
+  [[nodiscard]] server_answer serve(const wire_request &request, std::span<std::uint8_t> result,
+                                    replay_cache::time now) noexcept;
 
   /// Fails as if syndromes were lost: the stream has a gap, or a request for this decoder could not be read.
   void latch(server_status why) noexcept;
@@ -81,6 +92,10 @@ public:
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
   /// All bits of a stream have come.
   [[nodiscard]] virtual bool has_all_bits() const noexcept { return false; }
+  /// A shot has begun and not ended, or corrections were not read since they changed.
+  [[nodiscard]] bool is_unfinished() const noexcept {
+    return latched_ == server_status::ok && (inside_shot() || has_unread());
+  }
   /// Takes notice of what the workers of a stream have done.
   virtual void advance() noexcept {}
   [[nodiscard]] virtual stream_totals totals() const noexcept { return {}; }
@@ -91,12 +106,15 @@ protected:
   virtual server_status begin_tail() noexcept { return server_status::bad_request; }
   /// Forgets all bits. `for_good`: after a latch; else a new shot or stream begins.
   virtual void restart(bool for_good) noexcept = 0;
+  [[nodiscard]] virtual bool inside_shot() const noexcept { return false; }
+  [[nodiscard]] virtual bool has_unread() const noexcept = 0;
   virtual server_answer decode_one(const wire_request &request, std::span<std::uint8_t> result) noexcept = 0;
   virtual server_answer get_committed(const wire_request &request, std::span<std::uint8_t>) noexcept {
     return refuse(request.function, server_status::bad_request);
   }
   /// Before corrections_ is read. Any status but ok latches.
   virtual server_status update_corrections() noexcept { return server_status::ok; }
+  virtual void corrections_read() noexcept = 0;
   /// After corrections_ was set to 0.
   virtual void corrections_cleared() noexcept {}
 
@@ -111,13 +129,22 @@ protected:
   std::uint64_t shots_ = 0;
 
 private:
+  server_answer execute(const wire_request &request, std::span<std::uint8_t> result) noexcept;
   server_status take(const wire_request &request) noexcept;
+  void reset() noexcept;
+  /// Neither bits nor a reset have come since the start.
+  [[nodiscard]] bool is_untouched() const noexcept { return !was_reset_ && !expected_counter_; }
 
   std::unique_ptr<decoding_unit> unit_;
   const bool sequence_;
+  bool was_reset_ = false;
   std::optional<std::uint64_t> expected_counter_;
   server_status latched_ = server_status::ok;
+  replay_cache replay_;
 };
+
+/// Bytes of what a session remembers to answer repeated requests.
+[[nodiscard]] std::uint64_t replay_bytes(std::uint64_t num_observables) noexcept;
 
 /// Bits after each other, in packed bytes.
 class bit_buffer {

@@ -30,6 +30,7 @@ server_status shot_session::decode_shot() noexcept {
   if (status != decode_status::ok && status != decode_status::deadline)
     return server_status::internal;
   ++shots_;
+  unread_ = true;
   for (std::size_t i = 0; i < corrections_.size(); ++i)
     corrections_[i] = static_cast<std::uint8_t>(corrections_[i] ^ observables_[i]);
   return status == decode_status::ok ? server_status::ok : server_status::deadline;

@@ -80,6 +80,7 @@ void stream_session::restart(bool for_good) noexcept {
   stream().reset();
   tail_.clear();
   std::ranges::fill(cleared_, std::uint8_t{0});
+  framed_rounds_ = read_rounds_ = 0;
   phase_ = for_good ? phase::broken : phase::rounds;
 }
 
@@ -102,6 +103,7 @@ server_answer stream_session::get_committed(const wire_request &request, std::sp
 
 stream_progress stream_session::read_frame() noexcept {
   const stream_progress now = stream().poll(frame_);
+  framed_rounds_ = now.committed_rounds;
   for (std::size_t i = 0; i < corrections_.size(); ++i)
     corrections_[i] = static_cast<std::uint8_t>(frame_[i] ^ cleared_[i]);
   return now;

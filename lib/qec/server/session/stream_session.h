@@ -47,6 +47,10 @@ private:
   server_status update_corrections() noexcept override;
   /// What is final, with its observables in frame_, and corrections_ from them.
   stream_progress read_frame() noexcept;
+  [[nodiscard]] bool has_unread() const noexcept override {
+    return phase_ != phase::broken && unit().stream()->committed_rounds() > read_rounds_;
+  }
+  void corrections_read() noexcept override { read_rounds_ = framed_rounds_; }
   void corrections_cleared() noexcept override;
 
   phase phase_ = phase::rounds;
@@ -55,6 +59,8 @@ private:
   std::vector<std::uint8_t> cleared_; ///< those when corrections were set to 0 last
   stream_totals before_;              ///< of earlier streams
   std::uint64_t worst_lag_ = 0;
+  std::uint64_t framed_rounds_ = 0; ///< those of frame_
+  std::uint64_t read_rounds_ = 0;   ///< those whose corrections a requester has got
 };
 
 } // namespace cudaq::qec::realtime

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a server while requests come, and repeated requests in its queue.
+#include "unittests/qec/server/server_threads_support.h"
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+constexpr std::uint64_t kId = 3;
+const full_answer kOk = answered(server_status::ok), kNotReady = answered(server_status::not_ready);
+
+decoding_server queued_server() {
+  return decoding_server(one_setup({.id = kId, .queue_length = 8}, unit_for(rotated_model(4))));
+}
+
+TEST(ServerEndQueue, EachShotIsInTheCorrectionsOrRefused) {
+  for (int round = 0; round < 20; ++round) {
+    decoding_server server = queued_server();
+    requester client(server);
+    ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
+    ASSERT_EQ(client.ask(kResetFunctionId, reset_payload(kId)), kOk);
+    std::thread ending([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
+      server.begin_end();
+    });
+    std::uint64_t taken = 0;
+    for (full_answer answer = kOk; answer == kOk; taken += answer == kOk ? 1 : 0) {
+      answer = client.ask(kEnqueueFunctionId, enqueue_payload(kId, taken + 1, "1000"));
+      ASSERT_TRUE(answer == kOk || answer == kNotReady) << answer.status;
+    }
+    ending.join();
+    EXPECT_EQ(server.has_unfinished(), taken != 0);
+    EXPECT_EQ(client.ask(kGetCorrectionsFunctionId, get_payload(kId, 4, true)),
+              answered(server_status::ok, taken % 2 != 0 ? "1000" : "0000"));
+    EXPECT_FALSE(server.has_unfinished());
+    EXPECT_TRUE(server.stop(soon()));
+  }
+}
+
+/// Its decoder has one detector, and waits until the gate is open.
+decoding_server gated_server(rt::shared_word<std::uint32_t> &gate) {
+  return decoding_server(
+      one_setup({.id = kId, .queue_length = 8},
+                std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(gate), sparse_rows{}, 1)));
+}
+
+TEST(ServerEndQueue, ShotsThatWereTakenBeforeTheEndAreDecoded) {
+  rt::shared_word<std::uint32_t> gate;
+  decoding_server server = gated_server(gate);
+  requester client(server);
+  ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
+  const auto first = client.send(kEnqueueFunctionId, enqueue_payload(kId, 1, "1"));
+  const auto second = client.send(kEnqueueFunctionId, enqueue_payload(kId, 2, "0")); // waits
+  server.begin_end();
+  const auto third = client.send(kEnqueueFunctionId, enqueue_payload(kId, 3, "1"));
+  gate.store(1);
+  EXPECT_EQ(client.answer(first), kOk);
+  EXPECT_EQ(client.answer(second), kOk);
+  EXPECT_EQ(client.answer(third), kNotReady);
+  EXPECT_EQ(client.ask(kGetCorrectionsFunctionId, get_payload(kId, 1, true)), answered(server_status::ok, "1"));
+  EXPECT_TRUE(server.stop(soon()));
+}
+
+TEST(ServerEndQueue, ARepetitionThatWaitsBesideItsRequestIsExecutedOnce) {
+  rt::shared_word<std::uint32_t> gate;
+  decoding_server server = gated_server(gate);
+  std::deque<std::pair<bytes, server_answer>> answers(4);
+  rt::shared_word<std::uint64_t> done;
+  struct sink {
+    std::deque<std::pair<bytes, server_answer>> &answers;
+    rt::shared_word<std::uint64_t> &done;
+  } out{answers, done};
+  const answer_receiver receiver{[](void *user, const cudaq_host_job_t &job, const server_answer &answer) {
+                                   auto &to = *static_cast<sink *>(user);
+                                   to.answers[job.slot].second = answer;
+                                   to.done.store(to.done.peek() + 1); // one decoder: one thread at a time
+                                 },
+                                 &out};
+  const auto send = [&](std::uint32_t place, std::uint32_t function, const bytes &payload, std::uint32_t id) {
+    answers[place].first.resize(8);
+    server_answer now;
+    ASSERT_FALSE(server.submit(function, payload, answers[place].first, {0, place, id}, now, 1000 + id));
+  };
+  ASSERT_TRUE(server.start(receiver, CUDAQ_WAIT_BLOCK).ok());
+  send(0, kEnqueueFunctionId, enqueue_payload(kId, 1, "1"), 1);
+  send(1, kEnqueueFunctionId, enqueue_payload(kId, 1, "1"), 1); // the first one is being decoded
+  send(2, kGetCorrectionsFunctionId, get_payload(kId, 1, true), 2);
+  send(3, kGetCorrectionsFunctionId, get_payload(kId, 1, true), 2);
+  gate.store(1);
+  ASSERT_TRUE(rt::wait_until(soon(), [&] { return done.load() == 4; }));
+  for (const auto &[result, answer] : answers)
+    EXPECT_EQ(answer.status, 0);
+  for (const std::size_t place : {2U, 3U}) {
+    EXPECT_EQ(answers[place].second.bytes, 1u);
+    EXPECT_EQ(answers[place].first[0], 1);
+  }
+  EXPECT_EQ(server.decoders()[0]->counts().repeated, 2u);
+  EXPECT_TRUE(server.stop(soon()));
+}
+
+} // namespace
