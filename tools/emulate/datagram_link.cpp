@@ -11,14 +11,16 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr int kRocePort = 4791;
-constexpr std::uint32_t kQuestionBytes = CUDAQ_RPC_HEADER_SIZE + qec::kModelFactsBytes; ///< of a question's datagram
+/// Of a question's datagram: as long as the shorter answer, which is longer than the question.
+constexpr std::uint32_t kQuestionBytes = CUDAQ_RPC_HEADER_SIZE + qec::kModelFactsBytes;
+static_assert(sizeof(cudaq_qec_describe_decoder_t) <= qec::kModelFactsBytes);
 
 class datagram_link final : public link {
 public:
   /// `questions`: the wire of smaller datagrams for ask_for_any_size, or NULL.
   datagram_link(const detail::datagram_client_options &options, std::unique_ptr<detail::datagram_wire> wire,
                 std::string where, std::unique_ptr<detail::datagram_wire> questions = nullptr)
-      : questions_(std::move(questions)), where_(std::move(where)), repeats_(options.retry_after.count() != 0) {
+      : questions_(std::move(questions)), where_(std::move(where)) {
     if (const detail::expected<> result = client_.open(options, std::move(wire)); result.failed())
       throw api_error(where_ + ": " + result.text());
   }
@@ -33,8 +35,7 @@ public:
     return reply ? std::optional(link_answer{reply->header, reply->result}) : std::nullopt;
   }
   void give_up(std::uint32_t id) override { client_.give_up(id); }
-  /// With repeats the server may still come.
-  bool alive() override { return !client_.refused() || repeats_; }
+  bool alive() override { return !client_.refused(); }
   std::string end_text() const override { return where_ + ": no server listens there"; }
   void ask_for_any_size(bool any) override {
     if (questions_ != nullptr)
@@ -47,7 +48,6 @@ private:
   const std::unique_ptr<detail::datagram_wire> questions_; ///< outlives the client
   detail::datagram_client client_;
   std::string where_;
-  const bool repeats_;
 };
 
 detail::datagram_client_options client_options(const emulate_options &o, std::uint32_t window,
@@ -66,6 +66,7 @@ detail::datagram_client_options client_options(const emulate_options &o, std::ui
   chosen.slot_size = o.slot_size;
   chosen.window = window;
   chosen.retry_after = std::chrono::nanoseconds(static_cast<std::int64_t>(o.retry_ms * 1e6));
+  chosen.retry_for = std::chrono::seconds(CUDAQ_QEC_REPEAT_SECONDS);
   return chosen;
 }
 

@@ -178,6 +178,10 @@ int run_emulate(const emulate_options &given, const output &out) {
     result.notes.push_back(model.note);
   for (std::string &text : advice(o, result, to->counters()))
     result.notes.push_back(std::move(text));
+  if (result.lost != 0 || result.bad_status != 0)
+    if (std::string text = restart_note(*to, o, model, model.sent + static_cast<std::uint32_t>(result.requests));
+        !text.empty())
+      result.notes.push_back(std::move(text));
   out.write_trace([&](std::ostream &file) { write_trace(file, {{{"emulate", "client", "client", "", {}}, &trace}}); });
   const std::vector<std::string> problems =
       problems_of(result, interrupts.interrupted(), o.duration_s != 0 ? 0 : o.shots);

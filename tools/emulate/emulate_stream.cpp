@@ -156,6 +156,10 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   stream_play_result result = play.result();
   if (!model.note.empty() && result.mismatches != 0)
     result.notes.push_back(model.note);
+  if (result.lost != 0 || result.bad_status != 0)
+    if (std::string text = restart_note(*to, o, model, model.sent + static_cast<std::uint32_t>(result.requests));
+        !text.empty())
+      result.notes.push_back(std::move(text));
   const std::vector<std::string> problems = stream_problems(result, interrupts.interrupted(), o.shots);
   print_stream(out, result, *to);
   out.write_hgrm("lag", result.lag_time);

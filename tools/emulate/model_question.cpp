@@ -19,16 +19,25 @@ std::string text_of(const qec::model_facts &m) {
   return fmt::format("{} detectors, {} observables, digest {:016x}", m.detectors, m.observables, m.digest);
 }
 
-std::optional<qec::model_facts> ask(link &to, std::uint32_t &next_id, std::span<const std::uint8_t> payload,
-                                    std::uint64_t patience_ns) {
+struct description {
+  qec::model_facts model;
+  std::optional<qec::server_facts> server; ///< only of an answer to the longer question
+};
+
+/// `refused`: the server does not accept the question.
+std::optional<description> ask(link &to, std::uint32_t &next_id, std::span<const std::uint8_t> payload,
+                               std::uint64_t patience_ns, bool &refused) {
   const std::uint64_t begin = now_ns();
   const std::uint32_t id = next_id;
   bool sent = false;
   do {
     if (!sent && (sent = to.send(id, qec::kDescribeFunctionId, payload, begin)))
       ++next_id;
-    if (const std::optional<link_answer> answer = to.receive(); answer && answer->header.request_id == id)
-      return answer->header.status == 0 ? qec::read_model_facts(answer->result) : std::nullopt;
+    if (const std::optional<link_answer> answer = to.receive(); answer && answer->header.request_id == id) {
+      refused = answer->header.status == static_cast<std::int32_t>(qec::server_status::bad_request);
+      const auto model = answer->header.status == 0 ? qec::read_model_facts(answer->result) : std::nullopt;
+      return model ? std::optional(description{*model, qec::read_server_facts(answer->result)}) : std::nullopt;
+    }
     if (!to.alive())
       throw api_error(to.end_text());
     std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -39,13 +48,25 @@ std::optional<qec::model_facts> ask(link &to, std::uint32_t &next_id, std::span<
 }
 
 /// Asks decoder `id`, or the one of qec_decode.
-std::optional<qec::model_facts> ask_decoder(link &to, const emulate_options &o, std::uint32_t &next_id,
-                                            std::optional<std::uint64_t> id) {
+std::optional<description> ask_decoder(link &to, const emulate_options &o, std::uint32_t &next_id,
+                                       std::optional<std::uint64_t> id) {
   std::vector<std::uint8_t> payload;
-  for (int byte = 0; id && byte < 8; ++byte)
-    payload.push_back(static_cast<std::uint8_t>(*id >> (8 * byte)));
+  const auto put = [&payload](std::uint64_t number) {
+    for (int byte = 0; byte < 8; ++byte)
+      payload.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
+  };
+  const std::uint64_t patience = std::min(kPatienceNs, static_cast<std::uint64_t>(o.timeout_s * 1e9));
+  bool refused = false;
   to.ask_for_any_size(true);
-  auto theirs = ask(to, next_id, payload, std::min(kPatienceNs, static_cast<std::uint64_t>(o.timeout_s * 1e9)));
+  if (id) {
+    put(*id);
+    put(1); // with the server's facts
+  }
+  auto theirs = ask(to, next_id, payload, patience, refused);
+  if (id && refused) { // an older server
+    payload.resize(sizeof *id);
+    theirs = ask(to, next_id, payload, patience, refused);
+  }
   to.ask_for_any_size(false);
   return theirs;
 }
@@ -59,26 +80,28 @@ model_question ask_for_stream(link &to, const emulate_options &o, const qec::mod
   if (!theirs)
     return question;
   question.answered = true;
-  if (theirs->bits_per_shot != 0)
+  question.boot_id = theirs->server ? theirs->server->boot_id : 0;
+  const qec::model_facts &model = theirs->model;
+  if (model.bits_per_shot != 0)
     throw usage_error(fmt::format("decoder {} of the server decodes shots, not streams: its configuration needs "
                                   "`stream: true`",
                                   id));
   const std::string both = fmt::format("decoder {} of the server has another model: {} in a repetition; --dem has {}",
-                                       id, text_of(*theirs), text_of(own));
-  if (theirs->detectors != own.detectors || theirs->observables != own.observables)
+                                       id, text_of(model), text_of(own));
+  if (model.detectors != own.detectors || model.observables != own.observables)
     throw usage_error(both);
-  if (theirs->digest != own.digest)
+  if (model.digest != own.digest)
     question.note = both;
   return question;
 }
 
 model_question ask_for_model(link &to, const emulate_options &o, const qec::shot_set &shots) {
   model_question question;
-  const auto model = qec::parse_dem(shots.dem_text);
-  if (model.failed()) // a set without a model
+  const auto parsed = qec::parse_dem(shots.dem_text);
+  if (parsed.failed()) // a set without a model
     return question;
   const qec::model_facts own{shots.num_detectors, shots.num_detectors, shots.num_observables,
-                             qec::model_digest(*model)};
+                             qec::model_digest(*parsed)};
   const bool server = o.protocol == "server";
   const std::size_t count = server ? o.decoder_ids.size() : 1;
   for (std::size_t k = 0; k < count; ++k) {
@@ -86,15 +109,31 @@ model_question ask_for_model(link &to, const emulate_options &o, const qec::shot
     if (!theirs)
       break;
     question.answered = true;
+    if (k == 0 && theirs->server)
+      question.boot_id = theirs->server->boot_id;
+    const qec::model_facts &model = theirs->model;
     const std::string whose = server ? fmt::format("decoder {} of the server", o.decoder_ids[k]) : "the server";
-    const std::string both = fmt::format("{} has another model than the shots: {}; {} has {}", whose, text_of(*theirs),
+    const std::string both = fmt::format("{} has another model than the shots: {}; {} has {}", whose, text_of(model),
                                          shots.name, text_of(own));
-    if ((server ? theirs->bits_per_shot : theirs->detectors) != own.detectors || theirs->observables != own.observables)
+    if ((server ? model.bits_per_shot : model.detectors) != own.detectors || model.observables != own.observables)
       throw usage_error(both);
-    if (theirs->bits_per_shot == theirs->detectors && theirs->digest != own.digest)
+    if (model.bits_per_shot == model.detectors && model.digest != own.digest)
       question.note = both;
   }
   return question;
+}
+
+std::string restart_note(link &to, const emulate_options &o, const model_question &before, std::uint32_t next_id) {
+  if (before.boot_id == 0 || !to.alive())
+    return "";
+  try {
+    const auto now = ask_decoder(to, o, next_id, o.decoder_ids.front());
+    if (now && now->server && now->server->boot_id != before.boot_id)
+      return "the server was restarted during the run: what it had of shots and corrections is gone";
+    return now && now->server && now->server->ends ? "the server ends" : "";
+  } catch (const api_error &) { // it has ended
+    return "";
+  }
 }
 
 } // namespace cudaq::realtime::tools

@@ -110,8 +110,8 @@ std::span<const std::uint8_t> player::payload_of(const stream &s, std::uint32_t 
   buffer_.clear();
   put(buffer_, options_.decoder_ids[number]);
   if (s.at == step::enqueue) {
-    put(buffer_, s.enqueued);
-    put(buffer_, 0); // mapping id
+    put(buffer_, s.enqueued + 1); // not from 0: see the server's page about restarts
+    put(buffer_, 0);              // mapping id
     put(buffer_, shots.num_detectors);
     buffer_.insert(buffer_.end(), events.begin(), events.end());
   } else if (s.at == step::corrections) {

@@ -51,7 +51,7 @@ bool datagram_client::send(std::uint32_t id, std::uint32_t function_id, std::spa
   open_request &request = requests_[place];
   if (request.attempts != 0 || payload.size() > options_.slot_size - CUDAQ_RPC_HEADER_SIZE)
     return false;
-  request = {id, 0, static_cast<std::uint32_t>(sizeof(cudaq_rpc_header_t) + payload.size()), {}};
+  request = {id, 0, static_cast<std::uint32_t>(sizeof(cudaq_rpc_header_t) + payload.size()), {}, {}};
   const cudaq_rpc_header_t header = {CUDAQ_RPC_MAGIC_REQUEST, function_id, static_cast<std::uint32_t>(payload.size()),
                                      id, ptp_timestamp};
   std::uint8_t *const frame = frame_of(place);
@@ -67,14 +67,29 @@ void datagram_client::transmit(std::uint32_t place) {
   ++request.attempts;
   if (options_.retry_after.count() != 0)
     request.sent_at = clock::now();
+  if (request.attempts == 1)
+    request.first_sent_at = request.sent_at;
   // An error is the same as a lost datagram: a server that does not run refuses, and may run later. The report of an
   // earlier refusal takes the place of a datagram, which is therefore sent again.
   frame_sender &sender = questions_ != nullptr ? *questions_ : *outgoing_;
   for (bool again = true; again;) {
     sender.add(server_, {frame_of(place), request.length});
-    again = sender.flush(socket_).unheard && !refused_;
-    refused_ = refused_ || again;
+    const bool unheard = sender.flush(socket_).unheard;
+    again = unheard && !refused_;
+    if (unheard)
+      note_refusal();
   }
+}
+
+void datagram_client::note_refusal() {
+  refused_last_ = clock::now();
+  if (!refused_)
+    refused_since_ = refused_last_;
+  refused_ = true;
+}
+
+bool datagram_client::refused() const {
+  return refused_ && (options_.retry_after.count() == 0 || refused_last_ - refused_since_ >= kMostRefusedTime);
 }
 
 bool datagram_client::is_server(udp_address from) const {
@@ -86,7 +101,8 @@ bool datagram_client::is_server(udp_address from) const {
 std::optional<datagram_reply> datagram_client::receive() {
   for (int strays = 0; strays < kMostStrays; ++strays) {
     if (const int n = incoming_->receive(socket_, 1); n <= 0) {
-      refused_ = refused_ || (n < 0 && errno == ECONNREFUSED);
+      if (n < 0 && errno == ECONNREFUSED)
+        note_refusal();
       return {};
     }
     const received_frame frame = incoming_->frame(0);
@@ -149,7 +165,9 @@ std::uint32_t datagram_client::repeat_due() {
   next_look_ = now + options_.retry_after / 4;
   std::uint32_t n = 0;
   for (std::uint32_t place = 0; place < requests_.size(); ++place) {
-    if (requests_[place].attempts == 0 || now - requests_[place].sent_at < options_.retry_after)
+    const open_request &request = requests_[place];
+    if (request.attempts == 0 || now - request.sent_at < options_.retry_after ||
+        now - request.first_sent_at > options_.retry_for)
       continue;
     transmit(place);
     ++n;

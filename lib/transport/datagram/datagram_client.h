@@ -2,8 +2,9 @@
 // A client of a provider over datagrams: sends requests, collects their answers by id, and repeats requests whose
 // answer does not come. For tests and for the emulated control system. One thread uses an object at a time.
 //
-// Repeating is safe for requests that may be executed twice, and for all requests if the provider has a replay window
-// of at least `window` ids.
+// Repeating is safe for requests that may be executed twice, for those of the decoding server
+// (docs/transport/server.md, "Repeated requests"), and for all requests if the provider has a replay window of at least
+// `window` ids. A repeated datagram is equal to the first one.
 #pragma once
 
 #include "lib/transport/datagram/udp_socket.h"
@@ -23,10 +24,12 @@ struct datagram_client_options {
   /// number; consecutive ids do.
   std::uint32_t window = 64;
   std::chrono::nanoseconds retry_after{0}; ///< a request without an answer is sent again after this time; 0: never
-  std::uint32_t receive_buffer = 0;        ///< bytes; 0: the system's default
-  std::string own_address;                 ///< "": the system chooses one
-  std::uint32_t own_port = 0;              ///< 0: the system chooses one
-  bool from_any_port = false;              ///< answers come from the server's address, but not from its port
+  /// Not later than this after it was first sent.
+  std::chrono::nanoseconds retry_for = std::chrono::nanoseconds::max();
+  std::uint32_t receive_buffer = 0; ///< bytes; 0: the system's default
+  std::string own_address;          ///< "": the system chooses one
+  std::uint32_t own_port = 0;       ///< 0: the system chooses one
+  bool from_any_port = false;       ///< answers come from the server's address, but not from its port
   /// refused() is known. The socket is connected for it: datagrams of others are not received. Not over RoCE: the ICRC
   /// covers a field of IP that the system then sets.
   bool reports_refusals = false;
@@ -63,8 +66,10 @@ public:
   std::uint64_t unexpected() const { return unexpected_; } ///< answers to no open request, and other datagrams
   std::uint64_t busy() const { return busy_; }
   /// Since the last answer the system has reported that no program listens at the server's address. It knows this of
-  /// this machine, and of another one that says so.
-  bool refused() const { return refused_; }
+  /// this machine, and of another one that says so. If requests are repeated, the reports must go on for
+  /// kMostRefusedTime, in which a server may start.
+  bool refused() const;
+  static constexpr std::chrono::seconds kMostRefusedTime{3};
   /// For a question to a server whose slots may have another size: from now on requests leave through this wire, which
   /// has smaller datagrams, and answers of any size are delivered. NULL: as opened.
   void question_through(datagram_wire *wire) { questions_ = wire == nullptr ? nullptr : wire->make_sender(); }
@@ -77,12 +82,13 @@ private:
     std::uint32_t id = 0;
     std::uint32_t attempts = 0; ///< 0: the place is free
     std::uint32_t length = 0;   ///< of the frame
-    std::chrono::steady_clock::time_point sent_at{};
+    std::chrono::steady_clock::time_point sent_at{}, first_sent_at{};
   };
 
   bool is_server(udp_address from) const;
   expected<> open_socket(const datagram_client_options &options);
   void transmit(std::uint32_t place);
+  void note_refusal();
   std::uint8_t *frame_of(std::uint32_t place) { return frames_.data() + std::size_t{place} * options_.slot_size; }
 
   datagram_client_options options_;
@@ -99,6 +105,7 @@ private:
   std::uint64_t repeated_ = 0, unexpected_ = 0, busy_ = 0;
   std::size_t other_size_ = 0;
   bool refused_ = false;
+  std::chrono::steady_clock::time_point refused_since_{}, refused_last_{};
 };
 
 } // namespace cudaq::realtime::detail

@@ -147,6 +147,7 @@ TEST(Player, SpeaksTheProtocolOfTheDecodingServer) {
   EXPECT_EQ(first.function, qec::kEnqueueFunctionId);
   std::vector<std::uint8_t> expected(34, 0); // decoder, counter, mapping id, bits: u64 each; then the events
   expected[0] = first.payload[0];
+  expected[8] = 1; // the first counter
   expected[24] = 12;
   expected[32] = first.payload[32];
   EXPECT_EQ(first.payload, expected);
@@ -169,7 +170,7 @@ TEST(Player, CountsTheEnqueuedShotsOfADecoderAndResetsItAfterAnError) {
   for (const function_link::request &r : b.to.sent)
     if (r.function == qec::kEnqueueFunctionId)
       counters.push_back(r.payload[8]);
-  EXPECT_EQ(counters, (std::vector<std::uint8_t>{0, 1, 2}));
+  EXPECT_EQ(counters, (std::vector<std::uint8_t>{1, 2, 3}));
   play_bench failing(1);
   failing.options.protocol = "server";
   failing.to.status = 6;

@@ -65,7 +65,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, TwoTerminals,
                                          shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
                          [](const auto &one) { return std::string(one.param.name); });
 
-// Enqueue must not be executed twice: the server's replay window is larger than the ids that are open together.
+// Enqueue and reads that clear must not be executed twice: the server knows repeated requests, with and without a
+// replay window of the transport.
 using LossyLink = TwoTerminals;
 TEST_P(LossyLink, IsMadeGoodByRepeats) {
   const auto server = static_cast<std::uint32_t>(std::stoul(port_));
@@ -86,8 +87,10 @@ TEST_P(LossyLink, IsMadeGoodByRepeats) {
 INSTANTIATE_TEST_SUITE_P(
     Shapes, LossyLink,
     testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --replay-window=256"},
-                    shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --replay-window=256 --unified"},
-                    shape{"RoceRing", "roce", CUDAQ_ROCE_PROVIDER, "--port=0 --peer-port=0 --replay-window=256"}),
+                    shape{"UdpWithoutAWindow", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
+                    shape{"UdpUnifiedWithoutAWindow", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --unified"},
+                    shape{"RoceRing", "roce", CUDAQ_ROCE_PROVIDER, "--port=0 --peer-port=0 --replay-window=256"},
+                    shape{"RoceWithoutAWindow", "roce", CUDAQ_ROCE_PROVIDER, "--port=0 --peer-port=0"}),
     [](const auto &one) { return std::string(one.param.name); });
 
 // Without a second terminal: the server is a dispatcher of the same process.
