@@ -142,7 +142,7 @@ std::int32_t routing::handle(cudaq_host_call_t *call, void *self) noexcept {
   routing &r = *static_cast<routing *>(self);
   r.calls_[call->job.slot] = {call->job, static_cast<std::uint8_t *>(call->result), call->max_result_len};
   const std::span payload(static_cast<const std::uint8_t *>(call->payload), call->payload_len);
-  if (r.engine_.submit(call->job.slot, call->function_id, payload, call->ptp_timestamp))
+  if (r.engine_.submit(call->job.slot, call->function_id, payload, call->ptp_timestamp, call->job.request_id))
     return CUDAQ_HOST_CALL_DEFERRED;
   return CUDAQ_RPC_ERR_BAD_ARG_LEN; // the payload does not fit into a message
 }

@@ -151,7 +151,8 @@ void node_sessions::take_request(session &owner, const route_header &header, std
   request.magic = CUDAQ_RPC_MAGIC_REQUEST;
   request.function_id = header.function_id;
   request.arg_len = header.length;
-  request.request_id = next_request_id_++;
+  // A router of an earlier version sends none.
+  request.request_id = header.status != 0 ? static_cast<std::uint32_t>(header.status) : next_request_id_++;
   request.ptp_timestamp = header.timestamp;
   std::memcpy(rx_slot(slot), &request, sizeof request);
   if (!payload.empty())

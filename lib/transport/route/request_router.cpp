@@ -51,9 +51,9 @@ void request_router::refuse_lost(node_record &node, std::uint32_t entry) {
 }
 
 void request_router::submit(std::uint32_t entry, std::uint32_t function_id, std::span<const std::uint8_t> payload,
-                            std::uint64_t timestamp, time now) {
+                            std::uint64_t timestamp, time now, std::uint32_t request_id) {
   entry_record &record = entries_[entry];
-  record = {true, 0, kNone, payload, timestamp, now, 0};
+  record = {true, 0, kNone, payload, timestamp, now, 0, request_id};
   ++open_;
   const route_function *const function = find_function(function_id, record.function);
   if (function == nullptr) { // the caller registers only functions of the table
@@ -110,6 +110,7 @@ void request_router::forward(std::uint32_t index, std::uint32_t entry) {
   header.generation = generation_;
   header.function_id = function.function_id;
   header.timestamp = record.timestamp;
+  header.status = static_cast<std::int32_t>(record.request_id);
   port_.send(index, header, record.payload);
 }
 

@@ -107,7 +107,7 @@ public:
 
   /// `entry` is free. `payload` stays valid and unchanged until its answer.
   void submit(std::uint32_t entry, std::uint32_t function_id, std::span<const std::uint8_t> payload,
-              std::uint64_t timestamp, time now);
+              std::uint64_t timestamp, time now, std::uint32_t request_id = 0);
   /// A message that has arrived from a node.
   void received(std::span<const std::uint8_t> message, time now);
   /// The connection of this node has failed.
@@ -147,6 +147,7 @@ private:
     std::uint64_t timestamp = 0;
     time since{};
     std::uint64_t refused_before = 0; ///< key_record::refused at submit
+    std::uint32_t request_id = 0;     ///< the requester's
   };
   struct key_record {
     std::uint64_t key = 0;

@@ -18,7 +18,7 @@ enum class route_kind : std::uint8_t {
   welcome = 2, ///< node: it has begun. slot: credits; function_id: most payload bytes; status: 1 = only this router has
                ///< used the node since its start, else 0
   refuse = 3,  ///< node: it has no room for another router
-  request = 4, ///< router: slot, generation, function_id, timestamp, payload
+  request = 4, ///< router: slot, generation, function_id, timestamp, payload; status: request_id of the requester
   answer = 5,  ///< node: slot and generation of the request, status, result
   ping = 6,    ///< router
   pong = 7,    ///< node

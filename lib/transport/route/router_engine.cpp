@@ -23,12 +23,12 @@ router_engine::router_engine(route_table table, const router_limits &limits, std
 }
 
 bool router_engine::submit(std::uint32_t entry, std::uint32_t function_id, std::span<const std::uint8_t> payload,
-                           std::uint64_t timestamp) {
+                           std::uint64_t timestamp, std::uint32_t request_id) {
   if (payload.size() > entry_bytes_ || entry >= entries_)
     return false;
   if (!payload.empty())
     std::memcpy(payloads_.data() + std::size_t{entry} * entry_bytes_, payload.data(), payload.size());
-  requests_[entry] = {function_id, static_cast<std::uint32_t>(payload.size()), timestamp};
+  requests_[entry] = {function_id, static_cast<std::uint32_t>(payload.size()), timestamp, request_id};
   const std::uint64_t at = written_.peek();
   inbox_[at % entries_] = entry;
   submitted_.bump(); // before the router's thread can answer
@@ -51,7 +51,7 @@ std::uint32_t router_engine::turn(request_router::time at) {
     const std::uint32_t entry = inbox_[read_ % entries_];
     const inbox_entry &request = requests_[entry];
     router_.submit(entry, request.function_id, {payloads_.data() + std::size_t{entry} * entry_bytes_, request.length},
-                   request.timestamp, at);
+                   request.timestamp, at, request.request_id);
   }
   router_.tick(at);
   if (leave_.load() != 0 && !left_)

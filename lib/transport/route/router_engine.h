@@ -34,7 +34,7 @@ public:
   expected<> start(cudaq_wait_policy_t wait);
   /// One thread. `entry` has no open request. False: the payload is longer than entry_bytes; there is no answer then.
   bool submit(std::uint32_t entry, std::uint32_t function_id, std::span<const std::uint8_t> payload,
-              std::uint64_t timestamp);
+              std::uint64_t timestamp, std::uint32_t request_id = 0);
   /// Requests that come from now on are answered not_ready.
   void close() noexcept { closed_.store(1); }
   /// Any thread. A bit for each node in `mask` (64 nodes): see request_router::drain.
@@ -67,6 +67,7 @@ private:
   struct inbox_entry {
     std::uint32_t function_id = 0, length = 0;
     std::uint64_t timestamp = 0;
+    std::uint32_t request_id = 0;
   };
 
   const std::uint32_t entries_, entry_bytes_;

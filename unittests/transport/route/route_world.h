@@ -256,13 +256,14 @@ public:
       router->tick(now);
     }
   }
-  std::uint32_t submit(std::uint32_t function, std::uint64_t key) {
+  std::uint32_t submit(std::uint32_t function, std::uint64_t key, std::uint32_t request_id = 0,
+                       std::uint64_t time = 0) {
     const auto entry = static_cast<std::uint32_t>(std::find(open.begin(), open.end(), false) - open.begin());
     EXPECT_LT(entry, open.size());
     open[entry] = true;
     answers[entry].reset();
     payloads[entry] = words({key, ++serial});
-    router->submit(entry, function, payloads[entry], 0, now);
+    router->submit(entry, function, payloads[entry], time, now, request_id);
     return entry;
   }
   /// -9999: no answer yet.
