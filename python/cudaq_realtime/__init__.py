@@ -8,11 +8,12 @@ array([1], dtype=uint8)
 """
 from ._native import decoder_names, pymatching_version, rpc_status_text
 from ._native import version as __version__
-from .client import Client, ServerError
+from .client import Client, ServerError, ServerRestarted
 from .decoders import Decoder, DecodeError
 from .dispatcher import Answer, Dispatcher
 from .pipeline import Pipeline, Report, StageError
 from .stream import StreamDecoder
 
 __all__ = ["Answer", "Client", "Decoder", "DecodeError", "Dispatcher", "Pipeline", "Report", "ServerError",
-           "StageError", "StreamDecoder", "decoder_names", "pymatching_version", "rpc_status_text", "__version__"]
+           "ServerRestarted", "StageError", "StreamDecoder", "decoder_names", "pymatching_version", "rpc_status_text",
+           "__version__"]

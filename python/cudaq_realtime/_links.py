@@ -15,6 +15,8 @@ from .dispatcher import Answer
 REQUEST, RESPONSE = struct.Struct("<IIIIQ"), struct.Struct("<IiIIQ")
 REQUEST_MAGIC, RESPONSE_MAGIC = 0x43555152, 0x43555153
 TRANSPORT_BUSY = -1011  # not executed: to be sent again with the same id
+REPEAT_SECONDS = 30  # a request is not repeated later than this after its first attempt
+MOST_REFUSALS = 5  # in one call, if requests are sent again: a server may just start
 PAUSE = 0.0005  # seconds before a request that was refused as busy is sent again
 LONGEST_WAIT = 0.1  # seconds in a library, where Ctrl-C is not seen
 
@@ -47,16 +49,24 @@ class UdpLink:
         self._socket.close()
 
     def exchange(self, function: int, payload: bytes, request_id: int, deadline: float) -> Answer:
-        frame = REQUEST.pack(REQUEST_MAGIC, function, len(payload), request_id, 0) + payload
+        # By its time the server knows a request that is sent again, which is equal in all its bytes.
+        frame = REQUEST.pack(REQUEST_MAGIC, function, len(payload), request_id, time.monotonic_ns()) + payload
         again = 0.0  # when to send
+        last, refusals = time.monotonic() + REPEAT_SECONDS, 0
         while (now := time.monotonic()) < deadline:
-            if now >= again:
-                self._socket.send(frame)
-                again = math.inf if self._resend_after is None else now + self._resend_after
-            self._socket.settimeout(max(min(again, deadline) - now, 1e-6))
             try:
+                if now >= again:
+                    again = math.inf if self._resend_after is None or now > last else now + self._resend_after
+                    self._socket.send(frame)
+                self._socket.settimeout(max(min(again, deadline) - now, 1e-6))
                 received = self._socket.recv(65536)
             except socket.timeout:
+                continue
+            except ConnectionRefusedError:  # nothing listens there; a server may just start
+                refusals += 1
+                if self._resend_after is None or refusals == MOST_REFUSALS:
+                    raise
+                time.sleep(max(0.0, min(again, deadline) - time.monotonic()))
                 continue
             answer = answer_of(received, request_id)
             if answer is None:

@@ -22,7 +22,8 @@ Address = Union[str, "tuple[str, int]"]
 
 MOST = 2**64 - 1
 MOST_BITS = 65536  # of one request of a stream
-BUSY = 5
+BAD_REQUEST, BUSY = 2, 5
+SYNDROMES_DROPPED = 6
 NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
 QEC_DECODE = "qec_decode"
 OF_STREAMS = "begin_tail", "get_committed"
@@ -30,9 +31,9 @@ STATUSES = {
     1: "INVALID_DECODER: no decoder of the server has this id",
     2: "BAD_REQUEST: the server does not accept a length, a number or a counter of the request",
     3: "INTERNAL: the decoder failed",
-    4: "NOT_READY: the server ends",
+    4: "NOT_READY: the server ends and begins no shot; it was not executed",
     5: "BUSY: the queue is full, or the request waited too long; it had no effect",
-    6: "SYNDROMES_DROPPED: syndromes are missing",
+    6: "SYNDROMES_DROPPED: syndromes are missing, or the server was restarted",
     7: "STREAM_MISALIGNED: the tail begins at a wrong place or has a wrong length",
     8: "DEADLINE: the decode met its deadline",
 }
@@ -50,6 +51,15 @@ class ServerError(RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.status, self.function), self.__dict__
+
+
+class ServerRestarted(ServerError):
+    """The same, and the server was restarted since this client has described the decoder: its shots, streams and
+    corrections are gone. reset() begins anew."""
+
+    def __init__(self, status: int, function: str):
+        super().__init__(status, function)
+        self.args = (f"{self.args[0]}; the server was restarted",)
 
 
 class Description(NamedTuple):
@@ -93,8 +103,9 @@ class Client:
     address: "127.0.0.1:7000" or ("127.0.0.1", 7000); of shm the name of the server.
     timeout: seconds that a request waits at most; then TimeoutError. A request that the server refuses as BUSY is sent
         again within this time; then ServerError.
-    resend_after: seconds after which a request without an answer is sent again, with its id. Only for udp, and only
-        for a server with --replay-window: any other server executes it twice. None: each request is sent once.
+    resend_after: seconds after which a request without an answer is sent again, equal in all its bytes, for 30 s at
+        most. Only for udp. The server executes it once; an older one only with --replay-window. None: each request is
+        sent once.
     slot_size: bytes of a slot of the server, for udp; None: an answer of the server shows it.
 
     Raises OSError if the address cannot be used; of shm TimeoutError if there is no such server. A call raises
@@ -113,6 +124,7 @@ class Client:
         self._request_id = 0
         self._counters: dict[int, int] = {}  # of the last request with one, for each decoder
         self._described: dict[int | None, Description] = {}
+        self._boots: dict[int, int] = {}  # of the server, for each decoder: a router has several servers
         self._link: UdpLink | ShmLink
         if transport == "udp":
             self._link = UdpLink(*_split(address), again)
@@ -153,7 +165,7 @@ class Client:
         """
         packed, count = stream_bits(bits, count, "bits")
         with self._lock:
-            most = min(MOST_BITS, 8 * (self._slot_size() - REQUEST.size - 32))
+            most = min(MOST_BITS, 8 * (self._slot_size(decoder_id) - REQUEST.size - 32))
             for first in range(0, count, most):
                 part = min(most, count - first)
                 self._counted("enqueue_syndromes", decoder_id, struct.pack("<QQ", 0, part)
@@ -198,11 +210,34 @@ class Client:
 
     def describe(self, decoder_id: int | None = None) -> Description:
         """The model of a decoder; None: of the decoder of decode()."""
-        payload = b"" if decoder_id is None else struct.pack("<Q", whole_number(decoder_id, "decoder_id", 0, MOST))
-        result = self._ask("describe_decoder", payload)
+        if decoder_id is None:
+            return self._description(self._ask("describe_decoder", b""))
+        payload = struct.pack("<Q", whole_number(decoder_id, "decoder_id", 0, MOST))
+        answer = self._patient("describe_decoder", payload + struct.pack("<Q", 1))  # with the server's boot id
+        if answer.status == BAD_REQUEST:  # an older server
+            return self._description(self._ask("describe_decoder", payload))
+        if answer.status:
+            raise ServerError(answer.status, "describe_decoder")
+        if len(answer.result) != 48:
+            raise self._malformed("describe_decoder", answer.result)
+        self._boots[decoder_id], = struct.unpack_from("<Q", answer.result, 32)
+        return self._description(answer.result[:32])
+
+    def _description(self, result: bytes) -> Description:
         if len(result) != 32:
             raise self._malformed("describe_decoder", result)
         return Description(*struct.unpack("<QQQQ", result))
+
+    def _was_restarted(self, decoder_id: int) -> bool:
+        """Of the server, since the decoder was described last."""
+        before = self._boots.get(decoder_id)
+        if before is None:
+            return False
+        try:
+            self.describe(decoder_id)
+        except (OSError, ServerError, RuntimeError):
+            return False
+        return self._boots[decoder_id] != before
 
     def decode(self, bits: npt.ArrayLike, *, count: int | None = None, observables: int | None = None) -> Bits:
         """Decodes one shot, without an effect on the decoder's shots.
@@ -260,6 +295,8 @@ class Client:
 
     def _ask(self, function: str, payload: bytes, timeout: float | None = None) -> bytes:
         answer = self._patient(function, payload, timeout)
+        if answer.status == SYNDROMES_DROPPED and self._was_restarted(int.from_bytes(payload[:8], "little")):
+            raise ServerRestarted(answer.status, function)
         if answer.status:
             raise ServerError(answer.status, function)
         return answer.result
@@ -277,9 +314,12 @@ class Client:
                     self._counters[decoder] = last
                 raise
 
-    def _slot_size(self) -> int:
+    def _slot_size(self, decoder_id: int) -> int:
         if self._link.slot_size is None:
-            self._exchange("describe_decoder", b"", time.monotonic() + self._seconds)
+            try:
+                self._described_once(whole_number(decoder_id, "decoder_id", 0, MOST))
+            except RuntimeError:  # also ServerError: any answer shows the size
+                pass
         assert self._link.slot_size is not None
         return self._link.slot_size
 

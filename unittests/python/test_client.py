@@ -35,9 +35,9 @@ def bits(text):
 class Peer:
     """A server of one socket. `answers`: called with each request, returns the datagrams to send."""
 
-    def __init__(self, answers):
+    def __init__(self, answers, address=("127.0.0.1", 0)):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
+        self.socket.bind(address)
         self.address = self.socket.getsockname()
         self.answers, self.requests = answers, []
         self.thread = threading.Thread(target=self.serve, daemon=True)
@@ -219,12 +219,12 @@ def test_what_was_not_executed_does_not_count():
 
 def test_more_bits_than_a_slot_holds_go_in_several_requests():
     def answers(request):
-        return [response(request, 0, bytes(32) if len(request) == 24 else b"")]
+        return [response(request, 0, bytes(48) if len(request) == 40 else b"")]
 
     sent = np.random.default_rng(1).integers(0, 2, 1500)
     with Peer(answers) as peer, Client("udp", peer.address, timeout=10) as client:  # the size is that of an answer
         client.enqueue(2, sent)
-    assert len(peer.requests[0]) == 24 and all(len(one) <= SLOT_SIZE for one in peer.requests)
+    assert len(peer.requests[0]) == 40 and all(len(one) <= SLOT_SIZE for one in peer.requests)
     heads = [struct.unpack_from("<QQQQ", one, 24) for one in peer.requests[1:]]
     assert [head[:3] for head in heads] == [(2, 1, 0), (2, 2, 0), (2, 3, 0)]
     parts = [np.unpackbits(np.frombuffer(one[56:], np.uint8), count=head[3], bitorder="little")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import sinter
 import stim
-from cudaq_realtime import (Answer, Client, DecodeError, Decoder, Dispatcher, Pipeline, Report, ServerError, StageError,
-                            StreamDecoder)
+from cudaq_realtime import (Answer, Client, DecodeError, Decoder, Dispatcher, Pipeline, Report, ServerError,
+                            ServerRestarted, StageError, StreamDecoder)
 from cudaq_realtime.client import Committed, Description
 from cudaq_realtime.sinter_decoder import CompiledSinterDecoder, SinterDecoder
 
@@ -56,6 +56,7 @@ EXAMPLES = {
     Report: (lambda: run_report(Pipeline("lookup", CHAIN)),
              lambda r: (dict(r), r.latencies_ns.tolist(), {k: v.tolist() for k, v in r.stages_ns.items()})),
     ServerError: (lambda: ServerError(6, "enqueue_syndromes"), lambda e: (e.status, e.function, str(e), e.args)),
+    ServerRestarted: (lambda: ServerRestarted(6, "begin_tail"), lambda e: (e.status, e.function, str(e), e.args)),
     SinterDecoder: (lambda: SinterDecoder("bp-osd:osd_order=7"), None),
     StageError: (lambda: StageError("it failed", 4), lambda e: (e.shot, str(e), e.args)),
     StreamDecoder: (lambda: StreamDecoder(LOOP, "lookup", commit=2, buffer=1, rounds="index:1"), None),
