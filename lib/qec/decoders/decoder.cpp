@@ -40,6 +40,11 @@ const char *decode_status_text(decode_status status) noexcept {
   return "unknown decode status";
 }
 
+std::string decode_status_text(decode_status status, const char *fault) {
+  const char *const text = decode_status_text(status);
+  return status != decode_status::internal_error || *fault == '\0' ? text : std::string(text) + ": " + fault;
+}
+
 decoder::decoder(std::uint64_t num_detectors, std::uint64_t num_observables)
     : num_detectors_(num_detectors), num_observables_(num_observables) {
   events_.reserve(static_cast<std::size_t>(num_detectors));
@@ -51,6 +56,7 @@ bool decoder::gives_edges() const noexcept { return false; }
 std::uint64_t decoder::num_errors() const noexcept { return 0; }
 std::vector<std::pair<std::string, std::uint64_t>> decoder::wins() const { return {}; }
 bool decoder::obeys_deadline() const noexcept { return false; }
+const char *decoder::fault() const noexcept { return ""; }
 
 void cancel_decode(std::uint32_t &word) noexcept { cudaq::realtime::detail::store_relaxed(word, 1U); }
 

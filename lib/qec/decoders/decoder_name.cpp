@@ -106,15 +106,15 @@ std::size_t end_of_setting(std::string_view text, std::size_t at, bool nested) {
 } // namespace
 
 expected<decoder_name> decoder_name::parse(std::string_view text) {
-  const bool is_race = text.starts_with("race:");
-  const std::size_t plugin = is_race ? std::string_view::npos : text.find(".so:");
+  const bool is_race = text.starts_with("race:"), is_nested = is_race || text.starts_with("sliding-window:");
+  const std::size_t plugin = is_nested ? std::string_view::npos : text.find(".so:");
   const std::size_t colon = plugin != std::string_view::npos ? plugin + 3 : text.find(':');
   decoder_name made{std::string(text.substr(0, colon)), decoder_settings{}};
   if (colon == std::string_view::npos)
     return made;
   decoder_settings::list all;
   for (std::size_t at = colon + 1; at <= text.size();) {
-    const std::size_t end = end_of_setting(text, at, is_race);
+    const std::size_t end = end_of_setting(text, at, is_nested);
     const std::string_view one = text.substr(at, end - at);
     at = end + 1;
     if (is_race && all.empty()) {
@@ -131,6 +131,32 @@ expected<decoder_name> decoder_name::parse(std::string_view text) {
   }
   made.settings = decoder_settings(std::move(all));
   return made;
+}
+
+std::string without_parentheses(std::string_view inner) {
+  std::string name(inner);
+  const std::size_t open = name.find('(');
+  if (open != std::string::npos && name.ends_with(')') && open < name.find(':')) {
+    name[open] = ':';
+    name.pop_back();
+  }
+  return name;
+}
+
+std::string with_plugin_folder(std::string_view name, const std::string &folder) {
+  std::string result;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::string_view before = name.substr(0, at);
+    const bool begins = before.empty() || before.ends_with("race:") || before.ends_with("race(") ||
+                        before.ends_with('|') || before.ends_with("inner=");
+    const std::size_t end = begins ? std::max(std::min(name.find_first_of(":(,|)", at), name.size()), at + 1) : at + 1;
+    const std::string token(name.substr(at, end - at));
+    if (begins && !token.starts_with('/') && decoder_name{token, decoder_settings{}}.is_plugin())
+      result.append(folder).append("/");
+    result += token;
+    at = end;
+  }
+  return result;
 }
 
 bool decoder_name::is_plugin() const noexcept { return name.find('/') != std::string::npos || name.ends_with(".so"); }

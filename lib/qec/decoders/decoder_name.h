@@ -48,11 +48,19 @@ struct decoder_name {
   std::string name;
   decoder_settings settings;
   /// Settings begin after the first `.so:`, else after the first `:`. Refused: a setting without `=`, without a key,
-  /// or listed twice. "race:A(x=1,y=2)|B,mode=best": the first setting of a race is `members`, without this key, and
-  /// commas in parentheses belong to it.
+  /// or listed twice. "race:A(x=1,y=2)|B,mode=best": the first setting of a race is `members`, without this key. A
+  /// decoder in the name of another one, a member or the inner one of sliding-window, may have its settings in
+  /// parentheses; their commas belong to it: "sliding-window:inner=race(A|B(x=1),mode=best),mode=parallel".
   [[nodiscard]] static expected<decoder_name> parse(std::string_view text);
   /// Whether the name is the path of a plug-in: it has a `/` or ends in `.so`.
   [[nodiscard]] bool is_plugin() const noexcept;
 };
+
+/// A decoder in the name of another one as a name of its own: "race(A|B(x=1),mode=best)" is "race:A|B(x=1),mode=best".
+/// A name without parentheses stays.
+[[nodiscard]] std::string without_parentheses(std::string_view inner);
+
+/// The name with `folder` before each relative path of a plug-in in it, also of members and inner decoders.
+[[nodiscard]] std::string with_plugin_folder(std::string_view name, const std::string &folder);
 
 } // namespace cudaq::qec::realtime

@@ -3,7 +3,7 @@
 
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/error_form.h"
-#include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoders/plugin_model.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdarg>
+#include <cstdio>
 #include <exception>
-#include <functional>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -76,22 +78,14 @@ std::string exception_of(Call &&call) {
   }
 }
 
-/// The same where there is no room for a text: whether the call returned.
-template <class Call>
-bool returns(Call &&call) noexcept {
-  try {
-    call();
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 /// Frees a decoder of a plug-in.
 struct decoder_closer {
   void (*destroy)(void *decoder);
   void operator()(void *decoder) const noexcept {
-    (void)returns([&] { destroy(decoder); });
+    try {
+      destroy(decoder);
+    } catch (...) { // as of exception_of, but no caller reads the text
+    }
   }
 };
 using made_decoder = std::unique_ptr<void, decoder_closer>;
@@ -104,6 +98,23 @@ std::string last_load_error() {
 /// The library of relay-bp-gpu, which a build with CUDA has. The loader searches for it, as for all libraries that this
 /// one needs.
 constexpr std::string_view kGpuLibrary = "libcudaq-qec-relay-bp-gpu.so";
+
+/// Whether a table has one of the sizes of decoder_plugin.h: "" or the fault.
+std::string fault_of_size(std::size_t size) {
+  using table = cudaq_qec_decoder_plugin_t;
+  constexpr std::size_t kFirst = offsetof(table, edges); // each later header added one member
+  constexpr std::array kSizes{kFirst, offsetof(table, columns), offsetof(table, decode_until),
+                              offsetof(table, error_form), sizeof(table)};
+  if (std::ranges::find(kSizes, size) != kSizes.end())
+    return {};
+  const std::string has = "its table has " + std::to_string(size) + " bytes (struct_size), ";
+  if (size < kFirst)
+    return has + "at least " + std::to_string(kFirst) + " are needed";
+  if (size > sizeof(table))
+    return has + "this library knows " + std::to_string(sizeof(table)) +
+           ": set it with sizeof, and build the plug-in with the header of this version";
+  return has + "where no member ends: set it with sizeof";
+}
 
 /// Loads a plug-in and checks its table. Returns "" or the fault.
 std::string load(const std::string &path, loaded_plugin &plugin) {
@@ -130,9 +141,8 @@ std::string load(const std::string &path, loaded_plugin &plugin) {
   if (t->version != CUDAQ_QEC_DECODER_PLUGIN_VERSION)
     return "it has version " + std::to_string(t->version) + " of the plug-in interface, this library has version " +
            std::to_string(CUDAQ_QEC_DECODER_PLUGIN_VERSION);
-  if (t->struct_size < offsetof(cudaq_qec_decoder_plugin_t, edges))
-    return "its table has " + std::to_string(t->struct_size) + " bytes, at least " +
-           std::to_string(offsetof(cudaq_qec_decoder_plugin_t, edges)) + " are needed";
+  if (std::string fault = fault_of_size(t->struct_size); !fault.empty())
+    return fault;
   if (t->name == nullptr || t->create == nullptr || t->decode == nullptr || t->destroy == nullptr)
     return "name, create, decode or destroy is NULL in its table";
   if (plugin.errors() > CUDAQ_QEC_ERRORS_WHOLE)
@@ -140,23 +150,28 @@ std::string load(const std::string &path, loaded_plugin &plugin) {
   return {};
 }
 
+/// Of each decoder so many solutions are compared with their columns, also where the caller wants no errors.
+constexpr std::uint64_t kCheckedSolutions = 100;
+
 class plugin_decoder final : public decoder {
 public:
   /// If this throws, the caller still has both, and must free `made` before it unloads the plug-in.
-  plugin_decoder(loaded_plugin &&plugin, made_decoder &&made, const detector_error_model &model)
-      : decoder(model.num_detectors, model.num_observables), num_errors_(model.num_errors), plugin_(std::move(plugin)),
-        made_(std::move(made)) {}
+  plugin_decoder(loaded_plugin &&plugin, made_decoder &&made, const plugin_model &model)
+      : decoder(model.num_detectors, model.num_observables),
+        num_errors_(plugin.has(&cudaq_qec_decoder_plugin_t::columns) ? model.errors.rows() : 0),
+        errors_(num_errors_ != 0 ? model.errors : flip_rows{}), columns_(num_errors_), odd_(model.num_detectors),
+        flipped_(observable_bytes()), plugin_(std::move(plugin)), made_(std::move(made)) {}
 
   const char *name() const noexcept override { return plugin_.table->name; }
   bool gives_edges() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::edges); }
   bool obeys_deadline() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::decode_until); }
-  std::uint64_t num_errors() const noexcept override {
-    return plugin_.has(&cudaq_qec_decoder_plugin_t::columns) ? num_errors_ : 0;
-  }
+  std::uint64_t num_errors() const noexcept override { return num_errors_; }
+  const char *fault() const noexcept override { return fault_.data(); }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
+    fault_.front() = '\0';
     double weight = std::nan("");
     // A plug-in without observables may not get a null pointer that it could not add to.
     std::uint8_t none = 0;
@@ -166,8 +181,9 @@ protected:
     const bool may_end = obeys_deadline() && (has_deadline || can_be_cancelled);
     const cudaq_qec_decode_control_t until{sizeof until, control.deadline_ns, control.cancel};
     const cudaq_qec_decoder_plugin_t &table = *plugin_.table;
+    const char *const function = may_end ? "decode_until" : "decode";
     std::int32_t status = CUDAQ_QEC_DECODE_INTERNAL_ERROR;
-    if (!returns([&] {
+    if (!returns(function, [&] {
           status = may_end ? table.decode_until(made_.get(), events.data(), events.size(), bits, &weight, &until)
                            : table.decode(made_.get(), events.data(), events.size(), bits, &weight);
         }))
@@ -179,59 +195,162 @@ protected:
     const bool at_deadline = status == CUDAQ_QEC_DECODE_DEADLINE && may_end && has_deadline;
     if (at_deadline && std::isnan(weight))
       return decode_status::deadline;
-    if ((status != CUDAQ_QEC_DECODE_OK && !at_deadline) || has_bits_after_the_last(observables))
-      return decode_status::internal_error;
-    if (details != nullptr)
-      status = static_cast<std::int32_t>(take_details(*details, weight, static_cast<decode_status>(status)));
-    return static_cast<decode_status>(status);
+    if (status == CUDAQ_QEC_DECODE_INTERNAL_ERROR)
+      return broken("%s returned 5, its own internal error", function);
+    if (status != CUDAQ_QEC_DECODE_OK && !at_deadline)
+      return broken("%s returned %d, accepted: 0, 3, 5, 7%s%s", function, status,
+                    may_end && has_deadline ? ", 9 (deadline)" : "", may_end && can_be_cancelled ? ", 10" : "");
+    if (const unsigned used = num_observables() % 8; used != 0 && observables.back() >> used != 0)
+      return broken("%s set the observable %llu, the model has %llu", function,
+                    number(num_observables() +
+                           static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(observables.back()) >> used))),
+                    number(num_observables()));
+    if (details != nullptr) {
+      details->weight = weight;
+      details->has_solution = true;
+    }
+    const decode_status taken = take_correction(events, observables, details);
+    return taken == decode_status::ok ? static_cast<decode_status>(status) : taken;
   }
 
 private:
-  [[nodiscard]] bool has_bits_after_the_last(std::span<const std::uint8_t> observables) const noexcept {
-    const unsigned used = static_cast<unsigned>(num_observables() % 8);
-    return used != 0 && observables.back() >> used != 0;
+  static unsigned long long number(std::uint64_t value) noexcept { return value; }
+
+  /// Notes a promise that the plug-in broke. Without memory of the heap.
+  [[gnu::format(printf, 2, 3)]] decode_status broken(const char *format, ...) noexcept {
+    const int begin = std::snprintf(fault_.data(), fault_.size(), "plug-in %.60s: ", name());
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(fault_.data() + begin, fault_.size() - static_cast<std::size_t>(begin), format, arguments);
+    va_end(arguments);
+    return decode_status::internal_error;
   }
 
-  /// Returns `status`, that of the decode, or why the details are refused.
-  decode_status take_details(decode_details &details, double weight, decode_status status) const noexcept {
-    details.weight = weight;
-    details.has_solution = true;
-    decode_status taken = details.edges.empty() ? decode_status::ok : take_edges(details);
-    if (taken == decode_status::ok && !details.errors.empty())
-      taken = take_errors(details);
-    return taken == decode_status::ok ? status : taken;
+  /// Whether the call of a function of the plug-in returned.
+  template <class Call>
+  bool returns(const char *function, Call &&call) noexcept {
+    try {
+      call();
+      return true;
+    } catch (const std::exception &e) {
+      (void)broken("%s threw an exception: %s", function, e.what());
+    } catch (...) {
+      (void)broken("%s threw an exception that is no std::exception", function);
+    }
+    return false;
   }
 
-  decode_status take_edges(decode_details &details) const noexcept {
+  decode_status take_correction(std::span<const std::uint64_t> events, std::span<const std::uint8_t> observables,
+                                decode_details *details) noexcept {
+    if (details != nullptr && !details->edges.empty())
+      if (const decode_status taken = take_edges(events, *details); taken != decode_status::ok)
+        return taken;
+    const bool wanted = details != nullptr && !details->errors.empty();
+    if (num_errors_ == 0 || (!wanted && solutions_checked_ == kCheckedSolutions))
+      return decode_status::ok;
+    solutions_checked_ += solutions_checked_ != kCheckedSolutions;
+    return take_errors(events, observables, wanted ? details : nullptr);
+  }
+
+  decode_status take_edges(std::span<const std::uint64_t> events, decode_details &details) noexcept {
     auto *const room = reinterpret_cast<cudaq_qec_correction_edge_t *>(details.edges.data());
     std::size_t count = 0;
-    if (!returns([&] { count = plugin_.table->edges(made_.get(), room, details.edges.size()); }))
+    if (!returns("edges", [&] { count = plugin_.table->edges(made_.get(), room, details.edges.size()); }))
       return decode_status::internal_error;
     if (count > details.edges.size())
       return decode_status::buffer_too_small;
-    for (const correction_edge &edge : details.edges.first(count))
-      if (edge.first >= num_detectors() || (edge.second >= num_detectors() && edge.second != kBoundary))
-        return decode_status::internal_error;
+    const auto edges = details.edges.first(count);
+    for (std::size_t k = 0; k < count; ++k)
+      if (edges[k].first >= num_detectors() || (edges[k].second >= num_detectors() && edges[k].second != kBoundary))
+        return broken("edges: edge %zu has the ends %llu and %llu, the model has %llu detectors", k,
+                      number(edges[k].first), number(edges[k].second), number(num_detectors()));
+    const auto each = [&](auto &&use) {
+      for (const correction_edge &edge : edges) {
+        use(edge.first);
+        if (edge.second != kBoundary)
+          use(edge.second);
+      }
+    };
+    if (const std::uint64_t detector = first_difference(events, each); detector != kBoundary)
+      return no_cause("edges", count, events, detector);
     details.num_edges = count;
     return decode_status::ok;
   }
 
-  decode_status take_errors(decode_details &details) const noexcept {
+  /// `details`: null if only the check is wanted.
+  decode_status take_errors(std::span<const std::uint64_t> events, std::span<const std::uint8_t> observables,
+                            decode_details *details) noexcept {
+    const std::span<std::uint64_t> room = details != nullptr ? details->errors : std::span(columns_);
     std::size_t count = 0;
-    if (!returns([&] { count = plugin_.table->columns(made_.get(), details.errors.data(), details.errors.size()); }))
+    if (!returns("columns", [&] { count = plugin_.table->columns(made_.get(), room.data(), room.size()); }))
       return decode_status::internal_error;
-    if (count > details.errors.size())
+    if (count > num_errors_)
+      return broken("columns returned %zu errors, the model has %llu", count, number(num_errors_));
+    if (count > room.size())
       return decode_status::buffer_too_small;
-    const auto errors = details.errors.first(count);
-    // Ascending, each once, and of the model.
-    if (std::ranges::adjacent_find(errors, std::greater_equal{}) != errors.end() ||
-        (count != 0 && errors.back() >= num_errors_))
-      return decode_status::internal_error;
-    details.num_errors = count;
+    const auto errors = room.first(count);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (errors[k] >= num_errors_)
+        return broken("columns: number %zu is error %llu, the model has %llu", k, number(errors[k]),
+                      number(num_errors_));
+      if (k != 0 && errors[k] <= errors[k - 1])
+        return broken("columns: error %llu comes after error %llu; they must ascend", number(errors[k]),
+                      number(errors[k - 1]));
+    }
+    const auto each = [&](auto &&use) {
+      for (const std::uint64_t error : errors)
+        for (const std::uint64_t detector : errors_.detectors(error))
+          use(detector);
+    };
+    if (const std::uint64_t detector = first_difference(events, each); detector != kBoundary)
+      return no_cause("columns", count, events, detector);
+    std::ranges::copy(observables, flipped_.begin());
+    for (const std::uint64_t error : errors)
+      for (const std::uint64_t k : errors_.observables(error))
+        flipped_[k / 8] = static_cast<std::uint8_t>(flipped_[k / 8] ^ 1U << k % 8);
+    for (std::uint64_t k = 0; k < num_observables(); ++k)
+      if ((flipped_[k / 8] >> k % 8 & 1) != 0)
+        return broken("columns: its errors (%zu, the first is %llu) %s observable %llu; the answer has it as %d", count,
+                      number(count != 0 ? errors.front() : 0),
+                      (observables[k / 8] >> k % 8 & 1) != 0 ? "do not flip" : "flip", number(k),
+                      observables[k / 8] >> k % 8 & 1);
+    if (details != nullptr)
+      details->num_errors = count;
     return decode_status::ok;
   }
 
-  const std::uint64_t num_errors_;
+  /// `each` calls a function with each detector that an error of the correction flips. Returns the first detector that
+  /// is flipped and no event, or an event and not flipped; kBoundary: none.
+  template <class Each>
+  std::uint64_t first_difference(std::span<const std::uint64_t> events, Each &&each) noexcept {
+    const auto flip = [this](std::uint64_t detector) { odd_[detector] ^= 1; };
+    std::uint64_t first = kBoundary;
+    const auto look = [&](std::uint64_t detector) {
+      if (odd_[detector] != 0)
+        first = std::min(first, detector);
+      odd_[detector] = 0;
+    };
+    each(flip);
+    std::ranges::for_each(events, flip);
+    each(look);
+    std::ranges::for_each(events, look);
+    return first;
+  }
+
+  decode_status no_cause(const char *function, std::size_t count, std::span<const std::uint64_t> events,
+                         std::uint64_t detector) noexcept {
+    const bool is_event = std::ranges::binary_search(events, detector);
+    return broken("%s: its errors (%zu) %s detector %llu, which is %s event of the shot", function, count,
+                  is_event ? "do not flip" : "flip", number(detector), is_event ? "an" : "no");
+  }
+
+  const std::uint64_t num_errors_;     ///< 0 without `columns`
+  const flip_rows errors_;             ///< of the model, if there are `columns`
+  std::vector<std::uint64_t> columns_; ///< room for those that the caller does not want
+  std::vector<std::uint8_t> odd_;      ///< of each detector; all 0 between two checks
+  std::vector<std::uint8_t> flipped_;  ///< observables
+  std::uint64_t solutions_checked_ = 0;
+  std::array<char, 512> fault_{};
   loaded_plugin plugin_; ///< before made_, so it is unloaded after the decoder is freed
   made_decoder made_;
 };
@@ -241,7 +360,7 @@ private:
 decoder_result make_plugin_decoder(const std::string &path, std::string_view dem_text,
                                    const decoder_settings &settings) {
   const auto failed = [&](const std::string &why) { return decoder_result{nullptr, "plug-in " + path + ": " + why}; };
-  const auto parsed = parse_dem(dem_text);
+  const auto parsed = plugin_model::parse(dem_text);
   if (parsed.failed())
     return failed(parsed.text());
   loaded_plugin plugin;
@@ -253,8 +372,9 @@ decoder_result make_plugin_decoder(const std::string &path, std::string_view dem
   std::vector<cudaq_qec_decoder_setting_t> given;
   for (const auto &[key, value] : rest)
     given.push_back({key.c_str(), value.c_str()});
-  const cudaq_qec_decoder_model_t model{sizeof(model),           text.c_str(), text.size(), parsed->num_detectors,
-                                        parsed->num_observables, given.data(), given.size()};
+  const cudaq_qec_decoder_errors_t errors = parsed->view();
+  const cudaq_qec_decoder_model_t model{sizeof(model),           text.c_str(), text.size(),  parsed->num_detectors,
+                                        parsed->num_observables, given.data(), given.size(), &errors};
   void *raw = nullptr;
   std::array<char, 1024> error{};
   std::int32_t status = CUDAQ_QEC_DECODE_INTERNAL_ERROR;

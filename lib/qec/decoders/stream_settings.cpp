@@ -8,7 +8,7 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-bool has_windows(std::string_view name) { return name.substr(0, name.find(':')) == "sliding-window"; }
+bool has_windows(std::string_view name) { return name.substr(0, name.find_first_of(":(")) == "sliding-window"; }
 
 } // namespace
 
@@ -29,10 +29,14 @@ expected<stream_options> read_stream_settings(const decoder_settings::list &all)
                  : mode == "sequential" ? stream_mode::sequential
                                         : stream_mode::parallel;
   if (const std::string bad = settings.error(); !bad.empty())
-    return reason("sliding-window: " + bad);
+    return reason("sliding-window: " + bad +
+                  (mode == "first" || mode == "best"
+                       ? "; the mode of a race stands in its parentheses: inner=race(NAME|NAME,mode=" + mode + ")"
+                       : ""));
   if (has_windows(options.decoder))
     return reason("sliding-window: inner=" + options.decoder + ": the decoder of a window has no windows itself");
-  char before = ':';
+  options.decoder = without_parentheses(options.decoder);
+  char before = options.decoder.find(':') == std::string::npos ? ':' : ',';
   for (const auto &[key, value] : inner) {
     options.decoder.append(1, before).append(key).append("=").append(value);
     before = ',';

@@ -113,10 +113,21 @@ private:
     const auto coordinates = program_.arguments_of(detector);
     if (notes_ == nullptr || coordinates.empty())
       return;
+    if (notes_->wants_coordinates)
+      note_coordinates(index, coordinates);
     if (notes_->time.size() <= index)
       notes_->time.resize(index + 1, std::numeric_limits<double>::quiet_NaN());
     const std::size_t last = coordinates.size() - 1;
     notes_->time[index] = coordinates[last] + (last < coordinate_shift_.size() ? coordinate_shift_[last] : 0);
+  }
+
+  void note_coordinates(std::uint64_t index, std::span<const double> coordinates) {
+    if (notes_->coordinates.size() <= index)
+      notes_->coordinates.resize(index + 1);
+    std::vector<double> &noted = notes_->coordinates[index];
+    noted.assign(coordinates.begin(), coordinates.end());
+    for (std::size_t k = 0; k < std::min(noted.size(), coordinate_shift_.size()); ++k)
+      noted[k] += coordinate_shift_[k];
   }
 
   void shift_coordinates(std::span<const double> by) {
@@ -211,6 +222,8 @@ detector_error_model dem_text::unroll(const program &of, const dem_limits &limit
   unrolled.run();
   if (notes != nullptr)
     notes->time.resize(unrolled.model.num_detectors, std::numeric_limits<double>::quiet_NaN());
+  if (notes != nullptr && notes->wants_coordinates)
+    notes->coordinates.resize(unrolled.model.num_detectors);
   return std::move(unrolled.model);
 }
 

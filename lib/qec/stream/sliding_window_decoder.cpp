@@ -24,6 +24,7 @@ public:
         tail_((stream_->tail_detectors() + 7) / 8) {}
 
   const char *name() const noexcept override { return "sliding-window"; }
+  const char *fault() const noexcept override { return stream_->fault(); }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,

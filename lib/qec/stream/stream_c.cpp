@@ -161,6 +161,10 @@ int32_t cudaq_qec_stream_get_statistics(const cudaq_qec_stream_t *stream, cudaq_
   return CUDAQ_QEC_STREAM_OK;
 }
 
+const char *cudaq_qec_stream_fault(const cudaq_qec_stream_t *stream) {
+  return stream != nullptr ? stream->decoder->fault() : "";
+}
+
 const char *cudaq_qec_stream_status_text(int32_t status) {
   return qec::decode_status_text(static_cast<qec::decode_status>(status));
 }

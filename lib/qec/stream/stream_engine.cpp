@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <exception>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -47,6 +49,7 @@ void stream_engine::begin() noexcept {
   bits_.store(0);
   committed_.store(0);
   counts_ = {};
+  fault_.front() = '\0';
   next_rounds_ = layout().rounds_for_more_than(0);
   next_end_ = model().first_detector(next_rounds_);
   set_limit();
@@ -218,7 +221,8 @@ pool_client::claimed stream_engine::claim() noexcept {
 
 bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
   flight &f = flight_of(number); // stays until it is done
-  const decode_status result = decode(number, f);
+  const char *why = "";
+  const decode_status result = decode(number, f, why);
   auto lock = guard();
   --running_;
   const std::uint64_t released_before = released_;
@@ -232,6 +236,8 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
       counts_.worst_decode_ns = std::max(counts_.worst_decode_ns, f.decode_ns);
       take_answer(number, f);
     } else {
+      if (*why != '\0')
+        std::snprintf(fault_.data(), fault_.size(), "window %llu: %s", static_cast<unsigned long long>(number), why);
       status_.store(static_cast<std::int32_t>(result));
     }
     if (waiting_ != 0)
@@ -250,13 +256,15 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
 }
 
 /// The part of a window's work that needs no lock: all bits that it reads were written before it was ready.
-decode_status stream_engine::decode(std::uint64_t number, flight &f) noexcept {
+decode_status stream_engine::decode(std::uint64_t number, flight &f, const char *&why) noexcept {
   if (f.with == nullptr) {
     try {
       f.of = &windows_.last(repetitions_);
       f.with = f.of->idle.back();
       f.of->idle.pop_back();
-    } catch (...) { // out of memory, or a model that the decoder refuses only at this length
+    } catch (const std::exception &failure) { // out of memory, or a model that the decoder refuses only at this length
+      std::snprintf(unbuilt_.data(), unbuilt_.size(), "%s", failure.what());
+      why = unbuilt_.data();
       return decode_status::internal_error;
     }
   }
@@ -288,13 +296,19 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f) noexcept {
   f.decode_ns = static_cast<std::uint64_t>((now() - before).count());
   const deadline_counts &all = inner.deadlines();
   f.deadlines = {all.met - earlier.met, all.missed - earlier.missed, all.late - earlier.late};
+  if (status == decode_status::internal_error)
+    why = inner.fault();
   if (!inner.has_solution())
     return status;
   const std::uint64_t first_parity = m.num_observables + m.crossings.size();
   for (std::uint64_t j = 0; j < window_model::kParities; ++j) {
     const std::uint64_t k = first_parity + j;
-    if ((answer[k / 8] >> (k % 8) & 1) != (parities >> j & 1))
-      return decode_status::internal_error; // the correction does not explain the events
+    if ((answer[k / 8] >> (k % 8) & 1) == (parities >> j & 1))
+      continue;
+    if (status == decode_status::deadline)
+      return status; // the best so far is no solution
+    why = "the observables of the window are not those of a correction that causes its events";
+    return decode_status::internal_error;
   }
   return decode_status::ok;
 }

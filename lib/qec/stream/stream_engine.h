@@ -8,6 +8,7 @@
 #include "lib/qec/stream/window_set.h"
 #include "lib/qec/stream/worker_pool.h"
 
+#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -49,6 +50,7 @@ public:
   std::uint64_t pushed_bits() const noexcept override { return bits_.load(); }
   std::uint64_t windows() const noexcept override { return statistics().windows; }
   stream_statistics statistics() const noexcept override;
+  const char *fault() const noexcept override { return fault_.data(); }
   std::uint64_t head_detectors() const noexcept override { return head_; }
   std::uint64_t body_detectors() const noexcept override { return body_; }
   std::uint64_t tail_detectors() const noexcept override { return tail_; }
@@ -110,7 +112,8 @@ private:
   bool has_artificial_events(std::uint64_t number, const flight &f) const noexcept {
     return f.is_last || !layout().parallel || layout().is_between(number);
   }
-  decode_status decode(std::uint64_t number, flight &f) noexcept;
+  /// `why`: with internal_error what was wrong, valid as long as the caller has the window's decoder.
+  decode_status decode(std::uint64_t number, flight &f, const char *&why) noexcept;
   void take_answer(std::uint64_t number, flight &f) noexcept;
   void neighbour_is_done(std::uint64_t number) noexcept;
   void release() noexcept;
@@ -157,6 +160,8 @@ private:
   bool is_cancelled_ = false;
   std::uint64_t generation_ = 0; ///< counts resets
   stream_statistics counts_{};
+  std::array<char, 384> fault_{};   ///< written before status_ shows the failure; then it stays until a reset
+  std::array<char, 256> unbuilt_{}; ///< why the last window could not be built; of the thread that decodes it
 };
 
 } // namespace cudaq::qec::realtime

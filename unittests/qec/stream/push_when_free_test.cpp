@@ -41,6 +41,7 @@ public:
   std::uint64_t pushed_bits() const noexcept override { return of_->pushed_bits(); }
   std::uint64_t windows() const noexcept override { return of_->windows(); }
   stream_statistics statistics() const noexcept override { return of_->statistics(); }
+  const char *fault() const noexcept override { return of_->fault(); }
   std::uint64_t head_detectors() const noexcept override { return of_->head_detectors(); }
   std::uint64_t body_detectors() const noexcept override { return of_->body_detectors(); }
   std::uint64_t tail_detectors() const noexcept override { return of_->tail_detectors(); }

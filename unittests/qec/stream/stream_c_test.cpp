@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/qec/decoding/stream_c.h"
 #include "unittests/qec/stream/stream_test_support.h"
+#include "unittests/support/program_paths.h"
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -106,6 +107,29 @@ TEST(StreamC, RefusesBadArgumentsWithoutACrash) {
   EXPECT_EQ(cudaq_qec_stream_poll(good.get, nullptr, 0, &progress), CUDAQ_QEC_STREAM_OK);
   EXPECT_EQ(cudaq_qec_stream_push(good.get, reinterpret_cast<const std::uint8_t *>(error), 1, 9),
             CUDAQ_QEC_STREAM_BUFFER_TOO_SMALL);
+}
+
+TEST(StreamC, SaysWhichPromiseAPluginBrokeInWhichWindow) {
+  const std::string text = repetition_dem(3, 0.03, 1, 40), name = CUDAQ_TEST_BREAKING_PLUGIN + std::string(":break=");
+  for (const std::uint32_t workers : {0U, 2U}) {
+    cudaq_qec_stream_options_t options = small_options();
+    const std::string bits_name = name + "status";
+    options.decoder = bits_name.c_str();
+    options.workers = workers;
+    options.mode = CUDAQ_QEC_STREAM_SEQUENTIAL;
+    const c_stream c(text, &options);
+    ASSERT_EQ(c.status, CUDAQ_QEC_STREAM_OK) << c.error;
+    EXPECT_STREQ(cudaq_qec_stream_fault(c.get), "");
+    const std::vector<std::uint8_t> bits(2);
+    EXPECT_LE(cudaq_qec_stream_push(c.get, bits.data(), bits.size(), 2 * 8), CUDAQ_QEC_STREAM_INTERNAL_ERROR);
+    cudaq_qec_stream_progress_t progress{};
+    progress.struct_size = sizeof progress;
+    EXPECT_EQ(cudaq_qec_stream_wait(c.get, 3, UINT64_MAX, nullptr, 0, &progress), CUDAQ_QEC_STREAM_INTERNAL_ERROR);
+    EXPECT_STREQ(cudaq_qec_stream_fault(c.get), "window 0: plug-in breaking: decode returned 17, accepted: 0, 3, 5, 7");
+    EXPECT_EQ(cudaq_qec_stream_reset(c.get), CUDAQ_QEC_STREAM_OK);
+    EXPECT_STREQ(cudaq_qec_stream_fault(c.get), "");
+  }
+  EXPECT_STREQ(cudaq_qec_stream_fault(nullptr), "");
 }
 
 } // namespace

@@ -35,6 +35,10 @@ namespace cudaq::qec::realtime {
 /// Static text of a status, never null.
 CUDAQ_QEC_DECODING_API const char *decode_status_text(decode_status status) noexcept;
 
+/// The same, and for internal_error what a decoder or a stream knows about it: their fault(), which may be "". Throws
+/// std::bad_alloc.
+CUDAQ_QEC_DECODING_API std::string decode_status_text(decode_status status, const char *fault);
+
 /// The second end of an edge to the boundary.
 inline constexpr std::uint64_t kBoundary = UINT64_MAX;
 
@@ -73,7 +77,7 @@ struct decode_details {
   /// matching with positive weights.
   std::span<correction_edge> edges = {};
   /// Out: edges written. The sum of the edges causes exactly the events of the shot; no edge is listed twice. (Of a
-  /// plug-in only the ends of the edges are checked.)
+  /// plug-in it is not checked that each edge is an error of the model, and listed once.)
   std::size_t num_edges = 0;
   /// Out: sum of log((1 - p) / p) over the errors of the correction; NaN if the decoder does not give it. With an error
   /// status it is NaN, and num_edges is 0.
@@ -87,7 +91,7 @@ struct decode_details {
   std::span<std::uint64_t> errors = {};
   /// Out: errors written, ascending: the numbers of the model's error instructions, from 0 in the order of the text,
   /// with all loops unrolled. Their sum mod 2 causes exactly the events of the shot, and flips the observables of the
-  /// answer. Of equal errors it is the likeliest. (Of a plug-in only the numbers are checked.) Without a solution 0.
+  /// answer. Of equal errors it is the likeliest. Without a solution 0.
   std::size_t num_errors = 0;
   /// Out: of a race the member whose answer it is, with its settings; valid as long as the decoder. Else null.
   const char *winner = nullptr;
@@ -166,6 +170,10 @@ public:
   [[nodiscard]] const deadline_counts &deadlines() const noexcept { return deadlines_; }
   /// decode_details::has_solution of the last decode.
   [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
+  /// What was wrong in the last decode that returned internal_error, if the decoder knows it; else "". Of a plug-in:
+  /// the promise of decoder_plugin.h that it broke, with the values. Valid until the next decode. For the thread that
+  /// decodes.
+  [[nodiscard]] virtual const char *fault() const noexcept;
 
 protected:
   /// Throws std::bad_alloc.

@@ -7,7 +7,8 @@
  * thread at a time; different decoders are used at the same time.
  *
  * A plug-in's functions must not throw, exit the thread, or write after the memory that they are given. The caller
- * checks what a plug-in returns, not what it does: a plug-in runs with the rights of the program.
+ * checks what a plug-in returns, not what it does: a plug-in runs with the rights of the program. A broken promise is
+ * CUDAQ_QEC_DECODE_INTERNAL_ERROR of its shot, with a text that names the promise and the values.
  *
  * What the caller catches, so that one bad plug-in does not end the program: a C++ exception of any type. After one,
  * create has failed, and decode or edges have returned CUDAQ_QEC_DECODE_INTERNAL_ERROR; the decoder is used again.
@@ -26,7 +27,8 @@ extern "C" {
 #endif
 
 /* Changes when a plug-in of an older version can no longer be used. Members may be added at the ends of the structs
- * within a version: struct_size says which are there. */
+ * within a version: struct_size says which are there. A table of an older header is accepted. Refused: a table that is
+ * larger than that of the library, and a struct_size where no member ends. */
 #define CUDAQ_QEC_DECODER_PLUGIN_VERSION 1
 
 /* What decode, decode_until and create return. The values are those of decode_status (decode_status.h). */
@@ -54,7 +56,33 @@ typedef struct cudaq_qec_decoder_setting_t {
   const char *value;
 } cudaq_qec_decoder_setting_t;
 
-/* The model a decoder is made for. All memory is the caller's and is valid during create only. */
+/* What errors flip, as two sparse matrices: row k has the detectors detectors[first_detector[k]] to
+ * detectors[first_detector[k + 1] - 1], and its observables in the same way. Ascending, each once: a target that a row
+ * has twice is left out. first_detector and first_observable have num_rows + 1 numbers. */
+typedef struct cudaq_qec_decoder_flips_t {
+  uint64_t num_rows;
+  const uint64_t *first_detector;
+  const uint64_t *detectors;
+  const uint64_t *first_observable;
+  const uint64_t *observables;
+} cudaq_qec_decoder_flips_t;
+
+/* The text of the model as arrays, with all loops unrolled and all shifts added. Nothing is merged. No pointer is NULL.
+ */
+typedef struct cudaq_qec_decoder_errors_t {
+  size_t struct_size;
+  cudaq_qec_decoder_flips_t
+      errors;                  /* row k: error k, as `columns` of a plug-in counts them; all its components XORed */
+  const double *probabilities; /* of each error; 0 for one that flips nothing */
+  cudaq_qec_decoder_flips_t components; /* the same by components: the parts of an error between ^, such as edges */
+  const uint64_t *first_component;  /* error k has the components first_component[k] to first_component[k + 1] - 1; none
+                                      if its probability is 0. Components that flip nothing are left out. */
+  const uint64_t *first_coordinate; /* detector d: coordinates[first_coordinate[d]] to [first_coordinate[d + 1] - 1] */
+  const double *coordinates;
+} cudaq_qec_decoder_errors_t;
+
+/* The model a decoder is made for. All memory is the caller's and is valid during create only. A plug-in that uses the
+ * last members refuses a model whose struct_size is smaller: the library is older. */
 typedef struct cudaq_qec_decoder_model_t {
   size_t struct_size;
   const char *dem_text; /* Stim's text format, ends with a zero byte; the caller has parsed it without an error */
@@ -63,6 +91,7 @@ typedef struct cudaq_qec_decoder_model_t {
   uint64_t num_observables;
   const cudaq_qec_decoder_setting_t *settings;
   size_t num_settings;
+  const cudaq_qec_decoder_errors_t *errors; /* the same model as dem_text; never NULL */
 } cudaq_qec_decoder_model_t;
 
 /* One error mechanism of a correction: an edge between two detectors, or to the boundary. */
@@ -96,13 +125,15 @@ typedef struct cudaq_qec_decoder_plugin_t {
   /* Frees the decoder. */
   void (*destroy)(void *decoder);
 
-  /* Optional (NULL): the edges of the correction of the last decode that returned CUDAQ_QEC_DECODE_OK. Writes at most
-   * max_edges of them and returns how many there are. */
+  /* Optional (NULL): the edges of the correction of the last decode that returned CUDAQ_QEC_DECODE_OK; together they
+   * cause exactly the events. Writes at most max_edges of them and returns how many there are. */
   size_t (*edges)(void *decoder, cudaq_qec_correction_edge_t *edges, size_t max_edges);
 
   /* Optional (NULL or absent): the errors of the correction of the last decode that returned CUDAQ_QEC_DECODE_OK. Error
    * k is the k-th error instruction of the model, from 0 in the order of the text, with all loops unrolled. Ascending,
-   * each once. Writes at most `max` of them and returns how many there are. */
+   * each once; together they cause exactly the events, and flip exactly the observables of the answer. Writes at most
+   * `max` of them and returns how many there are. Called and checked when the errors are wanted, and for the first 100
+   * solutions of each decoder. */
   size_t (*columns)(void *decoder, uint64_t *columns, size_t max);
 
   /* Optional (NULL or absent): decode, for shots that have a deadline or can be cancelled. Look at both after each

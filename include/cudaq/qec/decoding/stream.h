@@ -160,6 +160,9 @@ public:
   [[nodiscard]] virtual std::uint64_t pushed_bits() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t windows() const noexcept = 0; ///< decoded
   [[nodiscard]] virtual stream_statistics statistics() const noexcept = 0;
+  /// After a call returned a status that breaks the stream: the window, and what its decoder's fault() says, such as
+  /// "window 3: plug-in x: ..."; "" if nothing is known. Valid until reset(), which no other thread may call meanwhile.
+  [[nodiscard]] virtual const char *fault() const noexcept = 0;
 
   /// The model: detectors of the head, of a repetition and of the tail.
   [[nodiscard]] virtual std::uint64_t head_detectors() const noexcept = 0;

@@ -141,6 +141,10 @@ CUDAQ_QEC_STREAM_API int32_t cudaq_qec_stream_reset(cudaq_qec_stream_t *stream);
 CUDAQ_QEC_STREAM_API int32_t cudaq_qec_stream_get_statistics(const cudaq_qec_stream_t *stream,
                                                              cudaq_qec_stream_statistics_t *statistics);
 
+/* Of a stream that is broken: which window failed, and what was wrong, if its decoder says it. Never NULL; "" if
+ * nothing is known, or stream is NULL. Valid until reset or destroy. */
+CUDAQ_QEC_STREAM_API const char *cudaq_qec_stream_fault(const cudaq_qec_stream_t *stream);
+
 /* Static text of a status, never NULL. */
 CUDAQ_QEC_STREAM_API const char *cudaq_qec_stream_status_text(int32_t status);
 

@@ -17,9 +17,11 @@
 #include "lib/qec/decoders/stop_check.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <cstdio>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -97,6 +99,7 @@ public:
 
   const char *name() const noexcept override { return "race"; }
   bool obeys_deadline() const noexcept override { return true; }
+  const char *fault() const noexcept override { return fault_.data(); }
   std::uint64_t num_errors() const noexcept override { return num_errors_; }
   std::vector<std::pair<std::string, std::uint64_t>> wins() const override {
     std::vector<std::pair<std::string, std::uint64_t>> all;
@@ -201,6 +204,8 @@ private:
       if (m.status == decode_status::no_solution)
         return m.status;
       any_unconverged |= m.status == decode_status::not_converged;
+      if (m.status == decode_status::internal_error)
+        std::snprintf(fault_.data(), fault_.size(), "member %s: %s", m.name.c_str(), m.with->fault());
       if (m.details.has_solution && (winner == nullptr || is_better(m, *winner)))
         winner = &m;
     }
@@ -232,6 +237,7 @@ private:
   std::uint64_t deadline_ns_ = kNoDeadline;
   bool wants_errors_ = false;
   std::deque<member> members_;
+  std::array<char, 512> fault_{}; ///< of the last member that had one; for the caller's thread
 };
 
 /// "relay-bp(num_sets=60,seed=1)|bp-osd" as names for make_decoder.
@@ -249,10 +255,7 @@ expected<std::vector<std::string>> member_names(std::string_view text) {
     const std::size_t open = name.find('(');
     if (name.empty() || depth != 0 || (open != std::string::npos && (open == 0 || !name.ends_with(')'))))
       return reason("\"" + std::string(text) + "\" is not a list of members: NAME|NAME(key=value,...)|...");
-    if (open == std::string::npos)
-      continue;
-    name[open] = ':';
-    name.pop_back();
+    name = without_parentheses(name);
   }
   if (names.size() < 2 || names.size() > kMostMembers)
     return reason("a race has 2 to " + std::to_string(kMostMembers) + " members, this one has " +

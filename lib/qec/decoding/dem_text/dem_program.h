@@ -69,6 +69,9 @@ program read_program(std::string_view text, const dem_limits &limits);
 struct unrolled_detectors {
   /// For each detector the last coordinate of its declaration with all shifts; NaN: it has none.
   std::vector<double> time;
+  /// Set by the caller: all coordinates are noted, too.
+  bool wants_coordinates = false;
+  std::vector<std::vector<double>> coordinates; ///< of each detector; of several declarations the last one
   /// One more than the highest detector that is declared, and the shift of detectors, where the counted loop begins
   /// and where it ends.
   std::uint64_t declared_before = 0, declared_after = 0, shift_before = 0, shift_after = 0;

@@ -16,7 +16,9 @@ enum {
   BAD_ANSWERS = 8,  /* decode returns the first event as its status, or sets too many bits */
   OLDER_TABLE = 9,  /* a table without `edges`, as an earlier header may have had it */
   OWN_DESTROY = 10, /* no fault: a destroy in the plug-in's own memory */
-  UNKNOWN_FORM = 11
+  UNKNOWN_FORM = 11,
+  INSIDE_A_MEMBER = 12, /* its table ends there */
+  LARGE_TABLE = 13
 };
 
 static int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char *error, size_t error_size) {
@@ -61,7 +63,9 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_ver
   static const cudaq_qec_decoder_plugin_t table = {CUDAQ_QEC_DECODER_PLUGIN_VERSION + (FAULT == OTHER_VERSION),
                                                    FAULT == SHORT_TABLE   ? 24
                                                    : FAULT == OLDER_TABLE ? offsetof(cudaq_qec_decoder_plugin_t, edges)
-                                                                          : sizeof table,
+                                                   : FAULT == INSIDE_A_MEMBER ? 50
+                                                   : FAULT == LARGE_TABLE     ? 1000
+                                                                              : sizeof table,
                                                    "faulty",
                                                    create,
                                                    FAULT == NULL_FUNCTION ? NULL : decode,

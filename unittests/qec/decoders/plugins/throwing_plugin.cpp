@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plug-in that throws. The setting `in` names the function, `what` the type: std, int, or own. In decode and edges it
-// throws if detector 0 fires; else decode flips observable 0.
+// throws if detector 0 fires; else decode flips observable 0, and edges gives an edge of the first event.
 #include "cudaq/qec/decoding/decoder_plugin.h"
 
 #include <cstring>
@@ -14,6 +14,8 @@ struct own_type {};
 struct throwing {
   std::string in, what;
   bool edges_throw = false;
+  std::size_t events = 0;
+  std::uint64_t first = 0;
 
   void visit(const char *function) const {
     if (in != function)
@@ -46,13 +48,18 @@ std::int32_t decode(void *decoder, const std::uint64_t *events, std::size_t num_
   if (bad)
     self.visit("decode");
   self.edges_throw = bad;
+  self.events = num_events;
+  self.first = num_events != 0 ? events[0] : 0;
   return CUDAQ_QEC_DECODE_OK;
 }
 
-std::size_t edges(void *decoder, cudaq_qec_correction_edge_t *, std::size_t) {
-  if (static_cast<throwing *>(decoder)->edges_throw)
-    static_cast<throwing *>(decoder)->visit("edges");
-  return 0;
+std::size_t edges(void *decoder, cudaq_qec_correction_edge_t *edges, std::size_t) {
+  const auto &self = *static_cast<throwing *>(decoder);
+  if (self.edges_throw)
+    self.visit("edges");
+  if (self.events != 0)
+    edges[0] = {self.first, CUDAQ_QEC_BOUNDARY};
+  return self.events != 0 ? 1 : 0;
 }
 
 void destroy(void *decoder) {
