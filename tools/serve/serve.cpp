@@ -176,6 +176,7 @@ private:
   void reload();
   void finish_reload_with(const std::string &outcome, const std::string &reason) const;
   void answer_a_reader(const std::vector<pollfd> &fds);
+  void log_failures();
   std::string counters() const { return counters_text(server_, transport_, reloads_); }
 
   const serve_options &options_;
@@ -193,6 +194,8 @@ private:
   std::size_t next_listener_ = 0;
   std::atomic<std::uint64_t> reloads_ = 0;
   std::unique_ptr<background_task> reload_task_; ///< the last reload
+  std::vector<std::uint64_t> failures_logged_;   ///< of each decoder
+  std::uint64_t failures_logged_ns_ = 0;         ///< when
 };
 
 // After an error, while it runs: as at its normal end.
@@ -252,6 +255,22 @@ void serving::answer_a_reader(const std::vector<pollfd> &fds) {
   }
 }
 
+/// At most once a second: a decoder may fail in each shot.
+void serving::log_failures() {
+  if (now_ns() - failures_logged_ns_ < 1'000'000'000)
+    return;
+  failures_logged_.resize(server_.decoders().size());
+  for (std::size_t k = 0; k < failures_logged_.size(); ++k) {
+    const server_ns::decode_failures now = server_.decoders()[k]->failures();
+    if (now.count == failures_logged_[k])
+      continue;
+    print_error("cudaq-realtime: decoder {}: {} decodes failed; the last one: {}\n", server_.decoders()[k]->limits().id,
+                now.count, now.last);
+    failures_logged_[k] = now.count;
+    failures_logged_ns_ = now_ns();
+  }
+}
+
 void serving::run() {
   bool connected = false;
   std::uint64_t before = 0, since = now_ns();
@@ -267,6 +286,7 @@ void serving::run() {
     fds.push_back({signals_.descriptor(), POLLIN, 0});
     poll(fds.data(), fds.size(), connected ? 100 : 0);
     fds.pop_back();
+    log_failures();
     answer_a_reader(fds);
     signals_.clear();
     if (signals_.end_is_wanted()) {
@@ -371,6 +391,7 @@ int serving::report(const std::string &problem) const {
   json decoders = json::array();
   for (const auto &decoder : server_.decoders()) {
     const server_ns::decoder_counts counts = decoder->counts();
+    const server_ns::decode_failures failures = decoder->failures();
     out_.log("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
     json stream;
     if (decoder->is_stream())
@@ -386,6 +407,8 @@ int serving::report(const std::string &problem) const {
                         {"too_old", counts.too_old},
                         {"failed_one_shots", counts.failed_one_shots},
                         {"exchanges", counts.exchanges},
+                        {"failed_decodes", failures.count},
+                        {"last_failure", failures.last},
                         {"deadline_met", counts.deadlines.met},
                         {"deadline_missed", counts.deadlines.missed},
                         {"deadline_late", counts.deadlines.late},

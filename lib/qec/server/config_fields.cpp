@@ -28,8 +28,8 @@ constexpr config_object kCustom{kCustomFields};
 constexpr config_field kDecoderFields[] = {
     {"id", number, true, 0, kMostIds, "", "number by which requests name the decoder; each is used once", nullptr},
     {"type", text, true, 0, 0, "",
-     "pymatching, pymatching-correlated, bp-osd, lookup, auto, sliding-window, or the path of a plug-in; settings may "
-     "follow: NAME:key=value,...",
+     "pymatching, pymatching-correlated, bp-osd, lookup, auto, sliding-window, or the path of a plug-in, with a /; a "
+     "relative path begins in the folder of the configuration. Settings may follow: NAME:key=value,...",
      nullptr},
     {"stream", choice, false, 0, 0, "true|false",
      "true: the rounds have no end until begin_tail. Needs the type sliding-window and a model with a loop. false or "

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/lookup_decoder.h"
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/server/decoder_types.h"
@@ -211,6 +212,7 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
     name = name_on_gpu(c, *name);
   if (name.failed())
     return name.reason();
+  *name = with_plugin_folder(*name, folder);
   auto text = model_text(c, *type, folder);
   if (text.failed())
     return text.reason();

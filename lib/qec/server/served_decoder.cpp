@@ -2,6 +2,7 @@
 #include "lib/qec/server/served_decoder.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -204,11 +205,26 @@ server_answer served_decoder::serve(const read_result &read, std::span<std::uint
   deadline_met_.add(after.met - before.met);
   deadline_missed_.add(after.missed - before.missed);
   deadline_late_.add(after.late - before.late);
+  publish_failures();
   exchange_if_possible();
   publish(shots);
   if (!answer.waits)
     count(read.request.function, answer);
   return answer;
+}
+
+/// The caller holds session_mutex_, as each writer of failures_ does.
+void served_decoder::publish_failures() noexcept {
+  if (session_->failures() == failures_)
+    return;
+  const std::lock_guard<std::mutex> lock(failure_mutex_);
+  failures_ = session_->failures();
+  std::snprintf(last_failure_.data(), last_failure_.size(), "%s", session_->last_failure());
+}
+
+decode_failures served_decoder::failures() const {
+  const std::lock_guard<std::mutex> lock(failure_mutex_);
+  return {failures_, last_failure_.data()};
 }
 
 void served_decoder::follow_workers() noexcept {

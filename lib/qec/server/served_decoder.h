@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -39,6 +40,12 @@ struct decoder_counts {
   std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to its end: sum, most
   deadline_counts deadlines;                    ///< of decodes, if they have a deadline
   std::uint64_t repeated = 0;                   ///< requests that were sent again, and got their first answer
+};
+
+/// Decodes that failed, and why the last one did.
+struct decode_failures {
+  std::uint64_t count = 0;
+  std::string last; ///< decoder_session::last_failure()
 };
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
@@ -109,6 +116,8 @@ public:
   /// Requests in the queue, at some recent moment. Those that wait for a round are not in it any more.
   [[nodiscard]] std::uint64_t waiting() const noexcept;
   [[nodiscard]] decoder_counts counts() const noexcept;
+  /// By any thread. Throws std::bad_alloc.
+  [[nodiscard]] decode_failures failures() const;
   /// Of all requests that were served, from submit to their answer.
   [[nodiscard]] latency_counters::counts latency() const noexcept { return latency_.read(); }
 
@@ -146,6 +155,7 @@ private:
   void answer_waits(bool new_stream) noexcept;
   void finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept;
   void count(wire_function function, const server_answer &answer) noexcept;
+  void publish_failures() noexcept;
   void record_latency(clock::time_point arrival) noexcept { latency_.record(ns_since(arrival)); }
   static std::uint64_t ns_since(clock::time_point begin) noexcept {
     return static_cast<std::uint64_t>((clock::now() - begin) / std::chrono::nanoseconds(1));
@@ -182,6 +192,9 @@ private:
   cudaq::realtime::detail::counter deadline_met_, deadline_missed_, deadline_late_;
   cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_;
   std::array<cudaq::realtime::detail::counter, kServerStatuses> by_status_;
+  mutable std::mutex failure_mutex_; ///< protects the two members below
+  std::uint64_t failures_ = 0;
+  std::array<char, 512> last_failure_{};
   latency_counters latency_;
   /// 1: it is in the list of the pool, or a thread of the pool has it. Only changed by read-modify-writes: so the
   /// thread that sets it to 0 sees each request whose submit found 1.

@@ -45,7 +45,8 @@ struct server_config {
 /// the sizes of the models, of lookup tables and of queues.
 inline constexpr std::uint64_t kMostDecoderBytes = std::uint64_t{4} << 30;
 
-/// Makes the decoders. `folder`: where a relative dem_file begins. The error begins with the decoder's place.
+/// Makes the decoders. `folder`: where a relative dem_file, and the relative path of a plug-in, begin. The error begins
+/// with the decoder's place.
 [[nodiscard]] expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
                                                                   const std::string &folder);
 

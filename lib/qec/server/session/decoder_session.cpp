@@ -2,6 +2,7 @@
 #include "lib/qec/server/session/decoder_session.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -91,6 +92,13 @@ void decoder_session::latch(server_status why) noexcept {
     latched_ = why;
   // The bits so far are of no use any more, so an exchange need not wait for their end.
   restart(true);
+}
+
+void decoder_session::note_failure(decode_status status) noexcept {
+  const char *const fault = status == decode_status::internal_error ? unit_->fault() : "";
+  ++failures_;
+  std::snprintf(last_failure_.data(), last_failure_.size(), "%s%s%s", decode_status_text(status),
+                *fault != '\0' ? ": " : "", fault);
 }
 
 std::unique_ptr<decoding_unit> decoder_session::exchange(std::unique_ptr<decoding_unit> unit) noexcept {

@@ -19,6 +19,7 @@
 #include "lib/qec/server/session/replay_cache.h"
 #include "lib/qec/server/wire_requests.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -90,6 +91,10 @@ public:
   [[nodiscard]] const decoding_unit &unit() const noexcept { return *unit_; }
   /// Shots that were decoded, whole ones and parts; streams whose rounds were all final at the last advance().
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
+  /// Decodes of shots and windows without a solution, except at a deadline, and why the last one failed: the text of
+  /// its status, and the decoder's fault().
+  [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
+  [[nodiscard]] const char *last_failure() const noexcept { return last_failure_.data(); }
   /// All bits of a stream have come.
   [[nodiscard]] virtual bool has_all_bits() const noexcept { return false; }
   /// A shot has begun and not ended, or corrections were not read since they changed.
@@ -124,6 +129,8 @@ protected:
   /// The answer with corrections_; the request and `result` were checked.
   server_answer give_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept;
   decoding_unit &used_unit() noexcept { return *unit_; }
+  /// Counts a decode that failed. Before the next one.
+  void note_failure(decode_status status) noexcept;
 
   std::vector<std::uint8_t> corrections_; ///< the sum (XOR) of the observables
   std::uint64_t shots_ = 0;
@@ -138,6 +145,8 @@ private:
   std::unique_ptr<decoding_unit> unit_;
   const bool sequence_;
   bool was_reset_ = false;
+  std::uint64_t failures_ = 0;
+  std::array<char, 512> last_failure_{};
   std::optional<std::uint64_t> expected_counter_;
   server_status latched_ = server_status::ok;
   replay_cache replay_;

@@ -55,6 +55,8 @@ public:
   [[nodiscard]] std::uint64_t most_request_bits() const noexcept;
   /// Of shots: whether the last decode wrote the observables of a solution: with ok, and perhaps with deadline.
   [[nodiscard]] bool has_solution() const noexcept { return decoder_->has_solution(); }
+  /// decoder::fault() or stream_decoder::fault().
+  [[nodiscard]] const char *fault() const noexcept { return is_stream() ? stream_->fault() : decoder_->fault(); }
   /// Of decodes of shots; all 0 for a stream.
   [[nodiscard]] deadline_counts deadlines() const noexcept {
     return is_stream() ? deadline_counts{} : decoder_->deadlines();

@@ -27,8 +27,10 @@ server_status shot_session::append(const wire_request &request) noexcept {
 server_status shot_session::decode_shot() noexcept {
   const decode_status status = used_unit().decode_stream(shot_.bytes(), observables_);
   shot_.clear();
-  if (status != decode_status::ok && status != decode_status::deadline)
+  if (status != decode_status::ok && status != decode_status::deadline) {
+    note_failure(status);
     return server_status::internal;
+  }
   ++shots_;
   unread_ = true;
   for (std::size_t i = 0; i < corrections_.size(); ++i)
@@ -43,6 +45,8 @@ server_answer shot_session::decode_one(const wire_request &request, std::span<st
   if (request.bits.size() > (unit().num_detectors() + 7) / 8)
     return {static_cast<std::int32_t>(decode_status::bad_detector_index), 0};
   const decode_status status = used_unit().decode_events(request.bits, result.first(bytes));
+  if (!unit().has_solution() && status != decode_status::deadline)
+    note_failure(status);
   if (!unit().has_solution())
     return {static_cast<std::int32_t>(status), 0};
   ++shots_;

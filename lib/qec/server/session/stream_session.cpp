@@ -22,6 +22,13 @@ stream_session::stream_session(std::unique_ptr<decoding_unit> with, bool sequenc
     : decoder_session(std::move(with), sequence), tail_(used_unit().stream()->tail_detectors()),
       frame_(corrections_.size()), cleared_(corrections_.size()) {}
 
+server_status stream_session::taken(decode_status status) noexcept {
+  const server_status answered = status_of(status);
+  if (answered == server_status::internal)
+    note_failure(status);
+  return answered;
+}
+
 bool stream_session::may_exchange() const noexcept {
   return phase_ == phase::broken || (phase_ == phase::rounds && unit().stream()->pushed_bits() == 0);
 }
@@ -39,7 +46,7 @@ stream_totals stream_session::totals() const noexcept {
 
 server_status stream_session::append(const wire_request &request) noexcept {
   if (phase_ == phase::rounds) {
-    const server_status status = status_of(stream().push(request.bits, request.num_bits));
+    const server_status status = taken(stream().push(request.bits, request.num_bits));
     worst_lag_ = std::max(worst_lag_, stream().pushed_rounds() - stream().committed_rounds());
     return status;
   }
@@ -60,7 +67,7 @@ server_status stream_session::begin_tail() noexcept {
 server_status stream_session::finish_if_complete() noexcept {
   if (phase_ != phase::tail || tail_.size() != stream().tail_detectors())
     return server_status::ok;
-  const server_status status = status_of(stream().finish(tail_.bytes(), tail_.size()));
+  const server_status status = taken(stream().finish(tail_.bytes(), tail_.size()));
   if (status == server_status::ok) {
     phase_ = phase::complete;
     advance();
@@ -89,8 +96,9 @@ server_answer stream_session::get_committed(const wire_request &request, std::sp
     return refuse(request.function, server_status::bad_request);
   const stream_progress now = read_frame();
   if (now.status != decode_status::ok) {
-    latch(status_of(now.status));
-    return refuse(request.function, status_of(now.status));
+    const server_status status = taken(now.status);
+    latch(status);
+    return refuse(request.function, status);
   }
   if (now.committed_rounds < request.wait_for_round && !now.is_final)
     return {.waits = true};
@@ -109,7 +117,7 @@ stream_progress stream_session::read_frame() noexcept {
   return now;
 }
 
-server_status stream_session::update_corrections() noexcept { return status_of(read_frame().status); }
+server_status stream_session::update_corrections() noexcept { return taken(read_frame().status); }
 
 void stream_session::corrections_cleared() noexcept { cleared_ = frame_; }
 

@@ -39,6 +39,8 @@ private:
   server_status append(const wire_request &request) noexcept override;
   server_status begin_tail() noexcept override;
   server_status finish_if_complete() noexcept;
+  /// The status for the answer. Counts the failure of a window: it latches, so it comes once.
+  server_status taken(decode_status status) noexcept;
   void restart(bool for_good) noexcept override;
   server_answer decode_one(const wire_request &request, std::span<std::uint8_t>) noexcept override {
     return refuse(request.function, server_status::bad_request);

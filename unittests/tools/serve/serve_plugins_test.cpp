@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// `serve` with a plug-in: where its path begins, and what the log says if it breaks its contract.
+#include "unittests/support/program_paths.h"
+#include "unittests/tools/serve/serve_fixture.h"
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+class ServePlugins : public Serve {
+protected:
+  void SetUp() override {
+    Serve::SetUp();
+    std::filesystem::copy_file(CUDAQ_TEST_BREAKING_PLUGIN, folder_.path() / "breaking.so");
+  }
+  static std::string plugin_config(const std::string &type) {
+    return "decoders:\n  - id: 6\n    type: " + type + "\n    dem: |\n" + model(0);
+  }
+};
+
+TEST_F(ServePlugins, ARelativePathBeginsInTheFolderOfTheConfiguration) {
+  write(yaml(), plugin_config("./breaking.so")); // the test runs in another folder
+  running_program server(arguments(), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  socket_peer peer(socket());
+  EXPECT_EQ(peer.ask(kOneShot, {0b0110}).result, bytes{0b0110});
+}
+
+TEST_F(ServePlugins, ABrokenPromiseIsInTheLogAndInTheReport) {
+  write(yaml(), plugin_config("./breaking.so:break=status"));
+  const std::string report = (folder_.path() / "report.json").string();
+  running_program server(arguments({"--json", report}), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  socket_peer peer(socket());
+  EXPECT_EQ(peer.ask(kEnqueue, enqueue(0, 0b0101)).status, 3);
+  EXPECT_EQ(peer.ask(kOneShot, {0b0110}).status, 5);
+  const std::string text = "internal error of the decoder: plug-in breaking: decode returned 17, accepted: 0, 3, 5, 7";
+  for (int wait = 0; wait < 200 && !contains(read_file(err()), text); ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(contains(read_file(err()), "cudaq-realtime: decoder 6: ")) << read_file(err());
+  EXPECT_TRUE(contains(read_file(err()), " decodes failed; the last one: " + text)) << read_file(err());
+  server.signal(SIGTERM);
+  while (server.line() != "")
+    ;
+  EXPECT_EQ(server.wait(), 0) << read_file(err());
+  const auto j = nlohmann::json::parse(read_file(report));
+  EXPECT_EQ(j["decoders"][0]["failed_decodes"], 2);
+  EXPECT_EQ(j["decoders"][0]["last_failure"], text);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
