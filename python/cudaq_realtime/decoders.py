@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, Sequence, overload
+from typing import Any, Literal, NamedTuple, Sequence, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,20 +13,31 @@ from .arguments import Form, Model, decoder_name, model_text, to_native, whole_n
 
 Bits = npt.NDArray[np.uint8]
 MOST_THREADS = 1024
+DEADLINE = 9  # the status
+
+
+class Deadlines(NamedTuple):
+    """Decodes that had a deadline: met; missed; and late: missed by a decoder that went on after it."""
+    met: int
+    missed: int
+    late: int
 
 
 class DecodeError(RuntimeError):
     """A shot could not be decoded. `status` is the number of docs/guide/errors.md, `shot` the row of a batch.
-    `best` is None, or, at a deadline, the observables of the best solution so far."""
+    `best` is None, or, at a deadline, the observables of the best solution so far. `fault` says what was wrong if the
+    decoder knows it: of a plug-in the promise that it broke."""
 
-    def __init__(self, status: int, shot: int | None = None, best: Bits | None = None, reason: str | None = None):
-        self.status, self.shot, self.best = status, shot, best
+    def __init__(self, status: int, shot: int | None = None, best: Bits | None = None, fault: str = "",
+                 reason: str | None = None):
+        self.status, self.shot, self.best, self.fault = status, shot, best, fault
         self._reason = reason or _native.status_text(status)
         where = "" if shot is None else f"shot {shot}: "
-        super().__init__(f"{where}{self._reason} (status {status})")
+        why = f": {fault}" if fault else ""
+        super().__init__(f"{where}{self._reason} (status {status}){why}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.status, self.shot, self.best, self._reason), self.__dict__
+        return type(self), (self.status, self.shot, self.best, self.fault, self._reason), self.__dict__
 
 
 def unpacked_rows(rows: Bits, bits: int) -> Bits:
@@ -77,6 +88,16 @@ class Decoder:
         """Whether decodes end at their deadline."""
         return self._native.obeys_deadline
 
+    @property
+    def deadlines(self) -> Deadlines:
+        """Counts of all decodes so far that had a deadline (deadline_us of the name or of a call)."""
+        return Deadlines(*self._native.deadlines)
+
+    @property
+    def wins(self) -> dict[str, int]:
+        """Of a race: how many answers each member has given so far. Else empty."""
+        return dict(self._native.wins)
+
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
                deadline_us: float | None = None) -> Bits: ...
@@ -100,10 +121,10 @@ class Decoder:
             raise ValueError(f"deadline_us is {deadline_us!r:.60}, accepted: microseconds, above 0 and at most 1e9")
         indices = to_native(events, self.num_detectors, "indices", "events")
         packed = np.zeros(self._native.observable_bytes, dtype=np.uint8)
-        status, weight, has_solution = self._native.decode(indices, packed, return_weight, deadline_us or 0)
+        status, weight, has_solution, fault = self._native.decode(indices, packed, return_weight, deadline_us or 0)
         observables = np.unpackbits(packed, count=self.num_observables, bitorder="little")
         if status:
-            raise DecodeError(status, best=observables if has_solution else None)
+            raise DecodeError(status, best=observables if has_solution else None, fault=fault)
         return (observables, weight) if return_weight else observables
 
     def decode_to_edges_array(self, events: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -115,9 +136,9 @@ class Decoder:
             raise NotImplementedError(f"the decoder {self._name} gives no edges; 'pymatching:edges=1' does")
         indices = to_native(events, self.num_detectors, "indices", "events")
         edges = np.empty((max(1, self.num_detectors), 2), dtype=np.int64)
-        status, count = self._native.decode_edges(indices, edges)
+        status, count, fault = self._native.decode_edges(indices, edges)
         if status:
-            raise DecodeError(status)
+            raise DecodeError(status, fault=fault)
         return edges[:count].copy()
 
     def decode_to_errors_array(self, events: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
@@ -129,9 +150,9 @@ class Decoder:
             raise NotImplementedError(f"the decoder {self._name} gives no errors; 'relay-bp' does")
         indices = to_native(events, self.num_detectors, "indices", "events")
         errors = np.empty(self._native.num_errors, dtype=np.uint64)
-        status, count = self._native.decode_errors(indices, errors)
+        status, count, fault = self._native.decode_errors(indices, errors)
         if status:
-            raise DecodeError(status)
+            raise DecodeError(status, fault=fault)
         return errors[:count].copy()
 
     def decode_batch(self, shots: npt.ArrayLike, *, bit_packed_shots: bool = False,
@@ -142,7 +163,8 @@ class Decoder:
         shots: bool or 0/1 [shots, num_detectors]; with bit_packed_shots uint8 [shots, (num_detectors + 7) // 8].
         threads: 0 to 1024; each has a decoder of its own and decodes a part of the shots; 0: one for each core.
         statuses: writeable int32 [shots] that gets the status of each shot. Without it the first shot that could not be
-            decoded raises DecodeError; with it such a shot has the answer 0.
+            decoded raises DecodeError; with it such a shot has the answer 0. A missed deadline raises nothing: the
+            answer is the best solution so far, or 0 without one, and `deadlines` counts it.
         Returns uint8 [shots, num_observables], with bit_packed_predictions [shots, (num_observables + 7) // 8].
         """
         form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
@@ -157,8 +179,9 @@ class Decoder:
             why = "not contiguous" if found.flags.writeable else "read only"
             raise ValueError(f"statuses is {why}, accepted: an array of its own, as np.empty makes it")
         out = np.zeros((len(events), self._native.observable_bytes), dtype=np.uint8)
-        self._native.decode_batch(events, out, found, threads or len(os.sched_getaffinity(0)))
-        if statuses is None and found.any():
-            shot = int(np.flatnonzero(found)[0])
-            raise DecodeError(int(found[shot]), shot)
+        faulty, fault = self._native.decode_batch(events, out, found, threads or len(os.sched_getaffinity(0)))
+        failed = np.flatnonzero((found != 0) & (found != DEADLINE))
+        if statuses is None and failed.size:
+            shot = int(failed[0])
+            raise DecodeError(int(found[shot]), shot, fault=fault if shot == faulty else "")
         return out if bit_packed_predictions else unpacked_rows(out, self.num_observables)

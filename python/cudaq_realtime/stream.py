@@ -168,7 +168,7 @@ class StreamDecoder:
         rounds = self._native.observables(packed)
         return rounds, np.unpackbits(packed, count=self.num_observables, bitorder="little")
 
-    @staticmethod
-    def _check(status: int, ended: bool) -> None:
+    def _check(self, status: int, ended: bool) -> None:
         if status:
-            raise DecodeError(status, reason="the stream has ended: reset() begins the next one" if ended else None)
+            raise DecodeError(status, fault=self._native.fault,
+                              reason="the stream has ended: reset() begins the next one" if ended else None)

@@ -44,10 +44,39 @@ public:
   std::uint64_t num_errors() const { return instances_[0]->num_errors(); }
   bool obeys_deadline() const { return instances_[0]->obeys_deadline(); }
 
-  /// One shot: its status, its weight if `weigh` is set, else NaN, and whether there is a solution; the observables go
-  /// to `out`. `deadline_us`: from now; 0: none.
-  std::tuple<int, double, bool> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out, bool weigh,
-                                       double deadline_us) {
+  /// Of all decodes that had a deadline: met, missed, and late ones of the missed.
+  std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> deadlines() {
+    const nb::gil_scoped_release released;
+    const std::lock_guard locked(mutex_);
+    deadline_counts all;
+    for (const auto &one : instances_) {
+      all.met += one->deadlines().met;
+      all.missed += one->deadlines().missed;
+      all.late += one->deadlines().late;
+    }
+    return {all.met, all.missed, all.late};
+  }
+
+  /// Of a race: its members, and how many answers each has given.
+  std::vector<std::tuple<std::string, std::uint64_t>> wins() {
+    const nb::gil_scoped_release released;
+    const std::lock_guard locked(mutex_);
+    std::vector<std::tuple<std::string, std::uint64_t>> all;
+    for (const auto &one : instances_) {
+      const auto more = one->wins();
+      for (std::size_t k = 0; k < more.size(); ++k)
+        if (k == all.size())
+          all.emplace_back(more[k].first, more[k].second);
+        else
+          std::get<1>(all[k]) += more[k].second;
+    }
+    return all;
+  }
+
+  /// One shot: its status, its weight if `weigh` is set, else NaN, whether there is a solution, and decoder::fault();
+  /// the observables go to `out`. `deadline_us`: from now; 0: none.
+  std::tuple<int, double, bool, std::string> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out,
+                                                    bool weigh, double deadline_us) {
     const nb::gil_scoped_release released;
     const std::lock_guard locked(mutex_);
     decode_details details;
@@ -64,22 +93,25 @@ public:
     const decode_status status =
         weigh || timed ? with.decode(fired, observables, details) : with.decode(fired, observables);
     return {static_cast<int>(status), weigh ? details.weight : std::numeric_limits<double>::quiet_NaN(),
-            with.has_solution()};
+            with.has_solution(), fault_of(status, with)};
   }
 
-  /// The errors of one shot go to `out`. Returns the status and their count.
-  std::tuple<int, std::size_t> decode_errors(array<const std::uint64_t, 1> events, array<std::uint64_t, 1> out) {
+  /// The errors of one shot go to `out`. Returns the status, their count, and decoder::fault().
+  std::tuple<int, std::size_t, std::string> decode_errors(array<const std::uint64_t, 1> events,
+                                                          array<std::uint64_t, 1> out) {
     const nb::gil_scoped_release released;
     const std::lock_guard locked(mutex_);
     std::vector<std::uint8_t> observables(observable_bytes());
     decode_details details;
     details.errors = {out.data(), out.size()};
     const decode_status status = instances_[0]->decode({events.data(), events.size()}, observables, details);
-    return {static_cast<int>(status), details.num_errors};
+    return {static_cast<int>(status), details.num_errors, fault_of(status, *instances_[0])};
   }
 
-  /// The edges of one shot go to `out`: rows of two detectors, -1 for the boundary. Returns the status and their count.
-  std::tuple<int, std::size_t> decode_edges(array<const std::uint64_t, 1> events, array<std::int64_t, 2> out) {
+  /// The edges of one shot go to `out`: rows of two detectors, -1 for the boundary. Returns the status, their count,
+  /// and decoder::fault().
+  std::tuple<int, std::size_t, std::string> decode_edges(array<const std::uint64_t, 1> events,
+                                                         array<std::int64_t, 2> out) {
     const nb::gil_scoped_release released;
     const std::lock_guard locked(mutex_);
     std::vector<correction_edge> edges(out.shape(0));
@@ -91,12 +123,13 @@ public:
       out.data()[2 * i] = static_cast<std::int64_t>(edges[i].first);
       out.data()[2 * i + 1] = edges[i].second == kBoundary ? -1 : static_cast<std::int64_t>(edges[i].second);
     }
-    return {static_cast<int>(status), details.num_edges};
+    return {static_cast<int>(status), details.num_edges, fault_of(status, *instances_[0])};
   }
 
-  /// Rows of bits in, rows of bits and one status a row out. `threads` threads decode a part of the rows each.
-  void decode_batch(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out, array<std::int32_t, 1> statuses,
-                    std::size_t threads) {
+  /// Rows of bits in, rows of bits and one status a row out. `threads` threads decode a part of the rows each. Returns
+  /// the first row with internal_error, and decoder::fault(); without one the number of rows, and "".
+  std::tuple<std::size_t, std::string> decode_batch(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out,
+                                                    array<std::int32_t, 1> statuses, std::size_t threads) {
     const std::size_t shots = events.shape(0);
     if (events.shape(1) != event_bytes() || out.shape(0) != shots || out.shape(1) != observable_bytes() ||
         statuses.shape(0) != shots)
@@ -106,15 +139,20 @@ public:
     threads = std::max<std::size_t>(1, std::min(threads, shots));
     while (instances_.size() < threads)
       instances_.push_back(make());
-    std::vector<decode_status> found(shots);
+    std::vector<std::tuple<std::size_t, std::string>> faults(threads, {shots, ""});
     {
       std::vector<std::jthread> running;
       for (std::size_t t = 0; t < threads; ++t) {
         const std::size_t begin = shots * t / threads, count = shots * (t + 1) / threads - begin;
         const auto part = [&, t, begin, count] {
-          (void)instances_[t]->decode_batch(count, {events.data() + begin * event_bytes(), count * event_bytes()},
-                                            {out.data() + begin * observable_bytes(), count * observable_bytes()},
-                                            {found.data() + begin, count});
+          for (std::size_t i = begin; i < begin + count; ++i) {
+            const decode_status status =
+                instances_[t]->decode_bits({events.data() + i * event_bytes(), event_bytes()},
+                                           {out.data() + i * observable_bytes(), observable_bytes()});
+            statuses.data()[i] = static_cast<std::int32_t>(status);
+            if (status == decode_status::internal_error && std::get<0>(faults[t]) == shots)
+              faults[t] = {i, instances_[t]->fault()};
+          }
         };
         try {
           if (t + 1 < threads)
@@ -127,11 +165,14 @@ public:
         }
       }
     }
-    for (std::size_t i = 0; i < shots; ++i)
-      statuses.data()[i] = static_cast<std::int32_t>(found[i]);
+    return *std::min_element(faults.begin(), faults.end());
   }
 
 private:
+  static std::string fault_of(decode_status status, const decoder &with) {
+    return status == decode_status::internal_error ? with.fault() : "";
+  }
+
   std::unique_ptr<decoder> make() const {
     decoder_result made = make_decoder(name_, dem_);
     if (!made)
@@ -160,6 +201,8 @@ void bind_decoder(nb::module_ &m) {
       .def_prop_ro("gives_edges", &native_decoder::gives_edges)
       .def_prop_ro("num_errors", &native_decoder::num_errors)
       .def_prop_ro("obeys_deadline", &native_decoder::obeys_deadline)
+      .def_prop_ro("deadlines", &native_decoder::deadlines)
+      .def_prop_ro("wins", &native_decoder::wins)
       .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"), nb::arg("weigh"),
            nb::arg("deadline_us"))
       .def("decode_errors", &native_decoder::decode_errors, nb::arg("events"), nb::arg("out"))

@@ -80,6 +80,9 @@ public:
   std::uint64_t number() {
     return locked([&] { return (*stream_.*Number)(); });
   }
+  std::string fault() {
+    return locked([&] { return std::string(stream_->fault()); });
+  }
   std::string description() const { return stream_->description(); }
 
 private:
@@ -133,6 +136,7 @@ void bind_stream(nb::module_ &m) {
       .def_prop_ro("body_detectors", &native_stream::number<&stream_decoder::body_detectors>)
       .def_prop_ro("tail_detectors", &native_stream::number<&stream_decoder::tail_detectors>)
       .def_prop_ro("num_observables", &native_stream::number<&stream_decoder::num_observables>)
+      .def_prop_ro("fault", &native_stream::fault)
       .def_prop_ro("description", &native_stream::description);
 }
 

@@ -111,6 +111,8 @@ public:
     if (!bad_shot.empty())
       error = bad_shot;
     wall_ns_ = now_ns() - begin;
+    if (bad_shot.empty())
+      totals_ = threads_->totals();
     try {
       out_->finish();
       if (errors_)
@@ -138,8 +140,18 @@ public:
       text += fmt::format("predecoder      {}\n", choices_.predecoder);
     if (!choices_.decoder.empty())
       text += fmt::format("decoder         {}\n", choices_.decoder);
+    const qec::deadline_counts &deadlines = totals_.deadlines;
+    if (has_deadlines())
+      text += fmt::format("deadlines       {} met, {} missed; of these {} late, {} without a solution\n", deadlines.met,
+                          deadlines.missed, deadlines.late, unsolved_ - unconverged_);
+    if (unconverged_ != 0)
+      text +=
+          fmt::format("not converged   {} of {}: no solution within the limits of the decoder\n", unconverged_, shots_);
+    for (const auto &[member, wins] : totals_.wins)
+      text += fmt::format("answers         {} of {}\n", wins, member);
     if (has_truth())
-      text += fmt::format("logical errors  {}\n", logical_errors().text());
+      text += fmt::format("logical errors  {}{}\n", logical_errors().text(),
+                          unsolved_ == 0 ? "" : fmt::format("; with {} shots without a solution", unsolved_));
     if (golden_)
       text += fmt::format("differences     {} of {} from {}\n", differences_, shots_, golden_->name());
     return text;
@@ -162,6 +174,15 @@ public:
       j["predecoder_choice"] = choices_.predecoder;
     if (!choices_.decoder.empty())
       j["decoder_choice"] = choices_.decoder;
+    if (has_deadlines()) {
+      j["deadline_met"] = totals_.deadlines.met;
+      j["deadline_missed"] = totals_.deadlines.missed;
+      j["deadline_late"] = totals_.deadlines.late;
+      j["deadline_without_solution"] = unsolved_ - unconverged_;
+    }
+    j["not_converged"] = unconverged_;
+    for (const auto &[member, wins] : totals_.wins)
+      j["race_wins"].push_back({{"member", member}, {"answers", wins}});
     if (has_truth()) {
       const auto [low, high] = logical_errors().interval_95();
       j["logical_errors"] = logical_errors_;
@@ -174,6 +195,7 @@ public:
   }
 
 private:
+  [[nodiscard]] bool has_deadlines() const noexcept { return totals_.deadlines.met + totals_.deadlines.missed != 0; }
   [[nodiscard]] std::size_t observable_bytes() const noexcept { return (layout_.num_observables + std::size_t{7}) / 8; }
 
   /// Fills a batch. Returns false at the end of the input, or with an error; the shots before it are in the batch.
@@ -223,13 +245,17 @@ private:
     try {
       for (std::size_t shot = 0; shot < b.decoded; ++shot) {
         const auto answer = decode_batch::row(b.answers, shot, observable_bytes());
+        const bool is_solved = b.results[shot] == decode_batch::result::solution;
+        unsolved_ += !is_solved;
+        unconverged_ += b.results[shot] == decode_batch::result::unconverged;
         out_->write(answer);
         if (errors_)
           errors_->write(decode_batch::row(b.errors, shot, b.error_bytes));
-        logical_errors_ +=
-            has_truth() && !std::ranges::equal(answer, decode_batch::row(b.observables, shot, observable_bytes()));
-        differences_ +=
-            golden_ && !std::ranges::equal(answer, decode_batch::row(b.predictions, shot, observable_bytes()));
+        const auto is_wrong = [&](std::vector<std::uint8_t> &rows) {
+          return !is_solved || !std::ranges::equal(answer, decode_batch::row(rows, shot, observable_bytes()));
+        };
+        logical_errors_ += has_truth() && is_wrong(b.observables);
+        differences_ += golden_ && is_wrong(b.predictions);
         ++shots_;
       }
       out_->flush();
@@ -241,7 +267,7 @@ private:
     }
     if (b.status == qec::decode_status::ok)
       return "";
-    return fmt::format("{}: shot {}: {}", in_.name(), shots_, qec::decode_status_text(b.status));
+    return fmt::format("{}: shot {}: {}", in_.name(), shots_, qec::decode_status_text(b.status, b.fault.c_str()));
   }
 
   const decode_options &options_;
@@ -258,6 +284,8 @@ private:
   std::deque<decode_batch> batches_;
   std::optional<decoder_threads> threads_; ///< destroyed first: its threads use the batches
   std::uint64_t shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;
+  std::uint64_t unsolved_ = 0, unconverged_ = 0; ///< shots without a solution, and of these the unconverged ones
+  decoder_totals totals_;
 };
 
 /// True if the answers would replace the file that is read.

@@ -45,6 +45,21 @@ void decoder_threads::wait_for(const decode_batch &batch) {
   finished_.wait(lock, [&batch] { return batch.done; });
 }
 
+decoder_totals decoder_threads::totals() const {
+  decoder_totals sum;
+  for (const auto &worker : workers_) {
+    const qec::decoder &with = worker->stage().inner();
+    sum.deadlines.met += with.deadlines().met;
+    sum.deadlines.missed += with.deadlines().missed;
+    sum.deadlines.late += with.deadlines().late;
+    const auto wins = with.wins();
+    sum.wins.resize(wins.size());
+    for (std::size_t k = 0; k < wins.size(); ++k)
+      sum.wins[k] = {wins[k].first, sum.wins[k].second + wins[k].second};
+  }
+  return sum;
+}
+
 void decoder_threads::serve(qec::decoding_worker &worker, scratch &memory) {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -67,15 +82,24 @@ void decoder_threads::decode(qec::decoding_worker &worker, scratch &memory, deco
   qec::decode_details *const wanted = batch.num_errors == 0 ? nullptr : &details;
   batch.status = qec::decode_status::ok;
   for (batch.decoded = 0; batch.decoded < batch.shots; ++batch.decoded) {
-    worker.decode(decode_batch::row(batch.detections, batch.decoded, batch.detection_bytes), response, batch.status,
-                  wanted);
-    if (batch.status != qec::decode_status::ok)
+    const std::size_t size = worker.decode(decode_batch::row(batch.detections, batch.decoded, batch.detection_bytes),
+                                           response, batch.status, wanted);
+    const bool is_solved = size == response.size(), at_deadline = batch.status == qec::decode_status::deadline;
+    if (batch.status != qec::decode_status::ok && !at_deadline && batch.status != qec::decode_status::not_converged) {
+      batch.fault = worker.stage().inner().fault();
       return;
+    }
+    batch.status = qec::decode_status::ok;
+    using result = decode_batch::result;
+    batch.results[batch.decoded] = is_solved ? result::solution : at_deadline ? result::deadline : result::unconverged;
     if (wanted != nullptr)
       static_cast<void>(qec::pack_events(std::span(memory.errors).first(details.num_errors), batch.num_errors,
                                          decode_batch::row(batch.errors, batch.decoded, batch.error_bytes)));
-    std::ranges::copy(response.subspan(sizeof(qec::DecodeResponse), batch.observable_bytes),
-                      decode_batch::row(batch.answers, batch.decoded, batch.observable_bytes).begin());
+    const auto answer = decode_batch::row(batch.answers, batch.decoded, batch.observable_bytes);
+    if (is_solved)
+      std::ranges::copy(response.subspan(sizeof(qec::DecodeResponse), batch.observable_bytes), answer.begin());
+    else
+      std::ranges::fill(answer, std::uint8_t{0});
   }
 }
 

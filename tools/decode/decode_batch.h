@@ -10,7 +10,9 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cudaq::realtime::tools {
@@ -24,21 +26,36 @@ struct decode_batch {
       : capacity(capacity_), detection_bytes(detection_bytes_), observable_bytes(observable_bytes_),
         num_errors(num_errors_), error_bytes((num_errors_ + 7) / 8), errors(capacity * error_bytes),
         detections(capacity * detection_bytes), observables(capacity * observable_bytes),
-        predictions(capacity * observable_bytes), answers(capacity * observable_bytes) {}
+        predictions(capacity * observable_bytes), answers(capacity * observable_bytes), results(capacity) {}
+
+  /// Of a shot that the decoder took. Without a solution the row of answers is 0.
+  enum class result : std::uint8_t {
+    solution,   ///< perhaps the best one at a deadline
+    deadline,   ///< no solution when the deadline came
+    unconverged ///< no solution within the limits of the decoder
+  };
 
   std::size_t capacity, detection_bytes, observable_bytes;
   std::uint64_t num_errors; ///< of the model, if those of the corrections are wanted; else 0
   std::size_t error_bytes;
   std::vector<std::uint8_t> errors; ///< of the corrections
   std::vector<std::uint8_t> detections, observables, predictions, answers;
+  std::vector<result> results; ///< of each shot
   std::size_t shots = 0;
-  std::size_t decoded = 0; ///< shots with an answer; fewer than `shots` if one cannot be decoded
+  std::size_t decoded = 0; ///< shots with a result; fewer than `shots` if one cannot be decoded
   qec::decode_status status = qec::decode_status::ok; ///< of the shot `decoded`
+  std::string fault;                                  ///< decoder::fault() of it
   bool done = false;
 
   static std::span<std::uint8_t> row(std::vector<std::uint8_t> &rows, std::size_t shot, std::size_t bytes) noexcept {
     return std::span(rows).subspan(shot * bytes, bytes);
   }
+};
+
+/// What the decoders of all threads counted.
+struct decoder_totals {
+  qec::deadline_counts deadlines;
+  std::vector<std::pair<std::string, std::uint64_t>> wins; ///< decoder::wins()
 };
 
 /// Decodes batches on its threads. Each thread has its own worker. The public functions are for one thread.
@@ -55,6 +72,8 @@ public:
   /// The batch must stay until wait_for() has returned for it, or this object is destroyed.
   void submit(decode_batch &batch);
   void wait_for(const decode_batch &batch);
+  /// While no batch is decoded.
+  [[nodiscard]] decoder_totals totals() const;
 
 private:
   /// The memory of a thread.

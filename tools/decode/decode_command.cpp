@@ -9,7 +9,8 @@ namespace {
 constexpr const char *kDecodeFooter =
     R"(Formats are those of Stim. Without a format option the ending of the file name counts (shots.b8), else 01.
 Predictions go to stdout, counts and progress to stderr; with --out FILE the counts go to stdout. If a file is wrong or
-a shot cannot be decoded, the answers of the shots before it are in the output, and the exit status is 2.
+a shot cannot be decoded, the answers of the shots before it are in the output, and the exit status is 2. Shots that end
+at a deadline of the decoder, or do not converge, are counted: their answer is the best solution so far, or 0.
 
 With --stream the input is one experiment of any length, and the model has a loop. Format 01: lines of one or more
 rounds; b8: each round a row of whole bytes. When rounds become final, a line "ROUNDS OBSERVABLES" comes out: how many

@@ -25,6 +25,18 @@ std::string decode_html(const json &report) {
   page.add("Logical errors",
            html_paragraph(report.contains("logical_errors") ? error_rate{number("logical_errors"), shots}.text()
                                                             : "Not counted: the shots have no true observables."));
+  if (report.contains("deadline_met"))
+    page.add(
+        "Deadlines",
+        html_table({{"met", "missed", "late", "without a solution"},
+                    {std::to_string(number("deadline_met")), std::to_string(number("deadline_missed")),
+                     std::to_string(number("deadline_late")), std::to_string(number("deadline_without_solution"))}}));
+  if (report.contains("race_wins")) {
+    std::vector<std::vector<std::string>> rows{{"member", "answers"}};
+    for (const json &one : report["race_wins"])
+      rows.push_back({one["member"].get<std::string>(), std::to_string(one["answers"].get<std::uint64_t>())});
+    page.add("Race", html_table(rows));
+  }
   if (report.contains("differences_from_predictions"))
     page.add("Answers", html_paragraph(fmt::format("{} of {} differ from those of --predictions.",
                                                    number("differences_from_predictions"), shots)));

@@ -93,6 +93,9 @@ public:
     text += fmt::format("windows         {}, {} a round{}", stream_->windows(), format_ns(round_mean_ns()),
                         options_.workers == 0 ? "" : " for the reading thread");
     text += window_ns_.count() == 0 ? "\n" : fmt::format("; each: {}\n", latency_line(window_ns_));
+    if (const qec::deadline_counts deadlines = stream_->statistics().deadlines; deadlines.met + deadlines.missed != 0)
+      text += fmt::format("deadlines       {} windows met, {} missed; of these {} late\n", deadlines.met,
+                          deadlines.missed, deadlines.late);
     if (is_right_)
       text +=
           fmt::format("observables     {}\n",
@@ -128,6 +131,11 @@ public:
               {"frames", frames_},
               {"round_mean_ns", round_mean_ns()},
               {"window_ns", latency_json(window_ns_)}};
+    if (const qec::deadline_counts deadlines = stream_->statistics().deadlines; deadlines.met + deadlines.missed != 0) {
+      j["deadline_met"] = deadlines.met;
+      j["deadline_missed"] = deadlines.missed;
+      j["deadline_late"] = deadlines.late;
+    }
     if (is_right_)
       j["logical_errors"] = *is_right_ ? 0 : 1;
     return j;
@@ -176,7 +184,7 @@ private:
   void check(qec::decode_status status) const {
     if (status != qec::decode_status::ok)
       throw usage_error(fmt::format("{}: window {}, from round {}: {}", in_.name(), stream_->windows(),
-                                    stream_->committed_rounds(), qec::decode_status_text(status)));
+                                    stream_->committed_rounds(), qec::decode_status_text(status, stream_->fault())));
   }
 
   /// Until all windows whose rounds have come are decoded; then their frames are written.

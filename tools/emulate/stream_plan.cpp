@@ -45,7 +45,7 @@ stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder
   while (qec::complete_rounds(*reference_) == 0) {
     const std::uint64_t size = model.first_detector(pushed + 1) - model.first_detector(pushed);
     if (const qec::decode_status status = reference_->push(zeros, size); status != qec::decode_status::ok)
-      throw usage_error(fmt::format("{}: {}", decoder, qec::decode_status_text(status)));
+      throw usage_error(fmt::format("{}: {}", decoder, qec::decode_status_text(status, reference_->fault())));
     ++pushed;
   }
   commit_ = qec::complete_rounds(*reference_);

@@ -59,7 +59,9 @@ void pipeline_shots::decode_offline() {
     offline_ns_ += middle - begin;
     if (status != qec::decode_status::ok || status_alone != qec::decode_status::ok)
       throw usage_error(fmt::format("{}: shot {} cannot be decoded: {}", shots_.name, shot,
-                                    qec::decode_status_text(status != qec::decode_status::ok ? status : status_alone)));
+                                    status != qec::decode_status::ok
+                                        ? qec::decode_status_text(status, with->stage().inner().fault())
+                                        : qec::decode_status_text(status_alone, without->stage().inner().fault())));
     qec::predecoder_header header;
     std::memcpy(&header, with->predecoded().data(), sizeof(header));
     input_events_ += header.input_events;

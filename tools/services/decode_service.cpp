@@ -38,8 +38,8 @@ decode_service::entry *decode_service::borrow() noexcept {
   return nullptr;
 }
 
-qec::decode_status decode_service::decode(std::span<const std::uint8_t> packed,
-                                          std::span<std::uint8_t> observables) noexcept {
+qec::decode_status decode_service::decode(std::span<const std::uint8_t> packed, std::span<std::uint8_t> observables,
+                                          std::string *fault) noexcept {
   entry *const e = borrow();
   if (e == nullptr) // more threads than instances: a bug of this program
     return qec::decode_status::internal_error;
@@ -47,6 +47,8 @@ qec::decode_status decode_service::decode(std::span<const std::uint8_t> packed,
   qec::decode_status status = unpacked.status;
   if (status == qec::decode_status::ok)
     status = e->decoder->decode(std::span<const std::uint64_t>(e->events).first(unpacked.count), observables);
+  if (fault != nullptr && status == qec::decode_status::internal_error)
+    *fault = e->decoder->fault();
   e->busy.store(false, std::memory_order_release);
   return status;
 }

@@ -46,8 +46,10 @@ public:
   [[nodiscard]] const std::vector<handled_span> &spans() const noexcept { return spans_; }
 
   /// Decodes one packed shot on the calling thread, without a ring. `observables` has observable_bytes() bytes. Returns
-  /// internal_error if more than instances() threads call it at the same time.
-  qec::decode_status decode(std::span<const std::uint8_t> packed, std::span<std::uint8_t> observables) noexcept;
+  /// internal_error if more than instances() threads call it at the same time. `fault`: null, or gets decoder::fault()
+  /// with internal_error.
+  qec::decode_status decode(std::span<const std::uint8_t> packed, std::span<std::uint8_t> observables,
+                            std::string *fault = nullptr) noexcept;
 
   [[nodiscard]] const char *decoder_name() const noexcept { return entries_.front().decoder->name(); }
   /// Why "auto" took this decoder and not its first choice; "" otherwise.

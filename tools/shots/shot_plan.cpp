@@ -34,10 +34,12 @@ void shot_plan::decode_offline(decode_service &service, bool use_offline) {
   for (std::uint32_t shot = 0; shot < shots_.shots; ++shot) {
     if (shot % kShotsPerProgress == 0)
       display.show(shot, now_ns());
-    const auto status = service.decode(shots_.detection_row(shot), std::span(answers).subspan(shot * bytes, bytes));
+    std::string fault;
+    const auto status =
+        service.decode(shots_.detection_row(shot), std::span(answers).subspan(shot * bytes, bytes), &fault);
     if (status != qec::decode_status::ok)
-      throw usage_error(
-          fmt::format("{}: shot {} cannot be decoded: {}", shots_.name, shot, qec::decode_status_text(status)));
+      throw usage_error(fmt::format("{}: shot {} cannot be decoded: {}", shots_.name, shot,
+                                    qec::decode_status_text(status, fault.c_str())));
   }
   offline_ns_per_shot_ = static_cast<double>(now_ns() - begin) / static_cast<double>(shots_.shots);
   offline_differences_ = 0;

@@ -212,3 +212,38 @@ def test_a_deadline_ends_a_decode_with_the_best_solution_or_none():
     for bad in [0, -1, "5", 2e9]:
         with pytest.raises(ValueError, match="deadline_us"):
             decoder.decode([0], deadline_us=bad)
+
+
+def test_a_batch_goes_on_after_a_missed_deadline_and_counts_it():
+    decoder = Decoder("relay-bp:num_sets=1000000,stop_nconv=1000000,deadline_us=30000", BICYCLE)
+    shots = np.array([[1, 1, 1], [0, 0, 0], [1, 1, 1]], dtype=bool)
+    answers = decoder.decode_batch(shots)
+    assert answers[[0, 2]].tolist() == [[1, 0], [1, 0]], "the best solution so far"
+    assert decoder.deadlines.met + decoder.deadlines.missed == 3 and decoder.deadlines.missed >= 2
+    statuses = np.empty(3, dtype=np.int32)
+    decoder.decode_batch(shots, statuses=statuses)
+    assert statuses[[0, 2]].tolist() == [9, 9]
+    assert Decoder("lookup", CHAIN).deadlines == (0, 0, 0)
+
+
+def test_a_race_counts_the_answers_of_its_members():
+    race = Decoder("race:bp-osd|relay-bp(seed=1)", BICYCLE)
+    race.decode_batch(np.zeros((7, race.num_detectors), dtype=bool))
+    assert set(race.wins) == {"bp-osd", "relay-bp:seed=1"} and sum(race.wins.values()) == 7
+    assert Decoder("lookup", CHAIN).wins == {}
+
+
+def test_a_broken_promise_of_a_plugin_is_named(breaking_plugin):
+    model = "error(0.1) D0 L0\nerror(0.1) D1 L1"
+    fault = "plug-in breaking: decode returned 17, accepted: 0, 3, 5, 7"
+    decoder = Decoder(f"{breaking_plugin}:break=status", model)
+    for call in [lambda: decoder.decode([0]), lambda: decoder.decode_to_errors_array([0]),
+                 lambda: decoder.decode_to_edges_array([0]), lambda: decoder.decode_batch([[0, 1]])]:
+        with pytest.raises(DecodeError, match="internal error of the decoder .status 5.: " + fault) as failure:
+            call()
+        assert failure.value.fault == fault
+    again = pickle.loads(pickle.dumps(failure.value))
+    assert (again.fault, again.shot, str(again)) == (fault, 0, str(failure.value))
+    wrong = Decoder(f"{breaking_plugin}:break=answer", model)
+    with pytest.raises(DecodeError, match="shot 0: .* do not flip observable 0; the answer has it as 1"):
+        wrong.decode_batch([[0, 1], [0, 0]], threads=2)

@@ -16,6 +16,7 @@ import stim
 from cudaq_realtime import (Answer, Client, DecodeError, Decoder, Dispatcher, Pipeline, Report, ServerError,
                             ServerRestarted, StageError, StreamDecoder)
 from cudaq_realtime.client import Committed, Description
+from cudaq_realtime.decoders import Deadlines
 from cudaq_realtime.sinter_decoder import CompiledSinterDecoder, SinterDecoder
 
 CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1"
@@ -48,6 +49,7 @@ EXAMPLES = {
     CompiledSinterDecoder: (lambda: SinterDecoder("lookup").compile_decoder_for_dem(
         dem=stim.DetectorErrorModel(CHAIN)), None),
     DecodeError: (lambda: DecodeError(3, 2), lambda e: (e.status, e.shot, str(e), e.args)),
+    Deadlines: (lambda: Deadlines(3, 2, 1), lambda d: (d, d.met, d.missed, d.late)),
     Decoder: (lambda: Decoder("lookup", CHAIN), None),
     Description: (lambda: Description(16, 0, 1, 77), None),
     Dispatcher: (lambda: Dispatcher({"echo": echo}, slots=3, slot_size=256), used_dispatcher),

@@ -210,3 +210,11 @@ def test_the_name_of_the_decoder_may_have_the_windows():
     assert named.description == StreamDecoder(MODEL, "pymatching", commit=4, buffer=6).description
     with pytest.raises(ValueError, match="commit is also given outside of the name"):
         StreamDecoder(MODEL, "sliding-window:commit=4", commit=5)
+
+
+def test_the_error_of_a_stream_names_the_window_and_the_broken_promise(breaking_plugin):
+    stream = StreamDecoder(PAIRS, f"{breaking_plugin}:break=status", commit=2, buffer=2)
+    fault = "window 0: plug-in breaking: decode returned 17, accepted: 0, 3, 5, 7"
+    with pytest.raises(DecodeError, match="internal error of the decoder .status 5.: " + fault) as failure:
+        stream.push(np.zeros(2 * 9, dtype=bool))
+    assert failure.value.fault == fault

@@ -22,6 +22,7 @@ public:
 
   [[nodiscard]] predecoder_layout layout() const noexcept { return matcher_.layout(); }
   [[nodiscard]] const char *decoder_name() const noexcept { return matcher_.inner().name(); }
+  [[nodiscard]] const decoder &inner() const noexcept { return matcher_.inner(); }
   [[nodiscard]] std::uint64_t num_errors() const noexcept { return matcher_.inner().num_errors(); }
   [[nodiscard]] std::size_t response_bytes() const noexcept { return decode_response_bytes(layout().num_observables); }
 

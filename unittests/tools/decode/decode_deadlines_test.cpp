@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cudaq-realtime decode` with shots that have no solution in time, races, and plug-ins that break their contract.
+#include "unittests/support/program_paths.h"
+#include "unittests/tools/decode/decode_test_support.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+const std::string kEarly = CUDAQ_TEST_EARLY_PLUGIN, kBreaking = CUDAQ_TEST_BREAKING_PLUGIN;
+
+class DecodeDeadlines : public testing::Test {
+protected:
+  void SetUp() override {
+    write("model.dem", "error(0.1) D0 L0\nerror(0.1) D1 L0\nerror(0.1) D2 L0\nerror(0.1) D3 L0\n");
+    // early_plugin: a shot with detector 0 ends at its deadline; with detector 1, too, it has a best solution.
+    write("shots.01", "0001\n1000\n1101\n0011\n1000\n");
+    write("truth.01", "1\n1\n1\n0\n0\n");
+  }
+  void write(const std::string &name, const std::string &text) const { std::ofstream(scratch_.path() / name) << text; }
+  [[nodiscard]] std::string path(const std::string &name) const { return (scratch_.path() / name).string(); }
+  [[nodiscard]] program_result decode(const std::string &decoder, const std::string &more = "") const {
+    return run_program("decode --dem " + path("model.dem") + " --in " + path("shots.01") + " --out " + path("out.01") +
+                       " --decoder '" + decoder + "' " + more);
+  }
+  const scratch_folder scratch_;
+};
+
+TEST_F(DecodeDeadlines, AreCountedAndTheRunGoesOn) {
+  write("shots.01", "0001\n1000\n1101\n0100\n1000\n");
+  for (const char *threads : {"1", "2"}) {
+    const program_result r = decode(kEarly + ":deadline_us=100000",
+                                    "--threads " + std::string(threads) + " --obs_in " + path("truth.01") + " --json");
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(read_file(path("out.01")), "1\n0\n1\n1\n0\n");
+    const auto j = r.json();
+    EXPECT_EQ(j["shots"], 5);
+    EXPECT_EQ(j["deadline_met"].get<int>() + j["deadline_missed"].get<int>(), 5);
+    EXPECT_GE(j["deadline_missed"], 3);
+    EXPECT_EQ(j["deadline_without_solution"], 2);
+    EXPECT_EQ(j["not_converged"], 0);
+    EXPECT_EQ(j["logical_errors"], 3) << "shots without a solution are wrong, and the fourth is";
+  }
+  const program_result text = decode(kEarly + ":deadline_us=100000", "--obs_in " + path("truth.01"));
+  EXPECT_TRUE(contains(text.out, "deadlines       ")) << text.out;
+  EXPECT_TRUE(contains(text.out, " without a solution\n")) << text.out;
+  EXPECT_TRUE(contains(text.out, "; with 2 shots without a solution")) << text.out;
+}
+
+TEST_F(DecodeDeadlines, OfNoneAreNotReported) {
+  const program_result r = decode("bp-osd", "--json");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_FALSE(r.json().contains("deadline_met"));
+  EXPECT_FALSE(r.json().contains("race_wins"));
+}
+
+TEST_F(DecodeDeadlines, ShotsThatDoNotConvergeAreCountedToo) {
+  write("shots.01", "1000\n1100\n0001\n");
+  const program_result r = decode(CUDAQ_TEST_PLUGIN, "--json");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.json()["not_converged"], 1);
+  EXPECT_EQ(read_file(path("out.01")), "1\n0\n1\n");
+  EXPECT_TRUE(contains(decode(CUDAQ_TEST_PLUGIN).out, "not converged   1 of 3"));
+}
+
+TEST_F(DecodeDeadlines, OfARaceComeWithItsWinners) {
+  const program_result r = decode("race:bp-osd|relay-bp(seed=1)", "--threads 2 --json");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const auto wins = r.json()["race_wins"];
+  ASSERT_EQ(wins.size(), 2U);
+  EXPECT_EQ(wins[0]["member"], "bp-osd");
+  EXPECT_EQ(wins[1]["member"], "relay-bp:seed=1");
+  EXPECT_EQ(wins[0]["answers"].get<int>() + wins[1]["answers"].get<int>(), 5);
+  EXPECT_TRUE(contains(decode("race:bp-osd|relay-bp").out, " of bp-osd\n"));
+}
+
+TEST_F(DecodeDeadlines, ABrokenPromiseEndsTheRunAndIsNamed) {
+  for (const auto &[broken, text] : std::initializer_list<std::pair<const char *, const char *>>{
+           {"status", ": shot 0: internal error of the decoder: plug-in breaking: decode returned 17, accepted"},
+           {"bits",
+            ": shot 0: internal error of the decoder: plug-in breaking: decode set the observable 1, the model"},
+           {"answer", "flip observable 0; the answer has it as 1"}}) {
+    write("shots.01", "0101\n");
+    const program_result r = decode(kBreaking + ":break=" + broken, "--threads 2");
+    EXPECT_EQ(r.exit_code, 2);
+    EXPECT_TRUE(contains(r.err, text)) << r.err;
+  }
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
