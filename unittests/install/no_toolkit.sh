@@ -66,7 +66,7 @@ else
   "$scratch/copy/scripts/test.sh" --quick base ring api
   "$scratch/Release/tools/cudaq-realtime" info | grep -A 2 'LACK device kernels *left out: no nvcc was found'
   python3 -m pip wheel --quiet --no-deps --wheel-dir "$scratch/dist" --config-settings "build-dir=$scratch/python" \
-    "$source/python"
+    "$source"
   ls "$scratch"/dist/cudaq_realtime-*.whl
 fi
 

