@@ -37,6 +37,8 @@ may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
 may|cmd:dpkg-shlibdeps|dpkg-dev|the test of the Debian packages
 may|cmd:file|file|the test of the Debian packages
 may|cmd:rpmbuild|rpm|the test of the RPM packages
+may|cmd:mmdebstrap|mmdebstrap|the root of Debian in which the image's packages are tried
+may|cmd:buildah|buildah|the test that builds the container image, where neither podman nor docker works
 may|cmd:lintian|lintian|what Debian's check of packages finds in them
 may|cmd:mkdocs|mkdocs|the site of the documents
 may|cmd:doxygen|doxygen|the interface in the site
