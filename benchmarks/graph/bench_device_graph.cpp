@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include <emmintrin.h>
 #endif
 
 namespace cudaq::realtime::tools {

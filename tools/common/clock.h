@@ -7,7 +7,7 @@
 #include <thread>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include <emmintrin.h>
 #endif
 
 namespace cudaq::realtime::tools {
@@ -24,7 +24,7 @@ inline std::uint64_t now_ns() noexcept {
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   _mm_lfence();
-  const std::uint64_t value = __rdtsc();
+  const std::uint64_t value = __builtin_ia32_rdtsc();
   _mm_lfence();
   return value;
 #elif defined(__aarch64__)
