@@ -53,7 +53,7 @@ inline terminal_result run_on_terminal(std::vector<std::string> arguments,
         break;
       result.text.append(part, static_cast<std::size_t>(n));
       if (!typed.keys.empty() && contains(result.text, typed.after)) {
-        const ssize_t written = write(fd, typed.keys.data(), typed.keys.size());
+        const ssize_t written = ::write(fd, typed.keys.data(), typed.keys.size());
         typed.keys.clear();
         if (written < 0)
           break;
