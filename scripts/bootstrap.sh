@@ -136,6 +136,12 @@ if [ "$purpose" = test ] && command -v qemu-system-x86_64 >/dev/null && command 
     echo "bootstrap: going on without a kernel with soft-RoCE (tests of RoCE in a guest)"
 fi
 
+# The libraries of others for arm64. They are not installed.
+if [ "$purpose" = test ] && [[ $variants == *" aarch64 "* ]] && command -v apt-get >/dev/null; then
+  "$(dirname "$0")/arm64_libraries.sh" ||
+    echo "bootstrap: going on without libraries for arm64 (the programs of the variant aarch64)"
+fi
+
 # The CUDA toolkit is no Debian package. Every build needs its headers, which are fetched if there is no toolkit. Only
 # kernels and some tests need its compiler.
 for dir in "${CUDAToolkit_ROOT:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/local /usr; do

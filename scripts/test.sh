@@ -16,9 +16,16 @@ jobs=${CUDAQ_JOBS:-$(nproc)}
 ctest_options=(--output-on-failure --no-label-summary --no-tests=error -j "$jobs")
 
 configure() { # variant
-  local options=()
-  # A plug-in for a decoder of another project, to test the interface with it. One variant suffices.
-  [ "$1" != release ] || options=(-DCUDAQ_WITH_CHROMOBIUS=AUTO)
+  local options=() tools=ON
+  case $1 in
+    release) # a plug-in for a decoder of another project, to test the interface with it; one variant suffices
+      options=(-DCUDAQ_WITH_CHROMOBIUS=AUTO)
+      ;;
+    aarch64) # its programs need libraries for arm64, which bootstrap.sh fetches if it can
+      [ -e "$(scripts/arm64_libraries.sh --folder)" ] || tools=OFF
+      options=("-DCUDAQ_REALTIME_BUILD_TOOLS=$tools")
+      ;;
+  esac
   cmake --preset "$1" --log-level=WARNING "${options[@]}" >/dev/null
 }
 
