@@ -50,15 +50,18 @@ expected<stream_options> with_settings_of_name(stream_options options) {
   const auto parsed = decoder_name::parse(options.decoder);
   if (parsed.failed())
     return parsed.reason();
-  const auto named = read_stream_settings(parsed->settings.rest());
+  const auto settings = parsed->settings.rest();
+  const auto named = read_stream_settings(settings);
   if (named.failed())
     return named.reason();
   std::string twice;
-  const auto take = [&twice](const char *what, auto &option, const auto &of_name, const auto &absent) {
-    if (option != absent && of_name != absent && option != of_name && twice.empty())
+  // A default value in the name counts, too: "rounds=time" is not "index:3" outside of it.
+  const auto take = [&](const char *what, auto &option, const auto &of_name, const auto &absent) {
+    if (std::ranges::find(settings, what, &decoder_settings::list::value_type::first) == settings.end())
+      return;
+    if (option != absent && option != of_name && twice.empty())
       twice = what;
-    if (of_name != absent)
-      option = of_name;
+    option = of_name;
   };
   take("commit", options.commit, named->commit, std::uint64_t{0});
   take("buffer", options.buffer, named->buffer, std::uint64_t{0});

@@ -34,6 +34,8 @@ TEST(StreamName, RefusesASettingWithTwoValues) {
            {"commit", {.decoder = commit, .commit = 5}},
            {"buffer", {.decoder = commit + ",buffer=3", .buffer = 4}},
            {"rounds", {.decoder = commit + ",rounds=index:2", .rounds = "index:1"}},
+           {"rounds", {.decoder = commit + ",rounds=time", .rounds = "index:1"}},
+           {"mode", {.decoder = commit + ",mode=auto", .mode = stream_mode::sequential}},
            {"mode", {.decoder = commit + ",mode=parallel", .mode = stream_mode::sequential}}})
     EXPECT_NE(description_of(options).find(what + outside), std::string::npos) << description_of(options);
   EXPECT_EQ(description_of({.decoder = "sliding-window:mode=fast"}),
