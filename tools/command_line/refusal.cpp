@@ -29,6 +29,8 @@ std::string unknown_option(const command_model &program, const command_model &co
       elsewhere.push_back(other->name);
   if (!elsewhere.empty())
     return text + fmt::format(" It is an option of {}.", fmt::join(elsewhere, ", "));
+  if (name == "--once" && has_option(command, "--count"))
+    return text + " One reading is --count 1.";
   return text + detail::did_you_mean(detail::similar_words(name, names));
 }
 

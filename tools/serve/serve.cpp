@@ -36,6 +36,9 @@ constexpr auto kReloadEndLimit = 500ms;
 /// What the end may take after --end-limit: the threads of the dispatcher, a reload, the decoders' destroy.
 constexpr auto kAfterEndLimit = 3s;
 
+/// 2: answers_by_status has names and counts all functions, in place of busy and failed_one_shots.
+constexpr int kServeSchemaVersion = 2;
+
 struct loaded_config {
   server_ns::server_config config;
   std::vector<server_ns::decoder_setup> setups;
@@ -148,7 +151,7 @@ public:
     for (const std::uint32_t id :
          {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId,
           server_ns::kOneShotFunctionId, server_ns::kDescribeFunctionId, server_ns::kBeginTailFunctionId,
-          server_ns::kGetCommittedFunctionId})
+          server_ns::kGetCommittedFunctionId, server_ns::kNameFunctionId})
       transport_.serve(id, &handle, this);
   }
   ~serving();
@@ -322,12 +325,13 @@ void serving::reload() {
   try {
     loaded_config loaded = load(options_.config);
     if (loaded.config.transport != config_.transport || loaded.config.transport_args != config_.transport_args) {
-      reason = "transport: it is fixed; start the server again to change it";
+      reason = fmt::format("--config {}: transport: it is fixed; start the server again to change it", options_.config);
     } else {
       server_ns::reload_result result =
           server_.reload(std::move(loaded.setups), std::chrono::steady_clock::now() + kReloadLimit,
                          [this] { return signals_.end_is_wanted(); });
-      reason = std::move(result.reason);
+      if (!result.reason.empty())
+        reason = fmt::format("--config {}: {}", options_.config, result.reason);
       if (result.outcome != server_ns::reload_outcome::rejected)
         outcome = result.outcome == server_ns::reload_outcome::applied ? "APPLIED" : "BUSY";
       reloads_ += result.outcome == server_ns::reload_outcome::applied ? 1 : 0;
@@ -393,6 +397,12 @@ int serving::report(const std::string &problem) const {
     const server_ns::decoder_counts counts = decoder->counts();
     const server_ns::decode_failures failures = decoder->failures();
     out_.log("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
+    const auto identity = decoder->identity();
+    json answers = json::object(), wins;
+    for (std::size_t status = 0; status < counts.by_status.size(); ++status)
+      answers[status_label(status)] = counts.by_status[status];
+    for (std::size_t k = 0; k < identity->members.size(); ++k)
+      wins[identity->members[k]] = identity->wins[k].value();
     json stream;
     if (decoder->is_stream())
       stream = {{"rounds_pushed", counts.stream.pushed},
@@ -403,20 +413,21 @@ int serving::report(const std::string &problem) const {
     decoders.push_back({{"id", decoder->limits().id},
                         {"requests", counts.requests},
                         {"shots", counts.shots},
-                        {"busy", counts.busy},
+                        {"decoder", identity->name.empty() ? json() : json(identity->name)},
                         {"too_old", counts.too_old},
-                        {"failed_one_shots", counts.failed_one_shots},
                         {"exchanges", counts.exchanges},
                         {"failed_decodes", failures.count},
                         {"last_failure", failures.last},
                         {"deadline_met", counts.deadlines.met},
                         {"deadline_missed", counts.deadlines.missed},
                         {"deadline_late", counts.deadlines.late},
-                        {"answers_by_status", counts.by_status},
+                        {"race_wins", wins},
+                        {"answers_by_status", answers},
                         {"stream", stream}});
   }
   out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
-  return out_.finish({{"endpoint", transport_.endpoint()},
+  return out_.finish({{"schema_version", kServeSchemaVersion},
+                      {"endpoint", transport_.endpoint()},
                       {"processed", transport_.processed()},
                       {"reloads", reloads_.load()},
                       {"stray_requests", server_.strays()},
@@ -441,8 +452,13 @@ int run_serve(const serve_options &options, const output &out) {
   auto loaded = load_until_end(options.config, signals);
   if (!loaded) {
     print_error("cudaq-realtime: the end came while --config {} was read; nothing was served\n", options.config);
-    const int status = out.finish(
-        {{"endpoint", ""}, {"processed", 0}, {"reloads", 0}, {"stray_requests", 0}, {"decoders", json::array()}}, "");
+    const int status = out.finish({{"schema_version", kServeSchemaVersion},
+                                   {"endpoint", ""},
+                                   {"processed", 0},
+                                   {"reloads", 0},
+                                   {"stray_requests", 0},
+                                   {"decoders", json::array()}},
+                                  "");
     std::fflush(nullptr);
     _exit(status);
   }

@@ -5,6 +5,7 @@
 #include "tools/services/transport_counters.h"
 #include "tools/top/counters_reader.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
 #include <chrono>
@@ -18,14 +19,6 @@
 
 namespace cudaq::realtime::tools {
 namespace {
-
-/// The label of a status: its name in lower case.
-std::string status_label(std::size_t status) {
-  std::string label(cudaq::qec::realtime::kServerStatusNames[status]);
-  for (char &letter : label)
-    letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  return label;
-}
 
 void family(std::string &text, const char *name, const char *type, const char *help) {
   text += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
@@ -151,7 +144,34 @@ bool is_left_over(const sockaddr_un &address) {
   return refused;
 }
 
+/// The races of the server; none without one. A label has no quotation mark, backslash or end of a line.
+std::string races_text(const cudaq::qec::realtime::decoding_server &server) {
+  std::string lines;
+  for (const auto &decoder : server.decoders()) {
+    const auto identity = decoder->identity();
+    for (std::size_t k = 0; k < identity->members.size(); ++k) {
+      std::string member = identity->members[k];
+      std::ranges::replace_if(
+          member, [](char c) { return c == '"' || c == '\\' || c == '\n'; }, '_');
+      lines += fmt::format("cudaq_decoder_race_wins_total{{decoder=\"{}\",member=\"{}\"}} {}\n", decoder->limits().id,
+                           member, identity->wins[k].value());
+    }
+  }
+  if (lines.empty())
+    return lines;
+  std::string text;
+  family(text, "cudaq_decoder_race_wins_total", "counter", "Answers of a race that were those of this member.");
+  return text + lines;
+}
+
 } // namespace
+
+std::string status_label(std::size_t status) {
+  std::string label(cudaq::qec::realtime::kServerStatusNames[status]);
+  for (char &letter : label)
+    letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  return label;
+}
 
 std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
                           std::uint64_t reloads) {
@@ -169,20 +189,20 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
   each("cudaq_decoder_waiting", "gauge", "Requests in the queue.", [](const served_decoder &d) { return d.waiting(); });
   each("cudaq_decoder_too_old_total", "counter", "Requests above the age limit.",
        [](const served_decoder &d) { return d.counts().too_old; });
-  each("cudaq_decoder_failed_one_shots_total", "counter", "Answers of qec_decode with a status.",
-       [](const served_decoder &d) { return d.counts().failed_one_shots; });
   each("cudaq_decoder_repeated_total", "counter", "Requests that were sent again and got their first answer.",
        [](const served_decoder &d) { return d.counts().repeated; });
   each("cudaq_decoder_exchanges_total", "counter", "New models that took the place of the previous one.",
        [](const served_decoder &d) { return d.counts().exchanges; });
-  each("cudaq_decoder_deadline_met_total", "counter", "Decodes that ended before their deadline.",
+  each("cudaq_decoder_deadline_met_total", "counter",
+       "Decodes of shots, and of windows, that ended before their deadline.",
        [](const served_decoder &d) { return d.counts().deadlines.met; });
   each("cudaq_decoder_deadline_missed_total", "counter", "Decodes that did not.",
        [](const served_decoder &d) { return d.counts().deadlines.missed; });
   each("cudaq_decoder_deadline_late_total", "counter", "Of these: the decoder went on after its deadline.",
        [](const served_decoder &d) { return d.counts().deadlines.late; });
+  text += races_text(server);
   text += streams_text(server);
-  family(text, "cudaq_decoder_answers_total", "counter", "Answers of all functions but qec_decode by status.");
+  family(text, "cudaq_decoder_answers_total", "counter", "Answers by status, of all functions.");
   for (const auto &decoder : server.decoders()) {
     const auto counts = decoder->counts();
     for (std::size_t i = 0; i < counts.by_status.size(); ++i)

@@ -13,6 +13,9 @@
 
 namespace cudaq::realtime::tools {
 
+/// The label of a server_status: its name in lower case.
+std::string status_label(std::size_t status);
+
 /// Prometheus' text format, version 0.0.4.
 std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
                           std::uint64_t reloads);

@@ -103,6 +103,11 @@ bool parse_line(std::string_view line, counter_line &into) {
          parse_labels(line.substr(brace + 1, blank - brace - 2), into.labels);
 }
 
+std::string label_of(const counter_line &line, const char *name) {
+  const auto found = line.labels.find(name);
+  return found == line.labels.end() ? std::string() : found->second;
+}
+
 /// `places`: of the decoders that are there already.
 counted_decoder &decoder_of(server_counters &server, std::map<std::uint64_t, std::size_t> &places, std::uint64_t id) {
   const auto [place, fresh] = places.emplace(id, server.decoders.size());
@@ -112,17 +117,15 @@ counted_decoder &decoder_of(server_counters &server, std::map<std::uint64_t, std
 }
 
 void take_decoder_line(const counter_line &line, counted_decoder &d) {
-  const auto label = [&](const char *name) {
-    const auto found = line.labels.find(name);
-    return found == line.labels.end() ? std::string() : found->second;
-  };
   const auto count = static_cast<std::uint64_t>(line.value);
   const std::pair<const char *, std::uint64_t &> plain[] = {
       {"cudaq_decoder_requests_total", d.requests},
       {"cudaq_decoder_shots_total", d.shots},
       {"cudaq_decoder_waiting", d.waiting},
       {"cudaq_decoder_too_old_total", d.too_old},
-      {"cudaq_decoder_failed_one_shots_total", d.failed_one_shots},
+      {"cudaq_decoder_deadline_met_total", d.deadline_met},
+      {"cudaq_decoder_deadline_missed_total", d.deadline_missed},
+      {"cudaq_decoder_deadline_late_total", d.deadline_late},
       {"cudaq_decoder_exchanges_total", d.exchanges},
       {"cudaq_decoder_rounds_pushed_total", d.rounds_pushed},
       {"cudaq_decoder_rounds_committed_total", d.rounds_committed},
@@ -133,7 +136,9 @@ void take_decoder_line(const counter_line &line, counted_decoder &d) {
     if (line.name == name)
       member = count;
   if (line.name == "cudaq_decoder_answers_total")
-    d.answers.emplace_back(label("status"), count);
+    d.answers.emplace_back(label_of(line, "status"), count);
+  if (line.name == "cudaq_decoder_race_wins_total")
+    d.wins.emplace_back(label_of(line, "member"), count);
   if (line.name == "cudaq_decoder_latency_seconds_sum")
     d.latency_sum_ns = line.value * 1e9;
   if (line.name == "cudaq_decoder_tail_seconds_sum")
@@ -142,25 +147,47 @@ void take_decoder_line(const counter_line &line, counted_decoder &d) {
     d.worst_tail_ns = line.value * 1e9;
   if (line.name == "cudaq_decoder_latency_seconds_bucket") {
     double bound = 0;
-    if (!parse_number(label("le"), bound) || !(bound >= 0))
+    if (!parse_number(label_of(line, "le"), bound) || !(bound >= 0))
       bound = std::numeric_limits<double>::infinity(); // "+Inf"
     d.latency.emplace_back(bound * 1e9, count);
   }
 }
 
+/// Nodes come in the same order in each family of lines.
+void take_node_line(const counter_line &line, const std::string &name, std::vector<counted_node> &nodes) {
+  auto node = std::ranges::find(nodes, name, &counted_node::name);
+  if (node == nodes.end()) {
+    nodes.emplace_back().name = name;
+    node = nodes.end() - 1;
+  }
+  const auto count = static_cast<std::uint64_t>(line.value);
+  const std::pair<const char *, std::uint64_t &> plain[] = {
+      {"cudaq_router_node_forwarded_total", node->forwarded}, {"cudaq_router_node_answered_total", node->answered},
+      {"cudaq_router_node_lost_total", node->lost},           {"cudaq_router_node_refused_total", node->refused},
+      {"cudaq_router_node_late_total", node->late},           {"cudaq_router_node_joins_total", node->joins},
+      {"cudaq_router_node_losses_total", node->losses}};
+  if (line.name == "cudaq_router_node_joined")
+    node->joined = count != 0;
+  for (const auto &[known, member] : plain)
+    if (line.name == known)
+      member = count;
+}
+
+constexpr const char *kNotCounters = "it does not give the counters of a server or a router";
+
 } // namespace
 
 server_counters parse_counters(const std::string &text) {
   if (!text.ends_with(kEndOfCounters)) // a page that was cut could be taken for one with other numbers
-    throw std::runtime_error("it does not give the counters of a server, or not all of them");
+    throw std::runtime_error(std::string(kNotCounters) + ", or not all of them");
   server_counters server;
   std::map<std::uint64_t, std::size_t> places;
   bool any = false;
-  const std::pair<const char *, std::uint64_t &> plain[] = {{"cudaq_server_processed_total", server.processed},
-                                                            {"cudaq_server_in_flight", server.in_flight},
-                                                            {"cudaq_server_stray_requests_total", server.strays},
-                                                            {"cudaq_server_dropped_bad_magic_total", server.bad_magic},
-                                                            {"cudaq_server_reloads_total", server.reloads}};
+  const std::pair<const char *, std::uint64_t &> plain[] = {
+      {"cudaq_server_processed_total", server.processed},   {"cudaq_server_in_flight", server.in_flight},
+      {"cudaq_server_stray_requests_total", server.strays}, {"cudaq_server_dropped_bad_magic_total", server.bad_magic},
+      {"cudaq_server_reloads_total", server.reloads},       {"cudaq_router_requests_total", server.processed},
+      {"cudaq_router_stray_messages_total", server.strays}};
   for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
     end = std::min(text.find('\n', at), text.size());
     const std::string_view line = std::string_view(text).substr(at, end - at);
@@ -168,18 +195,21 @@ server_counters parse_counters(const std::string &text) {
       continue;
     counter_line read;
     if (!parse_line(line, read))
-      throw std::runtime_error("it does not give the counters of a server: " + std::string(line.substr(0, 60)));
+      throw std::runtime_error(std::string(kNotCounters) + ": " + std::string(line.substr(0, 60)));
     for (const auto &[name, member] : plain)
       if (read.name == name) {
         member = static_cast<std::uint64_t>(read.value);
         any = true;
+        server.is_router = server.is_router || read.name.starts_with("cudaq_router_");
       }
     std::uint64_t id = 0;
     if (const auto found = read.labels.find("decoder"); found != read.labels.end() && parse_number(found->second, id))
       take_decoder_line(read, decoder_of(server, places, id));
+    else if (const auto node = read.labels.find("node"); node != read.labels.end())
+      take_node_line(read, node->second, server.nodes);
   }
   if (!any)
-    throw std::runtime_error("it does not give the counters of a server");
+    throw std::runtime_error(kNotCounters);
   return server;
 }
 

@@ -11,8 +11,10 @@
 namespace cudaq::realtime::tools {
 
 struct counted_decoder {
-  std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
+  std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, exchanges = 0;
+  std::uint64_t deadline_met = 0, deadline_missed = 0, deadline_late = 0;
   std::vector<std::pair<std::string, std::uint64_t>> answers; ///< by status
+  std::vector<std::pair<std::string, std::uint64_t>> wins;    ///< by member of a race
   /// Upper bound of each bucket in ns, and the requests up to it. The last bound is infinite.
   std::vector<std::pair<double, std::uint64_t>> latency;
   double latency_sum_ns = 0;
@@ -21,13 +23,22 @@ struct counted_decoder {
   double tail_sum_ns = 0, worst_tail_ns = 0; ///< from the last bits of a stream to their answer
 };
 
-/// The counters of a server at one moment.
+/// A node of a router.
+struct counted_node {
+  std::string name;
+  bool joined = false;
+  std::uint64_t forwarded = 0, answered = 0, lost = 0, refused = 0, late = 0, joins = 0, losses = 0;
+};
+
+/// The counters of a server, or of a router, at one moment.
 struct server_counters {
   std::uint64_t processed = 0, in_flight = 0, strays = 0, bad_magic = 0, reloads = 0;
   std::vector<counted_decoder> decoders;
+  bool is_router = false; ///< then `processed` and `strays` are its requests and stray messages, and it has no decoder
+  std::vector<counted_node> nodes;
 };
 
-/// The last line of a server's counters, as in OpenMetrics.
+/// The last line of the counters of a server or a router, as in OpenMetrics.
 inline constexpr const char *kEndOfCounters = "# EOF\n";
 
 /// Ctrl-C came while the program read.
@@ -35,8 +46,8 @@ struct reading_interrupted : std::runtime_error {
   reading_interrupted() : std::runtime_error("interrupted") {}
 };
 
-/// Reads Prometheus text. Lines of unknown names are ignored. Throws std::runtime_error if it is not the text of a
-/// server, or not all of it.
+/// Reads Prometheus text. Lines of unknown names are ignored. Throws std::runtime_error if it is neither the text of a
+/// server nor that of a router, or not all of it.
 server_counters parse_counters(const std::string &text);
 
 /// All that the server at the socket `path` gives to a connection. Throws std::runtime_error with the reason: no

@@ -30,7 +30,9 @@ server_counters first_reading(const std::string &path) {
   } catch (const reading_interrupted &) {
     throw;
   } catch (const std::runtime_error &e) {
-    throw usage_error(fmt::format("--counters {}: {}; the server must run, with the same --counters", path, e.what()));
+    throw usage_error(fmt::format("--counters {}: {}; a server (serve) or a router (route) must run, with the same "
+                                  "--counters",
+                                  path, e.what()));
   }
 }
 
@@ -63,7 +65,11 @@ int run_top(const top_options &o, const output &out) {
   bool ended_early = false; // by a key
   const auto report = [&] {
     return out.finish(
-        {{"counters", o.counters}, {"interval_seconds", o.interval_s}, {"samples", samples}}, problem, kExitRefused,
+        {{"schema_version", 2}, // failed_one_shots is gone: answers_by_status has the answers of all functions
+         {"counters", o.counters},
+         {"interval_seconds", o.interval_s},
+         {"samples", samples}},
+        problem, kExitRefused,
         o.count == 0 || ended_early ? run_end{ended_early || interrupt_guard::interrupted(), ""} // its normal end
                                     : ended(interrupt_guard::interrupted(), samples.size(), o.count, "readings"));
   };

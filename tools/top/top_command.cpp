@@ -7,12 +7,14 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr const char *kTopFooter =
-    R"(The server must run with --counters PATH. Rates, latencies and errors are those of the interval, queue lengths
-those of its end. Latencies are from a request's arrival at the decoder to its answer, up to 25 %
-or 256 ns too high, and only as ">8.59 s" above that. On a terminal, q ends it and a space reads at once.
+    R"(The server, or the router, must run with --counters PATH. Rates, latencies and errors are those of the interval,
+queue lengths those of its end; totals are since the start. Latencies are from a request's arrival at the decoder to
+its answer, up to 25 % or 256 ns too high, and only as ">8.59 s" above that. On a terminal, q ends it and a
+space reads at once.
 
 Examples:
   cudaq-realtime top --counters /run/decoders.sock
+  cudaq-realtime top --counters /run/decoders.sock --count 1                             one reading
   cudaq-realtime top --counters /run/decoders.sock --interval 10 --count 6 --json top.json)";
 
 } // namespace

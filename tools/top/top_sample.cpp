@@ -12,6 +12,62 @@ namespace {
 
 std::uint64_t grown(std::uint64_t before, std::uint64_t after) { return after >= before ? after - before : after; }
 
+using named_counts = std::vector<std::pair<std::string, std::uint64_t>>;
+
+named_counts grown_by_name(const named_counts &before, const named_counts &after) {
+  named_counts grown_ones;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const bool same = i < before.size() && before[i].first == after[i].first;
+    grown_ones.emplace_back(after[i].first, grown(same ? before[i].second : 0, after[i].second));
+  }
+  return grown_ones;
+}
+
+json json_of(const named_counts &counts) {
+  json all = json::object();
+  for (const auto &[name, count] : counts)
+    all[name] = count;
+  return all;
+}
+
+std::uint64_t errors_in(const named_counts &answers) {
+  std::uint64_t errors = 0;
+  for (const auto &[status, count] : answers)
+    errors += status == "ok" ? 0 : count;
+  return errors;
+}
+
+sampled_node node_between(const counted_node &before, const counted_node &after) {
+  counted_node n{after.name, after.joined};
+  n.forwarded = grown(before.forwarded, after.forwarded);
+  n.answered = grown(before.answered, after.answered);
+  n.lost = grown(before.lost, after.lost);
+  n.refused = grown(before.refused, after.refused);
+  n.late = grown(before.late, after.late);
+  n.joins = grown(before.joins, after.joins);
+  n.losses = grown(before.losses, after.losses);
+  return {n, after};
+}
+
+json node_json(const sampled_node &node, double seconds) {
+  const counted_node &n = node.interval;
+  return {{"name", n.name},
+          {"joined", n.joined},
+          {"forwarded", n.forwarded},
+          {"forwarded_per_second", static_cast<double>(n.forwarded) / seconds},
+          {"answered", n.answered},
+          {"lost", n.lost},
+          {"refused", n.refused},
+          {"late", n.late},
+          {"joins", n.joins},
+          {"losses", n.losses},
+          {"total",
+           {{"forwarded", node.total.forwarded},
+            {"answered", node.total.answered},
+            {"lost", node.total.lost},
+            {"refused", node.total.refused}}}};
+}
+
 sampled_decoder decoder_between(const counted_decoder &before, const counted_decoder &after) {
   sampled_decoder d;
   d.id = after.id;
@@ -19,7 +75,10 @@ sampled_decoder decoder_between(const counted_decoder &before, const counted_dec
   d.shots = grown(before.shots, after.shots);
   d.waiting = after.waiting;
   d.too_old = grown(before.too_old, after.too_old);
-  d.failed_one_shots = grown(before.failed_one_shots, after.failed_one_shots);
+  d.deadline_met = grown(before.deadline_met, after.deadline_met);
+  d.deadline_missed = grown(before.deadline_missed, after.deadline_missed);
+  d.deadline_late = grown(before.deadline_late, after.deadline_late);
+  d.total = after;
   d.exchanges = grown(before.exchanges, after.exchanges);
   d.is_stream = after.is_stream;
   d.rounds_pushed = grown(before.rounds_pushed, after.rounds_pushed);
@@ -30,10 +89,8 @@ sampled_decoder decoder_between(const counted_decoder &before, const counted_dec
   if (after.is_stream && d.shots != 0)
     d.tail_mean_ns =
         (after.tail_sum_ns - (after.shots >= before.shots ? before.tail_sum_ns : 0)) / static_cast<double>(d.shots);
-  for (std::size_t i = 0; i < after.answers.size(); ++i) {
-    const bool same = i < before.answers.size() && before.answers[i].first == after.answers[i].first;
-    d.answers.emplace_back(after.answers[i].first, grown(same ? before.answers[i].second : 0, after.answers[i].second));
-  }
+  d.answers = grown_by_name(before.answers, after.answers);
+  d.wins = grown_by_name(before.wins, after.wins);
   const bool same_buckets = before.latency.size() == after.latency.size() && !after.latency.empty() &&
                             before.latency.back().second <= after.latency.back().second;
   std::uint64_t seen = 0;
@@ -62,7 +119,6 @@ std::string errors_of(const sampled_decoder &d) {
     if (status != "ok")
       add(status, count);
   add("too_old", d.too_old);
-  add("failed_one_shots", d.failed_one_shots);
   return text.empty() ? "-" : coloured(text, colour::bad);
 }
 
@@ -90,6 +146,12 @@ server_sample sample_between(const server_counters &before, const server_counter
   s.strays = grown(before.strays, after.strays);
   s.bad_magic = grown(before.bad_magic, after.bad_magic);
   s.reloads = grown(before.reloads, after.reloads);
+  s.total_processed = after.processed;
+  s.is_router = after.is_router;
+  for (const counted_node &node : after.nodes) {
+    const auto same = std::ranges::find(before.nodes, node.name, &counted_node::name);
+    s.nodes.push_back(node_between(same == before.nodes.end() ? counted_node{} : *same, node));
+  }
   for (const counted_decoder &d : after.decoders) {
     const auto same = std::find_if(before.decoders.begin(), before.decoders.end(),
                                    [&](const counted_decoder &other) { return other.id == d.id; });
@@ -101,9 +163,6 @@ server_sample sample_between(const server_counters &before, const server_counter
 json sample_json(const server_sample &s) {
   json decoders = json::array();
   for (const sampled_decoder &d : s.decoders) {
-    json answers = json::object();
-    for (const auto &[status, count] : d.answers)
-      answers[status] = count;
     json stream;
     if (d.is_stream)
       stream = {{"rounds_pushed", d.rounds_pushed},
@@ -120,9 +179,21 @@ json sample_json(const server_sample &s) {
                         {"shots_per_second", static_cast<double>(d.shots) / s.seconds},
                         {"waiting", d.waiting},
                         {"too_old", d.too_old},
-                        {"failed_one_shots", d.failed_one_shots},
                         {"exchanges", d.exchanges},
-                        {"answers_by_status", answers},
+                        {"deadline_met", d.deadline_met},
+                        {"deadline_missed", d.deadline_missed},
+                        {"deadline_late", d.deadline_late},
+                        {"race_wins", d.wins.empty() ? json() : json_of(d.wins)},
+                        {"answers_by_status", json_of(d.answers)},
+                        {"total",
+                         {{"requests", d.total.requests},
+                          {"shots", d.total.shots},
+                          {"too_old", d.total.too_old},
+                          {"deadline_met", d.total.deadline_met},
+                          {"deadline_missed", d.total.deadline_missed},
+                          {"deadline_late", d.total.deadline_late},
+                          {"race_wins", d.total.wins.empty() ? json() : json_of(d.total.wins)},
+                          {"answers_by_status", json_of(d.total.answers)}}},
                         {"stream", stream},
                         {"latency_ns",
                          {{"count", d.answered},
@@ -133,7 +204,14 @@ json sample_json(const server_sample &s) {
                           {"p99.9", or_null(d.latency_percentile_ns(99.9))},
                           {"percentile_relative_error", 0.25}}}});
   }
+  json nodes; // null: it is not a router
+  if (s.is_router)
+    nodes = json::array();
+  for (const sampled_node &node : s.nodes)
+    nodes.push_back(node_json(node, s.seconds));
   return {{"seconds", s.seconds},
+          {"total_processed", s.total_processed},
+          {"nodes", nodes},
           {"processed", s.processed},
           {"processed_per_second", static_cast<double>(s.processed) / s.seconds},
           {"in_flight", s.in_flight},
@@ -143,7 +221,64 @@ json sample_json(const server_sample &s) {
           {"decoders", decoders}};
 }
 
+namespace {
+
+std::string router_text(const server_sample &s) {
+  std::string text =
+      fmt::format("router, {:.1f} s: {} requests/s, {} stray; since the start: {} requests\n", s.seconds,
+                  format_rate(static_cast<double>(s.processed) / s.seconds), s.strays, s.total_processed);
+  text += fmt::format("{:>16} {:>8} {:>11} {:>11} {:>8} {:>8} {:>8} {:>8} {:>12} {:>12}\n", "node", "state", "sent/s",
+                      "answers/s", "lost", "refused", "late", "losses", "sent, all", "lost, all");
+  for (const sampled_node &node : s.nodes) {
+    const counted_node &n = node.interval;
+    const std::string lost = std::to_string(n.lost);
+    text += fmt::format("{:>16} {:>8} {:>11} {:>11} {:>8} {:>8} {:>8} {:>8} {:>12} {:>12}\n", n.name,
+                        n.joined ? "joined" : "away", format_rate(static_cast<double>(n.forwarded) / s.seconds),
+                        format_rate(static_cast<double>(n.answered) / s.seconds), lost, n.refused, n.late, n.losses,
+                        node.total.forwarded, node.total.lost);
+  }
+  return text + "Decoders are shown by `top` on the counters of each node.\n";
+}
+
+std::string totals_text(const server_sample &s) {
+  std::uint64_t requests = 0, shots = 0, errors = 0, too_old = 0;
+  for (const sampled_decoder &d : s.decoders) {
+    requests += d.total.requests;
+    shots += d.total.shots;
+    errors += errors_in(d.total.answers);
+    too_old += d.total.too_old;
+  }
+  return fmt::format("since the start: {} requests, {} shots, {} answers with an error, {} too old\n", requests, shots,
+                     errors, too_old);
+}
+
+std::string deadlines_text(const server_sample &s) {
+  std::string text;
+  for (const sampled_decoder &d : s.decoders)
+    if (const counted_decoder &all = d.total; all.deadline_met + all.deadline_missed != 0)
+      text += fmt::format("{:>10} {:>11} {:>11} {:>10} {:>12} {:>12} {:>10}\n", d.id, d.deadline_met, d.deadline_missed,
+                          d.deadline_late, all.deadline_met, all.deadline_missed, all.deadline_late);
+  if (text.empty())
+    return text;
+  return fmt::format("{:>10} {:>11} {:>11} {:>10} {:>12} {:>12} {:>10}\n", "deadline", "met", "missed", "late",
+                     "met, all", "missed, all", "late, all") +
+         text;
+}
+
+std::string races_text(const server_sample &s) {
+  std::string text;
+  for (const sampled_decoder &d : s.decoders)
+    for (std::size_t k = 0; k < d.wins.size(); ++k)
+      text +=
+          fmt::format("{:>10} {:>11} {:>11}  {}\n", d.id, d.wins[k].second, d.total.wins[k].second, d.wins[k].first);
+  return text.empty() ? text : fmt::format("{:>10} {:>11} {:>11}  {}\n", "race", "won", "won, all", "member") + text;
+}
+
+} // namespace
+
 std::string sample_text(const server_sample &s) {
+  if (s.is_router)
+    return router_text(s);
   std::string text = fmt::format("{:.1f} s: {} requests/s, {} in flight, {} stray, {} of a wrong magic, {} reloads\n",
                                  s.seconds, format_rate(static_cast<double>(s.processed) / s.seconds), s.in_flight,
                                  s.strays, s.bad_magic, s.reloads);
@@ -161,6 +296,7 @@ std::string sample_text(const server_sample &s) {
                         format_rate(static_cast<double>(d.shots) / s.seconds), d.waiting, latency(50), latency(99),
                         latency(99.9), errors_of(d));
   }
+  text += totals_text(s) + deadlines_text(s) + races_text(s);
   if (std::ranges::none_of(s.decoders, &sampled_decoder::is_stream))
     return text;
   text += fmt::format("{:>10} {:>11} {:>11} {:>10} {:>10} {:>9} {:>9} {:>9}\n", "stream", "rounds/s", "final/s", "lag",

@@ -9,11 +9,14 @@ namespace cudaq::realtime::tools {
 
 /// Counts and rates of the interval; `waiting` is of its end.
 struct sampled_decoder {
-  std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
+  std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, exchanges = 0;
+  std::uint64_t deadline_met = 0, deadline_missed = 0, deadline_late = 0;
   std::vector<std::pair<std::string, std::uint64_t>> answers; ///< by status
+  std::vector<std::pair<std::string, std::uint64_t>> wins;    ///< by member of a race
   std::vector<std::pair<double, std::uint64_t>> latency;      ///< upper bound in ns, requests of the bucket
   std::uint64_t answered = 0;                                 ///< requests in `latency`
   double latency_mean_ns = 0;
+  counted_decoder total;       ///< since the start of the server
   double latency_limit_ns = 0; ///< the highest finite bound
   bool is_stream = false;
   std::uint64_t rounds_pushed = 0, rounds_committed = 0, lag_rounds = 0, worst_lag_rounds = 0; ///< lags: at its end
@@ -25,17 +28,26 @@ struct sampled_decoder {
   [[nodiscard]] double latency_percentile_ns(double percent) const;
 };
 
+/// `total`: since the start of the router; its state is that of the end of the interval.
+struct sampled_node {
+  counted_node interval, total;
+};
+
 struct server_sample {
   double seconds = 0;
+  std::uint64_t total_processed = 0; ///< since the start
   std::uint64_t processed = 0, in_flight = 0, strays = 0, bad_magic = 0, reloads = 0;
   std::vector<sampled_decoder> decoders;
+  bool is_router = false;
+  std::vector<sampled_node> nodes;
 };
 
 /// A counter that went down belongs to a server that was started again: it counts from 0.
 server_sample sample_between(const server_counters &before, const server_counters &after, double seconds);
 
 json sample_json(const server_sample &sample);
-/// A line for the server, a table of the decoders, and one of the streams if there are any.
+/// A line for the server, a table of the decoders, and one each of streams, deadlines and races if there are any. Of a
+/// router a line, and a table of its nodes.
 std::string sample_text(const server_sample &sample);
 
 } // namespace cudaq::realtime::tools

@@ -134,7 +134,8 @@ void send_get(decoding_server &server, stream_model &model, fuzz_input &input) {
 
 void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
   constexpr std::uint32_t kFunctions[] = {kEnqueueFunctionId, kGetCorrectionsFunctionId, kResetFunctionId,
-                                          kOneShotFunctionId, kBeginTailFunctionId,      kGetCommittedFunctionId};
+                                          kOneShotFunctionId, kBeginTailFunctionId,      kGetCommittedFunctionId,
+                                          kNameFunctionId};
   const auto choice = input.take<std::uint8_t>();
   const std::uint32_t function = choice < std::size(kFunctions) ? kFunctions[choice] : input.take<std::uint32_t>();
   const auto taken = input.bytes(input.take<std::uint8_t>());

@@ -179,6 +179,16 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
          queue_bytes(c.limits.queue_length, longest_request_bits(std::max(stream_bits(c), detectors), detectors));
 }
 
+/// A text about a model counts the lines of the model, not those of the configuration.
+std::string with_its_lines(const decoder_config &c, const std::string &text) {
+  if (text.find("line ") == std::string::npos)
+    return text;
+  if (c.has_checks)
+    return text + " (line N is column N - 1 of H_sparse)";
+  return text + (c.dem.empty() ? " (a line of " + (c.dem_file.empty() ? c.stim_dem_path : c.dem_file) + ")"
+                               : " (a line of the field dem)");
+}
+
 /// The rest of a plan for a stream.
 expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_workers> &workers, decoder_plan &plan) {
   if (c.has_measurements || c.measurements != 0)
@@ -189,7 +199,7 @@ expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_wor
     return reason("H_sparse has no loop; a stream needs dem or dem_file with one (repeat)");
   auto source = read_stream(plan.text, {.decoder = plan.name, .pool = workers});
   if (source.failed())
-    return source.reason();
+    return reason(with_its_lines(c, source.text()));
   const auto facts = stream_facts(source->model);
   if (facts.failed())
     return facts.reason();
@@ -239,7 +249,10 @@ expected<std::unique_ptr<decoding_unit>> build_stream(const decoder_plan &plan) 
     return reason(made.error);
   if (made.instance->num_observables() == 0)
     return reason("the model has no observables; it needs one");
-  return std::make_unique<decoding_unit>(std::move(made.instance), plan.digest);
+  std::string name = stream_name(plan.stream->options, *made.instance);
+  auto unit = std::make_unique<decoding_unit>(std::move(made.instance), plan.digest);
+  unit->identity()->name = std::move(name);
+  return unit;
 }
 
 expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const decoder_plan &plan) {
@@ -247,8 +260,15 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
     return build_stream(plan);
   decoder_result made = make_decoder(plan.name, plan.text);
   if (!made)
-    return reason(made.error + (c.has_checks ? " (line N is column N - 1 of H_sparse)" : ""));
-  return unit_with(std::move(made.instance), c, plan.digest);
+    return reason(with_its_lines(c, made.error));
+  // What `auto` has chosen here may not be what it chooses elsewhere.
+  constexpr std::string_view kChosen = "auto";
+  const bool chosen = plan.name == kChosen || plan.name.starts_with("auto:");
+  std::string name = chosen ? made.instance->name() + plan.name.substr(kChosen.size()) : plan.name;
+  auto unit = unit_with(std::move(made.instance), c, plan.digest);
+  if (unit.ok())
+    (*unit)->identity()->name = std::move(name);
+  return unit;
 }
 
 } // namespace
@@ -308,7 +328,7 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
     if (unit.failed())
       return failure(c, unit.text());
     plans[i] = {};
-    setups.push_back({c.limits, std::move(*unit)});
+    setups.push_back({c.limits, std::move(*unit), c.place});
   }
   return setups;
 }

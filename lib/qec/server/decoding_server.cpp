@@ -22,6 +22,14 @@ std::uint64_t random_boot_id() noexcept {
   return id | 1;
 }
 
+server_answer give_name(const served_decoder &decoder, std::span<std::uint8_t> result) {
+  const std::shared_ptr<const decoder_identity> known = decoder.identity();
+  if (known->name.size() > result.size())
+    return refuse(wire_function::name, server_status::bad_request); // the slot is too small for the answer
+  std::ranges::copy(known->name, result.begin());
+  return {0, static_cast<std::uint32_t>(known->name.size())};
+}
+
 } // namespace
 
 decoding_server::decoding_server(std::vector<decoder_setup> setups) : pool_(setups.size()), boot_id_(random_boot_id()) {
@@ -85,7 +93,8 @@ bool decoding_server::stop(rt::steady_clock::time_point deadline) {
 served_decoder *decoding_server::find(const read_result &read) const noexcept {
   const wire_function function = read.request.function;
   if (function == wire_function::one_shot ||
-      (function == wire_function::describe && read.status == server_status::ok && !read.knows_decoder))
+      ((function == wire_function::describe || function == wire_function::name) && read.status == server_status::ok &&
+       !read.knows_decoder))
     return decoders_.front().get();
   if (!read.knows_decoder)
     return nullptr;
@@ -117,6 +126,10 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
                                            : refuse(read.request.function, read.status);
     return true;
   }
+  if (decoder != nullptr && read.request.function == wire_function::name) {
+    now = give_name(*decoder, result);
+    return true;
+  }
   const std::uint32_t phase = phase_.load();
   if (decoder != nullptr && phase != closed) {
     read.request.request_id = job.request_id;
@@ -138,9 +151,11 @@ expected<> decoding_server::check_fixed(const std::vector<decoder_setup> &setups
                   std::to_string(decoders_.size()));
   for (std::size_t i = 0; i < setups.size(); ++i) {
     const decoder_limits &now = decoders_[i]->limits(), &wanted = setups[i].limits;
-    const std::string which = "decoder " + std::to_string(i + 1) + " (id " + std::to_string(now.id) + "): ";
+    const std::string which = (setups[i].place.empty() ? "decoders[" + std::to_string(i) + "]" : setups[i].place) +
+                              " (id " + std::to_string(wanted.id) + "): ";
     if (wanted.id != now.id)
-      return reason(which + "the new id is " + std::to_string(wanted.id) + "; ids and their order are fixed");
+      return reason(which + "the running server has id " + std::to_string(now.id) +
+                    " in this place; ids and their order are fixed");
     if (wanted != now)
       return reason(which + "counter, queue_length and age_limit_us are fixed; start the server again to change them");
     if (!decoders_[i]->same_shape(*setups[i].unit))

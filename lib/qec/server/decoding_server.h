@@ -19,6 +19,7 @@ namespace cudaq::qec::realtime {
 struct decoder_setup {
   decoder_limits limits;
   std::unique_ptr<decoding_unit> unit;
+  std::string place{}; ///< in the file, for texts: "line 3, column 5: decoders[0]"; "" if there is none
 };
 
 /// The result of a new configuration. After `rejected` and `busy` the old one is in use; after busy, decoders that

@@ -10,9 +10,26 @@ std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexce
   return queue_length * (sizeof(served_decoder::entry) + (bits + 7) / 8);
 }
 
+server_status counted_status(wire_function function, std::int32_t status) noexcept {
+  if (function != wire_function::one_shot || status == 0)
+    return static_cast<server_status>(status);
+  if (status < 0)
+    return static_cast<server_status>(-status);
+  switch (static_cast<decode_status>(status)) {
+  case decode_status::deadline:
+    return server_status::deadline;
+  case decode_status::bad_detector_index:
+  case decode_status::duplicate_detector_index:
+  case decode_status::buffer_too_small:
+    return server_status::bad_request;
+  default:
+    return server_status::internal;
+  }
+}
+
 served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
     : limits_(limits), num_observables_(unit->num_observables()), num_detectors_(unit->num_detectors()),
-      bits_per_shot_(unit->bits_per_shot()), is_stream_(unit->is_stream()),
+      bits_per_shot_(unit->bits_per_shot()), is_stream_(unit->is_stream()), identity_(unit->identity()),
       session_(make_session(std::move(unit), limits.sequence)), entries_(limits.queue_length) {
   digest_.store(session_->unit().digest());
   listen();
@@ -252,6 +269,9 @@ void served_decoder::publish(std::uint64_t shots_before) noexcept {
   committed_.store(now.committed);
   lag_.store(now.lag);
   worst_lag_.store(now.worst_lag);
+  deadline_met_.add(now.deadlines.met - deadline_met_.value());
+  deadline_missed_.add(now.deadlines.missed - deadline_missed_.value());
+  deadline_late_.add(now.deadlines.late - deadline_late_.value());
 }
 
 server_answer served_decoder::serve_locked(const read_result &read, std::span<std::uint8_t> result,
@@ -283,17 +303,12 @@ void served_decoder::exchange_if_possible() noexcept {
     previous_ = std::move(previous);
   digest_.store(session_->unit().digest());
   exchanges_.add();
+  const std::lock_guard<std::mutex> lock(identity_mutex_);
+  identity_ = session_->unit().identity();
 }
 
 void served_decoder::count(wire_function function, const server_answer &answer) noexcept {
-  if (function == wire_function::one_shot) {
-    if (answer.status != 0)
-      failed_alone_.add();
-  } else {
-    by_status_[static_cast<std::size_t>(answer.status)].add();
-  }
-  if (answer.status == refuse(function, server_status::busy).status)
-    busy_.add();
+  by_status_[static_cast<std::size_t>(counted_status(function, answer.status))].add();
 }
 
 void served_decoder::offer(std::unique_ptr<decoding_unit> unit) {
@@ -330,6 +345,11 @@ model_facts served_decoder::facts() const noexcept {
   return {num_detectors_, bits_per_shot_, num_observables_, digest_.load()};
 }
 
+std::shared_ptr<const decoder_identity> served_decoder::identity() const {
+  const std::lock_guard<std::mutex> lock(identity_mutex_);
+  return identity_;
+}
+
 bool served_decoder::same_shape(const decoding_unit &other) {
   const std::lock_guard<std::mutex> lock(session_mutex_);
   return session_->unit().same_shape(other);
@@ -338,9 +358,7 @@ bool served_decoder::same_shape(const decoding_unit &other) {
 decoder_counts served_decoder::counts() const noexcept {
   decoder_counts c{requests_.value(),
                    shots_.value(),
-                   busy_.value(),
                    too_old_.value(),
-                   failed_alone_.value(),
                    exchanges_.value(),
                    {},
                    {pushed_.load(), committed_.load(), lag_.load(), worst_lag_.load()},

@@ -32,13 +32,14 @@ struct decoder_limits {
 /// How long a request may wait for a round, if there is no age limit.
 inline constexpr std::uint64_t kUsualRoundWaitNs = 1'000'000'000;
 
-/// Counts of a decoder since start. `by_status`: answers of all functions but one_shot.
+/// Counts of a decoder since start. `by_status`: answers of all functions. The status of a one_shot is counted as the
+/// one that means the same in the other functions (counted_status).
 struct decoder_counts {
-  std::uint64_t requests = 0, shots = 0, busy = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
+  std::uint64_t requests = 0, shots = 0, too_old = 0, exchanges = 0;
   std::array<std::uint64_t, kServerStatuses> by_status{};
   stream_totals stream;
   std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to its end: sum, most
-  deadline_counts deadlines;                    ///< of decodes, if they have a deadline
+  deadline_counts deadlines;                    ///< of decodes of shots and of windows, if they have a deadline
   std::uint64_t repeated = 0;                   ///< requests that were sent again, and got their first answer
 };
 
@@ -47,6 +48,10 @@ struct decode_failures {
   std::uint64_t count = 0;
   std::string last; ///< decoder_session::last_failure()
 };
+
+/// The status under which an answer is counted. Of one_shot the status on the wire is a decode_status, or the negative
+/// of a server_status.
+[[nodiscard]] server_status counted_status(wire_function function, std::int32_t status) noexcept;
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
 struct answer_receiver {
@@ -107,6 +112,8 @@ public:
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return num_observables_; }
   /// The model in use, at some recent moment.
   [[nodiscard]] model_facts facts() const noexcept;
+  /// Of the decoder in use, at some recent moment. Does not wait for a decode.
+  [[nodiscard]] std::shared_ptr<const decoder_identity> identity() const;
   [[nodiscard]] bool is_stream() const noexcept { return is_stream_; }
   [[nodiscard]] bool same_shape(const decoding_unit &other);
   /// At some recent moment: a shot has begun and not ended, or corrections were not read since they changed.
@@ -165,6 +172,8 @@ private:
   const std::uint64_t num_observables_, num_detectors_, bits_per_shot_;
   const bool is_stream_;
   cudaq::realtime::detail::shared_word<std::uint64_t> digest_; ///< written under session_mutex_
+  mutable std::mutex identity_mutex_;                          ///< never held during a decode
+  std::shared_ptr<const decoder_identity> identity_;
   answer_receiver receiver_;
   decoder_pool *pool_ = nullptr;
   std::mutex session_mutex_; ///< protects the six members below
@@ -187,7 +196,7 @@ private:
   /// 1: the workers of the stream have news. Set before the decoder is scheduled, and cleared before it looks.
   cudaq::realtime::detail::shared_word<std::uint32_t> has_news_;
   cudaq::realtime::detail::shared_word<std::uint32_t> held_; ///< 1: the first request of the queue waits for news
-  cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_, tail_ns_;
+  cudaq::realtime::detail::counter requests_, shots_, too_old_, exchanges_, answered_, tail_ns_;
   cudaq::realtime::detail::counter repeated_;
   cudaq::realtime::detail::counter deadline_met_, deadline_missed_, deadline_late_;
   cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_;

@@ -65,6 +65,25 @@ expected<model_facts> stream_facts(const repeating_model &model) {
   return model_facts{model.body_detectors(), 0, model.num_observables(), model_digest(*unrolled)};
 }
 
+std::string stream_name(const stream_options &options, const stream_decoder &made) {
+  const std::string_view inner = options.decoder;
+  if (inner.starts_with("race:"))
+    return {};
+  const std::size_t plugin = inner.find(".so:");
+  const std::size_t colon = std::min(plugin != inner.npos ? plugin + 3 : inner.find(':'), inner.size());
+  std::string name = "sliding-window:inner=" + std::string(inner.substr(0, colon));
+  const auto add = [&name](const char *key, const std::string &value) { name.append(",").append(key).append(value); };
+  if (options.commit != 0)
+    add("commit=", std::to_string(options.commit));
+  if (options.buffer != 0)
+    add("buffer=", std::to_string(options.buffer));
+  add("rounds=", options.rounds);
+  add("mode=", made.is_parallel() ? "parallel" : "sequential");
+  if (colon != inner.size())
+    add("", std::string(inner.substr(colon + 1)));
+  return name;
+}
+
 std::uint64_t model_bytes(const detector_error_model &model) noexcept {
   constexpr std::uint64_t kBytesPerModelByte = 8;
   return kBytesPerModelByte *

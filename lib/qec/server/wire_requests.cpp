@@ -60,22 +60,27 @@ bool read_get_committed(std::span<const std::uint8_t> payload, wire_request &req
   return fields.clear <= 1 && std::ranges::all_of(fields.zeros, [](std::uint8_t byte) { return byte == 0; });
 }
 
+/// Of the functions that ask about a decoder: its id, or nothing for the decoder of one_shot.
+read_result read_question(wire_function function, std::span<const std::uint8_t> payload) noexcept {
+  read_result read;
+  read.request.function = function;
+  read.knows_decoder = payload.size() == sizeof read.request.decoder_id;
+  if (read.knows_decoder)
+    read.request.decoder_id = read_as<std::uint64_t>(payload);
+  read.status = read.knows_decoder || payload.empty() ? server_status::ok : server_status::bad_request;
+  return read;
+}
+
 read_result read_describe(std::span<const std::uint8_t> payload) noexcept {
+  if (payload.size() != sizeof(cudaq_qec_describe_decoder_t))
+    return read_question(wire_function::describe, payload);
   read_result read;
   read.request.function = wire_function::describe;
-  read.knows_decoder = !payload.empty();
-  if (payload.size() == sizeof(cudaq_qec_describe_decoder_t)) {
-    const auto fields = read_as<cudaq_qec_describe_decoder_t>(payload);
-    read.request.decoder_id = fields.decoder_id;
-    read.request.with_server = fields.with_server == 1;
-    read.status = read.request.with_server ? server_status::ok : server_status::bad_request;
-  } else if (payload.size() == sizeof read.request.decoder_id) {
-    read.request.decoder_id = read_as<std::uint64_t>(payload);
-    read.status = server_status::ok;
-  } else {
-    read.knows_decoder = false;
-    read.status = payload.empty() ? server_status::ok : server_status::bad_request;
-  }
+  const auto fields = read_as<cudaq_qec_describe_decoder_t>(payload);
+  read.request.decoder_id = fields.decoder_id;
+  read.request.with_server = fields.with_server == 1;
+  read.knows_decoder = true;
+  read.status = read.request.with_server ? server_status::ok : server_status::bad_request;
   return read;
 }
 
@@ -118,6 +123,8 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
   }
   if (function_id == kDescribeFunctionId)
     return read_describe(payload);
+  if (function_id == kNameFunctionId)
+    return read_question(wire_function::name, payload);
   using reader = bool (*)(std::span<const std::uint8_t> payload, wire_request & request) noexcept;
   constexpr struct {
     std::uint32_t id;

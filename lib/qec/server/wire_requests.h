@@ -18,8 +18,9 @@ inline constexpr std::uint32_t kEnqueueFunctionId = CUDAQ_QEC_ENQUEUE_SYNDROMES;
 inline constexpr std::uint32_t kGetCorrectionsFunctionId = CUDAQ_QEC_GET_CORRECTIONS;
 inline constexpr std::uint32_t kResetFunctionId = CUDAQ_QEC_RESET_DECODER;
 inline constexpr std::uint32_t kOneShotFunctionId = CUDAQ_QEC_DECODE; ///< a shot in one request
-/// The existing server does not know it.
+// The existing server does not know these.
 inline constexpr std::uint32_t kDescribeFunctionId = CUDAQ_QEC_DESCRIBE_DECODER;
+inline constexpr std::uint32_t kNameFunctionId = CUDAQ_QEC_GET_DECODER_NAME;
 // Of streams.
 inline constexpr std::uint32_t kBeginTailFunctionId = CUDAQ_QEC_BEGIN_TAIL;
 inline constexpr std::uint32_t kGetCommittedFunctionId = CUDAQ_QEC_GET_COMMITTED;
@@ -84,6 +85,7 @@ enum class wire_function : std::uint8_t {
   reset,
   one_shot,
   describe,
+  name,
   begin_tail,
   get_committed
 };
@@ -95,7 +97,7 @@ enum class wire_function : std::uint8_t {
 /// A request that was checked. `bits` points into the payload that it was read from.
 struct wire_request {
   wire_function function = wire_function::reset;
-  std::uint64_t decoder_id = 0;       ///< not of one_shot, nor of a describe without an id
+  std::uint64_t decoder_id = 0;       ///< not of one_shot, nor of a describe or name without an id
   std::uint64_t counter = 0;          ///< of enqueue and begin_tail
   std::uint64_t num_bits = 0;         ///< of enqueue; of the functions that read: the observables that are wanted
   std::uint64_t wait_for_round = 0;   ///< of get_committed: the rounds that must be final before the answer

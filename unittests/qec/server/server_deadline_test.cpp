@@ -31,7 +31,7 @@ TEST(ServerDeadline, IsAnsweredAndTheStreamGoesOn) {
   const decoder_counts counts = server.decoders()[0]->counts();
   EXPECT_EQ(counts.deadlines.missed, 3U);
   EXPECT_EQ(counts.deadlines.met + counts.deadlines.late, 0U);
-  EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::deadline)], 2U);
+  EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::deadline)], 3U);
 }
 
 TEST(ServerDeadline, ThatIsMetChangesNothing) {

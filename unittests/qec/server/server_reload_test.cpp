@@ -71,7 +71,7 @@ TEST(ServerReload, LosesNoRequestInManySwapsUnderLoad) {
   EXPECT_EQ(applied, kSwaps);
   for (unsigned t = 0; t < 2; ++t) {
     EXPECT_EQ(server.decoders()[t]->counts().exchanges, kSwaps);
-    EXPECT_EQ(server.decoders()[t]->counts().busy, 0u);
+    EXPECT_EQ(server.decoders()[t]->counts().by_status[static_cast<std::size_t>(server_status::busy)], 0u);
   }
   EXPECT_TRUE(server.stop(soon()));
 }
@@ -125,12 +125,12 @@ TEST(ServerReload, RefusesOtherIdsLimitsAndShapes) {
     return result.reason;
   };
   EXPECT_EQ(refused({.id = 2}, unit_for(rotated_model(4))),
-            "decoder 1 (id 1): the new id is 2; ids and their order are fixed");
+            "decoders[0] (id 2): the running server has id 1 in this place; ids and their order are fixed");
   EXPECT_EQ(
       refused({.id = 1, .queue_length = 3}, unit_for(rotated_model(4))),
-      "decoder 1 (id 1): counter, queue_length and age_limit_us are fixed; start the server again to change them");
+      "decoders[0] (id 1): counter, queue_length and age_limit_us are fixed; start the server again to change them");
   EXPECT_EQ(refused(kPlain, unit_for(rotated_model(5))),
-            "decoder 1 (id 1): the new model has 5 bits per shot, 5 detectors and 5 observables; these are fixed");
+            "decoders[0] (id 1): the new model has 5 bits per shot, 5 detectors and 5 observables; these are fixed");
   EXPECT_EQ(server.reload(two_setups(1), soon()).reason, "it has 2 decoders, the running one has 1");
   ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "1000")), answered(server_status::ok));
   EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(1, 4)), answered(server_status::ok, "1000"));

@@ -54,7 +54,7 @@ TEST(ServerStreamWait, IsBusyAfterTheAgeLimitWithoutAnotherRequest) {
   EXPECT_EQ(rig.client.answer(rig.wait_for(1)), answered(server_status::busy));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(30));
   EXPECT_EQ(rig.client.answer(rig.wait_for(1)), answered(server_status::busy)) << "and once more";
-  EXPECT_EQ(rig.server.decoders()[0]->counts().busy, 2U);
+  EXPECT_EQ(rig.server.decoders()[0]->counts().by_status[static_cast<std::size_t>(server_status::busy)], 2U);
 }
 
 TEST(ServerStreamWait, IsBusyAfterASecondWithoutAnAgeLimit) {

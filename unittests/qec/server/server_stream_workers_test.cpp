@@ -127,7 +127,7 @@ TEST(ServerStreamWorkers, LoseNoBitsWhenTheirQueueIsFull) {
     EXPECT_EQ(rig.client.answer(one), answered(server_status::ok));
   EXPECT_GE(rig.client.answer(read).result[0], 110);
   EXPECT_EQ(rig.counts().stream.pushed, 120U);
-  EXPECT_EQ(rig.counts().busy, 0U);
+  EXPECT_EQ(rig.counts().by_status[static_cast<std::size_t>(server_status::busy)], 0U);
 }
 
 TEST(ServerStreamWorkers, AreBusyWithoutAQueueUntilThereIsRoomAndLatchNothing) {

@@ -21,6 +21,7 @@ extern "C" {
 #define CUDAQ_QEC_BEGIN_TAIL 0x21CDC649u        /* streams: cudaq_qec_begin_tail_t; no result */
 #define CUDAQ_QEC_GET_COMMITTED 0x75DD3F12u     /* streams: cudaq_qec_get_committed_t; cudaq_qec_committed_t, bits */
 #define CUDAQ_QEC_DESCRIBE_DECODER 0xD546EA57u  /* cudaq_qec_describe_decoder_t; cudaq_qec_decoder_description_t */
+#define CUDAQ_QEC_GET_DECODER_NAME 0xF1697466u  /* as describe_decoder, without with_server; the text, without a 0 */
 #define CUDAQ_QEC_DECODE 0xC4B0E4BFu            /* qec_decode: the events of one shot; the observables */
 
 #define CUDAQ_QEC_MOST_ENQUEUED_BITS 1048576u /* of one request: 2^20 */

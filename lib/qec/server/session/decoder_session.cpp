@@ -71,7 +71,8 @@ server_answer decoder_session::execute(const wire_request &request, std::span<st
     return latched_ == server_status::ok ? get_committed(request, result) : refuse(request.function, latched_);
   case wire_function::one_shot:
     return request.while_ending ? refuse(request.function, server_status::not_ready) : decode_one(request, result);
-  case wire_function::describe: // decoding_server answers it
+  case wire_function::describe: // decoding_server answers both
+  case wire_function::name:
     return refuse(request.function, server_status::bad_request);
   case wire_function::reset:
     reset();

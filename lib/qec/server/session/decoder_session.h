@@ -48,6 +48,7 @@ struct server_answer {
 struct stream_totals {
   std::uint64_t pushed = 0, committed = 0; ///< rounds
   std::uint64_t lag = 0, worst_lag = 0;    ///< rounds that were pushed and are not final: now, and the most
+  deadline_counts deadlines{};             ///< of windows, if their decoder has a deadline
 };
 
 /// Requests are served in the order of the calls, each completely. Not for two threads at once.

@@ -22,7 +22,11 @@ decoding_unit::decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_mea
     : decoder_(std::move(with)), num_detectors_(decoder_->num_detectors()),
       num_observables_(decoder_->num_observables()), from_measurements_(std::move(from_measurements)),
       bits_per_shot_(bits_per_shot), digest_(digest),
-      events_(from_measurements_.rows() == 0 ? 0 : decoder_->event_bytes()) {}
+      events_(from_measurements_.rows() == 0 ? 0 : decoder_->event_bytes()) {
+  for (auto &[member, won] : decoder_->wins())
+    identity_->members.push_back(std::move(member));
+  identity_->wins.resize(identity_->members.size());
+}
 
 decoding_unit::decoding_unit(std::unique_ptr<stream_decoder> with, std::uint64_t digest)
     : stream_(std::move(with)), num_detectors_(stream_->body_detectors()), num_observables_(stream_->num_observables()),
@@ -54,7 +58,7 @@ std::string decoding_unit::shape_text() const {
 decode_status decoding_unit::decode_stream(std::span<const std::uint8_t> bits,
                                            std::span<std::uint8_t> observables) noexcept {
   if (from_measurements_.rows() == 0)
-    return decoder_->decode_bits(bits, observables);
+    return decode_events(bits, observables);
   std::fill(events_.begin(), events_.end(), std::uint8_t{0});
   for (std::size_t d = 0; d < from_measurements_.rows(); ++d) {
     unsigned parity = 0;
@@ -62,7 +66,19 @@ decode_status decoding_unit::decode_stream(std::span<const std::uint8_t> bits,
       parity ^= static_cast<unsigned>(bits[m / 8]) >> (m % 8);
     events_[d / 8] = static_cast<std::uint8_t>(events_[d / 8] | (parity & 1U) << (d % 8));
   }
-  return decoder_->decode_bits(events_, observables);
+  return decode_events(events_, observables);
+}
+
+decode_status decoding_unit::decode_events(std::span<const std::uint8_t> events,
+                                           std::span<std::uint8_t> observables) noexcept {
+  if (identity_->members.empty())
+    return decoder_->decode_bits(events, observables);
+  decode_details details;
+  const decode_status status = decoder_->decode_bits(events, observables, details);
+  if (details.winner != nullptr)
+    if (const auto found = std::ranges::find(identity_->members, details.winner); found != identity_->members.end())
+      identity_->wins[static_cast<std::size_t>(found - identity_->members.begin())].bump();
+  return status;
 }
 
 } // namespace cudaq::qec::realtime

@@ -3,6 +3,7 @@
 
 #include "cudaq/qec/decoding/decoder.h"
 #include "cudaq/qec/decoding/stream.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 #include "lib/qec/stream/stream_factory.h"
 
 #include <cstddef>
@@ -23,6 +24,13 @@ struct sparse_rows {
   [[nodiscard]] std::span<const std::uint64_t> row(std::size_t r) const noexcept {
     return std::span(columns).subspan(first[r], first[r + 1] - first[r]);
   }
+};
+
+/// What is known of a decoder besides its model. Any thread may read it while the decoder works.
+struct decoder_identity {
+  std::string name;                 ///< with its settings, as make_decoder or a stream takes it; "" if it is not known
+  std::vector<std::string> members; ///< of a race of shots, with their settings; else empty
+  std::vector<cudaq::realtime::detail::counter> wins; ///< of each member: the answers that were its
 };
 
 /// One decoder of the server: of shots, with the converter of the bits of a shot into detection events; or of a stream.
@@ -51,13 +59,15 @@ public:
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
   /// Of shots: the name of the decoder.
   [[nodiscard]] const char *decoder_name() const noexcept { return decoder_->name(); }
+  /// Its name is written before the first use of the unit.
+  [[nodiscard]] const std::shared_ptr<decoder_identity> &identity() const noexcept { return identity_; }
   /// The most bits of one request: longer ones are refused by their length.
   [[nodiscard]] std::uint64_t most_request_bits() const noexcept;
   /// Of shots: whether the last decode wrote the observables of a solution: with ok, and perhaps with deadline.
   [[nodiscard]] bool has_solution() const noexcept { return decoder_->has_solution(); }
   /// decoder::fault() or stream_decoder::fault().
   [[nodiscard]] const char *fault() const noexcept { return is_stream() ? stream_->fault() : decoder_->fault(); }
-  /// Of decodes of shots; all 0 for a stream.
+  /// Of decodes of shots; all 0 for a stream, whose windows are in its statistics.
   [[nodiscard]] deadline_counts deadlines() const noexcept {
     return is_stream() ? deadline_counts{} : decoder_->deadlines();
   }
@@ -71,9 +81,7 @@ public:
                                             std::span<std::uint8_t> observables) noexcept;
   /// Of shots: decodes detection events, one bit each.
   [[nodiscard]] decode_status decode_events(std::span<const std::uint8_t> events,
-                                            std::span<std::uint8_t> observables) noexcept {
-    return decoder_->decode_bits(events, observables);
-  }
+                                            std::span<std::uint8_t> observables) noexcept;
 
 private:
   std::unique_ptr<decoder> decoder_; ///< one of the two
@@ -82,6 +90,7 @@ private:
   sparse_rows from_measurements_;
   std::uint64_t bits_per_shot_, digest_;
   std::vector<std::uint8_t> events_; ///< of one shot, if there are rows
+  const std::shared_ptr<decoder_identity> identity_ = std::make_shared<decoder_identity>();
 };
 
 /// The most bits of one request for a decoder of shots with these sizes.

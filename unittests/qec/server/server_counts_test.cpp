@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// One answer, one count: what the counters of a decoder say.
+#include "unittests/qec/server/server_stream_support.h"
+#include "unittests/qec/server/server_threads_support.h"
+
+#include <numeric>
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+std::uint64_t answers(const served_decoder &decoder, server_status status) {
+  return decoder.counts().by_status[static_cast<std::size_t>(status)];
+}
+
+TEST(ServerCounts, HaveABusyShotAsBusyAndNothingElse) {
+  rt::shared_word<std::uint32_t> open;
+  decoding_server server(
+      one_setup({.id = 1, .queue_length = 1},
+                std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1)));
+  ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
+  requester client(server);
+  const std::uint32_t first = client.send(kOneShotFunctionId, packed("1"));
+  const std::uint32_t refused = client.send(kOneShotFunctionId, packed("1"));
+  EXPECT_EQ(client.answer(refused).status, -5);
+  open.store(1);
+  EXPECT_EQ(client.answer(first).status, 0);
+  const served_decoder &decoder = *server.decoders()[0];
+  EXPECT_EQ(answers(decoder, server_status::busy), 1U);
+  EXPECT_EQ(answers(decoder, server_status::ok), 1U);
+  const auto all = decoder.counts().by_status;
+  EXPECT_EQ(std::accumulate(all.begin(), all.end(), std::uint64_t{0}), decoder.counts().requests);
+  EXPECT_TRUE(server.stop(soon()));
+}
+
+TEST(ServerCounts, PutTheStatusOfADecodeUnderTheServersName) {
+  const auto of_shot = [](decode_status status) {
+    return counted_status(wire_function::one_shot, static_cast<std::int32_t>(status));
+  };
+  EXPECT_EQ(of_shot(decode_status::ok), server_status::ok);
+  EXPECT_EQ(of_shot(decode_status::deadline), server_status::deadline);
+  EXPECT_EQ(of_shot(decode_status::no_solution), server_status::internal);
+  EXPECT_EQ(of_shot(decode_status::not_converged), server_status::internal);
+  EXPECT_EQ(of_shot(decode_status::bad_detector_index), server_status::bad_request);
+  EXPECT_EQ(of_shot(decode_status::buffer_too_small), server_status::bad_request);
+  EXPECT_EQ(counted_status(wire_function::one_shot, -4), server_status::not_ready);
+  EXPECT_EQ(counted_status(wire_function::enqueue, 6), server_status::syndromes_dropped);
+}
+
+TEST(ServerCounts, HaveTheDeadlinesOfTheWindowsOfAStream) {
+  // A window of relay-bp that reaches its deadline without a solution breaks the stream, and the next one begins.
+  const auto with = [](const char *deadline) {
+    return one_setup(
+        {.id = 1},
+        stream_unit_with(rotated_stream_model(4),
+                         {.decoder = std::string("relay-bp:deadline_us=") + deadline, .commit = 2, .buffer = 1}));
+  };
+  decoding_server met(with("1000000000"));
+  for (std::uint64_t counter = 0; counter < 7; ++counter)
+    ASSERT_EQ(ask(met, kEnqueueFunctionId, enqueue_payload(1, counter, "1000")), answered(server_status::ok));
+  EXPECT_EQ(met.decoders()[0]->counts().deadlines.met, 3U) << "7 rounds are 3 windows";
+  EXPECT_EQ(met.decoders()[0]->counts().deadlines.missed, 0U);
+  decoding_server missed(with("0.001"));
+  for (std::uint64_t stream = 1; stream <= 2; ++stream) {
+    ASSERT_EQ(ask(missed, kResetFunctionId, reset_payload(1)), answered(server_status::ok));
+    EXPECT_EQ(ask(missed, kEnqueueFunctionId, enqueue_payload(1, 0, "110011001100")).status,
+              static_cast<std::int32_t>(server_status::internal));
+    EXPECT_EQ(missed.decoders()[0]->counts().deadlines.missed, stream) << "those of earlier streams stay";
+  }
+}
+
+TEST(ServerCounts, HaveTheWinnersOfARace) {
+  decoder_result made = make_decoder("race:bp-osd|relay-bp,mode=best", rotated_model(4));
+  ASSERT_TRUE(made) << made.error;
+  decoding_server server(
+      one_setup({.id = 1}, std::make_unique<decoding_unit>(std::move(made.instance), sparse_rows{}, 4)));
+  for (std::uint64_t counter = 0; counter < 20; ++counter)
+    ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, counter, "1100")), answered(server_status::ok));
+  ASSERT_EQ(ask(server, kOneShotFunctionId, packed("1000")).status, 0);
+  const auto identity = server.decoders()[0]->identity();
+  EXPECT_EQ(identity->members, (std::vector<std::string>{"bp-osd", "relay-bp"}));
+  ASSERT_EQ(identity->wins.size(), 2U);
+  EXPECT_EQ(identity->wins[0].value() + identity->wins[1].value(), 21U) << "each shot has one winner";
+}
+
+} // namespace

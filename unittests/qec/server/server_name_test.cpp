@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// get_decoder_name, and the places that texts about a configuration name.
+#include "lib/qec/server/server_config.h"
+#include "lib/qec/stream/stream_factory.h"
+#include "unittests/qec/server/server_stream_support.h"
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+std::string text_of(const full_answer &answer) { return {answer.result.begin(), answer.result.end()}; }
+
+std::vector<decoder_setup> setups_of(const std::string &yaml) {
+  const auto config = read_server_config(yaml);
+  if (config.failed())
+    throw std::runtime_error(config.text());
+  auto setups = build_decoders(*config, ".");
+  if (setups.failed())
+    throw std::runtime_error(setups.text());
+  return std::move(*setups);
+}
+
+TEST(ServerName, IsUnknownUnlessTheConfigurationHasIt) {
+  decoding_server server(one_setup({.id = 1}, unit_for(rotated_model(4))));
+  EXPECT_EQ(ask(server, kNameFunctionId, reset_payload(1)), answered(server_status::ok));
+  EXPECT_EQ(ask(server, kNameFunctionId, reset_payload(2)), answered(server_status::invalid_decoder));
+  EXPECT_EQ(ask(server, kNameFunctionId, bytes(7)), answered(server_status::bad_request));
+}
+
+#ifdef CUDAQ_QEC_SERVER_HAS_YAML
+constexpr const char *kTwo = "decoders:\n"
+                             "  - {id: 3, type: 'bp-osd:osd_order=2', decoder_custom_args: {max_iterations: 9},\n"
+                             "     queue_length: 0, dem: \"error(0.1) D0 L0\"}\n"
+                             "  - {id: 7, type: auto, queue_length: 0, dem: \"error(0.1) D0 D1 D2 L0\"}\n";
+
+TEST(ServerName, HasTheSettingsAndWhatAutoHasChosen) {
+  decoding_server server(setups_of(kTwo));
+  EXPECT_EQ(text_of(ask(server, kNameFunctionId, reset_payload(3))), "bp-osd:osd_order=2,max_iterations=9");
+  EXPECT_EQ(text_of(ask(server, kNameFunctionId, {})), "bp-osd:osd_order=2,max_iterations=9") << "that of qec_decode";
+  const std::string chosen = text_of(ask(server, kNameFunctionId, reset_payload(7)));
+  EXPECT_FALSE(chosen.empty());
+  EXPECT_NE(chosen, "auto");
+  EXPECT_TRUE(make_decoder(chosen, "error(0.1) D0 D1 D2 L0")) << chosen;
+  bytes small(5);
+  server_answer now;
+  ASSERT_TRUE(server.submit(kNameFunctionId, reset_payload(3), small, {}, now));
+  EXPECT_EQ(now.status, static_cast<std::int32_t>(server_status::bad_request)) << "the slot is too small";
+}
+
+TEST(ServerName, OfAStreamMakesAStreamWithTheSameWindows) {
+  std::string dem;
+  const std::string model = rotated_stream_model(2);
+  for (std::size_t at = 0, end = 0; at < model.size(); at = end + 1) {
+    end = model.find('\n', at);
+    end = end == std::string::npos ? model.size() : end;
+    dem += "      " + model.substr(at, end - at) + "\n";
+  }
+  decoding_server server(
+      setups_of("decoders:\n  - id: 3\n    type: 'sliding-window:buffer=1,inner=lookup,commit=2'\n    stream: true\n"
+                "    queue_length: 0\n"
+                "    dem: |\n" +
+                dem +
+                "  - id: 4\n    type: sliding-window\n    stream: true\n    queue_length: 0\n"
+                "    decoder_custom_args: {inner: bp-osd, osd_order: 2, commit: 4, buffer: 2, rounds: 'index:1'}\n"
+                "    dem: |\n" +
+                dem));
+  EXPECT_EQ(text_of(ask(server, kNameFunctionId, reset_payload(3))),
+            "sliding-window:inner=lookup,commit=2,buffer=1,rounds=time,mode=sequential");
+  const std::string second = text_of(ask(server, kNameFunctionId, reset_payload(4)));
+  EXPECT_EQ(second, "sliding-window:inner=bp-osd,commit=4,buffer=2,rounds=index:1,mode=sequential,osd_order=2");
+  EXPECT_TRUE(make_stream_decoder(model, {.decoder = second})) << "it is a name";
+}
+
+TEST(ServerName, ChangesWithTheDecoder) {
+  const auto with = [](const char *type) {
+    return setups_of("decoders: [{id: 3, type: " + std::string(type) +
+                     ", queue_length: 0, dem: \"error(0.1) D0 L0\"}]\n");
+  };
+  decoding_server server(with("lookup"));
+  ASSERT_EQ(server.reload(with("bp-osd"), soon()).outcome, reload_outcome::applied);
+  EXPECT_EQ(text_of(ask(server, kNameFunctionId, {})), "bp-osd");
+}
+
+TEST(ServerConfigPlaces, AreThoseOfTheNewFileInARejectedReload) {
+  decoding_server server(setups_of(kTwo));
+  const auto reason_for = [&](const std::string &yaml) { return server.reload(setups_of(yaml), soon()).reason; };
+  const std::string first =
+      "# a comment\ndecoders:\n  - {id: 3, type: lookup, queue_length: 0, dem: \"error(0.1) D0 L0\"}\n";
+  EXPECT_EQ(reason_for(first + "  - {id: 8, type: lookup, queue_length: 0, dem: \"error(0.1) D0 D1 D2 L0\"}\n"),
+            "line 4, column 5: decoders[1] (id 8): the running server has id 7 in this place; ids and their order are "
+            "fixed");
+  EXPECT_EQ(reason_for(first + "  - {id: 7, type: lookup, queue_length: 0, dem: \"error(0.1) D0 L0\"}\n"),
+            "line 4, column 5: decoders[1] (id 7): the new model has 1 bits per shot, 1 detectors and 1 observables; "
+            "these are fixed");
+}
+
+TEST(ServerConfigPlaces, SayWhoseLinesATextCounts) {
+  const auto text_for = [](const std::string &yaml) {
+    const auto config = read_server_config(yaml);
+    EXPECT_TRUE(config.ok()) << config.text();
+    const auto setups = build_decoders(*config, ".");
+    return setups.failed() ? setups.text() : std::string();
+  };
+  for (const char *stream : {"", "    stream: true\n"}) {
+    const std::string text = text_for(std::string("decoders:\n  - id: 3\n    type: lookup\n") + stream +
+                                      "    dem: |\n      error(0.1) D0 L0\n      nonsense\n");
+    EXPECT_TRUE(text.starts_with("line 2, column 5: decoders[0] (id 3): ")) << text;
+    EXPECT_NE(text.find("line 2"), std::string::npos) << text;
+    EXPECT_TRUE(text.ends_with(" (a line of the field dem)")) << text;
+  }
+}
+#endif
+
+} // namespace

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `top` shows besides rates: totals, deadlines, races, and the nodes of a router.
+#include "tools/top/top_sample.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+bool has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+std::string server_page(int requests, int late, int won) {
+  return fmt::format(
+      "cudaq_decoder_requests_total{{decoder=\"6\"}} {0}\ncudaq_decoder_shots_total{{decoder=\"6\"}} {0}\n"
+      "cudaq_decoder_deadline_met_total{{decoder=\"6\"}} {0}\n"
+      "cudaq_decoder_deadline_missed_total{{decoder=\"6\"}} {1}\n"
+      "cudaq_decoder_deadline_late_total{{decoder=\"6\"}} {1}\n"
+      "cudaq_decoder_race_wins_total{{decoder=\"6\",member=\"relay-bp:num_sets=5,seed=1\"}} {2}\n"
+      "cudaq_decoder_race_wins_total{{decoder=\"6\",member=\"bp-osd\"}} 4\n"
+      "cudaq_decoder_answers_total{{decoder=\"6\",status=\"ok\"}} {0}\n"
+      "cudaq_decoder_answers_total{{decoder=\"6\",status=\"deadline\"}} {1}\n"
+      "cudaq_server_processed_total {0}\n# EOF\n",
+      requests, late, won);
+}
+
+TEST(TopSample, HasTotalsDeadlinesAndTheWinnersOfARace) {
+  const server_sample s =
+      sample_between(parse_counters(server_page(100, 1, 50)), parse_counters(server_page(300, 6, 120)), 1);
+  const json decoder = sample_json(s).at("decoders").at(0);
+  EXPECT_EQ(decoder.at("deadline_met"), 200);
+  EXPECT_EQ(decoder.at("deadline_missed"), 5);
+  EXPECT_EQ(decoder.at("deadline_late"), 5);
+  EXPECT_EQ(decoder.at("race_wins").at("relay-bp:num_sets=5,seed=1"), 70);
+  EXPECT_EQ(decoder.at("race_wins").at("bp-osd"), 0);
+  EXPECT_EQ(decoder.at("total").at("requests"), 300);
+  EXPECT_EQ(decoder.at("total").at("race_wins").at("bp-osd"), 4);
+  EXPECT_EQ(decoder.at("total").at("deadline_late"), 6);
+  const std::string text = sample_text(s);
+  EXPECT_TRUE(has(text, "since the start: 300 requests, 300 shots, 6 answers with an error, 0 too old\n")) << text;
+  EXPECT_TRUE(has(text, "relay-bp:num_sets=5,seed=1\n")) << text;
+  EXPECT_TRUE(has(text, "missed, all")) << text;
+}
+
+TEST(TopSample, HasNoTablesOfWhatADecoderDoesNotHave) {
+  const std::string page = "cudaq_decoder_requests_total{decoder=\"6\"} 5\ncudaq_server_processed_total 5\n# EOF\n";
+  const server_sample s = sample_between(parse_counters(page), parse_counters(page), 1);
+  EXPECT_TRUE(sample_json(s).at("decoders").at(0).at("race_wins").is_null());
+  EXPECT_FALSE(has(sample_text(s), "deadline")) << sample_text(s);
+  EXPECT_FALSE(has(sample_text(s), "race")) << sample_text(s);
+}
+
+std::string router_page(int forwarded, int joined) {
+  return fmt::format("cudaq_router_requests_total {0}\ncudaq_router_stray_messages_total 2\n"
+                     "cudaq_router_node_joined{{node=\"north\"}} 1\ncudaq_router_node_joined{{node=\"south\"}} {1}\n"
+                     "cudaq_router_node_forwarded_total{{node=\"north\"}} {0}\n"
+                     "cudaq_router_node_forwarded_total{{node=\"south\"}} 7\n"
+                     "cudaq_router_node_lost_total{{node=\"south\"}} 3\n# EOF\n",
+                     forwarded, joined);
+}
+
+TEST(TopSample, ShowsTheNodesOfARouter) {
+  const server_sample s = sample_between(parse_counters(router_page(100, 1)), parse_counters(router_page(500, 0)), 2);
+  EXPECT_EQ(s.processed, 400U);
+  const json j = sample_json(s);
+  EXPECT_EQ(j.at("total_processed"), 500);
+  EXPECT_EQ(j.at("decoders").size(), 0U);
+  ASSERT_EQ(j.at("nodes").size(), 2U);
+  EXPECT_EQ(j.at("nodes").at(0).at("name"), "north");
+  EXPECT_EQ(j.at("nodes").at(0).at("joined"), true);
+  EXPECT_EQ(j.at("nodes").at(0).at("forwarded"), 400);
+  EXPECT_EQ(j.at("nodes").at(0).at("total").at("forwarded"), 500);
+  EXPECT_EQ(j.at("nodes").at(1).at("joined"), false);
+  EXPECT_EQ(j.at("nodes").at(1).at("lost"), 0);
+  EXPECT_EQ(j.at("nodes").at(1).at("total").at("lost"), 3);
+  const std::string text = sample_text(s);
+  EXPECT_TRUE(text.starts_with("router, 2.0 s: 200 requests/s")) << text;
+  EXPECT_TRUE(has(text, "south     away")) << text;
+  EXPECT_TRUE(has(text, "on the counters of each node")) << text;
+}
+
+TEST(TopSample, SaysThatATextIsNeitherOfAServerNorOfARouter) {
+  EXPECT_THROW(
+      {
+        try {
+          static_cast<void>(parse_counters("another_total 7\n# EOF\n"));
+        } catch (const std::runtime_error &e) {
+          EXPECT_STREQ(e.what(), "it does not give the counters of a server or a router");
+          throw;
+        }
+      },
+      std::runtime_error);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
