@@ -9,6 +9,7 @@
 #include "tools/emulate/model_question.h"
 #include "tools/emulate/play_loop.h"
 #include "tools/emulate/player.h"
+#include "tools/emulate/server_question.h"
 #include "tools/html/html_page.h"
 #include "tools/services/decode_service.h"
 #include "tools/services/slot_size.h"
@@ -28,7 +29,8 @@ std::vector<std::string> problems_of(const play_result &r, bool interrupted, std
       problems.push_back(fmt::format("{} {}", count, what));
   };
   none(r.lost, "requests without an answer");
-  none(r.bad_status, "answers with an error status");
+  none(r.bad_status - r.busy_given_up, "answers with an error status");
+  none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
   none(r.wrong_echo, "answers with a wrong timestamp");
   none(r.mismatches, "corrections that are not the expected ones");
   if (r.stalled)
@@ -38,14 +40,51 @@ std::vector<std::string> problems_of(const play_result &r, bool interrupted, std
   return problems;
 }
 
-std::string checked_text(bool check, bool sampled, const shot_plan &plan) {
-  if (check)
-    return fmt::format("as expected ({})", plan.predictions_name());
-  return sampled ? "not checked: sampled shots have no predictions"
-                 : "not checked: the shots have no predictions (--predictions)";
+/// What the corrections are compared with.
+struct expectation {
+  bool check = false;
+  std::string text;   ///< for people: whose answers they are, or why there is no check
+  std::string remedy; ///< if they differ
+};
+
+expectation answers_of(const std::string &decoder, shot_plan &plan, const emulate_options &o) {
+  decode_service service(decoder, plan.shots(), 1);
+  const bool plain = decoder.find(':') == std::string::npos && std::string(service.decoder_name()) == "pymatching";
+  if (plain && plan.shots().distance != 0 && !o.sample)
+    return {true, fmt::format("as expected ({})", plan.predictions_name()), ""};
+  plan.expect_answers_of(service, o.duration_s != 0 ? UINT64_MAX : o.shots);
+  return {true, fmt::format("as expected ({}, decoded here)", decoder),
+          fmt::format("the expected corrections are those of {}: give --decoder as the server has it", decoder)};
 }
 
-void print(const emulate_options &o, const output &out, const play_result &r, const shot_plan &plan, bool check,
+/// `served`: the name that the server gives to its decoder; "": none.
+expectation expected_answers(const emulate_options &o, const std::string &served, shot_plan &plan) {
+  const qec::shot_set &shots = plan.shots();
+  const bool own_choice = o.names_decoder && o.transport != "ring";
+  if (own_choice)
+    return answers_of(o.decoder, plan, o);
+  if (!shots.has_predictions())
+    return {false,
+            o.sample ? "not checked: sampled shots have no predictions; give --decoder"
+                     : "not checked: the shots have no predictions; give --predictions or --decoder",
+            ""};
+  const expectation recorded{true, fmt::format("as expected ({})", plan.predictions_name()),
+                             fmt::format("the expected corrections are {}: if the server has another decoder, give "
+                                         "--decoder as it has it",
+                                         plan.predictions_name())};
+  if (shots.distance == 0 || served.empty())
+    return recorded;
+  std::string why = reason_not_to_make(served);
+  try {
+    if (why.empty())
+      return answers_of(served, plan, o);
+  } catch (const usage_error &e) {
+    why = e.what();
+  }
+  return {false, fmt::format("not checked: the server has the decoder {}, and {}; give --decoder", served, why), ""};
+}
+
+void print(const output &out, const play_result &r, const shot_plan &plan, const expectation &expected,
            const link &to) {
   const link_counters c = to.counters();
   out.text("shots         {} played, {} answered in {}: {}/s\n", r.shots, r.answered,
@@ -54,16 +93,17 @@ void print(const emulate_options &o, const output &out, const play_result &r, co
   out.text("round trip    {}\n", latency_line(r.request_time));
   out.raw(draw_histogram(r.request_time));
   out.text("shot          {}\n", latency_line(r.shot_time));
-  out.text("corrections   {}{}\n", check ? fmt::format("{} of {} ", r.answered - r.mismatches, r.answered) : "",
-           checked_text(check, o.sample, plan));
+  out.text("corrections   {}{}\n",
+           expected.check ? fmt::format("{} of {} ", r.answered - r.mismatches, r.answered) : "", expected.text);
   if (plan.shots().has_observables())
     out.text("logical       {}\n", error_rate{r.logical_errors, r.answered}.text());
   out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers, {} shots late\n",
            r.requests, r.lost, c.repeated, r.busy, c.unexpected, r.late);
 }
 
-json report(const emulate_options &o, const play_result &r, const shot_plan &plan, bool check, const link &to,
-            const model_question &model, const std::vector<std::string> &problems) {
+json report(const emulate_options &o, const play_result &r, const shot_plan &plan, const expectation &expected,
+            const link &to, const model_question &model, const std::string &served,
+            const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
   const error_rate logical{r.logical_errors, r.answered};
   return {{"method", "round trip: from the clock read just before the request is sent, which the answer echoes, to the "
@@ -74,6 +114,8 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"streams", player::streams(o)},
           {"rate", o.rate},
           {"data", plan.shots().name},
+          {"server_decoder", served.empty() ? json() : json(served)},
+          {"corrections_checked", expected.text},
           {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
           {"shots", r.shots},
           {"shots_answered", r.answered},
@@ -85,11 +127,12 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"lost", r.lost},
           {"repeated", c.repeated},
           {"busy", r.busy},
+          {"busy_given_up", r.busy_given_up},
           {"unexpected_answers", c.unexpected},
           {"late_shots", r.late},
           {"error_statuses", r.bad_status},
           {"wrong_timestamps", r.wrong_echo},
-          {"mismatches", check ? json(r.mismatches) : json()},
+          {"mismatches", expected.check ? json(r.mismatches) : json()},
           {"logical_errors", plan.shots().has_observables() ? json(r.logical_errors) : json()},
           {"logical_error_rate", plan.shots().has_observables() ? json(logical.rate()) : json()},
           {"logical_error_interval_95",
@@ -129,9 +172,7 @@ std::vector<std::string> advice(const emulate_options &o, const play_result &r, 
     return {fmt::format("the server's answers have {} bytes, not {}: give --slot-size {}", c.other_size, o.slot_size,
                         c.other_size)};
   if (r.stalled && r.answered == 0 && over_network(o))
-    return {fmt::format("if the server runs, its READY line must say slot_size={}: give the other number to one side "
-                        "with --slot-size",
-                        o.slot_size)};
+    return {size_advice(o)};
   return {};
 }
 
@@ -142,18 +183,22 @@ int run_emulate(const emulate_options &given, const output &out) {
   out.open_hgrm({"round_trip"});
   const std::unique_ptr<output_file> ila = open_ila(o.ila_file);
   const qec::shot_set shots = shots_of(o);
-  if (o.slot_size == 0)
+  const bool size_is_given = o.slot_size != 0;
+  if (!size_is_given)
     o.slot_size = usual_slot_size(shots.num_detectors);
   if (o.slot_size == 0 && over_network(o))
     throw usage_error(fmt::format("a shot of {} detectors does not fit into a slot", shots.num_detectors));
-  const shot_plan plan(shots, o.sample ? 0 : o.seed);
-  const bool check = shots.has_predictions();
+  shot_plan plan(shots, o.sample ? 0 : o.seed);
   const std::uint32_t streams = player::streams(o);
   const std::size_t bytes = player::payload_bytes(o, shots);
-  const std::unique_ptr<link> to = o.transport == "ring" ? make_ring_link(o, shots, player::id_window(o))
-                                                         : make_served_link(o, player::id_window(o), bytes);
-  const model_question model = o.transport == "ring" ? model_question() : ask_for_model(*to, o, shots);
+  const bool ring = o.transport == "ring";
+  const auto open = [&] { return make_served_link(o, player::id_window(o), bytes); };
+  std::unique_ptr<link> to = ring ? make_ring_link(o, shots, player::id_window(o)) : open();
+  model_question model = ring ? model_question() : ask_for_model(*to, o, shots);
+  if (take_slot_size_of_server(to, o, size_is_given, bytes, open) && !model.answered)
+    model = ask_for_model(*to, o, shots, model.sent);
   to->require_room(bytes);
+  const std::string served = ring ? o.decoder : model.answered ? ask_for_name(*to, o, model.sent) : "";
   out.text("shots         {}: {}\n", shots.name,
            o.sample ? fmt::format("{} detectors = {} bytes per request", shots.num_detectors, shots.detection_bytes())
                     : describe(shots));
@@ -162,8 +207,9 @@ int run_emulate(const emulate_options &given, const output &out) {
 
   if (!model.note.empty())
     out.text("note          {}\n", model.note);
+  const expectation expected = expected_answers(o, served, plan);
   const interrupt_guard interrupts; // until here there is nothing to report
-  player play(o, plan, check, *to, &now_ns);
+  player play(o, plan, expected.check, *to, &now_ns);
   play.begin_with(model.sent);
   run_trace trace(out.traces() ? 0 : 1);
   if (out.traces())
@@ -176,6 +222,8 @@ int run_emulate(const emulate_options &given, const output &out) {
   play_result result = play.result();
   if (!model.note.empty() && result.mismatches != 0)
     result.notes.push_back(model.note);
+  if (!expected.remedy.empty() && result.mismatches != 0)
+    result.notes.push_back(expected.remedy);
   for (std::string &text : advice(o, result, to->counters()))
     result.notes.push_back(std::move(text));
   if (result.lost != 0 || result.bad_status != 0)
@@ -185,15 +233,15 @@ int run_emulate(const emulate_options &given, const output &out) {
   out.write_trace([&](std::ostream &file) { write_trace(file, {{{"emulate", "client", "client", "", {}}, &trace}}); });
   const std::vector<std::string> problems =
       problems_of(result, interrupts.interrupted(), o.duration_s != 0 ? 0 : o.shots);
-  print(o, out, result, plan, check, *to);
+  print(out, result, plan, expected, *to);
   out.write_hgrm("round_trip", result.request_time);
   times.write_csv(ila.get());
   if (times.left_out() != 0)
     print_error("  --ila: only the first {} requests; {} are left out\n", exchange_record::kMost, times.left_out());
   for (const std::string &note : result.notes)
     print_error("  {}\n", note);
-  return out.finish(report(o, result, plan, check, *to, model, problems), fmt::format("{}", fmt::join(problems, "; ")),
-                    kExitCheckFailed,
+  return out.finish(report(o, result, plan, expected, *to, model, served, problems),
+                    fmt::format("{}", fmt::join(problems, "; ")), kExitCheckFailed,
                     ended(interrupts.interrupted(), result.shots, o.duration_s != 0 ? kNotKnown : o.shots, "shots"),
                     [&](const json &all) { return emulate_html(all, result, plan); });
 }

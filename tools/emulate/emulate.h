@@ -33,7 +33,8 @@ struct emulate_options {
   std::uint32_t rkey = 0x1234;
   std::uint32_t pages = 8;
   std::uint32_t mtu = 4096;
-  std::string decoder = "auto"; ///< ring: the decoder of its service; rounds: of the check
+  std::string decoder = "auto"; ///< ring: the decoder of its service; else of the check
+  bool names_decoder = false;   ///< the user has given it; else the check takes the one that the server names
   std::string protocol = "decode";
   std::vector<std::uint64_t> decoder_ids = {0};
   std::uint32_t window = 8; ///< --protocol decode, rounds: requests that are open at the same time

@@ -60,7 +60,8 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
       throw CLI::ValidationError("--decoder-ids", "--rounds plays to one decoder");
     if (stream)
       set_defaults_of_streams(emulate, o);
-    refuse(o.transport == "ring" || stream, transport, {"--decoder"});
+    refuse(o.transport == "ring" || !o.data.predictions.given(), "--predictions", {"--decoder"});
+    o.names_decoder = emulate.get_option("--decoder")->count() != 0;
     if (o.transport == "ring" && o.protocol == "server")
       throw CLI::ValidationError("--protocol", "--transport ring serves `decode` only: a shot in one request");
     refuse(o.protocol == "server", "--protocol decode", {"--decoder-ids"});
@@ -86,7 +87,7 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       ->check(CLI::Range(1, 65535));
   emulate
       .add_option("--slot-size,--page-size", o.slot_size,
-                  "udp, roce: bytes of a slot, as the server has it; default: what `serve` chooses for this model")
+                  "udp, roce: bytes of a slot, as the server has it; default: the size of the server's answers")
       ->check(CLI::Range(24u, 65507u));
   emulate.add_option("--own-address", o.own_address,
                      "roce: the IPv4 address of this side; default: the one from which the server is reached");
@@ -101,7 +102,9 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       ->capture_default_str()
       ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}));
   emulate.add_option("--name", o.name, "shm: the name of the server");
-  add_decoder_option(emulate, o.decoder, "ring: the decoder of the server; --rounds: as the server has it");
+  add_decoder_option(emulate, o.decoder,
+                     "ring: the decoder of the server; else as the server has it, for the expected answers; default: "
+                     "what the server names");
   add_choice(emulate, "--protocol", o.protocol, "decode: a shot in one request; server: enqueue and get_corrections",
              {"decode", "server"});
   emulate.add_option("--decoder-ids", o.decoder_ids, "protocol server: decoders of the server, one stream for each")
@@ -145,7 +148,7 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
           ->excludes(emulate.get_option("--duration"));
   add_own_data_instead_of(emulate, o.data, {"--config", "--noise", "--data"}, sample);
   add_ila_option(emulate, o.ila_file);
-  add_timeout_option(emulate, o.timeout_s, "an answer");
+  add_timeout_option(emulate, o.timeout_s, "an answer other than BUSY");
   add_html_option(emulate, chosen.output);
   add_hgrm_option(emulate, chosen.output);
   add_trace_option(emulate, chosen.output);

@@ -7,6 +7,7 @@
 #include "tools/emulate/links.h"
 #include "tools/emulate/model_question.h"
 #include "tools/emulate/play_loop.h"
+#include "tools/emulate/server_question.h"
 #include "tools/emulate/stream_player.h"
 #include "tools/html/html_page.h"
 #include "tools/services/slot_size.h"
@@ -65,7 +66,7 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
 }
 
 json stream_report(const emulate_options &o, const stream_play_result &r, const stream_plan &plan, const link &to,
-                   const model_question &model, const std::vector<std::string> &problems) {
+                   const model_question &model, const std::string &served, const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
   const error_rate logical{r.logical_errors, r.ended};
   return {{"method", "lag: from the time when the last round of a frame was due to the answer with the frame; window: "
@@ -80,6 +81,7 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"pace_kept", r.pace.has_plan() ? json(r.pace.kept()) : json()},
           {"pace_ratio", r.pace.has_plan() ? json(r.pace.ratio()) : json()},
           {"rounds_per_experiment", plan.rounds()},
+          {"server_decoder", served.empty() ? json() : json(served)},
           {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
           {"shots", r.experiments},
           {"shots_answered", r.ended},
@@ -129,20 +131,58 @@ std::string stream_model(const emulate_options &o) {
   throw usage_error("--dem is missing: --rounds needs the model of the server's stream, with a loop (repeat)");
 }
 
+/// The decoder of the check: that of --decoder, else the one that the server names, else auto.
+stream_plan plan_of(const emulate_options &o, const std::string &text, const std::string &served) {
+  const bool takes_served = !o.names_decoder && !served.empty();
+  const std::string why = takes_served ? reason_not_to_make(served) : "";
+  if (why.empty())
+    try {
+      return {text, takes_served ? served : o.decoder, o.workers, o.rounds, o.seed};
+    } catch (const usage_error &e) {
+      if (!takes_served)
+        throw;
+      throw usage_error(
+          fmt::format("{} (the server's decoder is {}; --decoder gives another one to the check)", e.what(), served));
+    }
+  throw usage_error(
+      fmt::format("the server's decoder is {}, and {}: give --decoder for the expected frames", served, why));
+}
+
 } // namespace
 
 int run_emulate_stream(const emulate_options &given, const output &out) {
   emulate_options o = given;
   out.open_hgrm({"lag", "tail"});
-  stream_plan plan(stream_model(o), o.decoder, o.workers, o.rounds, o.seed);
-  if (o.slot_size == 0)
+  const std::string dem_text = stream_model(o);
+  // The server is asked first: its decoder decides what a round is, and where windows end.
+  const bool size_is_given = o.slot_size != 0;
+  if (!size_is_given)
+    o.slot_size = kUsualSlotSize;
+  std::size_t bytes = qec::kGetCommittedBytes;
+  const auto open = [&] { return make_served_link(o, stream_player::id_window(o), bytes); };
+  std::unique_ptr<link> to = open();
+  std::uint32_t next_id = 0;
+  auto theirs = ask_for_facts(*to, o, next_id);
+  if (take_slot_size_of_server(to, o, size_is_given, bytes, open) && !theirs)
+    theirs = ask_for_facts(*to, o, next_id);
+  const std::string served = theirs ? ask_for_name(*to, o, next_id) : "";
+  stream_plan plan = plan_of(o, dem_text, served);
+  model_question model = compare_stream(o, theirs, plan.facts());
+  bytes = stream_player::payload_bytes(plan);
+  if (!theirs && !size_is_given && over_network(o)) { // the same choice as that of `serve`
     o.slot_size = usual_slot_size(std::max(plan.facts().detectors, plan.facts().observables));
-  if (o.slot_size == 0 && over_network(o))
-    throw usage_error("a repetition of the model does not fit into a slot: give --slot-size");
-  const std::size_t slot = o.slot_size == 0 ? kUsualSlotSize : o.slot_size;
-  const std::size_t bytes = stream_player::payload_bytes(plan);
-  const std::unique_ptr<link> to = make_served_link(o, stream_player::id_window(o), bytes);
-  const model_question model = ask_for_stream(*to, o, plan.facts());
+    if (o.slot_size == 0)
+      throw usage_error("a repetition of the model does not fit into a slot: give --slot-size");
+    to.reset();
+    to = open();
+  }
+  if (over_network(o) && bytes + CUDAQ_RPC_HEADER_SIZE > o.slot_size)
+    throw usage_error(
+        fmt::format("slots of {} bytes: a round of this model needs {}, here and on the server; give both a "
+                    "larger --slot-size",
+                    o.slot_size, bytes + CUDAQ_RPC_HEADER_SIZE));
+  model.sent = next_id;
+  const std::size_t slot = o.slot_size;
   to->require_room(slot - CUDAQ_RPC_HEADER_SIZE);
   out.text("experiment    {} rounds, one each {} us, sampled; {}\n", plan.rounds(), o.cycle_us, plan.description());
   out.text("link          {}; at most {} requests\n", to->describe(), stream_player::most_open(o));
@@ -156,6 +196,8 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   stream_play_result result = play.result();
   if (!model.note.empty() && result.mismatches != 0)
     result.notes.push_back(model.note);
+  if (result.stalled && result.frames == 0 && over_network(o))
+    result.notes.push_back(size_advice(o));
   if (result.lost != 0 || result.bad_status != 0)
     if (std::string text = restart_note(*to, o, model, model.sent + static_cast<std::uint32_t>(result.requests));
         !text.empty())
@@ -166,8 +208,9 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   out.write_hgrm("tail", result.tail_time);
   for (const std::string &note : result.notes)
     print_error("  {}\n", note);
-  return out.finish(stream_report(o, result, plan, *to, model, problems), fmt::format("{}", fmt::join(problems, "; ")),
-                    kExitCheckFailed, ended(interrupts.interrupted(), result.ended, o.shots, "experiments"),
+  return out.finish(stream_report(o, result, plan, *to, model, served, problems),
+                    fmt::format("{}", fmt::join(problems, "; ")), kExitCheckFailed,
+                    ended(interrupts.interrupted(), result.ended, o.shots, "experiments"),
                     [&](const json &all) { return stream_html(all, result); });
 }
 

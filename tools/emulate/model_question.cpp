@@ -4,79 +4,38 @@
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/server/wire_requests.h"
 #include "tools/common/api_objects.h"
-#include "tools/common/clock.h"
-
-#include <algorithm>
-#include <thread>
+#include "tools/emulate/server_question.h"
 
 namespace cudaq::realtime::tools {
 namespace {
-
-/// A server that does not know the question may drop it: without an answer the run goes on after this time.
-constexpr std::uint64_t kPatienceNs = 500'000'000;
 
 std::string text_of(const qec::model_facts &m) {
   return fmt::format("{} detectors, {} observables, digest {:016x}", m.detectors, m.observables, m.digest);
 }
 
-struct description {
-  qec::model_facts model;
-  std::optional<qec::server_facts> server; ///< only of an answer to the longer question
-};
-
-/// `refused`: the server does not accept the question.
-std::optional<description> ask(link &to, std::uint32_t &next_id, std::span<const std::uint8_t> payload,
-                               std::uint64_t patience_ns, bool &refused) {
-  const std::uint64_t begin = now_ns();
-  const std::uint32_t id = next_id;
-  bool sent = false;
-  do {
-    if (!sent && (sent = to.send(id, qec::kDescribeFunctionId, payload, begin)))
-      ++next_id;
-    if (const std::optional<link_answer> answer = to.receive(); answer && answer->header.request_id == id) {
-      refused = answer->header.status == static_cast<std::int32_t>(qec::server_status::bad_request);
-      const auto model = answer->header.status == 0 ? qec::read_model_facts(answer->result) : std::nullopt;
-      return model ? std::optional(description{*model, qec::read_server_facts(answer->result)}) : std::nullopt;
-    }
-    if (!to.alive())
-      throw api_error(to.end_text());
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  } while (now_ns() - begin < patience_ns);
-  if (sent)
-    to.give_up(id);
-  return std::nullopt;
-}
-
 /// Asks decoder `id`, or the one of qec_decode.
-std::optional<description> ask_decoder(link &to, const emulate_options &o, std::uint32_t &next_id,
-                                       std::optional<std::uint64_t> id) {
-  std::vector<std::uint8_t> payload;
-  const auto put = [&payload](std::uint64_t number) {
-    for (int byte = 0; byte < 8; ++byte)
-      payload.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
-  };
-  const std::uint64_t patience = std::min(kPatienceNs, static_cast<std::uint64_t>(o.timeout_s * 1e9));
-  bool refused = false;
-  to.ask_for_any_size(true);
-  if (id) {
-    put(*id);
-    put(1); // with the server's facts
-  }
-  auto theirs = ask(to, next_id, payload, patience, refused);
-  if (id && refused) { // an older server
-    payload.resize(sizeof *id);
-    theirs = ask(to, next_id, payload, patience, refused);
-  }
-  to.ask_for_any_size(false);
-  return theirs;
+std::optional<server_description> ask_decoder(link &to, const emulate_options &o, std::uint32_t &next_id,
+                                              std::optional<std::uint64_t> id) {
+  std::vector<std::uint8_t> payload = about_decoder(id);
+  if (id)
+    payload.insert(payload.end(), {1, 0, 0, 0, 0, 0, 0, 0}); // with the server's facts
+  auto answer = ask_server(to, o, next_id, qec::kDescribeFunctionId, payload);
+  if (id && answer && answer->status == static_cast<std::int32_t>(qec::server_status::bad_request)) // an older server
+    answer = ask_server(to, o, next_id, qec::kDescribeFunctionId, about_decoder(id));
+  const auto model = answer && answer->status == 0 ? qec::read_model_facts(answer->result) : std::nullopt;
+  return model ? std::optional(server_description{*model, qec::read_server_facts(answer->result)}) : std::nullopt;
 }
 
 } // namespace
 
-model_question ask_for_stream(link &to, const emulate_options &o, const qec::model_facts &own) {
+std::optional<server_description> ask_for_facts(link &to, const emulate_options &o, std::uint32_t &next_id) {
+  return ask_decoder(to, o, next_id, o.decoder_ids.front());
+}
+
+model_question compare_stream(const emulate_options &o, const std::optional<server_description> &theirs,
+                              const qec::model_facts &own) {
   model_question question;
   const std::uint64_t id = o.decoder_ids.front();
-  const auto theirs = ask_decoder(to, o, question.sent, id);
   if (!theirs)
     return question;
   question.answered = true;
@@ -95,8 +54,9 @@ model_question ask_for_stream(link &to, const emulate_options &o, const qec::mod
   return question;
 }
 
-model_question ask_for_model(link &to, const emulate_options &o, const qec::shot_set &shots) {
+model_question ask_for_model(link &to, const emulate_options &o, const qec::shot_set &shots, std::uint32_t first_id) {
   model_question question;
+  question.sent = first_id;
   const auto parsed = qec::parse_dem(shots.dem_text);
   if (parsed.failed()) // a set without a model
     return question;

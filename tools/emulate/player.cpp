@@ -36,6 +36,11 @@ std::string answer_status_text(bool server, std::int32_t status) {
                                : cudaq_rpc_status_string(status);
 }
 
+bool is_busy(bool server, std::int32_t status) {
+  constexpr auto kServerBusy = static_cast<std::int32_t>(qec::server_status::busy);
+  return status == CUDAQ_RPC_ERR_BUSY || status == (server ? kServerBusy : -kServerBusy);
+}
+
 std::size_t player::payload_bytes(const emulate_options &o, const qec::shot_set &shots) {
   return o.protocol == "server" ? std::max(qec::kEnqueueHeadBytes + shots.detection_bytes(), qec::kGetCorrectionsBytes)
                                 : shots.detection_bytes();
@@ -79,7 +84,7 @@ bool player::turn() {
     stream &s = streams_[n];
     if (s.at == step::idle && !begin_shot(s, now))
       continue;
-    if (!s.waits)
+    if (!s.waits && s.busy.is_over(now))
       worked = send(n, now) || worked;
   }
   if (++turns_ % kTurnsPerLook == 0)
@@ -163,11 +168,17 @@ void player::take(const link_answer &answer, std::uint64_t now) {
   const std::int32_t status = answer.header.status;
   if (record_ != nullptr)
     record_->add({s.id - first_id_, s.sent_ns, now, status});
-  if (status == CUDAQ_RPC_ERR_BUSY || (server_ && status == static_cast<std::int32_t>(qec::server_status::busy))) {
+  if (is_busy(server_, status)) {
     ++result_.busy; // the same request is sent again
     refused_ = true;
+    s.busy.refused(now);
+    if (s.busy.lasts(now, timeout_ns_)) {
+      ++result_.busy_given_up;
+      take_error(s, status);
+    }
     return;
   }
+  s.busy.accepted();
   quiet_since_ns_ = now;
   losing_ = refused_ = false;
   if (status != 0) {
@@ -185,6 +196,7 @@ void player::take(const link_answer &answer, std::uint64_t now) {
 
 /// The decoding server reports an error until the decoder is reset.
 void player::take_error(stream &s, std::int32_t status) {
+  s.busy.accepted();
   ++result_.bad_status;
   note(s, fmt::format("status {}: {}", status, answer_status_text(server_, status)));
   if (server_ && s.at != step::reset)

@@ -10,6 +10,7 @@
 #include "tools/trace/exchange_record.h"
 #include "tools/trace/run_trace.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -21,20 +22,43 @@ namespace cudaq::realtime::tools {
 /// The name of a status, and its meaning. `server`: of the protocol server. In the protocol decode a status of the
 /// server or the router is negative.
 std::string answer_status_text(bool server, std::int32_t status);
+/// Whether the transport or the server refused the request as busy: it had no effect, and may be sent again.
+bool is_busy(bool server, std::int32_t status);
+
+/// When a request is sent again after BUSY: 20 us after the first such answer, then twice as long after each, at most
+/// 10 ms. Times in ns.
+class busy_wait {
+public:
+  void refused(std::uint64_t now) {
+    if (wait_ == 0)
+      since_ = now;
+    wait_ = wait_ == 0 ? kFirst : std::min(2 * wait_, kMost);
+    until_ = now + wait_;
+  }
+  void accepted() { wait_ = until_ = 0; }
+  [[nodiscard]] bool is_over(std::uint64_t now) const { return now >= until_; }
+  /// It has been refused for so long.
+  [[nodiscard]] bool lasts(std::uint64_t now, std::uint64_t limit) const { return wait_ != 0 && now - since_ > limit; }
+
+private:
+  static constexpr std::uint64_t kFirst = 20'000, kMost = 10'000'000;
+  std::uint64_t wait_ = 0, until_ = 0, since_ = 0;
+};
 
 struct play_result {
   std::uint64_t shots = 0;    ///< begun
   std::uint64_t answered = 0; ///< shots whose last answer came
   std::uint64_t requests = 0;
-  std::uint64_t wall_ns = 0;      ///< from the begin to the last answer
-  latency_histogram request_time; ///< from the time in the request, which the answer echoes, to the answer
-  latency_histogram shot_time;    ///< from the scheduled begin of a shot to its last answer
-  std::uint64_t lost = 0;         ///< requests without an answer within the timeout
-  std::uint64_t busy = 0;         ///< requests that the server refused as busy; they are sent again
-  std::uint64_t bad_status = 0;   ///< other answers with an error
-  std::uint64_t wrong_echo = 0;   ///< answers with another timestamp than their request
-  std::uint64_t mismatches = 0;   ///< corrections that are not the expected ones
-  run_timeline timeline;          ///< of request_time
+  std::uint64_t wall_ns = 0;       ///< from the begin to the last answer
+  latency_histogram request_time;  ///< from the time in the request, which the answer echoes, to the answer
+  latency_histogram shot_time;     ///< from the scheduled begin of a shot to its last answer
+  std::uint64_t lost = 0;          ///< requests without an answer within the timeout
+  std::uint64_t busy = 0;          ///< answers BUSY; such a request is sent again after a time
+  std::uint64_t busy_given_up = 0; ///< of bad_status: requests that were BUSY for the whole timeout
+  std::uint64_t bad_status = 0;    ///< other answers with an error
+  std::uint64_t wrong_echo = 0;    ///< answers with another timestamp than their request
+  std::uint64_t mismatches = 0;    ///< corrections that are not the expected ones
+  run_timeline timeline;           ///< of request_time
   std::uint64_t logical_errors = 0;
   std::uint64_t late = 0;         ///< shots that began after their time, because all streams were busy
   bool stalled = false;           ///< no progress for twice the timeout, or the server has ended
@@ -81,6 +105,7 @@ private:
     std::uint64_t due_ns = 0, sent_ns = 0;
     std::uint64_t request = 0;  ///< running number of its open request
     std::uint64_t enqueued = 0; ///< accepted by the server since the last reset
+    busy_wait busy;
   };
 
   bool begun_all() const { return result_.shots >= most_; }

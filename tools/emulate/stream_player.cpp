@@ -70,11 +70,14 @@ bool stream_player::turn() {
     ++result_.experiments;
     frames_ = {};
   }
-  if (phase_ == phase::reset && open_.empty())
+  if (phase_ == phase::reset && open_.empty() && read_busy_.is_over(now))
     worked = send(kind::reset, now) || worked;
-  if (phase_ == phase::rounds || phase_ == phase::tail)
+  const bool plays = phase_ == phase::rounds || phase_ == phase::tail || phase_ == phase::ending;
+  if (plays && !refused_.empty())
+    worked = send_refused(now) || worked;
+  else if (phase_ == phase::rounds || phase_ == phase::tail)
     worked = send_bits(now) || worked;
-  if (phase_ == phase::rounds || phase_ == phase::tail || phase_ == phase::ending)
+  if (plays)
     worked = send_read(now) || worked;
   if (++turns_ % kTurnsPerLook == 0)
     look_for_losses(now);
@@ -136,41 +139,58 @@ std::uint64_t stream_player::wanted_round() const {
 
 /// The read comes after the request that completes its window, so it holds up nothing.
 bool stream_player::send_read(std::uint64_t now) {
-  if (open_of(true) != 0 || wanted_round() <= committed_)
+  if (open_of(true) != 0 || wanted_round() <= committed_ || !read_busy_.is_over(now))
     return false;
   wanted_ = wanted_round();
   return send(kind::read, now);
 }
 
-bool stream_player::send(kind what, std::uint64_t now) {
-  if (std::ranges::any_of(open_, [&](const open_request &r) { return next_id_ - r.id >= id_window(options_); }))
+/// The first of those that were refused, when no other one with bits is open.
+bool stream_player::send_refused(std::uint64_t now) {
+  if (open_of(false) != 0 || !bits_busy_.is_over(now) ||
+      !transmit(refused_.front().what, refused_.front().payload, now))
     return false;
+  refused_.erase(refused_.begin());
+  return true;
+}
+
+bool stream_player::send(kind what, std::uint64_t now) {
   payload_.clear();
   const auto put = [this](std::uint64_t number) {
     for (int byte = 0; byte < 8; ++byte)
       payload_.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
   };
   put(options_.decoder_ids.front());
-  std::uint32_t function = qec::kResetFunctionId;
   if (what == kind::enqueue) {
-    function = qec::kEnqueueFunctionId;
     put(counter_ + 1);
     put(0); // mapping id
     put(num_bits_);
     payload_.insert(payload_.end(), bits_.begin(), bits_.end());
   } else if (what == kind::begin_tail) {
-    function = qec::kBeginTailFunctionId;
     put(counter_ + 1);
   } else if (what == kind::read) {
-    function = qec::kGetCommittedFunctionId;
     put(plan_.num_observables());
     put(0); // the corrections of all rounds, not those since the last read
     put(wanted_);
   }
-  if (!link_.send(next_id_, function, payload_, now))
+  const bool has_bits = what == kind::enqueue || what == kind::begin_tail;
+  if (!transmit(what, payload_, now))
     return false;
-  counter_ += what == kind::enqueue || what == kind::begin_tail ? 1 : 0;
-  open_.push_back({what, next_id_++, now});
+  counter_ += has_bits ? 1 : 0;
+  return true;
+}
+
+bool stream_player::transmit(kind what, const std::vector<std::uint8_t> &payload, std::uint64_t now) {
+  if (std::ranges::any_of(open_, [&](const open_request &r) { return next_id_ - r.id >= id_window(options_); }))
+    return false;
+  const std::uint32_t function = what == kind::enqueue      ? qec::kEnqueueFunctionId
+                                 : what == kind::begin_tail ? qec::kBeginTailFunctionId
+                                 : what == kind::read       ? qec::kGetCommittedFunctionId
+                                                            : qec::kResetFunctionId;
+  if (!link_.send(next_id_, function, payload, now))
+    return false;
+  const bool has_bits = what == kind::enqueue || what == kind::begin_tail;
+  open_.push_back({what, next_id_++, now, has_bits ? payload : std::vector<std::uint8_t>()});
   ++result_.requests;
   return true;
 }
@@ -179,7 +199,7 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
   const auto found = std::ranges::find(open_, answer.header.request_id, &open_request::id);
   if (found == open_.end())
     return; // given up before
-  const open_request request = *found;
+  open_request request = std::move(*found);
   open_.erase(found);
   if (answer.header.ptp_timestamp != request.sent_ns) {
     ++result_.wrong_echo;
@@ -188,17 +208,24 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
     result_.request_time.record(now - request.sent_ns);
   }
   const std::int32_t status = answer.header.status;
-  const bool busy = status == CUDAQ_RPC_ERR_BUSY || status == static_cast<std::int32_t>(qec::server_status::busy);
-  result_.busy += busy ? 1 : 0;
-  if (busy && (request.what == kind::read || request.what == kind::reset))
-    return; // it is sent again
+  const bool reads = request.what == kind::read || request.what == kind::reset;
+  busy_wait &busy = reads ? read_busy_ : bits_busy_;
+  if (is_busy(true, status)) { // it is sent again
+    ++result_.busy;
+    busy.refused(now);
+    if (!reads && phase_ != phase::draining)
+      refused_.insert(std::ranges::upper_bound(refused_, request.id, {}, &open_request::id), std::move(request));
+    return;
+  }
   quiet_since_ns_ = now;
-  if (busy)
-    return fail("a request with rounds was refused as busy: give the server a longer queue or more slots, or a smaller "
-                "--window");
+  busy.accepted();
   if (status != 0) {
     ++result_.bad_status;
-    return fail(fmt::format("status {}: {}", status, answer_status_text(true, status)));
+    const bool gap = status == static_cast<std::int32_t>(qec::server_status::syndromes_dropped) && !refused_.empty();
+    return fail(fmt::format("status {}: {}{}", status, answer_status_text(true, status),
+                            gap ? ": a request with rounds was BUSY, and a later one was not; give the server a longer "
+                                  "queue_length or more slots, or a smaller --window"
+                                : ""));
   }
   if (phase_ == phase::draining)
     return;
@@ -214,6 +241,8 @@ void stream_player::begin_experiment(std::uint64_t now) {
   round_.clear();
   num_bits_ = counter_ = sampled_ = sent_ = committed_ = wanted_ = 0;
   tail_begun_ = false;
+  refused_.clear();
+  bits_busy_.accepted();
   phase_ = phase::rounds;
   begin_ns_ = now;
 }
@@ -264,12 +293,15 @@ void stream_player::end_experiment(bool complete) {
 void stream_player::fail(const std::string &why) {
   if (phase_ != phase::draining)
     note(why);
+  refused_.clear();
   if (phase_ != phase::idle)
     phase_ = phase::draining;
 }
 
 /// Else nothing happens until a round is due.
-bool stream_player::waits_for_server() const { return !open_.empty() || num_bits_ != 0 || phase_ != phase::rounds; }
+bool stream_player::waits_for_server() const {
+  return !open_.empty() || !refused_.empty() || num_bits_ != 0 || phase_ != phase::rounds;
+}
 
 void stream_player::look_for_losses(std::uint64_t now) {
   const std::size_t lost = std::erase_if(open_, [&](const open_request &r) {

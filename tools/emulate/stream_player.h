@@ -18,6 +18,7 @@
 #include "tools/common/sending_pace.h"
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/link.h"
+#include "tools/emulate/player.h"
 #include "tools/emulate/stream_plan.h"
 
 #include <cstdint>
@@ -39,6 +40,7 @@ struct stream_play_result {
   latency_histogram window_time;  ///< of each frame: from the time when the last round of its window was due
   latency_histogram tail_time;    ///< from the time when the last round was due to the last frame
   run_timeline backlog;           ///< of lag_time
+  /// busy: answers BUSY; such a request is sent again after a time.
   std::uint64_t lost = 0, busy = 0, bad_status = 0, wrong_echo = 0;
   std::uint64_t mismatches = 0, logical_errors = 0;
   bool stalled = false;
@@ -83,6 +85,7 @@ private:
     kind what;
     std::uint32_t id;
     std::uint64_t sent_ns;
+    std::vector<std::uint8_t> payload; ///< of enqueue and begin_tail: they may be sent again
   };
 
   bool no_more() const { return interrupted_ || result_.experiments >= options_.shots; }
@@ -93,6 +96,8 @@ private:
   bool send(kind what, std::uint64_t now);
   bool send_bits(std::uint64_t now);
   bool send_read(std::uint64_t now);
+  bool send_refused(std::uint64_t now);
+  bool transmit(kind what, const std::vector<std::uint8_t> &payload, std::uint64_t now);
   void collect_rounds(std::uint64_t now);
   [[nodiscard]] std::uint64_t wanted_round() const;
   [[nodiscard]] std::size_t open_of(bool reads) const;
@@ -115,6 +120,10 @@ private:
   phase phase_ = phase::idle;
   stream_sampler *sampler_ = nullptr;
   std::vector<open_request> open_;
+  /// Requests with bits that were answered BUSY, ascending. They are sent again one at a time, and before further ones:
+  /// the server takes them only in the order of their counters.
+  std::vector<open_request> refused_;
+  busy_wait bits_busy_, read_busy_;
   std::uint32_t next_id_ = 0;
   std::vector<std::uint8_t> bits_;           ///< packed, of the next enqueue request
   std::vector<std::uint8_t> round_;          ///< sampled, but in no request yet; one byte a detector

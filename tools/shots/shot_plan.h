@@ -26,6 +26,9 @@ public:
   void decode_offline(decode_service &service, bool use_offline);
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
+  /// The expected answers of the first `count` requests become those of `service`, decoded on this thread. Those of a
+  /// shot that it cannot decode are 0. Returns the shots that were decoded.
+  std::uint64_t expect_answers_of(decode_service &service, std::uint64_t count);
   /// Shot of request `sequence`.
   [[nodiscard]] std::uint32_t shot_of(std::uint64_t sequence) const noexcept {
     return order_[static_cast<std::size_t>(sequence % order_.size())];

@@ -11,11 +11,16 @@
 namespace cudaq::realtime::detail {
 namespace {
 
+/// A requester takes answers of any size: so it knows the server's.
+constexpr std::uint32_t kLargestAnswer = 65536;
+
 /// The state that the receiver and the senders of a wire share.
 struct roce_connections {
   roce_connections(const roce_wire_options &o, roce_counters &c)
       : options(o), counters(c), peers(o.max_peers, o.peer_timeout), psn_to_send(o.max_peers),
-        messages({o.mtu, o.slot_size, o.server ? o.num_slots : 0, o.rkey}, o.max_peers, c) {}
+        messages(
+            {o.mtu, o.server ? o.slot_size : std::max(o.slot_size, kLargestAnswer), o.server ? o.num_slots : 0, o.rkey},
+            o.max_peers, c) {}
 
   /// The number of a peer, which exists from now on; kNoPeer: there are too many.
   std::uint32_t peer(const udp_address &address, peer_table::time now) {

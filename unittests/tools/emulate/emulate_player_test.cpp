@@ -69,7 +69,7 @@ public:
   std::map<std::uint32_t, std::uint32_t> open; ///< id: function
   int room = 1, loses = 0, busy = 0;
   int flood = 0; ///< answers to no request
-  std::int32_t status = 0;
+  std::int32_t status = 0, busy_status = CUDAQ_RPC_ERR_BUSY;
   std::uint64_t echo_error = 0;
   bool wrong = false, lives = true;
 
@@ -83,7 +83,7 @@ private:
     reply out;
     out.header.request_id = r.id;
     out.header.ptp_timestamp = r.timestamp + echo_error;
-    out.header.status = busy != 0 ? CUDAQ_RPC_ERR_BUSY : status;
+    out.header.status = busy != 0 ? busy_status : status;
     if (busy != 0)
       --busy;
     else if (r.function == qec::kEnqueueFunctionId)
@@ -189,6 +189,44 @@ TEST(Player, SendsABusyRequestAgain) {
   EXPECT_EQ(r.mismatches, 0u);
 }
 
+TEST(Player, SendsAShotThatTheServerRefusesAsBusyAgainLaterAndLater) {
+  play_bench b(1);
+  b.options.window = 1;
+  b.to.busy = 3;
+  b.to.busy_status = -5; // of qec_decode
+  const play_result r = b.run();
+  EXPECT_EQ(r.busy, 3u);
+  EXPECT_EQ(r.answered, 1u);
+  EXPECT_EQ(r.bad_status, 0u);
+  ASSERT_EQ(b.to.sent.size(), 4u);
+  const auto gap = [&](std::size_t n) { return b.to.sent[n + 1].timestamp - b.to.sent[n].timestamp; };
+  EXPECT_GE(gap(0), 20'000u);
+  EXPECT_GE(gap(1), 40'000u);
+  EXPECT_GE(gap(2), 80'000u);
+  EXPECT_LE(gap(2), 100'000u);
+}
+
+TEST(Player, GivesUpARequestThatIsBusyForTheWholeTimeout) {
+  play_bench b(1);
+  b.options.window = 1;
+  b.options.timeout_s = 0.001;
+  b.to.busy = 6; // at 0, 20, 60, 140, 300, 620 and 1260 us
+  b.to.busy_status = -5;
+  EXPECT_EQ(b.run().answered, 1u);
+  play_bench longer(1);
+  longer.options = b.options;
+  longer.to.busy = 7;
+  longer.to.busy_status = -5;
+  const play_result r = longer.run();
+  EXPECT_EQ(r.busy, 7u);
+  EXPECT_EQ(r.busy_given_up, 1u);
+  EXPECT_EQ(r.bad_status, 1u);
+  EXPECT_EQ(r.answered, 0u);
+  EXPECT_FALSE(r.stalled);
+  ASSERT_FALSE(r.notes.empty());
+  EXPECT_NE(r.notes.front().find("status -5: BUSY"), std::string::npos) << r.notes.front();
+}
+
 TEST(Player, CountsWhatIsWrong) {
   play_bench wrong;
   wrong.to.wrong = true;
@@ -213,7 +251,6 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
     return r.notes.empty() ? "" : r.notes.front().substr(r.notes.front().find("status"));
   };
   EXPECT_EQ(note("decode", -4), "status -4: NOT_READY: the server ends");
-  EXPECT_EQ(note("decode", -5), "status -5: BUSY");
   EXPECT_EQ(note("decode", -6), "status -6: SYNDROMES_DROPPED");
   EXPECT_EQ(note("decode", -9), std::string("status -9: ") + cudaq_rpc_status_string(-9));
   EXPECT_EQ(note("decode", 3), std::string("status 3: ") + qec::decode_status_text(qec::decode_status::no_solution));

@@ -51,7 +51,7 @@ public:
     return true;
   }
   std::optional<link_answer> receive() override {
-    if (waiting_.empty())
+    if (waiting_.empty() || (is_slow && ++looks_ % 8 != 0))
       return std::nullopt;
     now_ = std::move(waiting_.front());
     waiting_.pop_front();
@@ -66,7 +66,7 @@ public:
   std::function<void(std::uint32_t function, std::vector<std::uint8_t> &result)> spoil;
   std::map<std::uint32_t, std::uint64_t> requests; ///< by function
   int room = 1;
-  bool lives = true;
+  bool lives = true, is_slow = false; ///< slow: several requests are open
 
 private:
   struct reply {
@@ -76,6 +76,7 @@ private:
   qec::decoding_server server_;
   std::deque<reply> waiting_;
   reply now_;
+  std::uint32_t looks_ = 0;
 };
 
 struct rig {
@@ -212,18 +213,36 @@ TEST(StreamPlayer, GivesUpAnExperimentWithALostRequestAndPlaysTheNextOne) {
   EXPECT_NE(got.notes[0].find("SYNDROMES_DROPPED"), std::string::npos) << got.notes[0];
 }
 
-TEST(StreamPlayer, SendsARefusedReadAgainButNotRounds) {
+TEST(StreamPlayer, SendsRefusedReadsAndRoundsAgain) {
   rig r(2);
-  int reads = 0, enqueued = 0;
+  int reads = 0, enqueued = 0, tails = 0;
   r.to.judge = [&](std::uint32_t function) {
     const bool busy = (function == qec::kGetCommittedFunctionId && ++reads <= 3) ||
-                      (function == qec::kEnqueueFunctionId && ++enqueued == 100);
+                      (function == qec::kEnqueueFunctionId && ++enqueued > 97 && enqueued <= 102) ||
+                      (function == qec::kBeginTailFunctionId && ++tails == 1);
     return busy ? server_link::fate::busy : server_link::fate::served;
   };
   const stream_play_result got = r.play();
-  EXPECT_EQ(got.busy, 4U);
-  EXPECT_EQ(got.ended, 1U) << "rounds after the refused ones may have been sent";
+  EXPECT_EQ(got.busy, 9U);
+  EXPECT_EQ(got.bad_status, 0U);
+  EXPECT_EQ(got.ended, 2U);
   EXPECT_EQ(got.mismatches, 0U);
+}
+
+TEST(StreamPlayer, SaysThatARefusedRequestLeftAGap) {
+  rig r(2);
+  r.options.cycle_us = 0;
+  r.slot_bytes = 60; // many requests, and those after the refused one are accepted
+  r.to.is_slow = true;
+  int enqueued = 0;
+  r.to.judge = [&](std::uint32_t function) {
+    return function == qec::kEnqueueFunctionId && ++enqueued == 6 ? server_link::fate::busy : server_link::fate::served;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.busy, 1U);
+  EXPECT_EQ(got.ended, 1U);
+  ASSERT_FALSE(got.notes.empty());
+  EXPECT_NE(got.notes[0].find("SYNDROMES_DROPPED: a request with rounds was BUSY"), std::string::npos) << got.notes[0];
 }
 
 TEST(StreamPlayer, EndsWhenTheServerIsSilentOrHasEnded) {
