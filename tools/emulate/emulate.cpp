@@ -128,6 +128,7 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"repeated", c.repeated},
           {"busy", r.busy},
           {"busy_given_up", r.busy_given_up},
+          {"deadline_statuses", r.at_deadline},
           {"unexpected_answers", c.unexpected},
           {"late_shots", r.late},
           {"error_statuses", r.bad_status},

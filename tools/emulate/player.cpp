@@ -198,6 +198,9 @@ void player::take(const link_answer &answer, std::uint64_t now) {
 void player::take_error(stream &s, std::int32_t status) {
   s.busy.accepted();
   ++result_.bad_status;
+  const std::int32_t deadline = server_ ? static_cast<std::int32_t>(qec::server_status::deadline)
+                                        : static_cast<std::int32_t>(qec::decode_status::deadline);
+  result_.at_deadline += status == deadline ? 1 : 0;
   note(s, fmt::format("status {}: {}", status, answer_status_text(server_, status)));
   if (server_ && s.at != step::reset)
     s.at = step::reset;

@@ -54,6 +54,7 @@ struct play_result {
   latency_histogram shot_time;     ///< from the scheduled begin of a shot to its last answer
   std::uint64_t lost = 0;          ///< requests without an answer within the timeout
   std::uint64_t busy = 0;          ///< answers BUSY; such a request is sent again after a time
+  std::uint64_t at_deadline = 0;   ///< of bad_status: answers DEADLINE
   std::uint64_t busy_given_up = 0; ///< of bad_status: requests that were BUSY for the whole timeout
   std::uint64_t bad_status = 0;    ///< other answers with an error
   std::uint64_t wrong_echo = 0;    ///< answers with another timestamp than their request

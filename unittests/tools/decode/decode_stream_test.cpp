@@ -109,6 +109,18 @@ TEST_F(DecodeStream, FramesAreThoseOfTheInterfaceInEachFormat) {
   }
 }
 
+TEST_F(DecodeStream, CountsTheDeadlinesOfItsWindows) {
+  SKIP_WITHOUT_PYMATCHING(); // of the experiment's frames
+  const experiment one(qec_test::surface_dem(), 31, 7);
+  const program_result r =
+      run_program("decode --stream --dem " + file("model.dem", one.model) + " --in " + file("lines.01", one.lines) +
+                  " --decoder bp-osd:deadline_us=1000000000 --out /dev/null --json");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  const auto report = r.json();
+  EXPECT_EQ(report.at("deadline_met"), report.at("windows"));
+  EXPECT_EQ(report.at("deadline_missed"), 0);
+}
+
 TEST_F(DecodeStream, FramesDoNotDependOnTheNumberOfWorkers) {
   SKIP_WITHOUT_PYMATCHING();
   for (const experiment &one :

@@ -240,6 +240,14 @@ TEST(Player, CountsWhatIsWrong) {
   EXPECT_EQ(r.bad_status, 40u);
   EXPECT_EQ(r.answered, 0u);
   EXPECT_FALSE(r.notes.empty());
+  for (const auto &[protocol, deadline] : {std::pair("decode", 9), std::pair("server", 8)}) {
+    play_bench late(5);
+    late.options.protocol = protocol;
+    late.to.status = deadline;
+    const play_result missed = late.run();
+    EXPECT_EQ(missed.at_deadline, missed.bad_status) << protocol;
+    EXPECT_GT(missed.at_deadline, 0u) << protocol;
+  }
 }
 
 TEST(Player, SaysWhatAStatusOfTheServerMeans) {
