@@ -84,4 +84,43 @@ TEST(ServerCounts, HaveTheWinnersOfARace) {
   EXPECT_EQ(identity->wins[0].value() + identity->wins[1].value(), 21U) << "each shot has one winner";
 }
 
+/// A race with a name.
+std::vector<decoder_setup> named_race(unsigned seed) {
+  decoder_result made = make_decoder("race:bp-osd|relay-bp(seed=" + std::to_string(seed) + ")", rotated_model(4));
+  if (!made)
+    throw std::runtime_error(made.error);
+  auto unit = std::make_unique<decoding_unit>(std::move(made.instance), sparse_rows{}, 4);
+  unit->identity()->name = std::string(1 + seed % 40, 'a'); // long and short strings
+  return one_setup({.id = 1, .queue_length = 8}, std::move(unit));
+}
+
+TEST(ServerCounts, MayBeReadWhileTheDecoderWorksAndIsExchanged) {
+  decoding_server server(named_race(0));
+  ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
+  rt::shared_word<std::uint32_t> ends;
+  std::thread reader([&] {
+    std::uint64_t seen = 0;
+    requester asks(server);
+    for (std::uint32_t number = 0; ends.load() == 0; ++number) {
+      const auto identity = server.decoders()[0]->identity();
+      seen += identity->name.size() + identity->wins[0].value() + server.decoders()[0]->counts().shots;
+      EXPECT_EQ(asks.answer(asks.send(kNameFunctionId, reset_payload(1))).status, 0);
+    }
+    EXPECT_GT(seen, 0U);
+  });
+  requester client(server);
+  for (unsigned reload = 1; reload <= 20; ++reload) {
+    for (int shot = 0; shot < 5; ++shot)
+      EXPECT_EQ(client.answer(client.send(kOneShotFunctionId, packed("1100"))).status, 0);
+    EXPECT_EQ(server.reload(named_race(reload), soon()).outcome, reload_outcome::applied);
+  }
+  ends.store(1);
+  reader.join();
+  const auto identity = server.decoders()[0]->identity();
+  EXPECT_EQ(identity->name.size(), 21U);
+  EXPECT_EQ(identity->wins[0].value() + identity->wins[1].value(), 0U) << "a new decoder counts from 0";
+  EXPECT_EQ(server.decoders()[0]->counts().shots, 100U);
+  EXPECT_TRUE(server.stop(soon()));
+}
+
 } // namespace
