@@ -182,7 +182,7 @@ public:
     }
     j["not_converged"] = unconverged_;
     for (const auto &[member, wins] : totals_.wins)
-      j["race_wins"].push_back({{"member", member}, {"answers", wins}});
+      j["race_wins"][member] = wins;
     if (has_truth()) {
       const auto [low, high] = logical_errors().interval_95();
       j["logical_errors"] = logical_errors_;

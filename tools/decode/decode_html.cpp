@@ -33,8 +33,8 @@ std::string decode_html(const json &report) {
                      std::to_string(number("deadline_late")), std::to_string(number("deadline_without_solution"))}}));
   if (report.contains("race_wins")) {
     std::vector<std::vector<std::string>> rows{{"member", "answers"}};
-    for (const json &one : report["race_wins"])
-      rows.push_back({one["member"].get<std::string>(), std::to_string(one["answers"].get<std::uint64_t>())});
+    for (const auto &[member, answers] : report["race_wins"].items())
+      rows.push_back({member, std::to_string(answers.get<std::uint64_t>())});
     page.add("Race", html_table(rows));
   }
   if (report.contains("differences_from_predictions"))

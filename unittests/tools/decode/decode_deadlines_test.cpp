@@ -69,9 +69,7 @@ TEST_F(DecodeDeadlines, OfARaceComeWithItsWinners) {
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const auto wins = r.json()["race_wins"];
   ASSERT_EQ(wins.size(), 2U);
-  EXPECT_EQ(wins[0]["member"], "bp-osd");
-  EXPECT_EQ(wins[1]["member"], "relay-bp:seed=1");
-  EXPECT_EQ(wins[0]["answers"].get<int>() + wins[1]["answers"].get<int>(), 5);
+  EXPECT_EQ(wins.at("bp-osd").get<int>() + wins.at("relay-bp:seed=1").get<int>(), 5);
   EXPECT_TRUE(contains(decode("race:bp-osd|relay-bp").out, " of bp-osd\n"));
 }
 
