@@ -37,8 +37,6 @@ may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
 may|cmd:dpkg-shlibdeps|dpkg-dev|the test of the Debian packages
 may|cmd:file|file|the test of the Debian packages
 may|cmd:rpmbuild|rpm|the test of the RPM packages
-may|cmd:mmdebstrap|mmdebstrap|the root of Debian in which the image's packages are tried
-may|cmd:buildah|buildah|the test that builds the container image, where neither podman nor docker works
 may|cmd:lintian|lintian|what Debian's check of packages finds in them
 may|cmd:mkdocs|mkdocs|the site of the documents
 may|cmd:doxygen|doxygen|the interface in the site
@@ -57,6 +55,10 @@ may|cmd:groff|groff|the check of the man pages
 may|cmd:zsh|zsh|the completion in zsh
 may|cmd:fish|fish|the completion in fish
 may|cmd:chromium|chromium|the look at HTML reports in a browser, and the diagrams of the site
+T
+    [ -z "${CUDAQ_TEST_WHOLE:-}" ] || cat <<'T'
+may|cmd:mmdebstrap|mmdebstrap|the root of Debian in which the image's packages are tried
+may|cmd:buildah|buildah|the test that builds the container image, where neither podman nor docker works
 T
     case $variants in
       *" aarch64 "*)
@@ -136,8 +138,8 @@ if [ "$purpose" = test ] && command -v qemu-system-x86_64 >/dev/null && command 
     echo "bootstrap: going on without a kernel with soft-RoCE (tests of RoCE in a guest)"
 fi
 
-# The libraries of others for arm64. They are not installed.
-if [ "$purpose" = test ] && [[ $variants == *" aarch64 "* ]] && command -v apt-get >/dev/null; then
+# The libraries of others for arm64, which only the rooms of whole runs need. They are not installed.
+if [ -n "${CUDAQ_TEST_WHOLE:-}" ] && [[ $variants == *" aarch64 "* ]] && command -v apt-get >/dev/null; then
   "$(dirname "$0")/arm64_libraries.sh" ||
     echo "bootstrap: going on without libraries for arm64 (the programs of the variant aarch64)"
 fi

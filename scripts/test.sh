@@ -43,6 +43,7 @@ default_rooms() { # variant
 test_variants() { # default or all, ctest options
   local extent=$1 variant rooms targets folders=()
   shift
+  [ "$extent" != all ] || export CUDAQ_TEST_WHOLE=1
   scripts/bootstrap.sh test "${variants[@]}"
   for variant in "${variants[@]}"; do
     configure "$variant"
@@ -62,7 +63,6 @@ test_variants() { # default or all, ctest options
   local tests times=$PWD/build/processor_times
   tests=$(printf 'subdirs("%s")\n' "${folders[@]}")
   if [ "$extent" = all ]; then
-    export CUDAQ_TEST_WHOLE=1
     : >"$times"
     tests="set(CUDAQ_PROCESSOR_TIMES \"$times\")
 include(\"$PWD/unittests/processor_time/measured_tests.cmake\")
