@@ -23,6 +23,12 @@ tar -xzf "$archive" -C "$scratch/unpacked" --strip-components=1 "cudaq_realtime-
 du -h "$archive"
 
 if [[ $what == Files ]]; then
+  # `pip install ./python` builds the same project, and needs the same packages for it.
+  requires() { sed -n '/^requires = /,/]$/p' "$1/pyproject.toml"; }
+  diff <(requires "$source") <(requires "$source/python")
+  hook='import sys; from from_root import prepare_metadata_for_build_wheel as hook; hook(sys.argv[1])'
+  (cd "$source/python" && PYTHONPATH=. "$python" -c "$hook" "$scratch/metadata")
+  grep "^Version: $version$" "$scratch/metadata/cudaq_realtime-$version.dist-info/METADATA"
   cmake -S "$scratch/unpacked/python" -B "$scratch/build" -G Ninja --no-warn-unused-cli \
     "-DSKBUILD_PROJECT_VERSION=$version" "-DPython_EXECUTABLE=$(command -v "$python")" \
     -DCMAKE_BUILD_TYPE=Release >"$scratch/configure.log"
