@@ -129,7 +129,7 @@ public:
   void arrive(const bytes &content, bool from_server, std::uint32_t harm) {
     bool delivered = harm == 0;
     if (roce_)
-      delivered = send_packets(content, loopback_socket(from_server ? 0 : 1), harm) && content.size() <= kSlot;
+      delivered = send_packets(content, loopback_socket(from_server ? 0 : 1), harm);
     else
       queue_.push_back({loopback_socket(from_server ? 0 : 1).local(), content, delivered});
     const auto reply = client_.receive();
