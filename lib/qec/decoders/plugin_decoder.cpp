@@ -150,7 +150,8 @@ std::string load(const std::string &path, loaded_plugin &plugin) {
   return {};
 }
 
-/// Of each decoder so many solutions are compared with their columns, also where the caller wants no errors.
+/// The solutions of a decoder are compared with their columns, also where the caller wants no errors, until so many in
+/// a row were right.
 constexpr std::uint64_t kCheckedSolutions = 100;
 
 class plugin_decoder final : public decoder {
@@ -246,10 +247,11 @@ private:
       if (const decode_status taken = take_edges(events, *details); taken != decode_status::ok)
         return taken;
     const bool wanted = details != nullptr && !details->errors.empty();
-    if (num_errors_ == 0 || (!wanted && solutions_checked_ == kCheckedSolutions))
+    if (num_errors_ == 0 || (!wanted && right_solutions_ == kCheckedSolutions))
       return decode_status::ok;
-    solutions_checked_ += solutions_checked_ != kCheckedSolutions;
-    return take_errors(events, observables, wanted ? details : nullptr);
+    const decode_status taken = take_errors(events, observables, wanted ? details : nullptr);
+    right_solutions_ = taken != decode_status::ok ? 0 : std::min(right_solutions_ + 1, kCheckedSolutions);
+    return taken;
   }
 
   decode_status take_edges(std::span<const std::uint64_t> events, decode_details &details) noexcept {
@@ -349,7 +351,7 @@ private:
   std::vector<std::uint64_t> columns_; ///< room for those that the caller does not want
   std::vector<std::uint8_t> odd_;      ///< of each detector; all 0 between two checks
   std::vector<std::uint8_t> flipped_;  ///< observables
-  std::uint64_t solutions_checked_ = 0;
+  std::uint64_t right_solutions_ = 0;  ///< in a row, at most kCheckedSolutions
   std::array<char, 512> fault_{};
   loaded_plugin plugin_; ///< before made_, so it is unloaded after the decoder is freed
   made_decoder made_;

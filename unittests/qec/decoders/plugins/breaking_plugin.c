@@ -52,7 +52,7 @@ static int32_t decode(void *decoder, const uint64_t *events, size_t count, uint8
   uint64_t flips = 0;
   for (size_t k = 0; k < s->count; ++k)
     flips ^= s->events[k] < MOST ? s->flips[s->events[k]] : 0;
-  if (breaks(s, "answer"))
+  if (breaks(s, "answer") || (breaks(s, "answer_of_2") && count != 0 && events[count - 1] == 2))
     flips ^= 1;
   for (uint64_t k = 0; k < s->observables && k < 64; ++k)
     observables[k / 8] = (uint8_t)(observables[k / 8] | (flips >> k & 1) << k % 8);
