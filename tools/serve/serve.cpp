@@ -33,6 +33,8 @@ using namespace std::chrono_literals;
 constexpr auto kReloadLimit = 5s;
 /// How long the end waits for a reload after all requests were answered.
 constexpr auto kReloadEndLimit = 500ms;
+/// At the end, after the last correction was read: for requests that are sent again.
+constexpr auto kLastAnswerTime = 100ms;
 /// What the end may take after --end-limit: the threads of the dispatcher, a reload, the decoders' destroy.
 constexpr auto kAfterEndLimit = 3s;
 
@@ -364,8 +366,14 @@ bool serving::drain() {
     return begin + std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
   };
   const auto deadline = after(options_.end_limit_s), read_deadline = std::min(deadline, after(options_.read_limit_s));
-  while ((server_.has_unfinished() || !server_.idle()) && std::chrono::steady_clock::now() < read_deadline)
+  // The answer with the last corrections may be lost on its way, and is asked for again.
+  auto quiet_since = std::chrono::steady_clock::time_point{};
+  for (auto now = std::chrono::steady_clock::now(); now < read_deadline && now - quiet_since < kLastAnswerTime;
+       now = std::chrono::steady_clock::now()) {
+    if (server_.has_unfinished() || !server_.idle())
+      quiet_since = now;
     std::this_thread::sleep_for(1ms);
+  }
   server_.close();
   while (!server_.idle() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(1ms);
@@ -415,6 +423,7 @@ int serving::report(const std::string &problem) const {
                         {"shots", counts.shots},
                         {"decoder", identity->name.empty() ? json() : json(identity->name)},
                         {"too_old", counts.too_old},
+                        {"repeated", counts.repeated},
                         {"exchanges", counts.exchanges},
                         {"failed_decodes", failures.count},
                         {"last_failure", failures.last},

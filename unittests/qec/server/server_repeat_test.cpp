@@ -60,15 +60,68 @@ TEST(RepeatedRequest, IsKnownAfterOtherRequestsByItsTime) {
 
 TEST(RepeatedRequest, OfBitsIsAnsweredAndNotTakenTwice) {
   served s;
-  ASSERT_EQ(s(enqueue(0, "01", 1, 0)), kOk);
-  ASSERT_EQ(s(enqueue(1, "10", 2, 0)), kOk); // completes the shot
-  EXPECT_EQ(s(enqueue(1, "10", 2, 0)), kOk) << "the last one";
-  EXPECT_EQ(s(enqueue(0, "01", 1, 0)), kOk) << "an older one";
-  EXPECT_EQ(s(enqueue(2, "11", 3, 0)), kOk) << "and nothing has latched";
-  EXPECT_EQ(s(enqueue(3, "00", 4, 0)), kOk);
-  EXPECT_EQ(s(get(5, 0)), answered(server_status::ok, "1010"));
+  ASSERT_EQ(s(enqueue(0, "01", 1, 100)), kOk);
+  ASSERT_EQ(s(enqueue(1, "10", 2, 100)), kOk) << "sent together, completes the shot";
+  EXPECT_EQ(s(enqueue(1, "10", 2, 100)), kOk) << "the last one";
+  ASSERT_EQ(s(enqueue(2, "11", 3, 102)), kOk);
+  EXPECT_EQ(s(enqueue(0, "01", 1, 100)), kOk) << "an older one";
+  EXPECT_EQ(s(enqueue(3, "00", 4, 103)), kOk) << "and nothing has latched";
+  EXPECT_EQ(s(get(5, 104)), answered(server_status::ok, "1010"));
   EXPECT_EQ(s.server.decoders()[0]->counts().shots, 2u);
   EXPECT_EQ(s.server.decoders()[0]->counts().repeated, 2u);
+}
+
+TEST(RepeatedRequest, OfBitsWithoutATimeIsKnownIfItIsTheLastOne) {
+  served s;
+  for (const std::uint32_t id : {42U, 43U}) {
+    const std::uint64_t counter = id - 42;
+    ASSERT_EQ(s(enqueue(counter, "01", id, 0)), kOk);
+    EXPECT_EQ(s(enqueue(counter, "01", id, 0)), kOk);
+  }
+  EXPECT_EQ(s(get(44, 0)), answered(server_status::ok, "0101"));
+}
+
+/// Answers of the shot before would hide that its bits are missing.
+TEST(RepeatedRequest, IsNotSeenAfterAGap) {
+  for (const std::uint64_t time : {std::uint64_t{0}, std::uint64_t{900}}) // none, and the same one in all requests
+    for (const std::uint32_t same_id : {42U, 0U}) {
+      served s;
+      std::uint32_t n = 0;
+      const auto id = [&] { return same_id != 0 ? same_id : 1 + n++ % 5; };
+      ASSERT_EQ(s(reset(id(), time)), kOk);
+      for (const std::uint64_t counter : {1, 2, 3})
+        ASSERT_EQ(s(enqueue(counter, "0", id(), time)), kOk);
+      ASSERT_EQ(s(enqueue(4, "1", id(), time)), kOk);
+      ASSERT_EQ(s(get(id(), time)), answered(server_status::ok, "0001"));
+      n = 0;
+      ASSERT_EQ(s(reset(id(), time)), kOk);
+      ASSERT_EQ(s(enqueue(1, "0", id(), time)), kOk);
+      ++n; // counter 2 is lost
+      EXPECT_EQ(s(enqueue(3, "0", id(), time)), answered(server_status::syndromes_dropped));
+      EXPECT_EQ(s(get(id(), time)), answered(server_status::syndromes_dropped));
+    }
+}
+
+TEST(RepeatedRequest, IsNotSeenIfARequesterStartsAgainWithItsCountersAndIds) {
+  for (const std::uint64_t time : {std::uint64_t{0}, std::uint64_t{900}})
+    for (const bool unique_ids : {false, true}) {
+      served s;
+      const auto run = [&] {
+        std::uint32_t id = 42;
+        const auto next = [&] { return unique_ids ? id++ : id; };
+        full_answer worst = kOk;
+        for (const std::uint64_t counter : {0, 1, 2, 3})
+          if (const full_answer answer = s(enqueue(counter, "1", next(), time)); answer != kOk)
+            worst = answer;
+        return std::pair(worst, s(get(next(), time)));
+      };
+      EXPECT_EQ(run(), std::pair(kOk, answered(server_status::ok, "1111")));
+      const auto [bits, corrections] = run();
+      EXPECT_EQ(bits, answered(server_status::bad_request)) << "no reset: loud, as without a memory of requests";
+      if (!unique_ids) {
+        EXPECT_EQ(corrections, bits);
+      }
+    }
 }
 
 TEST(RepeatedRequest, WithOtherBitsOrAnotherIdIsRefusedAsBefore) {
@@ -181,7 +234,7 @@ TEST(ReplayCache, RemembersTheLastRequestsForItsTime) {
     const std::uint8_t answer = static_cast<std::uint8_t>(id);
     cache.keep(request(id), 0, {&answer, 1}, start);
   }
-  EXPECT_FALSE(cache.find(request(1), replay_cache::proof::bytes, start).has_value()) << "the oldest one";
+  EXPECT_FALSE(cache.find(request(1), replay_cache::proof::time_or_counter, start).has_value()) << "the oldest one";
   for (std::uint32_t id = 2; id <= replay_cache::kRequests + 1; ++id) {
     const auto kept = cache.find(request(id), replay_cache::proof::time, start + replay_cache::kLife);
     ASSERT_TRUE(kept.has_value()) << id;

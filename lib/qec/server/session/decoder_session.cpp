@@ -34,7 +34,9 @@ std::optional<server_answer> decoder_session::answer_again(const wire_request &r
   } else if (has_counter(request.function) && expected_counter_) {
     if (request.counter == *expected_counter_)
       return {};
-    wanted = replay_cache::proof::bytes;
+    // Only a counter that was used can come again. After a gap an equal request may be one from before a reset.
+    const bool was_used = request.counter - *expected_counter_ >= std::uint64_t{1} << 63;
+    wanted = was_used ? replay_cache::proof::time_or_counter : replay_cache::proof::time;
   }
   const auto kept = replay_.find(request, wanted, now);
   if (!kept || kept->bytes.size() > result.size())

@@ -20,27 +20,31 @@ std::optional<replay_cache::kept_answer> replay_cache::find(const wire_request &
     return {};
   const std::uint64_t size = std::min<std::uint64_t>(count_, kRequests);
   std::uint64_t found = size; // its distance from the last request
-  bool id_is_used = again.request_id == 0, time_is_used = again.timestamp == 0;
+  bool id_is_used = again.request_id == 0, time_is_used = false, both_are_used = false, times_differ = false;
   for (std::uint64_t distance = 0; distance < size; ++distance) {
     const std::size_t place = (count_ - 1 - distance) % kRequests;
     const record &r = records_[place];
     const bool same_id = ids_[place] == again.request_id, same_time = r.timestamp == again.timestamp;
+    times_differ = times_differ || !same_time;
     if (same_id && same_time && r.content == again.content && found == size) {
       found = distance;
     } else {
       id_is_used = id_is_used || same_id;
       time_is_used = time_is_used || same_time;
+      both_are_used = both_are_used || (same_id && same_time);
     }
   }
   if (found == size)
     return {};
-  const std::size_t place = (count_ - 1 - found) % kRequests;
-  const record &r = records_[place];
-  const bool proven =
-      wanted == proof::bytes || !time_is_used || (wanted == proof::time_or_id && found == 0 && !id_is_used);
+  const record &r = records_[(count_ - 1 - found) % kRequests];
+  // Several requests may be sent at one time, with different ids. A time that all requests have says nothing.
+  const bool by_time = again.timestamp != 0 && (!time_is_used || (!both_are_used && times_differ));
+  const bool is_last = found == 0;
+  const bool proven = by_time || (wanted == proof::time_or_id && is_last && !id_is_used) ||
+                      (wanted == proof::time_or_counter && is_last);
   if (!proven || now - r.arrival > kLife)
     return {};
-  return kept_answer{r.status, {answer_of(place), r.bytes}};
+  return kept_answer{r.status, {answer_of((count_ - 1 - found) % kRequests), r.bytes}};
 }
 
 void replay_cache::keep(const wire_request &request, std::int32_t status, std::span<const std::uint8_t> answer,

@@ -36,12 +36,11 @@ public:
   /// Longer than requesters repeat: the last repeat may have been long on its way.
   static constexpr std::chrono::seconds kLife{2 * CUDAQ_QEC_REPEAT_SECONDS};
 
-  /// What shows that an equal request is the same one, sent again.
-  enum class proof : std::uint8_t {
-    bytes,      ///< equal bytes suffice: the request could not be executed in any case
-    time_or_id, ///< no other request that is kept has its time; or it is the last one, and none has its id
-    time        ///< no other request that is kept has its time
-  };
+  /// What shows that an equal request is the same one, sent again. By its time: no other request that is kept has it,
+  /// or none has both its time and its id, and times differ. By its id: it is the last one, and no other has its id. By
+  /// its counter, which was used: it is the last one. An older one with that counter and no time may as well be that of
+  /// a requester that was started again, whose bits are new ones.
+  enum class proof : std::uint8_t { time, time_or_id, time_or_counter };
   struct kept_answer {
     std::int32_t status = 0;
     std::span<const std::uint8_t> bytes; ///< valid until the next keep
