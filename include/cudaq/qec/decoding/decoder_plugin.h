@@ -132,8 +132,8 @@ typedef struct cudaq_qec_decoder_plugin_t {
   /* Optional (NULL or absent): the errors of the correction of the last decode that returned CUDAQ_QEC_DECODE_OK. Error
    * k is the k-th error instruction of the model, from 0 in the order of the text, with all loops unrolled. Ascending,
    * each once; together they cause exactly the events, and flip exactly the observables of the answer. Writes at most
-   * `max` of them and returns how many there are. Called and checked when the errors are wanted, and until 100 solutions
-   * of the decoder in a row were right. */
+   * `max` of them and returns how many there are. Called and checked when the errors are wanted, and until 100
+   * solutions of the decoder in a row were right. */
   size_t (*columns)(void *decoder, uint64_t *columns, size_t max);
 
   /* Optional (NULL or absent): decode, for shots that have a deadline or can be cancelled. Look at both after each
