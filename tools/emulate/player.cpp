@@ -27,8 +27,9 @@ std::string answer_status_text(bool server, std::int32_t status) {
   const std::int32_t of_server = server && status > 0 ? status : -status;
   if (of_server > 0 && of_server < static_cast<std::int32_t>(qec::kServerStatuses)) {
     const auto known = static_cast<qec::server_status>(of_server);
-    const char *const meaning = known == qec::server_status::internal    ? ": no set of errors explains the shot"
-                                : known == qec::server_status::not_ready ? ": the server ends"
+    const char *const meaning = known == qec::server_status::internal
+                                    ? ": the decoder failed, or nothing explains the shot; the server logs it"
+                                : known == qec::server_status::not_ready ? ": the server ends, or no node is there"
                                                                          : "";
     return std::string(qec::kServerStatusNames[static_cast<std::size_t>(of_server)]) + meaning;
   }

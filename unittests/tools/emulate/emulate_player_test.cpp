@@ -258,7 +258,7 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
     const play_result r = b.run();
     return r.notes.empty() ? "" : r.notes.front().substr(r.notes.front().find("status"));
   };
-  EXPECT_EQ(note("decode", -4), "status -4: NOT_READY: the server ends");
+  EXPECT_EQ(note("decode", -4), "status -4: NOT_READY: the server ends, or no node is there");
   EXPECT_EQ(note("decode", -6), "status -6: SYNDROMES_DROPPED");
   EXPECT_EQ(note("decode", -9), std::string("status -9: ") + cudaq_rpc_status_string(-9));
   EXPECT_EQ(note("decode", 3), std::string("status 3: ") + qec::decode_status_text(qec::decode_status::no_solution));
@@ -266,8 +266,9 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
             std::string("status -1001: ") + cudaq_rpc_status_string(CUDAQ_RPC_ERR_NO_SUCH_FUNCTION));
   EXPECT_EQ(note("server", 1), "status 1: INVALID_DECODER");
   EXPECT_EQ(note("server", 2), "status 2: BAD_REQUEST");
-  EXPECT_EQ(note("server", 3), "status 3: INTERNAL: no set of errors explains the shot");
-  EXPECT_EQ(note("server", 4), "status 4: NOT_READY: the server ends");
+  EXPECT_EQ(note("server", 3),
+            "status 3: INTERNAL: the decoder failed, or nothing explains the shot; the server logs it");
+  EXPECT_EQ(note("server", 4), "status 4: NOT_READY: the server ends, or no node is there");
   EXPECT_EQ(note("server", 6), "status 6: SYNDROMES_DROPPED");
   EXPECT_EQ(note("server", 7), "status 7: STREAM_MISALIGNED");
   EXPECT_EQ(note("server", 8), "status 8: DEADLINE");
