@@ -37,7 +37,8 @@ struct curve_point {
   sinter_row counts;
   std::string dem; ///< name of the model's file
   model_labels labels;
-  std::uint64_t added = 0; ///< shots of this run
+  std::uint64_t added = 0;   ///< shots of this run
+  std::uint64_t refused = 0; ///< of these: without an answer, counted as failures
   std::size_t task = SIZE_MAX;
 
   [[nodiscard]] error_rate errors() const noexcept { return {counts.errors, counts.shots - counts.discards}; }
@@ -88,6 +89,9 @@ public:
     if (path_.empty())
       return;
     refuse_output_file("--csv", path_);
+    std::error_code ignored;
+    if (std::filesystem::exists(path_, ignored) && !std::filesystem::is_regular_file(path_, ignored))
+      throw usage_error(fmt::format("--csv {}: is not a regular file", path_)); // a device may have no end
     std::ifstream file(path_);
     if (!file && std::filesystem::exists(path_))
       throw usage_error(fmt::format("--csv: cannot read {}", path_));
@@ -99,11 +103,15 @@ public:
   void add(const std::string &line) {
     if (path_.empty())
       return;
-    std::error_code ignored;
-    const auto size = std::filesystem::file_size(path_, ignored);
+    std::ifstream last(path_, std::ios::ate | std::ios::binary);
+    const bool is_empty = !last || last.tellg() <= 0;
+    // A program that was stopped, or an editor, may have left a line without its end.
+    const bool has_open_line = !is_empty && last.seekg(-1, std::ios::end).get() != '\n';
     std::ofstream file(path_, std::ios::app);
-    if (ignored || size == 0)
+    if (is_empty)
       file << kSinterHeader;
+    if (has_open_line)
+      file << '\n';
     file << line << std::flush;
     if (!file)
       throw usage_error(fmt::format("--csv: cannot write {}", path_));
@@ -132,7 +140,8 @@ public:
   }
 
   void go(const output &out) {
-    file_.add("");
+    if (!options_.dem_files.empty()) // else the file is only read
+      file_.add("");
     out.text("{:>4} {:>8} {:>6}  {:<26} {:>10} {:>10} {:>9}  {:<30} {:>10}\n", "d", "p", "rounds", "decoder", "shots",
              "new", "failures", "per shot, 95 % interval", "CPU a shot");
     for (curve_point &point : points_) {
@@ -144,6 +153,8 @@ public:
                point.added, point.counts.errors,
                fmt::format("{:.3g} ({:.3g}-{:.3g})", point.errors().rate(), low, high),
                point.counts.shots == 0 ? "" : format_ns(cpu_ns(point)));
+      if (point.refused != 0)
+        out.text("  {} shots refused by {}: counted as failures\n", point.refused, point.counts.decoder);
     }
   }
 
@@ -168,6 +179,7 @@ public:
                {"shots", p.counts.shots},
                {"added_shots", p.added},
                {"failures", p.counts.errors},
+               {"refused", p.refused},
                {"logical_error_rate", p.errors().rate()},
                {"interval_95", {low, high}},
                {"cpu_ns_per_shot", cpu_ns(p)}};
@@ -237,6 +249,7 @@ private:
       point.counts.errors += row.errors;
       point.counts.seconds += row.seconds;
       point.added += row.shots;
+      point.refused += now.refused - written.refused;
       written = now;
     };
     save(decoding.run(save));

@@ -53,8 +53,14 @@ std::string why_in_lines(const std::string &path, std::uint64_t size, const qec:
   const bool ends_inside = model.first_detector(round) != line;
   if (line != detectors_of_text(model) && !(ends_inside && is_experiment(model, line)))
     return "";
-  return fmt::format("--in {}: {} lines of {} detectors, each a whole experiment: these are shots. {}", path,
-                     (size + 1) / (line + 1), line, advice_for_shots(model));
+  if (round <= 1 && !ends_inside) // lines of one round each
+    return "";
+  return fmt::format("--in {}: {} lines of {} detectors, each a whole experiment: these are shots. {}{}", path,
+                     (size + 1) / (line + 1), line, advice_for_shots(model),
+                     ends_inside ? ""
+                                 : fmt::format(". If they are one experiment in lines of {} rounds, write each "
+                                               "round as a line, or give it on stdin",
+                                               round));
 }
 
 } // namespace

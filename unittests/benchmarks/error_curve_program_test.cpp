@@ -75,6 +75,14 @@ TEST_F(ErrorCurveProgram, ASignalLeavesItsShotsInTheFile) {
   EXPECT_EQ(column(points("--csv " + file("counts.csv")), "shots"), std::vector<std::uint64_t>{shots});
 }
 
+TEST_F(ErrorCurveProgram, AddsALineAfterOneWithoutItsEnd) {
+  const std::string run = "--decoder lookup --csv " + file("counts.csv") + " --dem " + file("d=3,p=0.003,r=3.dem");
+  points(run + " --shots 500");
+  std::filesystem::resize_file(file("counts.csv"), std::filesystem::file_size(file("counts.csv")) - 1);
+  points(run + " --shots 900");
+  EXPECT_EQ(column(points("--csv " + file("counts.csv")), "shots"), std::vector<std::uint64_t>{900});
+}
+
 TEST_F(ErrorCurveProgram, DrawsTheCountsOfSinter) {
   std::ofstream(file("sinter.csv")) << "shots,errors,discards,seconds,decoder,strong_id,json_metadata,custom_counts\n"
                                        "1000,10,0,0.25,fusion,7f,\"{\"\"d\"\":5,\"\"p\"\":0.01,\"\"r\"\":5}\",\n";
@@ -105,6 +113,7 @@ TEST_F(ErrorCurveProgram, RefusesWhatItCannotAddTo) {
   refused("", "--dem is missing");
   refused("--dem " + one + " --csv " + file("d=3,p=0.005,r=3.dem"), "no column shots");
   refused("--csv " + file("missing.csv"), "has no counts");
+  refused("--csv /dev/full --dem " + one, "is not a regular file");
   EXPECT_FALSE(std::filesystem::exists(file("missing.csv")));
   refused("--dem " + one + " " + one, "named twice");
   refused("--duration 1 --dem " + models(), "--duration");

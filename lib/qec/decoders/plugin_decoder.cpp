@@ -224,6 +224,9 @@ private:
     va_start(arguments, format);
     std::vsnprintf(fault_.data() + begin, fault_.size() - static_cast<std::size_t>(begin), format, arguments);
     va_end(arguments);
+    // The plug-in's name and exceptions may have any bytes; callers show the text, in Python and JSON as UTF-8.
+    std::ranges::replace_if(
+        fault_, [](char c) { return c != '\0' && (c < ' ' || c > '~'); }, '?');
     return decode_status::internal_error;
   }
 
