@@ -101,9 +101,7 @@ void case_counts::operator+=(const case_counts &more) noexcept {
   errors.only_without += more.errors.only_without;
   events += more.events;
   refused += more.refused;
-  deadlines.met += more.deadlines.met;
-  deadlines.missed += more.deadlines.missed;
-  deadlines.late += more.deadlines.late;
+  deadlines += more.deadlines;
   ns += more.ns;
 }
 

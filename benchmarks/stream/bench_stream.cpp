@@ -145,9 +145,7 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
   counts.windows += own.windows;
   counts.decode_ns += own.decode_ns;
   counts.worst_decode_ns = std::max(counts.worst_decode_ns, own.worst_decode_ns);
-  counts.deadlines.met += own.deadlines.met;
-  counts.deadlines.missed += own.deadlines.missed;
-  counts.deadlines.late += own.deadlines.late;
+  counts.deadlines += own.deadlines;
   counts.worst_queue_rounds = std::max(counts.worst_queue_rounds, own.worst_queue_rounds);
   counts.broken += !last.is_final;
   counts.wrong += last.is_final && !std::ranges::equal(stream.observables(), truth);

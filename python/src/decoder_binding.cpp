@@ -49,11 +49,8 @@ public:
     const nb::gil_scoped_release released;
     const std::lock_guard locked(mutex_);
     deadline_counts all;
-    for (const auto &one : instances_) {
-      all.met += one->deadlines().met;
-      all.missed += one->deadlines().missed;
-      all.late += one->deadlines().late;
-    }
+    for (const auto &one : instances_)
+      all += one->deadlines();
     return {all.met, all.missed, all.late};
   }
 

@@ -49,9 +49,7 @@ decoder_totals decoder_threads::totals() const {
   decoder_totals sum;
   for (const auto &worker : workers_) {
     const qec::decoder &with = worker->stage().inner();
-    sum.deadlines.met += with.deadlines().met;
-    sum.deadlines.missed += with.deadlines().missed;
-    sum.deadlines.late += with.deadlines().late;
+    sum.deadlines += with.deadlines();
     const auto wins = with.wins();
     sum.wins.resize(wins.size());
     for (std::size_t k = 0; k < wins.size(); ++k)

@@ -227,9 +227,7 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
   --running_;
   const std::uint64_t released_before = released_;
   if (!is_cancelled_ && status() == decode_status::ok) {
-    counts_.deadlines.met += f.deadlines.met;
-    counts_.deadlines.missed += f.deadlines.missed;
-    counts_.deadlines.late += f.deadlines.late;
+    counts_.deadlines += f.deadlines;
     if (result == decode_status::ok) {
       ++counts_.windows;
       counts_.decode_ns += f.decode_ns;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `emulate` beside servers that were started without standard streams, are stopped, are not there, or have another
 // model.
-#include "lib/transport/datagram/udp_socket.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/closed_streams.h"
 #include "unittests/tools/serve/serve_fixture.h"
@@ -88,14 +87,7 @@ TEST_F(EmulatePeers, AServerThatIsStoppedEndsTheRunAfterTheTimeout) {
 }
 
 TEST_F(EmulatePeers, AnAddressWhereNoServerListensIsNamed) {
-  std::uint32_t port = 0;
-  {
-    detail::udp_address any;
-    detail::udp_socket free_port;
-    ASSERT_TRUE(detail::udp_address_of("address", "127.0.0.1", 0, any).ok());
-    ASSERT_TRUE(free_port.open(any, 0).ok());
-    port = free_port.port();
-  }
+  const std::uint32_t port = unused_udp_port();
   const program_result r = run_program("emulate --timeout 40 --config d3 --port " + std::to_string(port));
   EXPECT_EQ(r.exit_code, 3) << r.err;
   EXPECT_TRUE(contains(r.err, "udp 127.0.0.1:" + std::to_string(port))) << r.err;

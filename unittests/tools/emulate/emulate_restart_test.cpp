@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `emulate` with repeats beside a server that is killed and started again, and beside none.
-#include "lib/transport/datagram/udp_socket.h"
 #include "unittests/tools/emulate/two_terminals.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
@@ -45,14 +44,7 @@ TEST_F(EmulateRestart, SaysThatTheServerWasRestarted) {
 }
 
 TEST_F(EmulateRestart, DoesNotRepeatForTheWholeTimeoutToAPortWhereNothingListens) {
-  std::uint32_t port = 0;
-  {
-    detail::udp_address any;
-    detail::udp_socket free_port;
-    ASSERT_TRUE(detail::udp_address_of("address", "127.0.0.1", 0, any).ok());
-    ASSERT_TRUE(free_port.open(any, 0).ok());
-    port = free_port.port();
-  }
+  const std::uint32_t port = unused_udp_port();
   const auto begin = std::chrono::steady_clock::now();
   const program_result r =
       run_program("emulate --timeout 600 --retry-ms 20 --config d3 --port " + std::to_string(port));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client in C of docs/examples, with a server over UDP that loses datagrams, and without a server.
-#include "lib/transport/datagram/udp_socket.h"
 #include "unittests/tools/emulate/two_terminals.h"
 #include "unittests/tools/serve/serve_fixture.h"
 #include "unittests/transport/datagram/lossy_relay.h"
@@ -38,14 +37,7 @@ TEST_F(DecodingClient, LosesNoCorrectionOnALinkThatLosesDatagrams) {
 }
 
 TEST_F(DecodingClient, EndsEarlyIfNothingListens) {
-  std::uint32_t port = 0;
-  {
-    detail::udp_address any;
-    detail::udp_socket free_port;
-    ASSERT_TRUE(detail::udp_address_of("address", "127.0.0.1", 0, any).ok());
-    ASSERT_TRUE(free_port.open(any, 0).ok());
-    port = free_port.port();
-  }
+  const std::uint32_t port = unused_udp_port();
   const auto program = client(port, 1);
   EXPECT_EQ(program->wait(), 1);
   EXPECT_TRUE(contains(client_err(), "no server listens there")) << client_err();

@@ -2,6 +2,7 @@
 // A server of one decoder with the id 6 over the example's socket provider.
 #pragma once
 
+#include "lib/transport/datagram/udp_socket.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/serve/served_program.h"
 
@@ -20,6 +21,14 @@ inline std::string model(unsigned shift) {
 }
 inline std::string config(unsigned shift, const std::string &more = "") {
   return "decoders:\n  - id: 6\n    type: lookup\n    dem: |\n" + model(shift) + more;
+}
+/// A UDP port of the loopback address at which nothing listens.
+inline std::uint32_t unused_udp_port() {
+  detail::udp_address any;
+  detail::udp_socket socket;
+  if (detail::udp_address_of("address", "127.0.0.1", 0, any).failed() || socket.open(any, 0).failed())
+    throw std::runtime_error("no free port");
+  return socket.port();
 }
 inline void write(const std::filesystem::path &path, const std::string &text) { std::ofstream(path) << text; }
 

@@ -69,6 +69,13 @@ struct deadline_counts {
   std::uint64_t met = 0;    ///< ended before it, with any status but `deadline`
   std::uint64_t missed = 0; ///< all others
   std::uint64_t late = 0;   ///< of these: ended after it, but not with the status `deadline`: the decoder ignored it
+
+  deadline_counts &operator+=(const deadline_counts &more) noexcept {
+    met += more.met;
+    missed += more.missed;
+    late += more.late;
+    return *this;
+  }
 };
 
 /// What a decode can give besides the observables, and what may end it early.

@@ -36,7 +36,8 @@ std::optional<replay_cache::kept_answer> replay_cache::find(const wire_request &
   }
   if (found == size)
     return {};
-  const record &r = records_[(count_ - 1 - found) % kRequests];
+  const std::size_t place = (count_ - 1 - found) % kRequests;
+  const record &r = records_[place];
   // Several requests may be sent at one time, with different ids. A time that all requests have says nothing.
   const bool by_time = again.timestamp != 0 && (!time_is_used || (!both_are_used && times_differ));
   const bool is_last = found == 0;
@@ -44,7 +45,7 @@ std::optional<replay_cache::kept_answer> replay_cache::find(const wire_request &
                       (wanted == proof::time_or_counter && is_last);
   if (!proven || now - r.arrival > kLife)
     return {};
-  return kept_answer{r.status, {answer_of((count_ - 1 - found) % kRequests), r.bytes}};
+  return kept_answer{r.status, {answer_of(place), r.bytes}};
 }
 
 void replay_cache::keep(const wire_request &request, std::int32_t status, std::span<const std::uint8_t> answer,

@@ -41,10 +41,7 @@ stream_totals stream_session::totals() const noexcept {
   all.committed += broken ? 0 : now.committed_rounds();
   all.lag = broken ? 0 : now.pushed_rounds() - now.committed_rounds();
   all.worst_lag = worst_lag_;
-  const deadline_counts windows = now.statistics().deadlines; // 0 after a reset, so also of a broken stream
-  all.deadlines.met += windows.met;
-  all.deadlines.missed += windows.missed;
-  all.deadlines.late += windows.late;
+  all.deadlines += now.statistics().deadlines; // 0 after a reset, so also of a broken stream
   return all;
 }
 
