@@ -111,8 +111,10 @@ std::string percentile_marks(const latency_histogram &h, const plot_axis &x) {
   struct mark_name {
     std::string text;
     double from, to; ///< its marks
-    [[nodiscard]] double half() const { return kCharacter / 2 * static_cast<double>(text.size()); }
-    [[nodiscard]] double middle() const { return std::min((from + to) / 2, kWidth - half()); }
+    /// Half of its width, and of a blank between two names.
+    [[nodiscard]] double half() const { return kCharacter / 2 * static_cast<double>(text.size() + 1); }
+    /// Right of the labels of the vertical axis: one of them may be as high as the names.
+    [[nodiscard]] double middle() const { return std::clamp((from + to) / 2, kLeft + half(), kWidth - half()); }
   };
   std::vector<mark_name> names;
   std::string out;

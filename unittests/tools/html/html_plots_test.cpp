@@ -147,6 +147,25 @@ TEST(HtmlPlots, NamesOfNearPercentilesBecomeOne) {
   EXPECT_TRUE(has(histogram_plot({{"same", &same}}), ">p50, p99, p99.9</text>"));
 }
 
+TEST(HtmlPlots, NamesOfPercentilesAreRightOfTheAxisAndApart) {
+  constexpr double kAxis = 74, kWide = 7.6, kBlank = 3; // DejaVu Sans of 12 pixels
+  const std::regex name("<text x=\"([0-9.]+)\" y=\"20\" text-anchor=\"middle\">([^<]+)</text>");
+  for (int p99 = 101; p99 < 300; ++p99) {
+    latency_histogram h = histogram({100, 1'000'000'000}); // most values are at the left end
+    for (int i = 0; i < 5000; ++i)
+      h.record(static_cast<std::uint64_t>(i < 4800 ? 101 : i < 4990 ? p99 : 10 * p99));
+    const std::string plot = histogram_plot({{"one", &h}});
+    double last_end = kAxis;
+    std::size_t names = 0;
+    for (std::sregex_iterator n(plot.begin(), plot.end(), name), end; n != end; ++n, ++names) {
+      const double half = kWide / 2 * static_cast<double>((*n)[2].length());
+      EXPECT_GE(std::stod((*n)[1]) - half, last_end - kBlank) << n->str();
+      last_end = std::stod((*n)[1]) + half;
+    }
+    EXPECT_GE(names, 1u) << plot;
+  }
+}
+
 TEST(HtmlPlots, ALongLegendHasSeveralRows) {
   const latency_histogram h = histogram({1000});
   const std::string name(60, 'n');

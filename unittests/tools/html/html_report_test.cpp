@@ -160,11 +160,11 @@ protected:
       GTEST_SKIP() << "chromium is not installed";
   }
   /// Runs chromium; its messages, with those of the page's console, go to the file `log`. Its profile goes into the
-  /// folder of the test. As root, which containers have, it needs --no-sandbox.
+  /// folder of the test. As root, which containers have, it needs --no-sandbox; their /dev/shm is often too small for it.
   static std::string browse(const std::string &options, const std::filesystem::path &file) {
     const auto out = folder() / "dump", log = folder() / "log";
-    const std::string command = "timeout 100 chromium --headless --no-sandbox --disable-gpu --enable-logging=stderr "
-                                "--user-data-dir='" +
+    const std::string command = "timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
+                                "--enable-logging=stderr --user-data-dir='" +
                                 (folder() / "profile").string() + "' " + options + " 'file://" + file.string() +
                                 "' >'" + out.string() + "' 2>'" + log.string() + "'";
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
