@@ -78,7 +78,8 @@ run() {
   case $1 in
     tests) CUDAQ_JOBS=$jobs scripts/test.sh --all ;;
     models)
-      timeout "$budget" ctest --test-dir "$logs/models" -L campaign --no-tests=error --output-on-failure -j "$jobs"
+      CUDAQ_TEST_WHOLE=1 timeout "$budget" ctest --test-dir "$logs/models" -L campaign --no-tests=error \
+        --output-on-failure -j "$jobs"
       ;;
     # The route test is built only where UCX is.
     soak) CUDAQ_SOAK_MESSAGES=100000 CUDAQ_TEST_SHM_MESSAGES=10000000 CUDAQ_TEST_SHM_KILLS=100 \

@@ -8,6 +8,7 @@
 #   --because TEXT   with fail: the source line of the violated assertion (or spin's message, such as "invalid end
 #                    state") must contain TEXT. If TEXT names an assertion, the search ignores invalid end states, so
 #                    that it reaches the assertion.
+#   --sample M=V     unless CUDAQ_TEST_WHOLE is set, the macro M of the model has at most the value V: a smaller search
 #   --live           also search for executions that never end (the models have no progress labels, so every cycle
 #                    counts)
 #   --depth N        longest path (default 100000 steps); if a path is longer, the run fails
@@ -18,7 +19,7 @@
 # Exit status: 0 as expected, 1 not as expected or not verified, 2 wrong usage, 77 skipped (spin or the compiler is
 # missing). The script writes only into DIR.
 
-model="" out="" expect="" because="" live="" depth=100000 mem=1500 limit=120 spin=spin cc=cc
+model="" out="" expect="" because="" sample="" live="" depth=100000 mem=1500 limit=120 spin=spin cc=cc
 
 usage() { echo "run_model.sh: $1 (see the head of the script)" >&2; exit 2; }
 skip() { echo "SKIP: $1"; exit 77; }
@@ -36,11 +37,22 @@ while [ $# -gt 0 ]; do
   [ $# -ge 2 ] || usage "$1 lacks its value"
   case $1 in
     --model) model=$2 ;; --out) out=$2 ;; --expect) expect=$2 ;; --because) because=$2 ;; --depth) depth=$2 ;;
-    --mem) mem=$2 ;; --timeout) limit=$2 ;; --spin) spin=$2 ;; --cc) cc=$2 ;;
+    --sample) sample=$2 ;; --mem) mem=$2 ;; --timeout) limit=$2 ;; --spin) spin=$2 ;; --cc) cc=$2 ;;
     *) usage "unknown option $1" ;;
   esac
   shift 2
 done
+if [ -n "$sample" ] && [ -z "${CUDAQ_TEST_WHOLE-}" ]; then
+  name=${sample%%=*}
+  for flag in "$@"; do
+    shift
+    case $flag in
+      -D"$name"=*) [ "${flag#*=}" -ge "${sample#*=}" ] || sample=$flag ;;
+      *) set -- "$@" "$flag" ;;
+    esac
+  done
+  set -- "$@" "-D${sample#-D}"
+fi
 flags="$*"
 case $expect in pass | fail) ;; *) usage "--expect must be pass or fail, not '$expect'" ;; esac
 [ -r "$model" ] || usage "cannot read the model '$model'"
