@@ -160,7 +160,7 @@ protected:
       GTEST_SKIP() << "chromium is not installed";
   }
   /// Runs chromium; its messages, with those of the page's console, go to the file `log`. Its profile goes into the
-  /// folder of the test. As root, which containers have, it needs --no-sandbox; their /dev/shm is often too small for it.
+  /// folder of the test. As root, which containers have, it needs --no-sandbox. Their /dev/shm is often too small.
   static std::string browse(const std::string &options, const std::filesystem::path &file) {
     const auto out = folder() / "dump", log = folder() / "log";
     const std::string command = "timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
