@@ -159,7 +159,8 @@ expected<> decoding_server::check_fixed(const std::vector<decoder_setup> &setups
     if (wanted != now)
       return reason(which + "counter, queue_length and age_limit_us are fixed; start the server again to change them");
     if (!decoders_[i]->same_shape(*setups[i].unit))
-      return reason(which + "the new model " + setups[i].unit->shape_text() + "; these are fixed");
+      return reason(which + "the new model " + setups[i].unit->shape_text() + ", the running one " +
+                    decoders_[i]->shape_text() + "; these are fixed");
   }
   return {};
 }

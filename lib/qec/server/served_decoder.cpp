@@ -355,6 +355,11 @@ bool served_decoder::same_shape(const decoding_unit &other) {
   return session_->unit().same_shape(other);
 }
 
+std::string served_decoder::shape_text() {
+  const std::lock_guard<std::mutex> lock(session_mutex_);
+  return session_->unit().shape_text();
+}
+
 decoder_counts served_decoder::counts() const noexcept {
   decoder_counts c{requests_.value(),
                    shots_.value(),

@@ -116,6 +116,8 @@ public:
   [[nodiscard]] std::shared_ptr<const decoder_identity> identity() const;
   [[nodiscard]] bool is_stream() const noexcept { return is_stream_; }
   [[nodiscard]] bool same_shape(const decoding_unit &other);
+  /// Throws std::bad_alloc.
+  [[nodiscard]] std::string shape_text();
   /// At some recent moment: a shot has begun and not ended, or corrections were not read since they changed.
   [[nodiscard]] bool is_unfinished() const noexcept { return unfinished_.load() != 0; }
   /// Every request that was taken is answered.

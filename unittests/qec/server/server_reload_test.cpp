@@ -130,7 +130,8 @@ TEST(ServerReload, RefusesOtherIdsLimitsAndShapes) {
       refused({.id = 1, .queue_length = 3}, unit_for(rotated_model(4))),
       "decoders[0] (id 1): counter, queue_length and age_limit_us are fixed; start the server again to change them");
   EXPECT_EQ(refused(kPlain, unit_for(rotated_model(5))),
-            "decoders[0] (id 1): the new model has 5 bits per shot, 5 detectors and 5 observables; these are fixed");
+            "decoders[0] (id 1): the new model has 5 bits per shot, 5 detectors and 5 observables, the running one has "
+            "4 bits per shot, 4 detectors and 4 observables; these are fixed");
   EXPECT_EQ(server.reload(two_setups(1), soon()).reason, "it has 2 decoders, the running one has 1");
   ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "1000")), answered(server_status::ok));
   EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(1, 4)), answered(server_status::ok, "1000"));

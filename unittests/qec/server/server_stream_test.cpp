@@ -254,12 +254,14 @@ TEST(ServerStream, RejectsAReloadWithOtherSizes) {
   const reload_result result = server.reload(one_setup({.id = kId}, unit_for(rotated_model(4))), soon());
   EXPECT_EQ(result.outcome, reload_outcome::rejected);
   EXPECT_EQ(result.reason,
-            "decoders[0] (id 5): the new model has 4 bits per shot, 4 detectors and 4 observables; these "
-            "are fixed");
+            "decoders[0] (id 5): the new model has 4 bits per shot, 4 detectors and 4 observables, the "
+            "running one is a stream with 4 detectors in the head, 4 in a repetition, 4 in the tail, and 4 "
+            "observables; these are fixed");
   EXPECT_EQ(
       server.reload(one_setup({.id = kId}, stream_unit_for(rotated_stream_model(5))), soon()).reason,
       "decoders[0] (id 5): the new model is a stream with 5 detectors in the head, 5 in a repetition, 5 in the tail, "
-      "and 5 observables; these are fixed");
+      "and 5 observables, the running one is a stream with 4 detectors in the head, 4 in a repetition, 4 in the tail, "
+      "and 4 observables; these are fixed");
 }
 
 } // namespace
