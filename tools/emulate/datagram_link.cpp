@@ -5,12 +5,16 @@
 #include "lib/transport/roce/roce_wire.h"
 #include "lib/transport/udp/udp_wire.h"
 #include "tools/common/api_objects.h"
+#include "tools/common/clock.h"
 #include "tools/emulate/links.h"
+
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
 
 constexpr int kRocePort = 4791;
+constexpr std::uint64_t kQuietNs = 250'000'000; ///< without an answer: then the server is probed
 /// Of a question's datagram: as long as the shorter answer, which is longer than the question.
 constexpr std::uint32_t kQuestionBytes = CUDAQ_RPC_HEADER_SIZE + qec::kModelFactsBytes;
 static_assert(sizeof(cudaq_qec_describe_decoder_t) <= qec::kModelFactsBytes);
@@ -32,10 +36,21 @@ public:
   std::optional<link_answer> receive() override {
     client_.repeat_due();
     const std::optional<detail::datagram_reply> reply = client_.receive();
+    heard_ = heard_ || reply.has_value();
     return reply ? std::optional(link_answer{reply->header, reply->result}) : std::nullopt;
   }
   void give_up(std::uint32_t id) override { client_.give_up(id); }
-  bool alive() override { return !client_.refused(); }
+  /// A server that ends with requests in its queue sends nothing, and the system reports only what is sent to it later.
+  bool alive() override {
+    const std::uint64_t now = now_ns();
+    if (std::exchange(heard_, false)) {
+      quiet_since_ns_ = now;
+    } else if (now - quiet_since_ns_ > kQuietNs) {
+      quiet_since_ns_ = now;
+      client_.probe();
+    }
+    return !client_.refused();
+  }
   std::string end_text() const override { return where_ + ": no server listens there"; }
   void ask_for_any_size(bool any) override {
     if (questions_ != nullptr)
@@ -48,6 +63,8 @@ private:
   const std::unique_ptr<detail::datagram_wire> questions_; ///< outlives the client
   detail::datagram_client client_;
   std::string where_;
+  bool heard_ = false; ///< an answer since the last alive()
+  std::uint64_t quiet_since_ns_ = now_ns();
 };
 
 detail::datagram_client_options client_options(const emulate_options &o, std::uint32_t window,

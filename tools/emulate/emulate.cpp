@@ -29,7 +29,8 @@ std::vector<std::string> problems_of(const play_result &r, bool interrupted, std
       problems.push_back(fmt::format("{} {}", count, what));
   };
   none(r.lost, "requests without an answer");
-  none(r.bad_status - r.busy_given_up, "answers with an error status");
+  none(r.bad_status - r.at_deadline - r.busy_given_up, "answers with an error status");
+  none(r.at_deadline, "shots that reached the deadline of their decoder");
   none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
   none(r.wrong_echo, "answers with a wrong timestamp");
   none(r.mismatches, "corrections that are not the expected ones");
@@ -131,7 +132,7 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"deadline_statuses", r.at_deadline},
           {"unexpected_answers", c.unexpected},
           {"late_shots", r.late},
-          {"error_statuses", r.bad_status},
+          {"error_statuses", r.bad_status - r.at_deadline},
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", expected.check ? json(r.mismatches) : json()},
           {"logical_errors", plan.shots().has_observables() ? json(r.logical_errors) : json()},

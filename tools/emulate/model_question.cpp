@@ -13,7 +13,26 @@ std::string text_of(const qec::model_facts &m) {
   return fmt::format("{} detectors, {} observables, digest {:016x}", m.detectors, m.observables, m.digest);
 }
 
-/// Asks decoder `id`, or the one of qec_decode.
+constexpr std::uint64_t kNamedIds = 32;
+
+bool is_unknown(const std::optional<question_answer> &answer) {
+  return answer && answer->status == static_cast<std::int32_t>(qec::server_status::invalid_decoder);
+}
+
+/// The server does not list its ids, so the first ones are asked one after the other.
+std::string unknown_decoder_text(link &to, const emulate_options &o, std::uint32_t &next_id, std::uint64_t id) {
+  std::vector<std::uint64_t> known;
+  for (std::uint64_t other = 0; other < kNamedIds; ++other) {
+    const auto answer = ask_server(to, o, next_id, qec::kDescribeFunctionId, about_decoder(other));
+    if (answer && answer->status == 0)
+      known.push_back(other);
+  }
+  return fmt::format("the server has no decoder {}; of the ids 0 to {} it has {}: give --decoder-ids as in its "
+                     "configuration",
+                     id, kNamedIds - 1, known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+}
+
+/// Asks decoder `id`, or the one of qec_decode. Throws usage_error if the server has no decoder `id`.
 std::optional<server_description> ask_decoder(link &to, const emulate_options &o, std::uint32_t &next_id,
                                               std::optional<std::uint64_t> id) {
   std::vector<std::uint8_t> payload = about_decoder(id);
@@ -22,6 +41,8 @@ std::optional<server_description> ask_decoder(link &to, const emulate_options &o
   auto answer = ask_server(to, o, next_id, qec::kDescribeFunctionId, payload);
   if (id && answer && answer->status == static_cast<std::int32_t>(qec::server_status::bad_request)) // an older server
     answer = ask_server(to, o, next_id, qec::kDescribeFunctionId, about_decoder(id));
+  if (id && is_unknown(answer))
+    throw usage_error(unknown_decoder_text(to, o, next_id, *id));
   const auto model = answer && answer->status == 0 ? qec::read_model_facts(answer->result) : std::nullopt;
   return model ? std::optional(server_description{*model, qec::read_server_facts(answer->result)}) : std::nullopt;
 }
@@ -93,6 +114,8 @@ std::string restart_note(link &to, const emulate_options &o, const model_questio
     return now && now->server && now->server->ends ? "the server ends" : "";
   } catch (const api_error &) { // it has ended
     return "";
+  } catch (const usage_error &) { // it was restarted without this decoder
+    return "the server was restarted during the run, and has not the same decoders any more";
   }
 }
 

@@ -56,7 +56,7 @@ struct play_result {
   std::uint64_t busy = 0;          ///< answers BUSY; such a request is sent again after a time
   std::uint64_t at_deadline = 0;   ///< of bad_status: answers DEADLINE
   std::uint64_t busy_given_up = 0; ///< of bad_status: requests that were BUSY for the whole timeout
-  std::uint64_t bad_status = 0;    ///< other answers with an error
+  std::uint64_t bad_status = 0;    ///< other answers with an error, DEADLINE among them
   std::uint64_t wrong_echo = 0;    ///< answers with another timestamp than their request
   std::uint64_t mismatches = 0;    ///< corrections that are not the expected ones
   run_timeline timeline;           ///< of request_time

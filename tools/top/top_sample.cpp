@@ -30,11 +30,21 @@ json json_of(const named_counts &counts) {
   return all;
 }
 
+/// BUSY is no error: the request had no effect, and is sent again.
+bool is_error(const std::string &status) { return status != "ok" && status != "busy"; }
+
 std::uint64_t errors_in(const named_counts &answers) {
   std::uint64_t errors = 0;
   for (const auto &[status, count] : answers)
-    errors += status == "ok" ? 0 : count;
+    errors += is_error(status) ? count : 0;
   return errors;
+}
+
+std::uint64_t busy_in(const named_counts &answers) {
+  std::uint64_t busy = 0;
+  for (const auto &[status, count] : answers)
+    busy += status == "busy" ? count : 0;
+  return busy;
 }
 
 sampled_node node_between(const counted_node &before, const counted_node &after) {
@@ -116,7 +126,7 @@ std::string errors_of(const sampled_decoder &d) {
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
   };
   for (const auto &[status, count] : d.answers)
-    if (status != "ok")
+    if (is_error(status))
       add(status, count);
   add("too_old", d.too_old);
   return text.empty() ? "-" : coloured(text, colour::bad);
@@ -241,15 +251,16 @@ std::string router_text(const server_sample &s) {
 }
 
 std::string totals_text(const server_sample &s) {
-  std::uint64_t requests = 0, shots = 0, errors = 0, too_old = 0;
+  std::uint64_t requests = 0, shots = 0, errors = 0, busy = 0, too_old = 0;
   for (const sampled_decoder &d : s.decoders) {
     requests += d.total.requests;
     shots += d.total.shots;
     errors += errors_in(d.total.answers);
+    busy += busy_in(d.total.answers);
     too_old += d.total.too_old;
   }
-  return fmt::format("since the start: {} requests, {} shots, {} answers with an error, {} too old\n", requests, shots,
-                     errors, too_old);
+  return fmt::format("since the start: {} requests, {} shots, {} answers with an error, {} BUSY, {} too old\n",
+                     requests, shots, errors, busy, too_old);
 }
 
 std::string deadlines_text(const server_sample &s) {
@@ -282,8 +293,8 @@ std::string sample_text(const server_sample &s) {
   std::string text = fmt::format("{:.1f} s: {} requests/s, {} in flight, {} stray, {} of a wrong magic, {} reloads\n",
                                  s.seconds, format_rate(static_cast<double>(s.processed) / s.seconds), s.in_flight,
                                  s.strays, s.bad_magic, s.reloads);
-  text += fmt::format("{:>10} {:>11} {:>10} {:>8} {:>9} {:>9} {:>9}  {}\n", "decoder", "requests/s", "shots/s",
-                      "waiting", "p50", "p99", "p99.9", "errors");
+  text += fmt::format("{:>10} {:>11} {:>10} {:>8} {:>9} {:>9} {:>9} {:>8}  {}\n", "decoder", "requests/s", "shots/s",
+                      "waiting", "p50", "p99", "p99.9", "busy", "errors");
   for (const sampled_decoder &d : s.decoders) {
     const auto latency = [&](double percent) {
       const double ns = d.latency_percentile_ns(percent);
@@ -291,10 +302,10 @@ std::string sample_text(const server_sample &s) {
              : std::isfinite(ns) ? format_ns(ns)
                                  : ">" + format_ns(d.latency_limit_ns);
     };
-    text += fmt::format("{:>10} {:>11} {:>10} {:>8} {:>9} {:>9} {:>9}  {}\n", d.id,
+    text += fmt::format("{:>10} {:>11} {:>10} {:>8} {:>9} {:>9} {:>9} {:>8}  {}\n", d.id,
                         format_rate(static_cast<double>(d.requests) / s.seconds),
                         format_rate(static_cast<double>(d.shots) / s.seconds), d.waiting, latency(50), latency(99),
-                        latency(99.9), errors_of(d));
+                        latency(99.9), busy_in(d.answers), errors_of(d));
   }
   text += totals_text(s) + deadlines_text(s) + races_text(s);
   if (std::ranges::none_of(s.decoders, &sampled_decoder::is_stream))

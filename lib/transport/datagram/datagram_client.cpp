@@ -88,6 +88,12 @@ void datagram_client::note_refusal() {
   refused_ = true;
 }
 
+void datagram_client::probe() {
+  if (options_.reports_refusals && ::send(socket_.fd(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+      errno == ECONNREFUSED)
+    note_refusal();
+}
+
 bool datagram_client::refused() const {
   return refused_ && (options_.retry_after.count() == 0 || refused_last_ - refused_since_ >= kMostRefusedTime);
 }

@@ -70,6 +70,9 @@ public:
   /// kMostRefusedTime, in which a server may start.
   bool refused() const;
   static constexpr std::chrono::seconds kMostRefusedTime{3};
+  /// With reports_refusals: sends an empty datagram, which a provider drops. If no program listens, the system reports
+  /// it at a later call of receive() or send(): also when all requests had arrived before their server ended.
+  void probe();
   /// For a question to a server whose slots may have another size: from now on requests leave through this wire, which
   /// has smaller datagrams, and answers of any size are delivered. NULL: as opened.
   void question_through(datagram_wire *wire) { questions_ = wire == nullptr ? nullptr : wire->make_sender(); }

@@ -56,6 +56,15 @@ TEST_P(TwoTerminals, SayWhenTheServerHasEnded) {
   EXPECT_FALSE(r.err.empty());
 }
 
+TEST_P(TwoTerminals, NameTheDecodersOfTheServerIfOneIsUnknown) {
+  const program_result r = run_program("emulate --protocol server --decoder-ids 7 --config d3 --transport " +
+                                       std::string(GetParam().transport) + " " + where());
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_NE(r.err.find("the server has no decoder 7; of the ids 0 to 31 it has 0, 1: give --decoder-ids"),
+            std::string::npos)
+      << r.err;
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, TwoTerminals,
                          testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
                                          shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --unified"},

@@ -37,7 +37,8 @@ TEST(TopSample, HasTotalsDeadlinesAndTheWinnersOfARace) {
   EXPECT_EQ(decoder.at("total").at("race_wins").at("bp-osd"), 4);
   EXPECT_EQ(decoder.at("total").at("deadline_late"), 6);
   const std::string text = sample_text(s);
-  EXPECT_TRUE(has(text, "since the start: 300 requests, 300 shots, 6 answers with an error, 0 too old\n")) << text;
+  EXPECT_TRUE(has(text, "since the start: 300 requests, 300 shots, 6 answers with an error, 0 BUSY, 0 too old\n"))
+      << text;
   EXPECT_TRUE(has(text, "relay-bp:num_sets=5,seed=1\n")) << text;
   EXPECT_TRUE(has(text, "missed, all")) << text;
 }

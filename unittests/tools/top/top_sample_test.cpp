@@ -45,7 +45,14 @@ TEST(TopSample, ShowsWhatHappenedBetweenTwoReadings) {
   const json j = sample_json(s);
   EXPECT_NEAR(j.at("processed_per_second").get<double>(), 500, 1e-9);
   EXPECT_EQ(j.at("decoders").at(0).at("answers_by_status").at("busy"), 5);
-  EXPECT_NE(sample_text(s).find("busy 5"), std::string::npos) << sample_text(s);
+}
+
+TEST(TopSample, CountsBusyAnswersApartFromErrors) {
+  const std::string text =
+      sample_text(sample_between(parse_counters(page(100, 100)), parse_counters(page(1100, 120, 5)), 2));
+  EXPECT_NE(text.find("busy  errors\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("        5  -\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(", 0 answers with an error, 5 BUSY, 0 too old\n"), std::string::npos) << text;
 }
 
 TEST(TopSample, ShowsTheRoundsTheLagAndTheTailOfStreams) {
