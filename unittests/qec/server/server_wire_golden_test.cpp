@@ -59,8 +59,10 @@ void expect_golden_answers(decoding_server &server, const std::string &path, std
 }
 
 TEST(ServerWire, AnswersTheGoldenFramesByteByByte) {
-  decoding_server server(one_setup({.id = 3}, unit_for(rotated_model(10))));
-  expect_golden_answers(server, kFrames, 16);
+  auto unit = unit_for(rotated_model(10));
+  unit->identity()->name = "lookup";
+  decoding_server server(one_setup({.id = 3}, std::move(unit)));
+  expect_golden_answers(server, kFrames, 19);
 }
 
 TEST(ServerWire, AnswersTheGoldenFramesOfAStreamByteByByte) {
@@ -84,7 +86,7 @@ TEST(ServerWire, IsOnItsPageWithFramesOfTheExchanges) {
       ++found;
     }
   }
-  EXPECT_EQ(found, 10u);
+  EXPECT_EQ(found, 11u);
 }
 
 TEST(ServerWire, RefusesEveryOtherLength) {

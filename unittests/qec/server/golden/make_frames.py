@@ -13,7 +13,7 @@ import pathlib
 import struct
 
 ENQUEUE, GET_CORRECTIONS, RESET, ONE_SHOT = 0x7ED8BE82, 0x882D5BA1, 0x977A59CF, 0xC4B0E4BF
-BEGIN_TAIL, GET_COMMITTED, DESCRIBE = 0x21CDC649, 0x75DD3F12, 0xD546EA57
+BEGIN_TAIL, GET_COMMITTED, DESCRIBE, NAME = 0x21CDC649, 0x75DD3F12, 0xD546EA57, 0xF1697466
 OK, INVALID_DECODER, BAD_REQUEST, BUSY, SYNDROMES_DROPPED, STREAM_MISALIGNED = 0, 1, 2, 5, 6, 7
 
 lines = ["# SPDX-License-Identifier: Apache-2.0",
@@ -59,6 +59,9 @@ enqueue("enqueue_latched", 3, 2, "1", BAD_REQUEST)
 exchange("reset_again", RESET, struct.pack("<Q", 3), OK)
 exchange("reset_unknown_decoder", RESET, struct.pack("<Q", 1 << 63), INVALID_DECODER)
 exchange("one_shot", ONE_SHOT, packed("0100000010"), OK, packed("0100000010"))
+exchange("get_decoder_name", NAME, struct.pack("<Q", 3), OK, b"lookup")
+exchange("name_of_an_unknown_decoder", NAME, struct.pack("<Q", 99), INVALID_DECODER)
+exchange("name_of_a_wrong_length", NAME, struct.pack("<I", 3), BAD_REQUEST)
 
 
 def write(name):
