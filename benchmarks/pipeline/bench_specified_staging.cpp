@@ -99,7 +99,8 @@ private:
 
 /// Who launches a worker's graph, and how its request gets there.
 enum class launched_by {
-  dispatcher,
+  pipeline,          ///< the dispatcher, or with a backlog the worker's thread: what a program gets without a setting
+  dispatcher,        ///< always, because of a post-launch hook, which does nothing here
   worker,            ///< its own thread; the hook copies the request
   worker_that_writes ///< its own thread, which writes the request to the graph's input
 };
@@ -107,16 +108,20 @@ enum class launched_by {
 class staged_worker {
 public:
   staged_worker(launched_by how, std::size_t payload_bytes, std::uint64_t busy_ns, int gpu)
-      : stage_(how == launched_by::dispatcher
-                   ? nullptr
-                   : std::make_unique<gpu::graph_stage>(gpu::graph_stage_config{
-                         .device_id = gpu, .input_bytes = how == launched_by::worker ? 0 : payload_bytes})),
+      : how_(how), stage_(how == launched_by::pipeline || how == launched_by::dispatcher
+                              ? nullptr
+                              : std::make_unique<gpu::graph_stage>(gpu::graph_stage_config{
+                                    .device_id = gpu, .input_bytes = how == launched_by::worker ? 0 : payload_bytes})),
         worker_(payload_bytes, busy_ns, stage_ == nullptr ? nullptr : stage_->input()) {}
   pipe::gpu_worker_resources resources() {
-    return stage_ == nullptr ? worker_.resources() : stage_->resources(worker_.resources());
+    pipe::gpu_worker_resources r = worker_.resources();
+    if (how_ == launched_by::dispatcher)
+      r.post_launch_fn = [](void *, void *, cudaStream_t) {};
+    return stage_ == nullptr ? r : stage_->resources(r);
   }
 
 private:
+  launched_by how_;
   std::unique_ptr<gpu::graph_stage> stage_;
   specified_worker worker_;
 };
@@ -192,7 +197,8 @@ struct variant {
   const char *word; ///< in the names of its figures
 };
 constexpr variant kVariants[] = {
-    {launched_by::dispatcher, "", ""},
+    {launched_by::pipeline, "", ""},
+    {launched_by::dispatcher, ", launched by the dispatcher", "-by-dispatcher"},
     {launched_by::worker, ", launched by the worker", "-by-worker"},
     {launched_by::worker_that_writes, ", launched by the worker, input written", "-written"}};
 
