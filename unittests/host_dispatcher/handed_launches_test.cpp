@@ -153,8 +153,24 @@ TEST_F(HandedLaunch, OfAFailedDeviceIsWaitedForByAStop) {
   EXPECT_EQ(rig.stats().in_flight, 0u);
 }
 
+/// A pre-launch hook that finds requests of its function out of order. The dispatcher's thread alone calls it, also if
+/// other threads launch: these words are for the thread sanitizer to watch.
+struct ordered_hook {
+  static void call(void *self, void *slot, cudaStream_t) {
+    auto &hook = *static_cast<ordered_hook *>(self);
+    const auto *frame = static_cast<const std::uint8_t *>(slot);
+    const auto header = detail::read_header<detail::request>(frame);
+    std::uint32_t sequence = 0;
+    if (!intact_frame(frame + sizeof(cudaq_rpc_header_t), header.arg_len, kRequestSalt, sequence) ||
+        sequence != hook.next)
+      ++hook.out_of_order;
+    hook.next = sequence + 1;
+  }
+  std::uint32_t next = 0, out_of_order = 0;
+};
+
 // Two threads of the caller make the launches, while two device threads end and answer the graphs.
-TEST(HandedLaunches, LoseAndMixUpNoRequest) {
+TEST(HandedLaunches, LoseNoRequestAndKeepTheOrderOfTheHooks) {
   const std::uint32_t messages = load_size(kEmulated ? 4000 : 20000);
   struct offer {
     cudaq_host_launch_fn_t launch;
@@ -185,6 +201,7 @@ TEST(HandedLaunches, LoseAndMixUpNoRequest) {
     }
   };
   std::vector<std::unique_ptr<checked_function>> functions;
+  std::array<ordered_hook, 3> hooks;
   graph_rig_plan plan;
   plan.shape = {16, 128, true};
   plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
@@ -197,6 +214,8 @@ TEST(HandedLaunches, LoseAndMixUpNoRequest) {
         return (*static_cast<decltype(take) *>(to))(launch, data);
       };
       plan.workers.back().hand_over_data = &take;
+      plan.workers.back().pre_launch_fn = &ordered_hook::call;
+      plan.workers.back().pre_launch_data = &hooks[id - 1];
     }
   }
   graph_rig rig(plan);
@@ -209,6 +228,10 @@ TEST(HandedLaunches, LoseAndMixUpNoRequest) {
   first.join();
   second.join();
   EXPECT_GT(made, 0u);
+  for (std::size_t f = 0; f < hooks.size(); ++f) {
+    EXPECT_EQ(hooks[f].out_of_order, 0u) << "function " << f + 1;
+    EXPECT_EQ(hooks[f].next, functions[f]->calls) << "function " << f + 1;
+  }
   const cudaq_dispatcher_stats_t stats = rig.stats();
   EXPECT_EQ(stats.responded, messages);
   EXPECT_EQ(stats.launches, stats.dispatched);
