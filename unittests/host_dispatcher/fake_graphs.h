@@ -44,7 +44,12 @@ public:
     if (!result.hook_threw)
       result.error = 0;
   }
-  int launch_elsewhere(std::uint32_t worker) override { return enqueue({worker, staged_[worker], 0}); }
+  int launch_elsewhere(std::uint32_t worker) override {
+    const int error = enqueue({worker, staged_[worker], 0});
+    if (launched_elsewhere)
+      launched_elsewhere();
+    return error;
+  }
   void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number,
               detail::launch_result &result) override {
     const cudaq_host_worker_t &w = workers_[worker];
@@ -97,6 +102,8 @@ public:
   std::atomic<std::uint64_t> hook_work{0}; ///< bit w: work that a hook of worker w has queued still runs
   /// CALLER_PUBLISHES: called by a device thread when the worker's result is ready, with no lock held.
   std::function<void(std::uint32_t worker)> ready;
+  /// Called on the thread that makes a launch which was handed over, before the launch returns.
+  std::function<void()> launched_elsewhere;
   /// Called before the graph runs. It observes which worker got which request.
   std::function<void(std::uint32_t worker, const std::uint8_t *rx_slot)> seen;
 

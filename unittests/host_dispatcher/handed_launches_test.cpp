@@ -91,6 +91,28 @@ TEST_F(HandedLaunch, HoldsUpItsWorkerAndNoOther) {
   expect_answer(rig, 1, 0);
 }
 
+// The graph may be quick: its request is answered and the worker released while the launch has not returned.
+TEST_F(HandedLaunch, KeepsItsWorkerUntilItReturns) {
+  plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
+  graph_rig rig(plan);
+  std::atomic<bool> returns{false};
+  rig.device->launched_elsewhere = [&] { EXPECT_TRUE(eventually([&] { return returns.load(); })); };
+  ASSERT_NO_FATAL_FAILURE(send_two(rig));
+  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  std::thread caller([&] { EXPECT_EQ(offers.run(), 0); });
+  cudaq_host_job_t job{};
+  EXPECT_TRUE(eventually([&] { return rig.dispatcher.worker_job(0, job).failed(); })) << "the worker is not released";
+  rig.send(2, 2, 7, 3);
+  expect_answer(rig, 2, 0); // the dispatcher has looked for idle workers since the release
+  EXPECT_EQ(hooks, 1);
+  EXPECT_FALSE(rig.answered(0));
+  returns = true;
+  caller.join();
+  expect_answer(rig, 0, 0);
+  expect_answer(rig, 1, 0);
+  EXPECT_EQ(hooks, 2);
+}
+
 TEST_F(HandedLaunch, ThatIsRefusedIsMadeByTheDispatcher) {
   offers.refuses = true;
   graph_rig rig(plan);
