@@ -169,6 +169,8 @@ public:
   /// Lets requesters read their corrections, answers the requests that were taken, and stops. False: a decoder did not
   /// end in time, and may still use this object.
   [[nodiscard]] bool drain();
+  /// After drain() has failed: which decoders work on.
+  [[nodiscard]] std::string unended_text() const;
   int report(const std::string &problem) const;
   /// Reports, and ends the program while a decoder works: nothing that it uses is destroyed.
   [[noreturn]] void leave(const std::string &problem) noexcept;
@@ -212,7 +214,7 @@ serving::~serving() {
     print_error("cudaq-realtime: {}\n", e.what());
   }
   if (!ended || !finish_reload())
-    leave("a decoder did not end; its requests may have no answer");
+    leave(unended_text());
   server_.stop(std::chrono::steady_clock::time_point::max());
 }
 
@@ -387,6 +389,14 @@ bool serving::drain() {
   return idle && !running_;
 }
 
+std::string serving::unended_text() const {
+  std::string ids;
+  for (const auto &decoder : server_.decoders())
+    if (!decoder->idle())
+      ids += fmt::format("{}{}", ids.empty() ? "" : ", ", decoder->limits().id);
+  return (ids.empty() ? "a decoder" : "decoder " + ids) + " did not end; its requests may have no answer";
+}
+
 void serving::leave(const std::string &problem) noexcept {
   int status = kExitCheckFailed;
   try {
@@ -475,7 +485,7 @@ int run_serve(const serve_options &options, const output &out) {
   server.start();
   server.run();
   if (!server.drain())
-    server.leave("a decoder did not end; its requests may have no answer");
+    server.leave(server.unended_text());
   if (!server.finish_reload()) {
     print_error("cudaq-realtime: the end came while --config {} was read again\n", options.config);
     server.announce("QEC_DECODING_SERVER_CONFIG_BUSY");
