@@ -31,19 +31,17 @@ gate_decision request_gate::take(const received_frame &datagram, bool room, peer
   counters_.received.bump();
   gate_decision decision;
   const std::size_t size = datagram.bytes.size();
-  if (datagram.cut) {
-    counters_.dropped_long.bump();
-    return decision;
-  }
   if (size < sizeof(decision.header)) {
     counters_.dropped_short.bump();
     return decision;
   }
   std::memcpy(&decision.header, datagram.bytes.data(), sizeof(decision.header));
   if (decision.header.magic != CUDAQ_RPC_MAGIC_REQUEST) {
-    counters_.dropped_magic.bump();
+    (datagram.cut ? counters_.dropped_long : counters_.dropped_magic).bump();
     return decision;
   }
+  if (datagram.cut)
+    return answer(decision, counters_.dropped_long, CUDAQ_RPC_ERR_BAD_ARG_LEN);
   // A length that no slot has is left to the dispatcher, which answers the same status and counts it.
   const std::uint32_t arg_len = decision.header.arg_len;
   if (arg_len <= slot_size_ - CUDAQ_RPC_HEADER_SIZE && arg_len > size - CUDAQ_RPC_HEADER_SIZE)

@@ -41,6 +41,19 @@ TEST_F(RequestGate, DropsWhatIsNoRequest) {
   EXPECT_EQ(counters.received.value(), 5u);
 }
 
+TEST_F(RequestGate, AnswersARequestThatIsLongerThanASlot) {
+  for (const std::uint32_t window : {0u, 64u}) {
+    open(window);
+    const detail::gate_decision decision = take(request_bytes(1, 77, bytes(10), 65, 99), false);
+    EXPECT_EQ(decision.what, action::answer);
+    EXPECT_EQ(decision.status, CUDAQ_RPC_ERR_BAD_ARG_LEN);
+    EXPECT_EQ(decision.header.request_id, 77u);
+    EXPECT_EQ(decision.header.ptp_timestamp, 99u);
+  }
+  EXPECT_EQ(counters.dropped_long.value(), 2u);
+  EXPECT_EQ(counters.accepted.value(), 0u);
+}
+
 TEST_F(RequestGate, AnswersARequestThatIsCutOff) {
   open(0);
   bytes cut = request_bytes(1, 77, bytes(10), 0, 99);

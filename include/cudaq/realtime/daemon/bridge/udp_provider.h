@@ -20,7 +20,7 @@ typedef struct cudaq_udp_statistics_t {
   uint64_t replied;            /* datagrams that were sent: answers, replays, refusals */
   uint64_t dropped_magic;      /* not a request */
   uint64_t dropped_short;      /* shorter than a header */
-  uint64_t dropped_long;       /* longer than a slot */
+  uint64_t dropped_long;       /* longer than a slot; a request is answered BAD_ARG_LEN */
   uint64_t dropped_duplicates; /* the same request is being executed, or was dropped by the dispatcher */
   uint64_t dropped_peers;      /* of a new peer, while there are --max-peers others */
   uint64_t dropped_kernel;     /* the socket's buffer was full, which is known when a later datagram is received; or too
