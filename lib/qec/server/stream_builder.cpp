@@ -66,12 +66,18 @@ expected<model_facts> stream_facts(const repeating_model &model) {
 }
 
 std::string stream_name(const stream_options &options, const stream_decoder &made) {
-  const std::string_view inner = options.decoder;
-  if (inner.starts_with("race:"))
-    return {};
-  const std::size_t plugin = inner.find(".so:");
-  const std::size_t colon = std::min(plugin != inner.npos ? plugin + 3 : inner.find(':'), inner.size());
-  std::string name = "sliding-window:inner=" + std::string(inner.substr(0, colon));
+  constexpr std::string_view kRace = "race:";
+  std::string inner = options.decoder, settings;
+  if (inner.starts_with(kRace)) { // in a list of settings it has parentheses
+    inner = "race(" + inner.substr(kRace.size()) + ")";
+  } else {
+    const std::size_t plugin = inner.find(".so:");
+    if (const std::size_t colon = plugin != inner.npos ? plugin + 3 : inner.find(':'); colon != inner.npos) {
+      settings = inner.substr(colon + 1);
+      inner.resize(colon);
+    }
+  }
+  std::string name = "sliding-window:inner=" + inner;
   const auto add = [&name](const char *key, const std::string &value) { name.append(",").append(key).append(value); };
   if (options.commit != 0)
     add("commit=", std::to_string(options.commit));
@@ -79,8 +85,8 @@ std::string stream_name(const stream_options &options, const stream_decoder &mad
     add("buffer=", std::to_string(options.buffer));
   add("rounds=", options.rounds);
   add("mode=", made.is_parallel() ? "parallel" : "sequential");
-  if (colon != inner.size())
-    add("", std::string(inner.substr(colon + 1)));
+  if (!settings.empty())
+    add("", settings);
   return name;
 }
 

@@ -25,7 +25,7 @@ using settings_list = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] expected<model_facts> stream_facts(const repeating_model &model);
 
 /// The whole name of a stream's decoder, with the mode that it has: another stream of this name and of the same model
-/// has the same windows and the same inner decoder. "": an inner decoder whose name cannot stand in it (a race).
+/// has the same windows and the same inner decoder.
 [[nodiscard]] std::string stream_name(const stream_options &options, const stream_decoder &made);
 
 /// Memory of a decoder for this model, estimated: decoders keep several times that of a parsed model, for graphs,

@@ -56,20 +56,27 @@ TEST(ServerName, OfAStreamMakesAStreamWithTheSameWindows) {
     end = end == std::string::npos ? model.size() : end;
     dem += "      " + model.substr(at, end - at) + "\n";
   }
-  decoding_server server(
-      setups_of("decoders:\n  - id: 3\n    type: 'sliding-window:buffer=1,inner=lookup,commit=2'\n    stream: true\n"
-                "    queue_length: 0\n"
-                "    dem: |\n" +
-                dem +
-                "  - id: 4\n    type: sliding-window\n    stream: true\n    queue_length: 0\n"
-                "    decoder_custom_args: {inner: bp-osd, osd_order: 2, commit: 4, buffer: 2, rounds: 'index:1'}\n"
-                "    dem: |\n" +
-                dem));
+  decoding_server server(setups_of(
+      "decoders:\n  - id: 3\n    type: 'sliding-window:buffer=1,inner=lookup,commit=2'\n    stream: true\n"
+      "    queue_length: 0\n"
+      "    dem: |\n" +
+      dem +
+      "  - id: 4\n    type: sliding-window\n    stream: true\n    queue_length: 0\n"
+      "    decoder_custom_args: {inner: bp-osd, osd_order: 2, commit: 4, buffer: 2, rounds: 'index:1'}\n"
+      "    dem: |\n" +
+      dem +
+      "  - id: 5\n    type: 'sliding-window:commit=2,buffer=1,inner=race(bp-osd:osd_order=2|relay-bp,mode=best)'\n"
+      "    stream: true\n    queue_length: 0\n    dem: |\n" +
+      dem));
   EXPECT_EQ(text_of(ask(server, kNameFunctionId, reset_payload(3))),
             "sliding-window:inner=lookup,commit=2,buffer=1,rounds=time,mode=sequential");
   const std::string second = text_of(ask(server, kNameFunctionId, reset_payload(4)));
   EXPECT_EQ(second, "sliding-window:inner=bp-osd,commit=4,buffer=2,rounds=index:1,mode=sequential,osd_order=2");
-  EXPECT_TRUE(make_stream_decoder(model, {.decoder = second})) << "it is a name";
+  const std::string third = text_of(ask(server, kNameFunctionId, reset_payload(5)));
+  EXPECT_EQ(third, "sliding-window:inner=race(bp-osd:osd_order=2|relay-bp,mode=best),commit=2,buffer=1,rounds=time,"
+                   "mode=sequential");
+  for (const std::string &name : {second, third})
+    EXPECT_TRUE(make_stream_decoder(model, {.decoder = name})) << name << " is a name";
 }
 
 TEST(ServerName, ChangesWithTheDecoder) {

@@ -5,6 +5,7 @@
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/server/wire_requests.h"
 #include "tools/common/api_objects.h"
+#include "tools/emulate/server_question.h"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -120,6 +121,16 @@ TEST(ModelQuestion, EndsAtOnceIfNoServerListens) {
   answering_link none([](std::uint32_t, std::size_t) { return std::nullopt; });
   none.lives = false;
   EXPECT_THROW(b.ask(none), api_error);
+}
+
+TEST(ServedName, IsNotMadeHereIfItsAnswersDependOnTimeOrOnAFileOfTheServer) {
+  for (const char *name : {"race:bp-osd|relay-bp", "sliding-window:inner=race(bp-osd|relay-bp,mode=best),commit=2"})
+    EXPECT_EQ(reason_not_to_make(name), "the answers of a race depend on time") << name;
+  for (const char *name : {"./mine.so", "sliding-window:inner=./mine.so,commit=2"})
+    EXPECT_EQ(reason_not_to_make(name), "it is a plug-in") << name;
+  EXPECT_EQ(reason_not_to_make("relay-bp:deadline_us=50"), "it has a deadline, so its answers depend on time");
+  for (const char *name : {"bp-osd:osd_order=2", "sliding-window:inner=pymatching,commit=2"})
+    EXPECT_EQ(reason_not_to_make(name), "") << name;
 }
 
 } // namespace
