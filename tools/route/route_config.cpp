@@ -57,8 +57,8 @@ constexpr double kMostMs = 3600000;
 constexpr config_field kRootFields[] = {
     {"nodes", objects, true, 0, 0, "", "at least one node, at most 64", &kNode},
     {"functions", objects, false, 0, 0, "",
-     "functions beside enqueue_syndromes, get_corrections, reset_decoder, begin_tail and get_committed, which are "
-     "always there",
+     "functions beside enqueue_syndromes, get_corrections, reset_decoder, begin_tail, get_committed, describe_decoder "
+     "and get_decoder_name, which are always there",
      &kFunction},
     {"transport", object, false, 0, 0, "", "how requests arrive; the command line stands above it", &kTransport},
     {"heartbeat_ms", number, false, 1, kMostMs, "", "time between two pings to a node; 100 if it is missing", nullptr},
@@ -188,8 +188,11 @@ expected<> route_reader::read_function(const config_node &map, std::size_t index
       return reason(place_of(*node) + path + "node: \"" + node->text + "\" is not the name of a node");
     function.node = found->second;
   }
-  for (const detail::route_function &other : config_->table.functions)
-    if (other.function_id == function.function_id)
+  for (detail::route_function &other : config_->table.functions)
+    if (other.function_id == function.function_id && !other.has_state) { // all questions to one node, by wish
+      other = function;
+      return {};
+    } else if (other.function_id == function.function_id)
       return reason(place_of(name != nullptr ? *name : *id) + path + (name != nullptr ? "name: " : "id: ") +
                     (name != nullptr ? name->text : id->text) + " is routed already");
   config_->table.functions.push_back(function);
@@ -202,6 +205,8 @@ expected<> route_reader::read(route_config &config) {
        {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId,
         server_ns::kBeginTailFunctionId, server_ns::kGetCommittedFunctionId})
     config.table.functions.push_back({id, true, 0, id == server_ns::kResetFunctionId, true});
+  for (const std::uint32_t id : {server_ns::kDescribeFunctionId, server_ns::kNameFunctionId})
+    config.table.functions.push_back({id, true, 0, false, true, false});
   const config_node &nodes = *root_.find("nodes");
   if (nodes.items.size() > kMostNodes)
     return reason(place_of(nodes) + "nodes: " + std::to_string(nodes.items.size()) + " nodes; at most " +

@@ -69,11 +69,13 @@ void request_router::submit(std::uint32_t entry, std::uint32_t function_id, std:
     key_record *const key = find_key(number);
     if (key == nullptr)
       return answer_own(entry, route_status::unknown_key);
-    record.key = static_cast<std::uint32_t>(key - keys_.data());
     target = key->node;
-    if (key->lost && !function->resets)
-      return refuse_lost(nodes_[target], entry);
-    record.refused_before = key->refused;
+    if (function->has_state) {
+      record.key = static_cast<std::uint32_t>(key - keys_.data());
+      if (key->lost && !function->resets)
+        return refuse_lost(nodes_[target], entry);
+      record.refused_before = key->refused;
+    }
   }
   node_record &node = nodes_[target];
   if (closed_ || node.drained || node.state != node_state::joined)

@@ -42,6 +42,7 @@ struct route_function {
   std::uint32_t node = 0;     ///< if not by_key
   bool resets = false;        ///< brings a lost key into use again
   bool server_status = false; ///< the status numbers as they are, not negative
+  bool has_state = true;      ///< false: it does not use the state of its key, so it is sent for a lost key, too
 };
 
 struct route_key {

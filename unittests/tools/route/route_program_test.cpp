@@ -52,6 +52,9 @@ TEST_F(Route, NamesThePlaceOfAWrongField) {
                  "line 2, column 38: functions[0].node: \"b\" is not the name of a node");
   expect_refused("nodes: [{name: a, port: 1}]\nfunctions: [{node: a}]\n", "name or id: one of the two");
   expect_refused("nodes: [{name: a, port: 1}]\nfunctions: [{name: enqueue_syndromes}]\n", "is routed already");
+  expect_refused(
+      "nodes: [{name: a, port: 1}]\nfunctions: [{name: get_decoder_name, node: a}, {name: get_decoder_name}]\n",
+      "functions[1].name: get_decoder_name is routed already");
   expect_refused("nodes: [{name: a, port: 1}]\nlost_after_ms: 150\n",
                  "line 2, column 16: lost_after_ms: it is at least");
   expect_refused("nodes: [{name: a, port: 1}]\nheart: 1\n", "heart: unknown field");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stream over the router: it stays at its node, and is lost with it.
+#include "cudaq/qec/realtime/decoding_server_wire.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/route/routed_servers.h"
 
@@ -8,7 +9,8 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-constexpr std::uint32_t kBeginTail = 0x21CDC649, kGetCommitted = 0x75DD3F12;
+constexpr std::uint32_t kBeginTail = 0x21CDC649, kGetCommitted = 0x75DD3F12, kName = CUDAQ_QEC_GET_DECODER_NAME,
+                        kDescribe = CUDAQ_QEC_DESCRIBE_DECODER;
 
 /// Head, repetition and tail are one round of one detector, which only an error with the observable flips: corrections
 /// are the XOR of the rounds. Commit 2, buffer 1.
@@ -72,6 +74,18 @@ TEST_F(RouteStream, HasItsFramesAndReadsThatWaitFromItsNode) {
   EXPECT_EQ(enqueue(1), 0);
   EXPECT_EQ(peer_->ask(kGetCommitted, committed()).result, joined(numbers({4, 4}), {0}));
   EXPECT_EQ(enqueue(1), 7) << "after the end";
+}
+
+TEST_F(RouteStream, IsDescribedByItsNode) {
+  const wire_answer name = peer_->ask(kName, numbers({6}));
+  EXPECT_EQ(name.status, 0) << errors();
+  EXPECT_EQ(std::string(name.result.begin(), name.result.end()),
+            "sliding-window:inner=lookup,commit=2,buffer=1,rounds=time,mode=sequential");
+  const wire_answer description = peer_->ask(kDescribe, numbers({6}));
+  EXPECT_EQ(description.status, 0);
+  EXPECT_FALSE(description.result.empty());
+  EXPECT_EQ(peer_->ask(kName, numbers({7})).status, 1) << "no node has this decoder";
+  EXPECT_EQ(peer_->ask(kName, {}).status, 2) << "the router has no decoder of its own";
 }
 
 TEST_F(RouteStream, IsDroppedWithItsNodeUntilAReset) {

@@ -118,6 +118,32 @@ TEST(RequestRouter, StreamsOfALostNodeNeedAResetAlsoAfterItRejoined) {
   EXPECT_EQ(world.status(after), 0);
 }
 
+TEST(RequestRouter, QuestionsNeitherUseNorLoseAStream) {
+  route_world world(1);
+  world.settle();
+  const std::uint32_t unused = world.submit(kQuestion, 1);
+  world.submit(kAdd, 0);
+  world.settle();
+  EXPECT_EQ(world.status(unused), 0);
+  world.kill_node(0);
+  const std::uint32_t open = world.submit(kQuestion, 1);
+  world.silence(2s);
+  EXPECT_EQ(world.status(open), kLost) << "the node may have had it";
+  world.start_node(0);
+  world.settle_for(2s);
+  ASSERT_EQ(world.router->state(0), node_state::joined);
+  const std::uint32_t add = world.submit(kAdd, 1), question = world.submit(kQuestion, 0);
+  world.settle();
+  EXPECT_EQ(world.status(add), 0) << "a question had not used its stream";
+  EXPECT_EQ(world.status(question), 0) << "also about a lost stream";
+  const std::uint32_t reset = world.submit(kResetKey, 0);
+  world.settle();
+  const std::uint32_t between = world.submit(kQuestion, 0), after = world.submit(kAdd, 0);
+  world.settle();
+  for (const std::uint32_t entry : {reset, between, after})
+    EXPECT_EQ(world.status(entry), 0);
+}
+
 TEST(RequestRouter, ARequestBeforeTheAnswerOfTheResetKeepsTheStreamLost) {
   route_world world(1);
   world.settle();

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using bytes = std::vector<std::uint8_t>;
 using sim_time = request_router::time;
 
-inline constexpr std::uint32_t kAdd = 11, kResetKey = 12, kPlain = 13; ///< functions
+inline constexpr std::uint32_t kAdd = 11, kResetKey = 12, kPlain = 13, kQuestion = 14; ///< functions
 inline constexpr std::uint32_t kNodeSlots = 8, kNodeSlotSize = 64;
 
 inline bytes words(std::initializer_list<std::uint64_t> values) {
@@ -128,6 +128,8 @@ public:
     bytes result;
     if (request.function_id == kResetKey)
       count = 0;
+    else if (request.function_id == kQuestion)
+      result = words({count});
     else
       result = words({++count});
     cudaq_rpc_response_t response{};
@@ -168,8 +170,10 @@ public:
   explicit route_world(std::uint32_t num_nodes, const std::function<void(router_limits &)> &change = {}) {
     route_table table;
     table.num_nodes = num_nodes;
-    table.functions = {
-        {kAdd, true, 0, false, true}, {kResetKey, true, 0, true, true}, {kPlain, false, 0, false, false}};
+    table.functions = {{kAdd, true, 0, false, true},
+                       {kResetKey, true, 0, true, true},
+                       {kPlain, false, 0, false, false},
+                       {kQuestion, true, 0, false, true, false}};
     for (std::uint32_t key = 0; key < 4 * num_nodes; ++key)
       table.keys.push_back({key, key % num_nodes});
     limits.num_entries = 64;
