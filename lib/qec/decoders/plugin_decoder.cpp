@@ -116,14 +116,42 @@ std::string fault_of_size(std::size_t size) {
   return has + "where no member ends: set it with sizeof";
 }
 
+/// The same file by a name that no other file of this folder has while it is loaded: "dir/x.so" becomes for example
+/// "dir/././/x.so", with the bits of device and inode as "./" and ".//", each number closed by ".///".
+std::string unique_name(const std::string &file, const struct stat &info) {
+  const std::size_t folder = file.rfind('/') + 1;
+  std::string name = file.substr(0, folder);
+  for (std::uint64_t number : {static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino)}) {
+    for (; number != 0; number >>= 1)
+      name += (number & 1) != 0 ? ".//" : "./";
+    name += ".///";
+  }
+  return name + file.substr(folder);
+}
+
+/// Opens the library that stands at the path now. dlopen compares names before it looks at the file, so for the name of
+/// a loaded library it returns this one, also after another file has taken the place. By a new name it compares device
+/// and inode: the same file is loaded once, another one is loaded beside it. A loaded file keeps its inode, so the name
+/// is never that of an earlier file. The folder is the same: $ORIGIN, debuggers and dladdr find it.
+void *open_present_file(const std::string &file, const struct stat &info) {
+  void *const loaded = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (loaded == nullptr)
+    return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void *const present = dlopen(unique_name(file, info).c_str(), RTLD_NOW | RTLD_LOCAL);
+  dlclose(loaded);
+  return present;
+}
+
 /// Loads a plug-in and checks its table. Returns "" or the fault.
 std::string load(const std::string &path, loaded_plugin &plugin) {
   // RTLD_LOCAL: two plug-ins may have symbols of the same name. A path without / would be searched for by the loader.
   const std::string file = path.find('/') == std::string::npos && path != kGpuLibrary ? "./" + path : path;
   struct stat info {};
-  if (stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) // to open a FIFO could take any time
+  const bool is_found = stat(file.c_str(), &info) == 0; // kGpuLibrary is searched for
+  if (is_found && !S_ISREG(info.st_mode))               // to open a FIFO could take any time
     return "it is not a regular file";
-  void *const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void *const handle = is_found && file.find('/') != std::string::npos ? open_present_file(file, info)
+                                                                       : dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
     return last_load_error();
   plugin.library = loaded_library(handle, library_closer{});
