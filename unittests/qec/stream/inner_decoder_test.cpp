@@ -73,6 +73,7 @@ struct ended_stream {
   std::vector<std::uint8_t> observables;
   std::uint64_t committed_rounds;
   stream_statistics counts;
+  std::string fault;
 };
 
 ended_stream play(const std::string &decoder, std::size_t workers) {
@@ -89,8 +90,11 @@ ended_stream play(const std::string &decoder, std::size_t workers) {
   const stream_progress end = stream->wait_committed(42, soon());
   if (status == decode_status::ok)
     status = end.status;
-  return {
-      status, {stream->observables().begin(), stream->observables().end()}, end.committed_rounds, stream->statistics()};
+  return {status,
+          {stream->observables().begin(), stream->observables().end()},
+          end.committed_rounds,
+          stream->statistics(),
+          stream->fault()};
 }
 
 TEST(InnerDecoder, TheBestSolutionSoFarOfAWindowAtItsDeadlineIsCommitted) {
@@ -108,6 +112,15 @@ TEST(InnerDecoder, TheBestSolutionSoFarOfAWindowAtItsDeadlineIsCommitted) {
     if (workers == 0) {
       EXPECT_EQ(timed.observables, all.observables);
     }
+  }
+}
+
+TEST(InnerDecoder, ASolutionThatDoesNotCauseTheEventsOfItsWindowIsAnInternalError) {
+  for (const std::size_t workers : {0U, 2U}) {
+    const ended_stream wrong = play(plugin(error_form::components) + ":best=3", workers);
+    EXPECT_EQ(wrong.status, decode_status::internal_error) << decode_status_text(wrong.status);
+    EXPECT_TRUE(has(wrong.fault, "not those of a correction that causes its events")) << wrong.fault;
+    EXPECT_LT(wrong.committed_rounds, 42U);
   }
 }
 

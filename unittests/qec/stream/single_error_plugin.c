@@ -4,7 +4,8 @@
  * last model.
  *
  * With a deadline it ends at once, with the status DEADLINE. The setting `best` says with what: 0 without a solution, 1
- * with the solution, 2 with one that does not explain the events. */
+ * with the solution, 2 with one that does not explain the events. With 3 it ends without a deadline too, and says that
+ * such a one is a solution. */
 #include "cudaq/qec/decoding/decoder_plugin.h"
 
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, ch
 
 static int32_t decode(void *decoder, const uint64_t *events, size_t num_events, uint8_t *observables, double *weight) {
   const self_t *self = decoder;
-  for (size_t k = 0; k < num_events; ++k)
+  for (size_t k = 0; k < num_events && self->best != 3; ++k)
     for (size_t byte = 0; byte < self->bytes; ++byte)
       observables[byte] = (uint8_t)(observables[byte] ^ self->observables[events[k] * self->bytes + byte]);
   *weight = (double)num_events;
