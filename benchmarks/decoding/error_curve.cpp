@@ -3,21 +3,28 @@
 
 #include "benchmarks/decoding/sampled_decoding.h"
 #include "benchmarks/decoding/sinter_csv.h"
+#include "lib/base/descriptor.h"
+#include "lib/base/fnv1a.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/output_file.h"
 #include "tools/html/html_page.h"
 #include "tools/html/html_plots.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <tuple>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -50,10 +57,7 @@ struct curve_point {
 
 /// FNV-1a of what a row measures: model, decoder, and the number of errors of a shot.
 std::string strong_id_of(const std::string &dem, const std::string &decoder, std::uint32_t errors) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : fmt::format("{}\n{}\n{}", decoder, errors, dem))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return fmt::format("cudaq-{:016x}", hash);
+  return fmt::format("cudaq-{:016x}", detail::fnv1a_64(fmt::format("{}\n{}\n{}", decoder, errors, dem)));
 }
 
 std::string metadata_of(const std::string &name, const model_labels &labels) {
@@ -82,33 +86,68 @@ void read_metadata(curve_point &point) {
     point.dem = dem->get<std::string>();
 }
 
-/// The file of --csv: read once, then rows are added.
+/// The file of --csv: read once, then rows are added. A run that adds rows holds an advisory lock of the file (flock)
+/// from before it reads to its end, so that no other run adds the same shots; to read needs none.
 class counts_file {
 public:
-  explicit counts_file(std::string path) : path_(std::move(path)) {
+  counts_file(std::string path, bool adds_rows) : path_(std::move(path)) {
     if (path_.empty())
       return;
     refuse_output_file("--csv", path_);
     std::error_code ignored;
     if (std::filesystem::exists(path_, ignored) && !std::filesystem::is_regular_file(path_, ignored))
       throw usage_error(fmt::format("--csv {}: is not a regular file", path_)); // a device may have no end
+    if (adds_rows && std::filesystem::exists(path_, ignored))
+      lock();
     std::ifstream file(path_);
     if (!file && std::filesystem::exists(path_))
       throw usage_error(fmt::format("--csv: cannot read {}", path_));
     rows_ = read_sinter_csv(file, path_);
+    file.clear();
+    file.seekg(0);
+    std::getline(file, header_);
+  }
+  ~counts_file() {
+    if (locked_ >= 0)
+      ::close(locked_);
+  }
+  counts_file(const counts_file &) = delete;
+  counts_file &operator=(const counts_file &) = delete;
+
+  /// Makes the file if there was none. Throws if another run has made it since.
+  void make() {
+    if (path_.empty() || locked_ >= 0)
+      return;
+    lock();
+    if (struct stat now{}; ::fstat(locked_, &now) == 0 && now.st_size != 0)
+      throw usage_error(fmt::format("--csv {}: another run has just made this file; start again", path_));
+    append(kSinterHeader);
   }
   [[nodiscard]] const std::vector<sinter_row> &rows() const noexcept { return rows_; }
 
-  /// An empty text only makes the file.
-  void add(const std::string &line) {
-    if (path_.empty())
-      return;
+  void add(const sinter_row &row) {
+    if (!path_.empty())
+      append(sinter_line(row, header_.empty() ? kSinterHeader : header_));
+  }
+
+private:
+  void lock() {
+    locked_ = detail::above_standard_streams(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (locked_ < 0)
+      throw usage_error(fmt::format("--csv: cannot write {}", path_));
+    if (::flock(locked_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) // some file systems have no locks
+      throw usage_error(fmt::format("--csv {}: another run adds its counts to this file; wait for its end, or name "
+                                    "another file",
+                                    path_));
+  }
+
+  void append(const std::string &line) const {
     std::ifstream last(path_, std::ios::ate | std::ios::binary);
     const bool is_empty = !last || last.tellg() <= 0;
     // A program that was stopped, or an editor, may have left a line without its end.
     const bool has_open_line = !is_empty && last.seekg(-1, std::ios::end).get() != '\n';
     std::ofstream file(path_, std::ios::app);
-    if (is_empty)
+    if (is_empty && line != kSinterHeader)
       file << kSinterHeader;
     if (has_open_line)
       file << '\n';
@@ -117,15 +156,16 @@ public:
       throw usage_error(fmt::format("--csv: cannot write {}", path_));
   }
 
-private:
   const std::string path_;
   std::vector<sinter_row> rows_;
+  std::string header_; ///< of the file; "": of a new one
+  int locked_ = -1;    ///< descriptor that has the lock
 };
 
 /// The curve of a run.
 class error_curve {
 public:
-  explicit error_curve(const bench_decoding_options &o) : options_(o), file_(o.csv_file) {
+  explicit error_curve(const bench_decoding_options &o) : options_(o), file_(o.csv_file, !o.dem_files.empty()) {
     for (const sinter_row &row : file_.rows()) {
       points_.push_back({row, "", {}});
       read_metadata(points_.back());
@@ -141,7 +181,7 @@ public:
 
   void go(const output &out) {
     if (!options_.dem_files.empty()) // else the file is only read
-      file_.add("");
+      file_.make();
     out.text("{:>4} {:>8} {:>6}  {:<26} {:>10} {:>10} {:>9}  {:<30} {:>10}\n", "d", "p", "rounds", "decoder", "shots",
              "new", "failures", "per shot, 95 % interval", "CPU a shot");
     for (curve_point &point : points_) {
@@ -244,7 +284,7 @@ private:
       row.shots = now.errors.shots - written.errors.shots;
       row.errors = now.errors.with - written.errors.with;
       row.seconds = 1e-9 * (now.ns - written.ns);
-      file_.add(sinter_line(row));
+      file_.add(row);
       point.counts.shots += row.shots;
       point.counts.errors += row.errors;
       point.counts.seconds += row.seconds;

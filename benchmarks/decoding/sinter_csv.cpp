@@ -6,16 +6,19 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <iterator>
+#include <string_view>
 
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr const char *kColumns[] = {"shots", "errors", "discards", "seconds", "decoder", "strong_id", "json_metadata"};
+constexpr std::string_view kColumns[] = {"shots",   "errors",    "discards",     "seconds",
+                                         "decoder", "strong_id", "json_metadata"};
 enum column : std::size_t { shots, errors, discards, seconds, decoder, strong_id, json_metadata };
 
 std::string trimmed(const std::string &text) {
-  const std::size_t begin = text.find_first_not_of(" \r");
-  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \r") + 1 - begin);
+  const std::size_t begin = text.find_first_not_of(" \r\n");
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \r\n") + 1 - begin);
 }
 
 /// A field with quotes if it needs them; a quote inside is doubled.
@@ -58,9 +61,21 @@ bool read_number(const std::string &text, Number &value) {
 const char *const kSinterHeader =
     "     shots,    errors,  discards, seconds,decoder,strong_id,json_metadata,custom_counts\n";
 
-std::string sinter_line(const sinter_row &row) {
-  return fmt::format("{:>10},{:>10},{:>10},{:>8.3g},{},{},{},\n", row.shots, row.errors, row.discards, row.seconds,
-                     quoted(row.decoder), quoted(row.strong_id), quoted(row.json_metadata));
+std::string sinter_line(const sinter_row &row, const std::string &header) {
+  const std::string texts[] = {fmt::format("{:>10}", row.shots),
+                               fmt::format("{:>10}", row.errors),
+                               fmt::format("{:>10}", row.discards),
+                               fmt::format("{:>8.3g}", row.seconds),
+                               quoted(row.decoder),
+                               quoted(row.strong_id),
+                               quoted(row.json_metadata)};
+  std::string line;
+  for (const std::string &name : fields_of(header)) {
+    const auto place = static_cast<std::size_t>(std::ranges::find(kColumns, name) - std::begin(kColumns));
+    line += (place < std::size(texts) ? texts[place] : "") + ',';
+  }
+  line.back() = '\n';
+  return line;
 }
 
 std::vector<sinter_row> read_sinter_csv(std::istream &file, const std::string &name) {
@@ -70,7 +85,7 @@ std::vector<sinter_row> read_sinter_csv(std::istream &file, const std::string &n
     return rows;
   const std::vector<std::string> head = fields_of(line);
   std::vector<std::size_t> place;
-  for (const char *const column : kColumns) {
+  for (const std::string_view column : kColumns) {
     place.push_back(static_cast<std::size_t>(std::ranges::find(head, column) - head.begin()));
     if (place.back() == head.size())
       throw usage_error(fmt::format("--csv {}: line 1: no column {}: this is no CSV file of sinter", name, column));

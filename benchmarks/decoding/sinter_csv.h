@@ -19,7 +19,9 @@ struct sinter_row {
 
 /// With the end of the line.
 extern const char *const kSinterHeader;
-std::string sinter_line(const sinter_row &row);
+/// The line of a row, with its end, for a file with this header: in the order of its columns, empty where a column is
+/// not one of sinter_row.
+std::string sinter_line(const sinter_row &row, const std::string &header = kSinterHeader);
 
 /// The rows of a file, those of a strong_id added up, in the order of their first ones. Columns may have any order, and
 /// others are ignored. Throws usage_error with `name` and the line of what cannot be read. A file without a line is

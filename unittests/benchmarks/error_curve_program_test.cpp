@@ -3,9 +3,12 @@
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/interrupted_program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -22,6 +25,11 @@ protected:
   nlohmann::json points(const std::string &options) const {
     const auto report = run_good_program("decoding --json " + options);
     return report.is_discarded() ? nlohmann::json::array() : report.at("points");
+  }
+  static void refused(const std::string &options, const std::string &text) {
+    const program_result r = run_program("decoding --decoder lookup " + options);
+    EXPECT_EQ(r.exit_code, 2) << options << r.err;
+    EXPECT_TRUE(contains(r.err, text)) << options << "\n" << r.err;
   }
   static std::vector<std::uint64_t> column(const nlohmann::json &points, const char *name) {
     std::vector<std::uint64_t> values;
@@ -64,6 +72,29 @@ TEST_F(ErrorCurveProgram, EachDecoderStopsAtItsFailures) {
   }
 }
 
+TEST_F(ErrorCurveProgram, ARunIsRefusedWhileAnotherOneAddsToTheFile) {
+  const std::string csv = " --csv " + file("counts.csv");
+  const std::string run = "--dem " + file("d=3,p=0.003,r=3.dem") + csv + " --shots ";
+  points("--decoder lookup " + run + "700");
+  const int held = ::open(file("counts.csv").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX | LOCK_NB), 0) << "the run that has ended holds no lock";
+  const std::string counts = read_file(file("counts.csv"));
+  refused(run + "900", "another run adds its counts to this file");
+  EXPECT_EQ(read_file(file("counts.csv")), counts);
+  EXPECT_EQ(column(points(csv), "shots"), std::vector<std::uint64_t>{700}) << "to read needs no lock";
+  ::close(held);
+  EXPECT_EQ(column(points("--decoder lookup " + run + "900"), "shots"), std::vector<std::uint64_t>{900});
+}
+
+TEST_F(ErrorCurveProgram, AddsRowsInTheOrderOfTheColumnsOfTheFile) {
+  const std::string head = "decoder,json_metadata,shots,custom_counts,strong_id,errors,seconds,discards\n";
+  std::ofstream(file("counts.csv")) << head << "other,,10,,7f,1,0.5,0\n";
+  const std::string run = "--decoder lookup --csv " + file("counts.csv") + " --dem " + file("d=3,p=0.003,r=3.dem");
+  points(run + " --shots 700");
+  EXPECT_EQ(column(points(run + " --shots 900"), "added_shots"), (std::vector<std::uint64_t>{200, 0}));
+  EXPECT_TRUE(read_file(file("counts.csv")).starts_with(head));
+}
+
 TEST_F(ErrorCurveProgram, ASignalLeavesItsShotsInTheFile) {
   const std::vector<std::string> run{"decoding",         "--decoder",    "lookup",
                                      "--shots",          "100000000000", "--csv",
@@ -104,11 +135,6 @@ TEST_F(ErrorCurveProgram, ThePictureOfTheDocumentsShowsItsCounts) {
 }
 
 TEST_F(ErrorCurveProgram, RefusesWhatItCannotAddTo) {
-  const auto refused = [](const std::string &options, const std::string &text) {
-    const program_result r = run_program("decoding --decoder lookup " + options);
-    EXPECT_EQ(r.exit_code, 2) << options << r.err;
-    EXPECT_TRUE(contains(r.err, text)) << options << "\n" << r.err;
-  };
   const std::string one = file("d=3,p=0.003,r=3.dem");
   refused("", "--dem is missing");
   refused("--dem " + one + " --csv " + file("d=3,p=0.005,r=3.dem"), "no column shots");

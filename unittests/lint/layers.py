@@ -51,7 +51,7 @@ BELOW = {
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
     "lib/qec/shots": {"lib/qec/decoding", "include"},
     "lib/qec/pipeline": {"lib/base", f"{DETAIL}/base", "include"},
-    "lib/qec/services": {"lib/qec/decoding", f"{DETAIL}/base", "include"},
+    "lib/qec/services": {"lib/qec/decoding", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/server": {"lib/qec/stream", "lib/qec/decoders", "lib/qec/decoding", "lib/base", f"{DETAIL}/base",
                        "include"},
     "plugins": {"include"},  # a plug-in needs the public headers only
@@ -72,7 +72,7 @@ BELOW = {
     "tools/help": {"tools/command_line", "tools/common", "include"},
     # Each other folder of it is a subcommand; the files beside them make a program of all.
     "tools": {"tools", "lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},
-    "benchmarks": {*SHARED, "lib/qec", "kernels/qec", "include/*.cuh", "include"},
+    "benchmarks": {*SHARED, "lib/qec", "kernels/qec", "lib/base", "include/*.cuh", "include"},
     "contrib": {*SHARED, "lib/transport", "include"},
     "docs/examples": {"lib/qec", "include/*.cuh", "include"},
     "unittests/install": {"include", "include/*.cuh"},  # only what is installed

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/services/engine_files.h"
 
+#include "lib/base/fnv1a.h"
+
 #include <algorithm>
 #include <bit>
 #include <cctype>
@@ -16,6 +18,8 @@
 namespace cudaq::qec::realtime {
 namespace {
 
+using cudaq::realtime::detail::fnv1a_64;
+
 static_assert(std::endian::native == std::endian::little, "a saved engine is read without byte swaps");
 
 struct file_header {
@@ -28,13 +32,6 @@ struct file_header {
 static_assert(sizeof(file_header) == 32);
 constexpr const char *kModel = " model "; ///< in a key, after the machine
 constexpr char kMagic[8] = {'C', 'U', 'D', 'A', 'Q', 'E', 'N', 'G'};
-
-std::uint64_t fnv1a(std::span<const std::uint8_t> bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const std::uint8_t b : bytes)
-    hash = (hash ^ b) * 0x100000001b3u;
-  return hash;
-}
 
 std::string hex(std::uint64_t n) {
   std::string text(16, '0');
@@ -152,12 +149,12 @@ std::string engine_key::file_name(const std::string &model_path) const {
 }
 
 engine_key make_engine_key(const engine_maker &maker, std::span<const std::uint8_t> model) {
-  return {maker.version(), maker.compute_capability(), maker.device_name(), model.size(), fnv1a(model)};
+  return {maker.version(), maker.compute_capability(), maker.device_name(), model.size(), fnv1a_64(model)};
 }
 
 std::vector<std::uint8_t> pack_engine(const engine_key &key, std::span<const std::uint8_t> serialized) {
   const std::string text = key.text();
-  file_header header{{}, static_cast<std::uint32_t>(text.size()), 0, serialized.size(), fnv1a(serialized)};
+  file_header header{{}, static_cast<std::uint32_t>(text.size()), 0, serialized.size(), fnv1a_64(serialized)};
   std::copy(std::begin(kMagic), std::end(kMagic), header.magic);
   std::vector<std::uint8_t> file(sizeof(header) + text.size() + serialized.size());
   std::memcpy(file.data(), &header, sizeof(header));
@@ -181,7 +178,7 @@ expected<packed_engine> unpack_engine(std::span<const std::uint8_t> file) {
     return reason("the saved engine is cut off; build it again");
   const auto key = file.subspan(sizeof(header), header.key_bytes);
   const auto serialized = file.subspan(sizeof(header) + header.key_bytes);
-  if (fnv1a(serialized) != header.engine_hash)
+  if (fnv1a_64(serialized) != header.engine_hash)
     return reason("the saved engine is damaged: its bytes do not fit its hash; build it again");
   return packed_engine{std::string(key.begin(), key.end()), serialized};
 }
