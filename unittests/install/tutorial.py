@@ -85,7 +85,8 @@ if shutil.which("pkg-config") is None:
     sys.exit(77)
 shutil.rmtree(scratch, ignore_errors=True)
 scratch.mkdir(parents=True)
-script = ["set -euo pipefail\ntrap '[ -z \"${terminal:-}\" ] || kill -9 -- \"-$terminal\"' EXIT\n"]
+script = ["set -euo pipefail\n"
+          "trap '[ -z \"${terminal:-}\" ] || kill -9 -- \"-$terminal\"; jobs -p | xargs -r kill -9' EXIT\n"]
 expectations, lacking = [], None
 for language, marks, text in blocks():
     if language == "sh":
