@@ -121,7 +121,7 @@ public:
     lock();
     if (struct stat now{}; ::fstat(locked_, &now) == 0 && now.st_size != 0)
       throw usage_error(fmt::format("--csv {}: another run has just made this file; start again", path_));
-    append(kSinterHeader);
+    append("");
   }
   [[nodiscard]] const std::vector<sinter_row> &rows() const noexcept { return rows_; }
 
@@ -141,13 +141,14 @@ private:
                                     path_));
   }
 
+  /// An empty text only makes the file.
   void append(const std::string &line) const {
     std::ifstream last(path_, std::ios::ate | std::ios::binary);
     const bool is_empty = !last || last.tellg() <= 0;
     // A program that was stopped, or an editor, may have left a line without its end.
     const bool has_open_line = !is_empty && last.seekg(-1, std::ios::end).get() != '\n';
     std::ofstream file(path_, std::ios::app);
-    if (is_empty && line != kSinterHeader)
+    if (is_empty)
       file << kSinterHeader;
     if (has_open_line)
       file << '\n';

@@ -5,6 +5,7 @@
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/wire_requests.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <charconv>
 #include <iterator>
@@ -188,14 +189,15 @@ expected<> route_reader::read_function(const config_node &map, std::size_t index
       return reason(place_of(*node) + path + "node: \"" + node->text + "\" is not the name of a node");
     function.node = found->second;
   }
-  for (detail::route_function &other : config_->table.functions)
-    if (other.function_id == function.function_id && !other.has_state) { // all questions to one node, by wish
-      other = function;
-      return {};
-    } else if (other.function_id == function.function_id)
-      return reason(place_of(name != nullptr ? *name : *id) + path + (name != nullptr ? "name: " : "id: ") +
-                    (name != nullptr ? name->text : id->text) + " is routed already");
-  config_->table.functions.push_back(function);
+  auto &functions = config_->table.functions;
+  const auto other = std::ranges::find(functions, function.function_id, &detail::route_function::function_id);
+  if (other == functions.end())
+    functions.push_back(function);
+  else if (!other->has_state) // all questions to one node, by wish
+    *other = function;
+  else
+    return reason(place_of(name != nullptr ? *name : *id) + path + (name != nullptr ? "name: " : "id: ") +
+                  (name != nullptr ? name->text : id->text) + " is routed already");
   return {};
 }
 

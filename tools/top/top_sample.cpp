@@ -30,21 +30,15 @@ json json_of(const named_counts &counts) {
   return all;
 }
 
+bool is_busy(const std::string &status) { return status == "busy"; }
 /// BUSY is no error: the request had no effect, and is sent again.
-bool is_error(const std::string &status) { return status != "ok" && status != "busy"; }
+bool is_error(const std::string &status) { return status != "ok" && !is_busy(status); }
 
-std::uint64_t errors_in(const named_counts &answers) {
-  std::uint64_t errors = 0;
+std::uint64_t count_of(const named_counts &answers, bool (*is_meant)(const std::string &)) {
+  std::uint64_t sum = 0;
   for (const auto &[status, count] : answers)
-    errors += is_error(status) ? count : 0;
-  return errors;
-}
-
-std::uint64_t busy_in(const named_counts &answers) {
-  std::uint64_t busy = 0;
-  for (const auto &[status, count] : answers)
-    busy += status == "busy" ? count : 0;
-  return busy;
+    sum += is_meant(status) ? count : 0;
+  return sum;
 }
 
 sampled_node node_between(const counted_node &before, const counted_node &after) {
@@ -255,8 +249,8 @@ std::string totals_text(const server_sample &s) {
   for (const sampled_decoder &d : s.decoders) {
     requests += d.total.requests;
     shots += d.total.shots;
-    errors += errors_in(d.total.answers);
-    busy += busy_in(d.total.answers);
+    errors += count_of(d.total.answers, &is_error);
+    busy += count_of(d.total.answers, &is_busy);
     too_old += d.total.too_old;
   }
   return fmt::format("since the start: {} requests, {} shots, {} answers with an error, {} BUSY, {} too old\n",
@@ -305,7 +299,7 @@ std::string sample_text(const server_sample &s) {
     text += fmt::format("{:>10} {:>11} {:>10} {:>8} {:>9} {:>9} {:>9} {:>8}  {}\n", d.id,
                         format_rate(static_cast<double>(d.requests) / s.seconds),
                         format_rate(static_cast<double>(d.shots) / s.seconds), d.waiting, latency(50), latency(99),
-                        latency(99.9), busy_in(d.answers), errors_of(d));
+                        latency(99.9), count_of(d.answers, &is_busy), errors_of(d));
   }
   text += totals_text(s) + deadlines_text(s) + races_text(s);
   if (std::ranges::none_of(s.decoders, &sampled_decoder::is_stream))
