@@ -18,6 +18,8 @@
 #include "kernels/qec/relay_bp/relay_bp_arithmetic.h"
 #include "kernels/qec/relay_bp/relay_bp_job.h"
 
+#include <bit>
+
 namespace cudaq::qec::realtime::gpu {
 
 /// The pair of the messages of both.
@@ -28,6 +30,15 @@ CUDAQ_QEC_HOST_DEVICE inline relay_pair merge(const relay_pair &a, const relay_p
   const float second = detail::lesser(detail::greater(least_a, least_b), detail::lesser(a.second, b.second));
   const std::uint32_t sign = (word_a ^ word_b) & kSign;
   return {detail::float_of(detail::word_of(detail::lesser(least_a, least_b)) | sign), second};
+}
+
+/// The number of the lowest bit that is set. `word` is not 0.
+CUDAQ_QEC_HOST_DEVICE inline std::uint32_t lowest_bit(std::uint32_t word) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<std::uint32_t>(__ffs(static_cast<int>(word)) - 1);
+#else
+  return static_cast<std::uint32_t>(std::countr_zero(word));
+#endif
 }
 
 template <class Group>
@@ -44,10 +55,8 @@ public:
     clear(1);
   }
   CUDAQ_QEC_HOST_DEVICE void send(std::uint32_t parity, std::uint32_t cut, const relay_pair &pair) const {
-    const std::uint32_t holders = m_.holders[cut];
-    for (std::uint32_t part = 0; part < job_.parts; ++part)
-      if ((holders >> part & 1) != 0)
-        *group_.of_part(pair_of(parity, group_.rank(), cut), part) = pair;
+    for_each_holder(m_.holders[cut],
+                    [&](std::uint32_t part) { *group_.of_part(pair_of(parity, group_.rank(), cut), part) = pair; });
   }
   /// This part's errors flip the check an odd number of times. (The part that has the bit of the syndrome counts it.)
   CUDAQ_QEC_HOST_DEVICE void flip_cut(std::uint32_t parity, std::uint32_t cut) const {
@@ -63,11 +72,8 @@ public:
     return !group_.any_word(cut_open(parity), job_.num_cut_words()) && m_.progress->open[parity] == 0;
   }
   CUDAQ_QEC_HOST_DEVICE relay_pair merged(std::uint32_t parity, std::uint32_t cut) const {
-    const std::uint32_t holders = m_.holders[cut];
     relay_pair all{kLargestMessage<float>, kLargestMessage<float>};
-    for (std::uint32_t part = 0; part < job_.parts; ++part)
-      if ((holders >> part & 1) != 0)
-        all = merge(all, *pair_of(parity, part, cut));
+    for_each_holder(m_.holders[cut], [&](std::uint32_t part) { all = merge(all, *pair_of(parity, part, cut)); });
     return all;
   }
   CUDAQ_QEC_HOST_DEVICE void clear(std::uint32_t parity) const {
@@ -78,6 +84,12 @@ public:
   }
 
 private:
+  /// In ascending order of parts.
+  template <class Body>
+  CUDAQ_QEC_HOST_DEVICE void for_each_holder(std::uint32_t holders, const Body &body) const {
+    for (std::uint32_t left = holders; left != 0; left &= left - 1)
+      body(lowest_bit(left));
+  }
   CUDAQ_QEC_HOST_DEVICE std::uint32_t *cut_open(std::uint32_t parity) const {
     return m_.cut_open + parity * job_.num_cut_words();
   }

@@ -3,6 +3,7 @@
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 #include "kernels/qec/device_memory.h"
+#include "kernels/qec/relay_bp/relay_bp_plan.h"
 #include "lib/base/cpu_relax.h"
 #include "lib/base/cuda_device.h"
 #include "lib/qec/decoders/stop_check.h"
@@ -11,6 +12,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 namespace cudaq::qec::realtime::gpu {
 namespace {
@@ -35,33 +38,44 @@ cudaDeviceProp properties_of(int device_id) {
   return found;
 }
 
-relay_layout layout_of(const tanner_graph &graph, const relay_bp_options &options, const cudaDeviceProp &device,
-                       const relay_bp_gpu_limits &limits) {
-  const auto blocks_of_device = static_cast<std::uint32_t>(device.multiProcessorCount);
-  if (options.ensemble > blocks_of_device || limits.blocks * options.ensemble > blocks_of_device)
-    throw std::runtime_error("ensemble is " + std::to_string(options.ensemble) +
-                             (limits.blocks > 1 ? ", blocks is " + std::to_string(limits.blocks) : "") + "; " +
-                             device.name + " has " + std::to_string(blocks_of_device) +
-                             " multiprocessors, and each chain needs one for each block");
+/// Shared memory of a block of a cluster.
+std::size_t cluster_block_bytes(const cudaDeviceProp &device, const relay_bp_gpu_limits &limits) {
   const std::size_t bytes = std::min(device.sharedMemPerBlockOptin, limits.shared_bytes);
-  const bool has_clusters = device.major >= 9;
+  return bytes - std::min(bytes, kStaticBytes);
+}
+
+/// The current device, without what others have taken.
+relay_gpu empty_gpu(const cudaDeviceProp &device) {
+  const auto multiprocessors = static_cast<std::uint32_t>(device.multiProcessorCount);
+  relay_gpu gpu{device.name, multiprocessors, {}, {}};
+  gpu.most.add(multiprocessors, 1);
+  for (std::uint32_t blocks = 2; blocks <= kMostParts && device.major >= 9; blocks *= 2) {
+    unsigned chains = 0;
+    require(most_relay_chains(blocks, cluster_block_bytes(device, {}), chains), "clusters of the device");
+    gpu.most.add(chains, blocks);
+  }
+  return gpu;
+}
+
+relay_layout layout_of(const tanner_graph &graph, const relay_bp_options &options, const cudaDeviceProp &device,
+                       const relay_gpu &gpu, const relay_bp_gpu_limits &limits) {
+  const auto to_try = relay_blocks_to_try(gpu, options.ensemble, limits.blocks);
+  if (to_try.failed())
+    throw std::runtime_error(to_try.text());
   const auto with_blocks = [&](std::uint32_t blocks) {
-    return relay_layout(graph, options, {blocks == 0 ? bytes : bytes - std::min(bytes, kStaticBytes), blocks});
+    const std::size_t bytes = cluster_block_bytes(device, limits);
+    return relay_layout(graph, options,
+                        {blocks == 0 ? std::min(device.sharedMemPerBlockOptin, limits.shared_bytes) : bytes, blocks});
   };
   if (limits.blocks == 0)
     if (relay_layout found = with_blocks(1); found.variant() == relay_variant::cluster)
       return found; // it would not be quicker in parts
-  for (std::uint32_t blocks = limits.blocks == 0 ? kMostParts : limits.blocks; blocks >= 1; blocks /= 2) {
-    const bool leaves_half = options.ensemble * blocks <= blocks_of_device / 2;
-    if ((has_clusters || blocks == 1) && (leaves_half || limits.blocks != 0 || blocks == 1)) {
-      relay_layout found = with_blocks(blocks);
-      if (found.variant() == relay_variant::cluster)
-        return found;
-    }
+  for (const std::uint32_t blocks : *to_try) {
+    if (relay_layout found = with_blocks(blocks); found.variant() == relay_variant::cluster)
+      return found;
     if (limits.blocks > 1)
-      throw std::runtime_error("blocks is " + std::to_string(blocks) + ", and " +
-                               (has_clusters ? "the model does not fit into the shared memory of so many blocks"
-                                             : std::string(device.name) + " has no clusters of blocks"));
+      throw std::runtime_error("blocks is " + std::to_string(blocks) +
+                               ", and the model does not fit into the shared memory of so many blocks");
   }
   return with_blocks(0);
 }
@@ -76,11 +90,8 @@ device_block copy_of(const std::vector<T> &values) {
 /// The device memory of a layout, the blocks, and their mailbox. Made while the device is current.
 class relay_bp_gpu::impl {
 public:
-  impl(const tanner_graph &graph, const relay_bp_options &options, int device_id, const relay_bp_gpu_limits &limits)
-      : impl(graph, options, device_id, properties_of(device_id), limits) {}
-  impl(const tanner_graph &graph, const relay_bp_options &options, int device_id, const cudaDeviceProp &device,
-       const relay_bp_gpu_limits &limits)
-      : layout(layout_of(graph, options, device, limits)), job_(layout.job()),
+  impl(relay_layout made, int device_id, const cudaDeviceProp &device)
+      : layout(std::move(made)), job_(layout.job()),
         description_(std::string(device.name) + ", " + std::to_string(job_.chains) +
                      (job_.chains == 1 ? " chain, " : " chains, ") + std::to_string(job_.chains * job_.parts) + " of " +
                      std::to_string(device.multiProcessorCount) + " multiprocessors, " + layout.variant_text()) {
@@ -215,8 +226,9 @@ private:
 
 namespace {
 
-/// The instances of each device. Freeing pinned memory waits for all kernels of the device, so it must wait until the
-/// blocks of the last instance have ended: until then an instance that was destroyed keeps its memory.
+/// The instances of each device, and the multiprocessors that they have taken. Freeing pinned memory waits for all
+/// kernels of the device, so it must wait until the blocks of the last instance have ended: until then an instance that
+/// was destroyed keeps its memory.
 class instances {
 public:
   /// Counts an instance from before its allocations.
@@ -224,12 +236,28 @@ public:
     const std::lock_guard lock(mutex_);
     ++of_[device_id].running;
   }
-  /// `ended`: the blocks of `memory` have ended; else it is kept until the process ends, as all memory after it.
-  void end(int device_id, std::shared_ptr<void> memory, bool ended) {
+  relay_chain_counts taken(int device_id) {
+    const std::lock_guard lock(mutex_);
+    return of_[device_id].taken;
+  }
+  /// Takes the room of the job's blocks on the device. False: others have taken it since they were counted.
+  bool take(int device_id, relay_gpu gpu, const relay_job &job) {
+    const std::lock_guard lock(mutex_);
+    gpu.taken = of_[device_id].taken;
+    if (gpu.room_for(job.parts) < job.chains)
+      return false;
+    of_[device_id].taken.add(job.chains, job.parts);
+    return true;
+  }
+  /// `ended`: the blocks of `memory` have ended, so that their room is free; else it is kept until the process ends, as
+  /// all memory after it. job: null if no room was taken.
+  void end(int device_id, std::shared_ptr<void> memory, bool ended, const relay_job *job) {
     std::vector<std::shared_ptr<void>> unused;
     const std::lock_guard lock(mutex_);
     device &d = of_[device_id];
     d.running -= ended ? 1 : 0;
+    if (ended && job != nullptr)
+      d.taken.remove(job->chains, job->parts);
     d.kept.push_back(std::move(memory));
     if (d.running == 0)
       unused.swap(d.kept);
@@ -238,6 +266,7 @@ public:
 private:
   struct device {
     int running = 0;
+    relay_chain_counts taken;
     std::vector<std::shared_ptr<void>> kept;
   };
   std::mutex mutex_;
@@ -246,6 +275,17 @@ private:
 instances &all_instances() {
   static instances all;
   return all;
+}
+
+/// Its blocks have their room on the device.
+relay_layout layout_with_room(const tanner_graph &graph, const relay_bp_options &options, int device_id,
+                              const cudaDeviceProp &device, const relay_bp_gpu_limits &limits) {
+  for (relay_gpu gpu = empty_gpu(device);;) {
+    gpu.taken = all_instances().taken(device_id);
+    relay_layout found = layout_of(graph, options, device, gpu, limits);
+    if (all_instances().take(device_id, gpu, found.job()))
+      return found;
+  }
 }
 
 } // namespace
@@ -264,12 +304,16 @@ relay_bp_gpu::relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &op
     log_odds_.push_back(log_odds(p));
   correction_.reserve(graph.num_columns());
   all_instances().begin(device_id);
+  std::optional<relay_job> job; // with room on the device
   try {
-    impl_ = std::make_shared<impl>(graph, options, device_id, limits);
+    const cudaDeviceProp device = properties_of(device_id);
+    relay_layout layout = layout_with_room(graph, options, device_id, device, limits);
+    job = layout.job();
+    impl_ = std::make_shared<impl>(std::move(layout), device_id, device);
     impl_->begin();
   } catch (...) {
     const bool ended = impl_ == nullptr || impl_->end();
-    all_instances().end(device_id, std::move(impl_), ended);
+    all_instances().end(device_id, std::move(impl_), ended, job ? &*job : nullptr);
     throw;
   }
 }
@@ -277,7 +321,8 @@ relay_bp_gpu::relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &op
 relay_bp_gpu::~relay_bp_gpu() {
   const bool ended = impl_->end();
   const device_guard here(device_id_);
-  all_instances().end(device_id_, std::move(impl_), ended);
+  const relay_job job = impl_->layout.job();
+  all_instances().end(device_id_, std::move(impl_), ended, &job);
 }
 
 decode_status relay_bp_gpu::solve(std::span<const std::uint8_t> syndrome, const decode_control &control) noexcept {

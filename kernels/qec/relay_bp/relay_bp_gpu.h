@@ -16,14 +16,15 @@ namespace cudaq::qec::realtime::gpu {
 struct relay_bp_gpu_limits {
   /// Thread blocks of a chain: 1, 2, 4 or 8; more than one are a cluster. 0: 1 if all of a chain fits into the shared
   /// memory of a block; else the most with which the ensemble fits into half of the GPU, so that a decoder that takes
-  /// its place fits into the other half.
+  /// its place fits into the other half, and has room beside the instances of this process on the same GPU.
   std::uint32_t blocks = 0;
   std::size_t shared_bytes = SIZE_MAX; ///< of a block; less than the device has decides for another variant
 };
 
 /// An ensemble of chains on one GPU, one or several blocks each. The blocks run from the constructor until the
 /// destructor, and occupy a multiprocessor each, also without requests. Several instances share a GPU while it has
-/// multiprocessors.
+/// multiprocessors. Those of this process are counted: one for which there is no room in any case is refused before it
+/// launches anything. Room that other kernels have taken is found at the launch, within two seconds.
 ///
 /// In the modes least_weight and in_step corrections are those of relay_bp with the same options, bit for bit. Not for
 /// two threads at once.

@@ -145,4 +145,19 @@ resident_launcher launch_relay_bp(const relay_job &job, relay_variant variant) {
   return launcher_of<relay_variant::device>(job);
 }
 
+cudaError_t most_relay_chains(unsigned parts, std::size_t block_bytes, unsigned &chains) {
+  chains = 0;
+  const auto kernel = &relay_bp_kernel<relay_variant::cluster>;
+  if (const cudaError_t refused =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(block_bytes));
+      refused != cudaSuccess)
+    return refused;
+  const detail::launch_configuration launch(parts, kBlockThreads, block_bytes, nullptr, parts);
+  int found = 0;
+  const cudaError_t error =
+      cudaOccupancyMaxActiveClusters(&found, reinterpret_cast<const void *>(kernel), &launch.config);
+  chains = static_cast<unsigned>(found);
+  return error;
+}
+
 } // namespace cudaq::qec::realtime::gpu

@@ -117,6 +117,23 @@ TEST_F(RelayBpGpu, SeveralDecodersShareAGpuAndEndWhileTheOthersRun) {
   other.join();
 }
 
+TEST_F(RelayBpGpu, AreCountedAndOneMoreIsRefusedAtOnceWhereTheGpuIsFull) {
+  relay_bp_gpu half(graph_, options_of("mode=in_step,ensemble=8"), test_device(), {8, SIZE_MAX});
+  relay_bp_gpu beside(graph_, options_of("mode=in_step,ensemble=16"), test_device());
+  ASSERT_TRUE(syndrome_.take(set_.shots.front()));
+  EXPECT_EQ(half.solve(syndrome_.bytes(), {}), decode_status::ok) << half.fault();
+  EXPECT_EQ(beside.solve(syndrome_.bytes(), {}), decode_status::ok) << beside.description() << beside.fault();
+  const std::uint64_t begin = monotonic_ns();
+  try {
+    relay_bp_gpu(graph_, options_of("mode=in_step,ensemble=100"), test_device());
+    ADD_FAILURE() << "made";
+  } catch (const std::runtime_error &refused) {
+    EXPECT_NE(std::string(refused.what()).find("other decoders of this process have taken 80"), std::string::npos)
+        << refused.what();
+  }
+  EXPECT_LT(monotonic_ns() - begin, 1000000000U) << "before a launch, which would wait for room";
+}
+
 TEST_F(RelayBpGpu, IsRefusedWithTheReasonWithoutRoomOrDevice) {
   const auto refusal = [&](const std::string &setting, int device) -> std::string {
     try {
