@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and SIGTERM: the first one asks the running subcommand to end, a second one ends the program.
+// Ctrl-C and SIGTERM: the first one asks the running subcommand to end, one that comes half a second later or more ends
+// the program. Those in between are the same wish: `timeout` signals its program, then the whole process group.
 #pragma once
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 
 namespace cudaq::realtime::tools {
 
@@ -13,8 +16,7 @@ public:
   interrupt_guard() {
     flag().store(false);
     struct sigaction action {};
-    action.sa_handler = [](int) { flag().store(true, std::memory_order_relaxed); };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    action.sa_handler = &on_signal;
     sigaction(SIGINT, &action, &interrupt_before_);
     sigaction(SIGTERM, &action, &terminate_before_);
   }
@@ -34,6 +36,22 @@ public:
   }
 
 private:
+  static constexpr std::int64_t kSameWishNs = 500'000'000;
+
+  static void on_signal(int signal) {
+    static std::atomic<std::int64_t> first_ns{0};
+    static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::int64_t now_ns = now.tv_sec * 1'000'000'000 + now.tv_nsec;
+    if (!flag().exchange(true, std::memory_order_relaxed)) {
+      first_ns.store(now_ns, std::memory_order_relaxed);
+    } else if (now_ns - first_ns.load(std::memory_order_relaxed) >= kSameWishNs) {
+      std::signal(signal, SIG_DFL);
+      std::raise(signal); // ends the program when this handler returns
+    }
+  }
+
   struct sigaction interrupt_before_ {
   }, terminate_before_{};
 };
