@@ -98,6 +98,11 @@ class Decoder:
         """Of a race: how many answers each member has given so far. Else empty."""
         return dict(self._native.wins)
 
+    @property
+    def member_faults(self) -> tuple[int, str]:
+        """Of a race: how many decodes of its members were internal errors, and what was wrong in one of the last."""
+        return self._native.member_faults
+
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
                deadline_us: float | None = None) -> Bits: ...

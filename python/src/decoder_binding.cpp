@@ -70,6 +70,19 @@ public:
     return all;
   }
 
+  /// Of a race: decodes of its members that were internal errors, and what was wrong in one of the last.
+  std::tuple<std::uint64_t, std::string> member_faults() {
+    const nb::gil_scoped_release released;
+    const std::lock_guard locked(mutex_);
+    std::tuple<std::uint64_t, std::string> all;
+    for (const auto &one : instances_)
+      if (const std::uint64_t faults = one->member_faults(); faults != 0) {
+        std::get<0>(all) += faults;
+        std::get<1>(all) = one->fault();
+      }
+    return all;
+  }
+
   /// One shot: its status, its weight if `weigh` is set, else NaN, whether there is a solution, and decoder::fault();
   /// the observables go to `out`. `deadline_us`: from now; 0: none.
   std::tuple<int, double, bool, std::string> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out,
@@ -200,6 +213,7 @@ void bind_decoder(nb::module_ &m) {
       .def_prop_ro("obeys_deadline", &native_decoder::obeys_deadline)
       .def_prop_ro("deadlines", &native_decoder::deadlines)
       .def_prop_ro("wins", &native_decoder::wins)
+      .def_prop_ro("member_faults", &native_decoder::member_faults)
       .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"), nb::arg("weigh"),
            nb::arg("deadline_us"))
       .def("decode_errors", &native_decoder::decode_errors, nb::arg("events"), nb::arg("out"))

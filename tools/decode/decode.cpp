@@ -149,6 +149,8 @@ public:
           fmt::format("not converged   {} of {}: no solution within the limits of the decoder\n", unconverged_, shots_);
     for (const auto &[member, wins] : totals_.wins)
       text += fmt::format("answers         {} of {}\n", wins, member);
+    if (totals_.member_faults != 0)
+      text += fmt::format("member faults   {}; one of the last: {}\n", totals_.member_faults, totals_.member_fault);
     if (has_truth())
       text += fmt::format("logical errors  {}{}\n", logical_errors().text(),
                           unsolved_ == 0 ? "" : fmt::format("; with {} shots without a solution", unsolved_));
@@ -183,6 +185,8 @@ public:
     j["not_converged"] = unconverged_;
     for (const auto &[member, wins] : totals_.wins)
       j["race_wins"][member] = wins;
+    if (totals_.member_faults != 0)
+      j["race_member_faults"] = {{"count", totals_.member_faults}, {"last", totals_.member_fault}};
     if (has_truth()) {
       const auto [low, high] = logical_errors().interval_95();
       j["logical_errors"] = logical_errors_;

@@ -54,6 +54,10 @@ decoder_totals decoder_threads::totals() const {
     sum.wins.resize(wins.size());
     for (std::size_t k = 0; k < wins.size(); ++k)
       sum.wins[k] = {wins[k].first, sum.wins[k].second + wins[k].second};
+    if (const std::uint64_t faults = with.member_faults(); faults != 0) {
+      sum.member_faults += faults;
+      sum.member_fault = with.fault();
+    }
   }
   return sum;
 }

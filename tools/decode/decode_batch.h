@@ -56,6 +56,8 @@ struct decode_batch {
 struct decoder_totals {
   qec::deadline_counts deadlines;
   std::vector<std::pair<std::string, std::uint64_t>> wins; ///< decoder::wins()
+  std::uint64_t member_faults = 0;                         ///< decoder::member_faults()
+  std::string member_fault;                                ///< decoder::fault() of one of them
 };
 
 /// Decodes batches on its threads. Each thread has its own worker. The public functions are for one thread.

@@ -231,6 +231,7 @@ def test_a_race_counts_the_answers_of_its_members():
     race.decode_batch(np.zeros((7, race.num_detectors), dtype=bool))
     assert set(race.wins) == {"bp-osd", "relay-bp:seed=1"} and sum(race.wins.values()) == 7
     assert Decoder("lookup", CHAIN).wins == {}
+    assert race.member_faults == (0, "")
 
 
 def test_a_broken_promise_of_a_plugin_is_named(breaking_plugin):

@@ -55,6 +55,7 @@ decoder::~decoder() = default;
 bool decoder::gives_edges() const noexcept { return false; }
 std::uint64_t decoder::num_errors() const noexcept { return 0; }
 std::vector<std::pair<std::string, std::uint64_t>> decoder::wins() const { return {}; }
+std::uint64_t decoder::member_faults() const noexcept { return 0; }
 bool decoder::obeys_deadline() const noexcept { return false; }
 const char *decoder::fault() const noexcept { return ""; }
 

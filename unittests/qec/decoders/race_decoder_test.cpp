@@ -52,6 +52,21 @@ TEST(Race, TheFirstSolutionWinsAndTheOthersAreCancelled) {
   EXPECT_EQ(decode(*with, {}), (answer{decode_status::ok, {0}}));
 }
 
+// With detector 2 the errors of the plug-in are not those of the model.
+TEST(Race, AMemberThatFailsIsNamedWhereAnotherOneAnswers) {
+  const auto with = make_or_throw("race:" + kEarly + "|relay-bp,mode=best", kModel);
+  std::vector<std::uint64_t> errors(with->num_errors());
+  decode_details wanted;
+  wanted.errors = errors;
+  EXPECT_EQ(decode_one(*with, {3}, wanted).status, decode_status::ok);
+  EXPECT_EQ(with->member_faults(), 0u);
+  EXPECT_STREQ(with->fault(), "");
+  ASSERT_EQ(decode_one(*with, {2}, wanted).status, decode_status::ok);
+  EXPECT_EQ(with->member_faults(), 1u);
+  const std::string fault = with->fault();
+  EXPECT_TRUE(fault.starts_with("member " + kEarly + ": plug-in early: ")) << fault;
+}
+
 TEST(Race, ALoserThatIgnoresItsCancellationDelaysNoShot) {
   const auto with = make_or_throw("race:" + kEarly + "|relay-bp", kModel);
   const auto begin = std::chrono::steady_clock::now();

@@ -84,6 +84,37 @@ TEST(ServerCounts, HaveTheWinnersOfARace) {
   EXPECT_EQ(identity->wins[0].value() + identity->wins[1].value(), 21U) << "each shot has one winner";
 }
 
+/// As a race of two, whose second member fails in each shot with an event.
+class half_broken_race : public decoder {
+public:
+  half_broken_race() : decoder(1, 1) {}
+  const char *name() const noexcept override { return "race"; }
+  const char *fault() const noexcept override { return "member b: broken"; }
+  std::vector<std::pair<std::string, std::uint64_t>> wins() const override { return {{"a", 0}, {"b", 0}}; }
+  std::uint64_t member_faults() const noexcept override { return faults_; }
+
+protected:
+  decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                               decode_details *) noexcept override {
+    faults_ += events.size();
+    observables[0] = static_cast<std::uint8_t>(events.size());
+    return decode_status::ok;
+  }
+
+private:
+  std::uint64_t faults_ = 0;
+};
+
+TEST(ServerCounts, HaveTheFaultsOfAMemberWhereAnotherOneAnswers) {
+  decoding_server server(
+      one_setup({.id = 1}, std::make_unique<decoding_unit>(std::make_unique<half_broken_race>(), sparse_rows{}, 1)));
+  for (const char *shot : {"0", "1", "0", "1"})
+    ASSERT_EQ(ask(server, kOneShotFunctionId, packed(shot)).status, 0);
+  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "1")), answered(server_status::ok));
+  EXPECT_EQ(server.decoders()[0]->failures().count, 3U);
+  EXPECT_EQ(server.decoders()[0]->failures().last, "of a race, whose other members go on: member b: broken");
+}
+
 /// A race with a name.
 std::vector<decoder_setup> named_race(unsigned seed) {
   decoder_result made = make_decoder("race:bp-osd|relay-bp(seed=" + std::to_string(seed) + ")", rotated_model(4));

@@ -73,6 +73,19 @@ TEST_F(DecodeDeadlines, OfARaceComeWithItsWinners) {
   EXPECT_TRUE(contains(decode("race:bp-osd|relay-bp").out, " of bp-osd\n"));
 }
 
+// With detector 2 the errors of the plug-in are not those of the model.
+TEST_F(DecodeDeadlines, AMemberOfARaceThatFailsIsNamed) {
+  write("shots.01", "0010\n0010\n0001\n0001\n");
+  const std::string race = "race:bp-osd|" + kEarly + ",mode=best", errors = "--errors_out " + path("errors.txt");
+  const program_result r = decode(race, errors + " --json");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.json()["race_member_faults"]["count"], 2);
+  const std::string last = r.json()["race_member_faults"]["last"];
+  EXPECT_TRUE(last.starts_with("member " + kEarly + ": plug-in early: ")) << last;
+  EXPECT_TRUE(contains(decode(race, errors).out, "member faults   2; one of the last: member ")) << r.out;
+  EXPECT_FALSE(decode("race:bp-osd|relay-bp", "--json").json().contains("race_member_faults"));
+}
+
 TEST_F(DecodeDeadlines, ABrokenPromiseEndsTheRunAndIsNamed) {
   for (const auto &[broken, text] : std::initializer_list<std::pair<const char *, const char *>>{
            {"status", ": shot 0: internal error of the decoder: plug-in breaking: decode returned 17, accepted"},

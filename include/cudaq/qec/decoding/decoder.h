@@ -167,6 +167,10 @@ public:
   /// decodes.
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::uint64_t>> wins() const;
 
+  /// Of a race: how many decodes of its members have ended with internal_error so far, also of shots that another
+  /// member has answered; fault() says what was wrong in one of the last. Else 0. For the thread that decodes.
+  [[nodiscard]] virtual std::uint64_t member_faults() const noexcept;
+
   /// Whether decodes end at their deadline, and when they are cancelled. Of a decoder that ignores both, decodes that
   /// end too late are counted only.
   [[nodiscard]] virtual bool obeys_deadline() const noexcept;
@@ -177,9 +181,9 @@ public:
   [[nodiscard]] const deadline_counts &deadlines() const noexcept { return deadlines_; }
   /// decode_details::has_solution of the last decode.
   [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
-  /// What was wrong in the last decode that returned internal_error, if the decoder knows it; else "". Of a plug-in:
-  /// the promise of decoder_plugin.h that it broke, with the values. Valid until the next decode. For the thread that
-  /// decodes.
+  /// What was wrong in the last decode that returned internal_error, if the decoder knows it; else "". Of a race: in
+  /// the last one of a member. Of a plug-in: the promise of decoder_plugin.h that it broke, with the values. Valid until
+  /// the next decode. For the thread that decodes.
   [[nodiscard]] virtual const char *fault() const noexcept;
 
 protected:

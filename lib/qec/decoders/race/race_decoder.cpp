@@ -53,7 +53,8 @@ struct member {
   std::uint64_t ended = 0;                  ///< ascends with the ends of all members
   bool is_busy = false;
   std::uint32_t cancel = 0;
-  std::uint64_t won = 0;
+  std::uint64_t won = 0, faults = 0;
+  std::array<char, 512> fault{}; ///< of the last decode that was one of `faults`
   rt::loop_thread thread;
 };
 
@@ -107,6 +108,13 @@ public:
       all.emplace_back(m.name, m.won);
     return all;
   }
+  std::uint64_t member_faults() const noexcept override {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t sum = 0;
+    for (const member &m : members_)
+      sum += m.faults;
+    return sum;
+  }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
@@ -124,6 +132,8 @@ protected:
     for (member &m : members_)
       if (m.is_busy)
         cancel_decode(m.cancel);
+    if (last_fault_ != nullptr)
+      fault_ = last_fault_->fault;
     return cancelled ? decode_status::cancelled : answer(observables, details);
   }
 
@@ -145,6 +155,11 @@ private:
       const decode_status status = m.with->decode(m.events, m.observables, m.details);
       lock.lock();
       m.status = status;
+      if (status == decode_status::internal_error) {
+        ++m.faults;
+        std::snprintf(m.fault.data(), m.fault.size(), "member %s: %s", m.name.c_str(), m.with->fault());
+        last_fault_ = &m;
+      }
       m.ended = ++num_ended_;
       m.is_busy = false;
       if (is_open_ && m.shot == shot_)
@@ -204,8 +219,6 @@ private:
       if (m.status == decode_status::no_solution)
         return m.status;
       any_unconverged |= m.status == decode_status::not_converged;
-      if (m.status == decode_status::internal_error)
-        std::snprintf(fault_.data(), fault_.size(), "member %s: %s", m.name.c_str(), m.with->fault());
       if (m.details.has_solution && (winner == nullptr || is_better(m, *winner)))
         winner = &m;
     }
@@ -229,7 +242,7 @@ private:
 
   const bool takes_first_;
   std::uint64_t num_errors_ = 0;
-  std::mutex mutex_; ///< for the members below, and what `member` says
+  mutable std::mutex mutex_; ///< for the members below, and what `member` says
   std::condition_variable wake_, done_;
   std::uint64_t shot_ = 0, num_ended_ = 0;
   bool is_open_ = false, is_stopped_ = false;
@@ -237,6 +250,7 @@ private:
   std::uint64_t deadline_ns_ = kNoDeadline;
   bool wants_errors_ = false;
   std::deque<member> members_;
+  const member *last_fault_ = nullptr;
   std::array<char, 512> fault_{}; ///< of the last member that had one; for the caller's thread
 };
 

@@ -99,9 +99,18 @@ void decoder_session::latch(server_status why) noexcept {
 
 void decoder_session::note_failure(decode_status status) noexcept {
   const char *const fault = status == decode_status::internal_error ? unit_->fault() : "";
+  (void)unit_->take_member_faults(); // this failure is theirs
   ++failures_;
   std::snprintf(last_failure_.data(), last_failure_.size(), "%s%s%s", decode_status_text(status),
                 *fault != '\0' ? ": " : "", fault);
+}
+
+void decoder_session::note_member_faults() noexcept {
+  const std::uint64_t faults = unit_->take_member_faults();
+  if (faults == 0)
+    return;
+  failures_ += faults;
+  std::snprintf(last_failure_.data(), last_failure_.size(), "of a race, whose other members go on: %s", unit_->fault());
 }
 
 std::unique_ptr<decoding_unit> decoder_session::exchange(std::unique_ptr<decoding_unit> unit) noexcept {

@@ -132,6 +132,8 @@ protected:
   decoding_unit &used_unit() noexcept { return *unit_; }
   /// Counts a decode that failed. Before the next one.
   void note_failure(decode_status status) noexcept;
+  /// Counts the members of a race that failed where another one has answered. Before the next decode.
+  void note_member_faults() noexcept;
 
   std::vector<std::uint8_t> corrections_; ///< the sum (XOR) of the observables
   std::uint64_t shots_ = 0;

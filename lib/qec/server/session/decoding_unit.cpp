@@ -81,4 +81,11 @@ decode_status decoding_unit::decode_events(std::span<const std::uint8_t> events,
   return status;
 }
 
+std::uint64_t decoding_unit::take_member_faults() noexcept {
+  if (identity_->members.empty())
+    return 0;
+  const std::uint64_t all = decoder_->member_faults();
+  return all - std::exchange(member_faults_, all);
+}
+
 } // namespace cudaq::qec::realtime

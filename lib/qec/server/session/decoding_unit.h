@@ -82,6 +82,8 @@ public:
   /// Of shots: decodes detection events, one bit each.
   [[nodiscard]] decode_status decode_events(std::span<const std::uint8_t> events,
                                             std::span<std::uint8_t> observables) noexcept;
+  /// Of a race of shots: how many decodes of members have failed since the last call; fault() is the text.
+  [[nodiscard]] std::uint64_t take_member_faults() noexcept;
 
 private:
   std::unique_ptr<decoder> decoder_; ///< one of the two
@@ -90,6 +92,7 @@ private:
   sparse_rows from_measurements_;
   std::uint64_t bits_per_shot_, digest_;
   std::vector<std::uint8_t> events_; ///< of one shot, if there are rows
+  std::uint64_t member_faults_ = 0;
   const std::shared_ptr<decoder_identity> identity_ = std::make_shared<decoder_identity>();
 };
 

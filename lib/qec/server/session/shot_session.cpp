@@ -31,6 +31,7 @@ server_status shot_session::decode_shot() noexcept {
     note_failure(status);
     return server_status::internal;
   }
+  note_member_faults();
   ++shots_;
   unread_ = true;
   for (std::size_t i = 0; i < corrections_.size(); ++i)
@@ -49,6 +50,7 @@ server_answer shot_session::decode_one(const wire_request &request, std::span<st
     note_failure(status);
   if (!unit().has_solution())
     return {static_cast<std::int32_t>(status), 0};
+  note_member_faults();
   ++shots_;
   return {static_cast<std::int32_t>(status), static_cast<std::uint32_t>(bytes)};
 }
