@@ -2,6 +2,7 @@
 #include "lib/transport/ucx/ucx_worker.h"
 
 #include "lib/base/runner.h"
+#include "lib/transport/ucx/tcp_listening.h"
 #include "lib/transport/ucx/ucx_printed.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <netinet/in.h>
+#include <thread>
 #include <ucp/api/ucp.h>
 #include <ucs/config/global_opts.h>
 #include <vector>
@@ -54,7 +55,7 @@ struct ucx_worker::state {
   ucp_context_h context = nullptr;
   ucp_worker_h worker = nullptr;
   ucp_listener_h listener = nullptr;
-  std::uint32_t port = 0;
+  sockaddr_in listens_at{};
   std::uint64_t next_id = 1;
   std::vector<std::unique_ptr<connection>> connections; ///< their addresses are arguments of UCX's callbacks
   std::deque<ucp_conn_request_h> requests;
@@ -188,12 +189,11 @@ expected<> ucx_worker::listen(const std::string &address, std::uint32_t port) {
   found.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
   if (const ucs_status_t status = ucp_listener_query(s.listener, &found); status != UCS_OK)
     return ucx_reason("ucp_listener_query", status);
-  std::memcpy(&where, &found.sockaddr, sizeof where);
-  s.port = ntohs(where.sin_port);
+  std::memcpy(&s.listens_at, &found.sockaddr, sizeof s.listens_at);
   return {};
 }
 
-std::uint32_t ucx_worker::port() const noexcept { return state_->port; }
+std::uint32_t ucx_worker::port() const noexcept { return ntohs(state_->listens_at.sin_port); }
 
 std::uint64_t ucx_worker::state::create(ucp_ep_params_t &params) {
   auto made = std::make_unique<connection>();
@@ -358,15 +358,18 @@ ucx_worker::~ucx_worker() {
     s.receiver = {[](std::uint64_t, std::span<const std::uint8_t>) {}, [](std::uint64_t) {}, [](std::uint64_t) {}};
     while (!s.connections.empty())
       close(s.connections.back()->id);
-    for (const ucp_conn_request_h request : s.requests)
-      ucp_listener_reject(s.listener, request);
+    for (const auto deadline = steady_clock::now() + kCloseLimit; steady_clock::now() < deadline;) {
+      const bool open = s.listener != nullptr && end_tcp_listening(s.listens_at);
+      ucp_worker_progress(s.worker);
+      for (; !s.requests.empty(); s.requests.pop_front())
+        ucp_listener_reject(s.listener, s.requests.front());
+      s.reap();
+      if (!open && s.closing.empty())
+        break;
+      std::this_thread::yield(); // to UCX's thread
+    }
     if (s.listener != nullptr)
       ucp_listener_destroy(s.listener);
-    for (const auto deadline = steady_clock::now() + kCloseLimit;
-         !s.closing.empty() && steady_clock::now() < deadline;) {
-      ucp_worker_progress(s.worker);
-      s.reap();
-    }
     ucp_worker_destroy(s.worker);
   }
   if (s.context != nullptr)
