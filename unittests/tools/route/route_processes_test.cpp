@@ -79,8 +79,7 @@ TEST_P(RouteOver, NodesThatDieAndStopCostOnlyStatuses) {
   }
   EXPECT_GT(streams.answers(kDroppedStatus), 0u);
   EXPECT_TRUE(streams.all_decode(20)) << servers.errors(); // all come back, each with right answers only
-  // lost_after, and what a busy machine adds.
-  EXPECT_LT(streams.longest(), 15s);
+  EXPECT_LT(streams.longest(), 60s);                       // lost_after, and what a busy machine adds
   expect_good_end(servers, streams);
 }
 

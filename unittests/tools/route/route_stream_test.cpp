@@ -27,8 +27,8 @@ protected:
       GTEST_SKIP() << "this build has no YAML parser";
     write(path("node.yaml"), kStream);
     start_node();
-    write(path("route.yaml"), "nodes: [{name: a, decoders: [6], port: " + std::to_string(port_) +
-                                  "}]\ntls: tcp\nlost_after_ms: 1000\nanswer_limit_ms: 60000\nreconnect_ms: 50\n");
+    write(path("route.yaml"), "nodes: [{name: a, decoders: [6], port: " + std::to_string(port_.number()) +
+                                  "}]\ntls: tcp\nlost_after_ms: 20000\nanswer_limit_ms: 60000\nreconnect_ms: 50\n");
     router_ = std::make_unique<running_program>(
         std::vector<std::string>{"route", "--config", path("route.yaml"), "--transport", CUDAQ_TEST_SOCKET_PROVIDER,
                                  "--", "--socket=" + path("front.sock").string()},
@@ -38,13 +38,12 @@ protected:
     peer_ = std::make_unique<socket_peer>(path("front.sock"));
   }
   void start_node() {
-    node_ = std::make_unique<running_program>(std::vector<std::string>{"serve", "--config", path("node.yaml"),
-                                                                       "--transport", "ucx", "--wait", "block", "--",
-                                                                       "--port=" + std::to_string(port_), "--tls=tcp"},
-                                              path("stderr"));
+    node_ = std::make_unique<running_program>(
+        std::vector<std::string>{"serve", "--config", path("node.yaml"), "--transport", "ucx", "--wait", "block", "--",
+                                 "--port=" + std::to_string(port_.number()), "--tls=tcp"},
+        path("stderr"));
     const std::string ready = node_->line();
     ASSERT_TRUE(ready.starts_with("QEC_DECODING_SERVER_READY ")) << errors();
-    port_ = number_in(ready, "port");
   }
   std::filesystem::path path(const std::string &name) const { return folder_.path() / name; }
   std::string errors() const { return read_file(path("stderr")); }
@@ -55,7 +54,7 @@ protected:
   static bytes committed(std::uint64_t wait = 0) { return numbers({6, 1, 0, wait}); }
 
   scratch_folder folder_;
-  int port_ = 0;
+  reserved_port port_;
   std::uint64_t counter_ = 0;
   std::unique_ptr<running_program> node_, router_;
   std::unique_ptr<socket_peer> peer_;
@@ -97,7 +96,7 @@ TEST_F(RouteStream, IsDroppedWithItsNodeUntilAReset) {
   EXPECT_EQ(enqueue(0), kDroppedStatus);
   EXPECT_EQ(peer_->ask(kGetCommitted, committed()).status, kDroppedStatus);
   start_node();
-  const auto joined_again = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto joined_again = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
   std::int32_t status = kNotReadyStatus;
   for (; status == kNotReadyStatus && std::chrono::steady_clock::now() < joined_again;
        status = peer_->ask(kReset, numbers({6})).status) {

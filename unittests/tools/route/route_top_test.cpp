@@ -10,7 +10,7 @@ TEST(RouteTop, ShowsEachNodeWithItsState) {
     GTEST_SKIP() << "this build has no YAML parser";
   const scratch_folder folder;
   routed_servers servers(folder.path(), 2, "tcp");
-  servers.start_router();
+  servers.start_router("lost_after_ms: 20000\n");
   ASSERT_EQ(servers.wait_joined().size(), 2U) << servers.errors();
   const auto report =
       run_good_program("top --interval 0.1 --count 1 --json --counters " + (folder.path() / "counters").string());

@@ -6,6 +6,7 @@
 #include "lib/transport/udp/udp_wire.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
+#include <arpa/inet.h>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,11 +23,36 @@ inline int number_in(const std::string &line, const std::string &key) {
   return at == std::string::npos ? -1 : std::stoi(line.substr(at + key.size() + 2));
 }
 
+/// A TCP port of the loopback address for a node, which nobody else gets while the node is not there: the system gives
+/// it to no other socket, but a listener of UCX may use it, too.
+class reserved_port {
+public:
+  reserved_port() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
+    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr *>(&address), &size), 0);
+    number_ = ntohs(address.sin_port);
+  }
+  ~reserved_port() { close(fd_); }
+  reserved_port(const reserved_port &) = delete;
+  reserved_port &operator=(const reserved_port &) = delete;
+  int number() const { return number_; }
+
+private:
+  const int fd_;
+  int number_ = 0;
+};
+
 /// Decoder ids k, k + nodes, ... belong to node k. Decoder id's answer to detector d is observable (d + id) % 4.
 class routed_servers {
 public:
   routed_servers(const std::filesystem::path &folder, std::uint32_t nodes, std::string tls)
-      : folder_(folder), tls_(std::move(tls)), ports_(nodes, 0), nodes_(nodes) {
+      : folder_(folder), tls_(std::move(tls)), ports_(nodes), nodes_(nodes) {
     for (std::uint32_t node = 0; node < nodes; ++node) {
       std::string text = "decoders:\n";
       for (std::uint32_t k = 0; k < kStreamsPerNode; ++k) {
@@ -35,34 +61,31 @@ public:
       }
       write(folder_ / (name(node) + ".yaml"), text);
       start(node);
+      const std::string ready = nodes_[node]->line();
+      EXPECT_TRUE(ready.starts_with("QEC_DECODING_SERVER_READY ")) << ready << errors();
     }
   }
 
   static std::string name(std::uint32_t node) { return "node" + std::to_string(node); }
   running_program &node(std::uint32_t number) { return *nodes_[number]; }
   bool runs(std::uint32_t number) const { return nodes_[number] != nullptr; }
-  int port(std::uint32_t number) const { return ports_[number]; }
+  int port(std::uint32_t number) const { return ports_[number].number(); }
   std::uint32_t count() const { return static_cast<std::uint32_t>(nodes_.size()); }
   std::string errors() const { return read_file(folder_ / "stderr"); }
 
-  /// On the port that it had before.
+  /// Does not wait until it serves.
   void start(std::uint32_t node) {
     nodes_[node] = std::make_unique<running_program>(
         std::vector<std::string>{"serve", "--config", folder_ / (name(node) + ".yaml"), "--transport", "ucx", "--wait",
-                                 "block", "--", "--port=" + std::to_string(ports_[node]), "--tls=" + tls_},
+                                 "block", "--", "--port=" + std::to_string(port(node)), "--tls=" + tls_},
         folder_ / "stderr");
-    if (ports_[node] == 0) {
-      const std::string ready = nodes_[node]->line();
-      ASSERT_TRUE(ready.starts_with("QEC_DECODING_SERVER_READY ")) << ready << errors();
-      ports_[node] = number_in(ready, "port");
-    }
   }
   void kill(std::uint32_t node) { nodes_[node].reset(); }
 
   std::string config(const std::string &more = "") const {
     std::string text = "nodes:\n";
     for (std::uint32_t node = 0; node < count(); ++node) {
-      text += "  - {name: " + name(node) + ", port: " + std::to_string(ports_[node]) + ", decoders: [";
+      text += "  - {name: " + name(node) + ", port: " + std::to_string(port(node)) + ", decoders: [";
       for (std::uint32_t k = 0; k < kStreamsPerNode; ++k)
         text += (k == 0 ? "" : ", ") + std::to_string(node + k * count());
       text += "]}\n";
@@ -99,7 +122,7 @@ public:
 private:
   const std::filesystem::path folder_;
   const std::string tls_;
-  std::vector<int> ports_;
+  std::vector<reserved_port> ports_;
   std::vector<std::unique_ptr<running_program>> nodes_;
   std::unique_ptr<running_program> router_;
   int router_port_ = 0;
@@ -128,32 +151,33 @@ public:
       take(*reply);
   }
   void run_for(std::chrono::milliseconds time) {
-    for (const auto end = std::chrono::steady_clock::now() + time; std::chrono::steady_clock::now() < end;)
-      turn();
+    run_until([] { return false; }, time);
+  }
+  /// False: `done` did not hold before the limit.
+  template <class Done>
+  bool run_until(Done &&done, std::chrono::milliseconds limit = std::chrono::milliseconds(kLimitMs)) {
+    for (const auto end = std::chrono::steady_clock::now() + limit; std::chrono::steady_clock::now() < end; turn())
+      if (done())
+        return true;
+    return done();
   }
   /// Sends nothing more, and waits for the answers.
   void finish() {
     paused_ = true;
-    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-         !open_.empty() && std::chrono::steady_clock::now() < end;)
-      turn();
-    EXPECT_TRUE(open_.empty()) << open_.size() << " requests have no answer";
+    EXPECT_TRUE(run_until([this] { return open_.empty(); })) << open_.size() << " requests have no answer";
     EXPECT_EQ(client_.unexpected(), 0u) << "answers that are too many";
   }
-  /// Every stream has decoded `shots` more. False: not within 30 s.
+  /// Every stream has decoded `shots` more. False: not before the limit.
   bool all_decode(std::uint64_t shots) {
     std::vector<std::uint64_t> wanted;
     for (const stream &s : streams_)
       wanted.push_back(s.good + shots);
-    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-         std::chrono::steady_clock::now() < end; turn()) {
+    return run_until([&] {
       bool all = true;
       for (std::uint32_t id = 0; id < streams_.size(); ++id)
         all = all && streams_[id].good >= wanted[id];
-      if (all)
-        return true;
-    }
-    return false;
+      return all;
+    });
   }
   std::uint64_t sent() const { return next_id_; }
   std::uint64_t good_shots() const {
@@ -175,6 +199,7 @@ private:
     bool needs_reset = false, failed = false;
     std::uint64_t counter = 1, good = 0;
     std::uint8_t bits = 0;
+    std::optional<bytes> corrections; ///< of the shot whose answers are awaited
     std::chrono::steady_clock::time_point not_before{};
   };
   struct open_request {
@@ -191,6 +216,7 @@ private:
   void begin(std::uint32_t id) {
     stream &s = streams_[id];
     s.failed = false;
+    s.corrections.reset();
     if (s.needs_reset)
       return send(id, kReset, numbers({id}));
     s.bits = static_cast<std::uint8_t>(random_() & 15);
@@ -214,12 +240,15 @@ private:
       s.not_before = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
     } else if (request.function == kReset) {
       s.needs_reset = false;
-    } else if (request.function == kGet && !s.failed && !s.needs_reset) {
+    } else if (request.function == kGet) {
+      s.corrections.emplace(reply.result.begin(), reply.result.end());
+    }
+    // Only now: the answers may come in another order, and after an enqueue that was refused there is nothing to read.
+    if (s.open == 0 && s.corrections && !s.failed) {
       std::uint8_t expected = 0;
       for (unsigned d = 0; d < 4; ++d)
         expected = static_cast<std::uint8_t>(expected | (s.bits >> d & 1) << (d + request.id) % 4);
-      ASSERT_EQ(reply.result.size(), 1u);
-      ASSERT_EQ(reply.result[0], expected) << "decoder " << request.id;
+      ASSERT_EQ(*s.corrections, bytes{expected}) << "decoder " << request.id;
       ++s.good;
     }
   }
