@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a script of calls of the C API once for each fault: in run n of a step the n-th call of the step that can fail
-// does fail. The runs of a step end when no fault fires. After the step the script goes on without faults, so each run
-// also shows that the objects can still be used. Where code is slow, a sample has each fifth fault of each third step.
+// Runs a script of calls of the C API once for each fault: each call of a step that can fail does fail in one run, by
+// its name and number, as a run without a fault has counted them. After the step the script goes on without faults, so
+// each run also shows that the objects can still be used. Where code is slow, a sample has each fifth fault of each third
+// step.
 #pragma once
 
 #include "unittests/support/api_fixture.h"
@@ -45,12 +46,17 @@ public:
 
   /// One fault at a time, in each step.
   void each_call() {
-    for_all([](const step &) { return true; }, 1);
+    for_all([](const step &) { return true; }, [this](std::size_t k) { fail_each_call_of(k); });
   }
-  /// Two faults in a row, in the calls that end something. They may fail, but not crash, hang or leak.
+  /// Two faults in a row, in the calls that end something. They may fail, but not crash, hang or leak. The runs of a step
+  /// end when no fault fires.
   void pairs_in_the_end() {
     constexpr auto none = std::string::npos;
-    for_all([](const step &s) { return s.name.find("_stop") != none || s.name.find("_destroy") != none; }, 2);
+    for_all([](const step &s) { return s.name.find("_stop") != none || s.name.find("_destroy") != none; },
+            [this](std::size_t k) {
+              for (std::uint64_t n = 1; run(k, n, 2); n += samples_where_slow() ? 5 : 1)
+                ASSERT_LT(n, 5000u) << "step " << k;
+            });
   }
   std::uint64_t faults() const { return faults_; }
   /// Prints the number of faults, and the calls that have failed. A number below `least`, or no fault in one of these
@@ -67,13 +73,21 @@ public:
   }
 
 private:
-  template <class Chosen>
-  void for_all(Chosen &&chosen, std::uint64_t width) {
+  template <class Chosen, class Visit>
+  void for_all(Chosen &&chosen, Visit &&visit) {
     run(kNone, 0, 0); // what is made once in a process is made here
     const std::vector<bool> wanted = choose(chosen);
     for (std::size_t k = 0; k < wanted.size(); k += samples_where_slow() ? 3 : 1)
-      for (std::uint64_t n = 1; wanted[k] && run(k, n, width); n += samples_where_slow() ? 5 : 1)
-        ASSERT_LT(n, 5000u) << "step " << k;
+      if (wanted[k])
+        visit(k);
+  }
+  void fail_each_call_of(std::size_t k) {
+    run(k, UINT64_MAX, 1); // none fails
+    std::uint64_t number = 0;
+    for (const auto &[name, count] : faults::made())
+      for (std::uint64_t n = 1; n <= count && failures() < kEnoughFailures; ++n)
+        if (number++ % (samples_where_slow() ? 5 : 1) == 0)
+          run(k, n, 1, name.c_str()); // a loop that waits may make fewer calls than before: then none fails
   }
   template <class Chosen>
   std::vector<bool> choose(Chosen &&chosen) {
@@ -85,7 +99,7 @@ private:
   }
 
   /// Returns false if no fault has fired, or if too much is wrong already.
-  bool run(std::size_t faulty, std::uint64_t n, std::uint64_t width) {
+  bool run(std::size_t faulty, std::uint64_t n, std::uint64_t width, const char *of = nullptr) {
     const faults::holdings before = faults::held();
     const int wrong_before = failures();
     std::uint64_t fired = 0;
@@ -95,7 +109,7 @@ private:
       const std::vector<step> steps = now->steps();
       for (std::size_t i = 0; i < steps.size() && failures() == wrong_before; ++i)
         if (i == faulty)
-          fired = inject(*now, steps[i], n, width, where);
+          fired = inject(*now, steps[i], n, width, of, where);
         else
           EXPECT_EQ(steps[i].call(), steps[i].expected)
               << steps[i].name << " (step " << i << "): " << cudaq_last_error_message() << "\n after " << where;
@@ -121,9 +135,10 @@ private:
     return ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
   }
 
-  std::uint64_t inject(script &now, const step &s, std::uint64_t n, std::uint64_t width, std::string &where) {
+  std::uint64_t inject(script &now, const step &s, std::uint64_t n, std::uint64_t width, const char *of,
+                       std::string &where) {
     const std::string before = now.snapshot();
-    faults::arm(n, width);
+    faults::arm(n, width, of);
     const auto begin = std::chrono::steady_clock::now();
     const cudaq_status_t status = s.call();
     const auto took = std::chrono::steady_clock::now() - begin;

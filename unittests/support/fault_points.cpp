@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unittests/support/fault_points.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -33,7 +34,7 @@ struct point {
 constinit std::array<point, 64> points{};
 constinit std::atomic_flag lock = ATOMIC_FLAG_INIT; ///< of all words here, except the atomic ones
 constinit std::uint64_t first_call = 0, last_call = 0, calls = 0, fired = 0;
-constinit const char *last_what = "";
+constinit const char *last_what = "", *only = nullptr;
 constinit std::atomic<bool> armed{false};
 constinit std::atomic<long> blocks{0}, mappings{0}, live_threads{0};
 constinit std::array<pthread_t, 256> counted_threads{};
@@ -82,8 +83,9 @@ void forget_thread(pthread_t thread) {
 
 } // namespace
 
-void arm(std::uint64_t first, std::uint64_t count) {
+void arm(std::uint64_t first, std::uint64_t count, const char *of) {
   const guard hold;
+  only = of;
   for (point &p : points)
     p.since_arm = 0;
   first_call = first;
@@ -111,7 +113,7 @@ bool hits(const char *what) noexcept {
   point &p = point_of(what);
   if (!armed.load() || (++p.since_arm > kCudaCallsThatCount && std::strncmp(what, "cu", 2) == 0))
     return false;
-  if (++calls < first_call || calls > last_call)
+  if ((only != nullptr && std::strcmp(only, what) != 0) || ++calls < first_call || calls > last_call)
     return false;
   ++p.failed;
   ++fired;
@@ -129,6 +131,20 @@ std::uint64_t injected(const std::string &prefix) {
     if (p.what != nullptr && std::strncmp(p.what, prefix.c_str(), prefix.size()) == 0)
       sum += p.failed;
   return sum;
+}
+
+std::map<std::string, std::uint64_t> made() {
+  const exempt_scope own; // the map's memory
+  std::array<point, 64> seen;
+  {
+    const guard hold;
+    seen = points;
+  }
+  std::map<std::string, std::uint64_t> counts;
+  for (const point &p : seen)
+    if (p.since_arm != 0)
+      counts[p.what] = std::min(p.since_arm, std::strncmp(p.what, "cu", 2) == 0 ? kCudaCallsThatCount : UINT32_MAX);
+  return counts;
 }
 
 std::string injected_text() {

@@ -10,12 +10,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace cudaq::realtime::test::faults {
 
-/// From now on the calls number first .. first + count - 1 fail. The numbers begin with 1.
-void arm(std::uint64_t first, std::uint64_t count = 1);
+/// From now on the calls number first .. first + count - 1 fail. The numbers begin with 1. `of`: only calls of this name
+/// count, so a number does not depend on how often others are made, such as those of a loop that waits for a device.
+void arm(std::uint64_t first, std::uint64_t count = 1, const char *of = nullptr);
+/// How often each call was made since arm.
+std::map<std::string, std::uint64_t> made();
 /// No call fails any more. Returns how many have failed since arm.
 std::uint64_t disarm();
 /// The call that has failed last.
