@@ -3,6 +3,7 @@
 #include "unittests/qec/pipeline/foreign_ring.h"
 
 #include <climits>
+#include <ctime>
 #include <fstream>
 
 namespace cudaq::qec::realtime::test {
@@ -83,7 +84,7 @@ TEST(PipelineLimits, CountsBeyondTheirLimitAreRefusedAtOnceAndTakeNoMemory) {
   foreign_ring foreign(8, true);
   const std::uint64_t before = peak_memory_kib();
   ASSERT_NE(before, 0u);
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock(); // processor time
   const auto expect_refused = [&](const char *text, auto change) {
     for (const bool external : {false, true}) {
       pipeline_stage_config c = pipeline_rig::small();
@@ -107,7 +108,7 @@ TEST(PipelineLimits, CountsBeyondTheirLimitAreRefusedAtOnceAndTakeNoMemory) {
   expect_refused("num_workers is -2147483648", [](auto &c) { c.num_workers = INT_MIN; });
   expect_refused("slot_size is 18446744073709551615", [](auto &c) { c.slot_size = SIZE_MAX; });
   expect_refused("slot_size is 2147483648", [](auto &c) { c.slot_size = std::size_t{1} << 31; });
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2)) << "10^8 slots took 13 s";
+  EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC) << "10^8 slots took 13 s";
   EXPECT_LT(peak_memory_kib() - before, 64u * 1024) << "10^8 slots took 6 GB";
 }
 
