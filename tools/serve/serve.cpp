@@ -370,10 +370,11 @@ bool serving::drain() {
   const auto deadline = after(options_.end_limit_s), read_deadline = std::min(deadline, after(options_.read_limit_s));
   // The answer with the last corrections may be lost on its way, and is asked for again.
   auto quiet_since = std::chrono::steady_clock::time_point{};
-  for (auto now = std::chrono::steady_clock::now(); now < read_deadline && now - quiet_since < kLastAnswerTime;
-       now = std::chrono::steady_clock::now()) {
+  for (auto now = std::chrono::steady_clock::now(); now < read_deadline; now = std::chrono::steady_clock::now()) {
     if (server_.has_unfinished() || !server_.idle())
       quiet_since = now;
+    else if (now - quiet_since >= kLastAnswerTime)
+      break;
     std::this_thread::sleep_for(1ms);
   }
   server_.close();
