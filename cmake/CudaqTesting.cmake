@@ -69,7 +69,7 @@ endif()
 # Sets arg_TIMEOUT, arg_PROCESSORS and labels from the arguments of the caller and the defaults.
 macro(_cudaq_test_properties)
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 60)
+    set(arg_TIMEOUT 600) # only so that a hang ends: a busy machine may be ten times slower
   endif()
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)

@@ -336,8 +336,7 @@ TEST(SharedRing, OrphanOfAnEarlierLifeDoesNotBlockTheSlotOfAClearedRing) {
   b.start();
   answer got;
   const std::uint32_t slot = b.client.send(kFn, {}, 3);
-  EXPECT_TRUE(eventually([&] { return b.client.try_collect(slot, got); }, std::chrono::seconds(3)))
-      << b.dispatcher->dump();
+  EXPECT_TRUE(eventually([&] { return b.client.try_collect(slot, got); }, kDeadline)) << b.dispatcher->dump();
 }
 
 } // namespace

@@ -98,7 +98,7 @@ TEST(Locale, ChangesNoOptionOfTheProgram) {
     GTEST_SKIP() << "localedef cannot make a locale here (Debian: libc-bin)";
   const auto refusal = [](const std::string &arguments) {
     std::FILE *const output =
-        popen(("timeout 40 '" + std::string(CUDAQ_TOOL_PATH) + "' " + arguments + " 2>&1").c_str(), "r");
+        popen(("timeout 300 '" + std::string(CUDAQ_TOOL_PATH) + "' " + arguments + " 2>&1").c_str(), "r");
     std::string text;
     for (int c; (c = std::fgetc(output)) != EOF;)
       text += static_cast<char>(c);

@@ -11,7 +11,7 @@ namespace {
 
 int status_of(const std::string &arguments, unsigned streams) {
   const std::string command =
-      std::string("timeout -k 2 50 '") + CUDAQ_TOOL_PATH + "' " + arguments + " </dev/null >/dev/null 2>/dev/null";
+      std::string(kWithLimit) + "'" + CUDAQ_TOOL_PATH + "' " + arguments + " </dev/null >/dev/null 2>/dev/null";
   const int status = std::system((command + closed(streams)).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

@@ -25,7 +25,7 @@ struct typed_keys {
   std::string after, keys;
 };
 
-/// `environment`: variables to set; an empty value removes one. Ends the program after 50 s.
+/// `environment`: variables to set; an empty value removes one. Ends the program after 300 s.
 inline terminal_result run_on_terminal(std::vector<std::string> arguments,
                                        const std::map<std::string, std::string> &environment, typed_keys typed = {}) {
   arguments.insert(arguments.begin(), CUDAQ_TOOL_PATH);
@@ -44,7 +44,7 @@ inline terminal_result run_on_terminal(std::vector<std::string> arguments,
     _exit(127);
   }
   terminal_result result;
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(50);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(300);
   for (char part[4096];;) {
     pollfd readable{fd, POLLIN, 0};
     if (poll(&readable, 1, 100) > 0) {

@@ -53,13 +53,16 @@ struct program_result {
   [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, false); }
 };
 
-/// Runs the program with these arguments, which the shell splits, and with this file as stdin. Ends it after
-/// 50 s: ctest would end only the test, and the program would continue to use its cores.
+/// Begins a command of the shell: the program after it ends after 300 s. ctest would end only the test, and the program
+/// would continue to use its cores.
+inline constexpr char kWithLimit[] = "timeout -k 2 300 ";
+
+/// Runs the program with these arguments, which the shell splits, and with this file as stdin.
 inline program_result run_program(const std::string &arguments, const std::filesystem::path &program = CUDAQ_TOOL_PATH,
                                   const std::filesystem::path &input = "/dev/null") {
   const scratch_folder scratch;
   const auto err = scratch.path() / "stderr", out = scratch.path() / "stdout";
-  const std::string command = "timeout -k 2 50 '" + program.string() + "' " + arguments + " >'" + out.string() +
+  const std::string command = kWithLimit + ("'" + program.string()) + "' " + arguments + " >'" + out.string() +
                               "' 2>'" + err.string() + "' <'" + input.string() + "'";
   const int status = std::system(command.c_str());
   program_result result;

@@ -41,7 +41,7 @@ protected:
     create_directories(work);
     std::ofstream(work / "report.json") << "{}";
     std::ofstream(work / "two words") << "";
-    const std::string command = "cd '" + work.string() + "' && script='" + script.string() + "' timeout 20 " + shell +
+    const std::string command = "cd '" + work.string() + "' && script='" + script.string() + "' timeout 300 " + shell +
                                 options + " '" + body.string() + "' >'" + out.string() + "' 2>&1";
     EXPECT_EQ(std::system(("export script='" + script.string() + "'; " + command).c_str()), 0) << read_file(out);
     return sorted_lines(read_file(out));

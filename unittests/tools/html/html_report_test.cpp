@@ -163,7 +163,7 @@ protected:
   /// folder of the test. As root, which containers have, it needs --no-sandbox. Their /dev/shm is often too small.
   static std::string browse(const std::string &options, const std::filesystem::path &file) {
     const auto out = folder() / "dump", log = folder() / "log";
-    const std::string command = "timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
+    const std::string command = "timeout 300 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
                                 "--enable-logging=stderr --user-data-dir='" +
                                 (folder() / "profile").string() + "' " + options + " 'file://" + file.string() +
                                 "' >'" + out.string() + "' 2>'" + log.string() + "'";

@@ -34,7 +34,7 @@ TEST_F(ServePlugins, ABrokenPromiseIsInTheLogAndInTheReport) {
   EXPECT_EQ(peer.ask(kEnqueue, enqueue(0, 0b0101)).status, 3);
   EXPECT_EQ(peer.ask(kOneShot, {0b0110}).status, 5);
   const std::string text = "internal error of the decoder: plug-in breaking: decode returned 17, accepted: 0, 3, 5, 7";
-  for (int wait = 0; wait < 200 && !contains(read_file(err()), text); ++wait)
+  for (int wait = 0; wait < kLimitMs / 50 && !contains(read_file(err()), text); ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_TRUE(contains(read_file(err()), "cudaq-realtime: decoder 6: ")) << read_file(err());
   EXPECT_TRUE(contains(read_file(err()), " decodes failed; the last one: " + text)) << read_file(err());

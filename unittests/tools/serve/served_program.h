@@ -20,7 +20,7 @@
 namespace cudaq::realtime::tools::test {
 
 using bytes = std::vector<std::uint8_t>;
-inline constexpr int kLimitMs = 20000; ///< of every wait
+inline constexpr int kLimitMs = 120000; ///< of every wait; only so that a hang ends
 
 /// A program that runs. Its stdout is read line by line; its stderr goes to a file.
 class running_program {

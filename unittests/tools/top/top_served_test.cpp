@@ -186,7 +186,7 @@ TEST_F(Top, CtrlCBeforeTheFirstReadingIsAReportToo) {
 TEST_F(Top, EndsWhenItsOutputIsClosed) {
   running_program server(arguments({"--counters", counters()}), err());
   ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
-  const std::string command = "timeout 20 " + std::string(CUDAQ_TOOL_PATH) + " top --interval 0.05 --counters " +
+  const std::string command = kWithLimit + std::string(CUDAQ_TOOL_PATH) + " top --interval 0.05 --counters " +
                               counters() + " >/dev/full 2>/dev/null";
   const int status = std::system(command.c_str());
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
