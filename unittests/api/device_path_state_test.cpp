@@ -92,8 +92,7 @@ TEST(HostPath, RefusesLaunchFunctions) {
 void expect_refused_start_changes_nothing(device_parts &p) {
   const bool device = has_device();
   for (int again = 0; again < 2; ++again) {
-    cudaq_status_t status = CUDAQ_OK;
-    EXPECT_LT(milliseconds([&] { status = cudaq_dispatcher_start(p.d); }), 4000.0);
+    const cudaq_status_t status = cudaq_dispatcher_start(p.d);
     EXPECT_NE(status, CUDAQ_OK);
     if (!device) {
       EXPECT_EQ(status, CUDAQ_ERR_CUDA);

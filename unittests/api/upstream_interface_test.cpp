@@ -24,10 +24,10 @@ protected:
     ctx.shutdown_flag = &shutdown;
     ctx.stats_counter = &stats;
   }
-  /// Runs the loop, which must return at once, and expects `words` in the error text.
+  /// Runs the loop, which must return, and expects `words` in the error text.
   void refused(const std::vector<std::string> &words) {
     const int before = shutdown.load();
-    EXPECT_LT(milliseconds([&] { cudaq_host_dispatcher_loop(&ctx); }), 5000);
+    cudaq_host_dispatcher_loop(&ctx);
     EXPECT_TRUE(error_names(words));
     EXPECT_EQ(shutdown.load(), before);
   }

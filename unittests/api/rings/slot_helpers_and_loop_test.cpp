@@ -163,7 +163,7 @@ TEST_P(OwnThreadLoop, ServesUntilTheFlagIsSet) {
 
 TEST_P(OwnThreadLoop, ReturnsAtOnceIfTheFlagIsSetAlready) {
   flag = 1;
-  EXPECT_LT(milliseconds([&] { CUDAQ_EXPECT_OK(run()); }), 2000);
+  CUDAQ_EXPECT_OK(run()); // it would serve for ever
 }
 
 TEST_P(OwnThreadLoop, RefusesWhatADispatcherRefuses) {

@@ -77,10 +77,14 @@ TEST(StreamWorkers, ResetDropsWhatIsQueuedAndLeavesNoWorkerInTheStream) {
   const unsigned before = slow.begun();
   ASSERT_EQ(stream->push(kQuiet, 3 * 60), decode_status::ok);
   ASSERT_TRUE(slow.wait_for_begun(before + 1));
+  std::atomic<bool> resets{false};
   std::thread opens([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    while (!resets.load())
+      std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
     slow.open();
   });
+  resets.store(true);
   stream->reset(); // waits for the window that has begun
   opens.join();
   EXPECT_EQ(slow.begun(), before + 1) << "the other windows were dropped";

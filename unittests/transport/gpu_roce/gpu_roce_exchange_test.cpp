@@ -121,9 +121,14 @@ TEST_F(GpuRoceExchange, HasATimeLimit) {
 TEST_F(GpuRoceExchange, IsCancelledByDisconnect) {
   create_listening();
   cudaq_status_t connected = CUDAQ_OK;
-  std::thread waits([&] { connected = cudaq_bridge_connect(handle); });
+  std::atomic<bool> connects{false};
+  std::thread waits([&] {
+    connects.store(true);
+    connected = cudaq_bridge_connect(handle);
+  });
   const caller silent(port); // so the cancel also meets a caller that is being read
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(eventually([&] { return connects.load(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(cudaq_bridge_disconnect(handle), CUDAQ_OK) << error_text();
   waits.join();
   EXPECT_EQ(connected, CUDAQ_ERR_STATE);
