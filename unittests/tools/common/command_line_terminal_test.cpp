@@ -67,7 +67,7 @@ TEST(Terminal, DecodeShowsTheTotalOfAFile) {
     const std::size_t half = observables.size() / 2;
     std::ofstream out(pipe);
     out << observables.substr(0, half) << std::flush;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1300));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
     out << observables.substr(half);
   });
   const terminal_result r = run_on_terminal(

@@ -223,9 +223,9 @@ TEST_P(Reports, AsAPageAndAsHistogramsHaveEachAnswerAndEachLoss) {
   realtime::test::lossy_relay relay(static_cast<std::uint32_t>(std::stoul(port_)), {0.02, 0, 0}, 7);
   const std::filesystem::path json = scratch_.path() / "run.json", html = scratch_.path() / "run.html",
                               prefix = scratch_.path() / "run";
-  const program_result r = run_program("emulate --timeout 0.3 --config d3 --shots 300 --transport udp --port " +
-                                       std::to_string(relay.port()) + " --json " + json.string() + " --html " +
-                                       html.string() + " --hgrm " + prefix.string());
+  const program_result r =
+      run_program("emulate --timeout 2 --config d3 --shots 300 --transport udp --port " + std::to_string(relay.port()) +
+                  " --json " + json.string() + " --html " + html.string() + " --hgrm " + prefix.string());
   EXPECT_EQ(r.exit_code, 1) << "what is lost is a failed check\n" << r.err;
   const auto j = nlohmann::json::parse(read_file(json));
   const std::uint64_t answered = j.at("shots_answered"), lost = j.at("lost");

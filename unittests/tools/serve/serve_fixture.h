@@ -6,6 +6,8 @@
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/serve/served_program.h"
 
+#include <random>
+
 namespace cudaq::realtime::tools::test {
 
 inline constexpr std::uint32_t kEnqueue = 0x7ED8BE82, kGet = 0x882D5BA1, kReset = 0x977A59CF, kOneShot = 0xC4B0E4BF;
@@ -22,13 +24,18 @@ inline std::string model(unsigned shift) {
 inline std::string config(unsigned shift, const std::string &more = "") {
   return "decoders:\n  - id: 6\n    type: lookup\n    dem: |\n" + model(shift) + more;
 }
-/// A UDP port of the loopback address at which nothing listens.
+/// A UDP port of the loopback address at which nothing listens. The system gives it to no socket by itself: those ports
+/// begin at 32768.
 inline std::uint32_t unused_udp_port() {
-  detail::udp_address any;
-  detail::udp_socket socket;
-  if (detail::udp_address_of("address", "127.0.0.1", 0, any).failed() || socket.open(any, 0).failed())
-    throw std::runtime_error("no free port");
-  return socket.port();
+  std::random_device random;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    detail::udp_address address;
+    detail::udp_socket socket;
+    if (detail::udp_address_of("address", "127.0.0.1", 10000 + random() % 20000, address).ok() &&
+        socket.open(address, 0).ok())
+      return socket.port();
+  }
+  throw std::runtime_error("no free port");
 }
 inline void write(const std::filesystem::path &path, const std::string &text) { std::ofstream(path) << text; }
 
