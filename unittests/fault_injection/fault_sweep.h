@@ -48,8 +48,8 @@ public:
   void each_call() {
     for_all([](const step &) { return true; }, [this](std::size_t k) { fail_each_call_of(k); });
   }
-  /// Two faults in a row, in the calls that end something. They may fail, but not crash, hang or leak. The runs of a step
-  /// end when no fault fires.
+  /// Two faults in a row, in the calls that end something. They may fail, but not crash, hang or leak. The runs of a
+  /// step end when no fault fires.
   void pairs_in_the_end() {
     constexpr auto none = std::string::npos;
     for_all([](const step &s) { return s.name.find("_stop") != none || s.name.find("_destroy") != none; },

@@ -15,8 +15,8 @@
 
 namespace cudaq::realtime::test::faults {
 
-/// From now on the calls number first .. first + count - 1 fail. The numbers begin with 1. `of`: only calls of this name
-/// count, so a number does not depend on how often others are made, such as those of a loop that waits for a device.
+/// From now on the calls number first .. first + count - 1 fail. The numbers begin with 1. `of`: only calls of this
+/// name count, so a number does not depend on how often a loop that waits for a device makes others.
 void arm(std::uint64_t first, std::uint64_t count = 1, const char *of = nullptr);
 /// How often each call was made since arm.
 std::map<std::string, std::uint64_t> made();

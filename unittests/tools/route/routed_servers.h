@@ -23,8 +23,8 @@ inline int number_in(const std::string &line, const std::string &key) {
   return at == std::string::npos ? -1 : std::stoi(line.substr(at + key.size() + 2));
 }
 
-/// A TCP port of the loopback address for a node, which nobody else gets while the node is not there: the system gives
-/// it to no other socket, but a listener of UCX may use it, too.
+/// A TCP port of the loopback address for a node. No other program gets it while the node is not there: the system
+/// gives it to no other socket, but a listener of UCX may use it, too.
 class reserved_port {
 public:
   reserved_port() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
