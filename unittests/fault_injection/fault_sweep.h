@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a script of calls of the C API once for each fault: each call of a step that can fail does fail in one run, by
 // its name and number, as a run without a fault has counted them. After the step the script goes on without faults, so
-// each run also shows that the objects can still be used. Where code is slow, a sample has each fifth fault of each third
-// step.
+// each run also shows that the objects can still be used. Where code is slow, a sample has each fifth fault of each
+// third step.
 #pragma once
 
 #include "unittests/support/api_fixture.h"

@@ -163,7 +163,7 @@ TEST_P(OwnThreadLoop, ServesUntilTheFlagIsSet) {
 
 TEST_P(OwnThreadLoop, ReturnsAtOnceIfTheFlagIsSetAlready) {
   flag = 1;
-  CUDAQ_EXPECT_OK(run()); // it would serve for ever
+  CUDAQ_EXPECT_OK(run()); // else it would serve on, and the test would not end
 }
 
 TEST_P(OwnThreadLoop, RefusesWhatADispatcherRefuses) {
