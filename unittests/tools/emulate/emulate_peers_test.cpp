@@ -45,12 +45,13 @@ TEST_F(EmulatePeers, AServerWithoutStandardStreamsLosesNothing) {
   for (unsigned streams = 0; streams < 8; ++streams) {
     const std::string counters = scratch_.path() / "counters", json = scratch_.path() / "served.json",
                       shape = streams % 2 == 0 ? " --unified" : "";
-    running_program server({"-c", std::string("exec '") + CUDAQ_TOOL_PATH + "' serve --counters '" + counters +
-                                      "' --config '" + yaml().string() + "' --json '" + json + "' --transport '" +
-                                      CUDAQ_SHM_PROVIDER + "' -- --name=" + name_ + shape + closed(streams)},
+    running_program server({"-c", std::string("exec '") + CUDAQ_TOOL_PATH + "' serve --end-limit 100 --counters '" +
+                                      counters + "' --config '" + yaml().string() + "' --json '" + json +
+                                      "' --transport '" + CUDAQ_SHM_PROVIDER + "' -- --name=" + name_ + shape +
+                                      closed(streams)},
                            scratch_.path() / "err", "", "/bin/sh");
     const program_result r =
-        run_program("emulate --json --timeout 15 --config d3 --shots 300 --decoder-ids 0 --protocol server "
+        run_program("emulate --json --timeout 100 --config d3 --shots 300 --decoder-ids 0 --protocol server "
                     "--transport shm --name " +
                     name_);
     EXPECT_EQ(r.exit_code, 0) << closed(streams) << "\n" << r.err << err();

@@ -30,7 +30,9 @@ TEST_P(TwoTerminals, GiveTheRecordedPredictions) {
   std::string last;
   for (std::string line; !(line = server_->line()).empty();)
     last = line;
-  EXPECT_EQ(last, "CUDAQ_REALTIME_SERVER_PROCESSED count=4014") << "4004, and 5 questions each for model and name";
+  const int processed = std::atoi(value_in(last, "count").c_str());
+  EXPECT_GE(processed, 4004) << last;
+  EXPECT_LE(processed, 4014) << "5 questions each for model and name, and none after one without an answer in time";
   EXPECT_EQ(server_->wait(), 0);
 }
 
@@ -220,11 +222,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Times,
 // Requests that the network loses, and that are not repeated, are in no histogram; page and JSON count them.
 using Reports = TwoTerminals;
 TEST_P(Reports, AsAPageAndAsHistogramsHaveEachAnswerAndEachLoss) {
-  realtime::test::lossy_relay relay(static_cast<std::uint32_t>(std::stoul(port_)), {0.02, 0, 0}, 7);
+  realtime::test::lossy_relay relay(static_cast<std::uint32_t>(std::stoul(port_)), {0.01, 0, 0}, 7);
   const std::filesystem::path json = scratch_.path() / "run.json", html = scratch_.path() / "run.html",
                               prefix = scratch_.path() / "run";
   const program_result r =
-      run_program("emulate --timeout 2 --config d3 --shots 300 --transport udp --port " + std::to_string(relay.port()) +
+      run_program("emulate --timeout 1 --config d3 --shots 300 --transport udp --port " + std::to_string(relay.port()) +
                   " --json " + json.string() + " --html " + html.string() + " --hgrm " + prefix.string());
   EXPECT_EQ(r.exit_code, 1) << "what is lost is a failed check\n" << r.err;
   const auto j = nlohmann::json::parse(read_file(json));

@@ -79,7 +79,7 @@ TEST_P(RouteOver, NodesThatDieAndStopCostOnlyStatuses) {
   }
   EXPECT_GT(streams.answers(kDroppedStatus), 0u);
   EXPECT_TRUE(streams.all_decode(20)) << servers.errors(); // all come back, each with right answers only
-  EXPECT_LT(streams.longest(), 60s);                       // lost_after, and what a busy machine adds
+  EXPECT_LT(streams.longest(), 110s);                      // lost_after, and what a busy machine adds
   expect_good_end(servers, streams);
 }
 

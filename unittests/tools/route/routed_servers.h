@@ -77,7 +77,8 @@ public:
   void start(std::uint32_t node) {
     nodes_[node] = std::make_unique<running_program>(
         std::vector<std::string>{"serve", "--config", folder_ / (name(node) + ".yaml"), "--transport", "ucx", "--wait",
-                                 "block", "--", "--port=" + std::to_string(port(node)), "--tls=" + tls_},
+                                 "block", "--end-limit", "100", "--", "--port=" + std::to_string(port(node)),
+                                 "--tls=" + tls_},
         folder_ / "stderr");
   }
   void kill(std::uint32_t node) { nodes_[node].reset(); }
