@@ -358,16 +358,17 @@ ucx_worker::~ucx_worker() {
     s.receiver = {[](std::uint64_t, std::span<const std::uint8_t>) {}, [](std::uint64_t) {}, [](std::uint64_t) {}};
     while (!s.connections.empty())
       close(s.connections.back()->id);
-    for (const auto deadline = steady_clock::now() + kCloseLimit; steady_clock::now() < deadline;) {
-      const bool open = s.listener != nullptr && end_tcp_listening(s.listens_at);
-      ucp_worker_progress(s.worker);
-      for (; !s.requests.empty(); s.requests.pop_front())
-        ucp_listener_reject(s.listener, s.requests.front());
-      s.reap();
-      if (!open && s.closing.empty())
-        break;
-      std::this_thread::yield(); // to UCX's thread
-    }
+    const auto work_while = [&s](const auto &waits) {
+      for (const auto deadline = steady_clock::now() + kCloseLimit; waits() && steady_clock::now() < deadline;) {
+        ucp_worker_progress(s.worker);
+        for (; !s.requests.empty(); s.requests.pop_front())
+          ucp_listener_reject(s.listener, s.requests.front());
+        s.reap();
+        std::this_thread::yield(); // to UCX's thread
+      }
+    };
+    work_while([&s] { return !s.closing.empty(); }); // first: their last messages are on their way
+    work_while([&s] { return s.listener != nullptr && end_tcp_listening(s.listens_at); });
     if (s.listener != nullptr)
       ucp_listener_destroy(s.listener);
     ucp_worker_destroy(s.worker);
