@@ -28,6 +28,8 @@ public:
   interrupt_guard &operator=(const interrupt_guard &) = delete;
 
   [[nodiscard]] static bool interrupted() { return flag().load(std::memory_order_relaxed); }
+  /// The signal came this time ago, or earlier.
+  [[nodiscard]] static bool interrupted_for(std::int64_t ns) { return interrupted() && clock_ns() - first_ns() >= ns; }
   /// For code that knows no guard.
   [[nodiscard]] static std::atomic<bool> &flag() {
     static std::atomic<bool> interrupted{false};
@@ -38,15 +40,22 @@ public:
 private:
   static constexpr std::int64_t kSameWishNs = 500'000'000;
 
-  static void on_signal(int signal) {
-    static std::atomic<std::int64_t> first_ns{0};
-    static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+  static std::int64_t clock_ns() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
-    const std::int64_t now_ns = now.tv_sec * 1'000'000'000 + now.tv_nsec;
-    if (!flag().exchange(true, std::memory_order_relaxed)) {
-      first_ns.store(now_ns, std::memory_order_relaxed);
-    } else if (now_ns - first_ns.load(std::memory_order_relaxed) >= kSameWishNs) {
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  }
+  /// When the first signal came.
+  static std::atomic<std::int64_t> &first_ns() {
+    static std::atomic<std::int64_t> ns{0};
+    static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+    return ns;
+  }
+  static void on_signal(int signal) {
+    if (!interrupted()) {
+      first_ns().store(clock_ns()); // before the flag: who sees it sees this
+      flag().store(true);
+    } else if (clock_ns() - first_ns() >= kSameWishNs) {
       std::signal(signal, SIG_DFL);
       std::raise(signal); // ends the program when this handler returns
     }

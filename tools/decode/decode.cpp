@@ -246,6 +246,8 @@ private:
   /// output.
   std::string write(decode_batch &b) {
     threads_->wait_for(b);
+    if (is_cut_) // an earlier batch was not decoded whole
+      return "";
     try {
       for (std::size_t shot = 0; shot < b.decoded; ++shot) {
         const auto answer = decode_batch::row(b.answers, shot, observable_bytes());
@@ -269,8 +271,11 @@ private:
       output_failed_ = true;
       return failure.what();
     }
-    if (b.status == qec::decode_status::ok)
+    if (b.status == qec::decode_status::ok) {
+      is_cut_ = b.decoded != b.shots;
+      all_read_ = all_read_ && !is_cut_;
       return "";
+    }
     return fmt::format("{}: shot {}: {}", in_.name(), shots_, qec::decode_status_text(b.status, b.fault.c_str()));
   }
 
@@ -284,7 +289,8 @@ private:
   qec::shot_reader in_;
   std::optional<qec::shot_reader> truth_, golden_;
   std::optional<qec::shot_writer> out_, errors_;
-  bool output_failed_ = false, all_read_ = true;
+  bool output_failed_ = false, all_read_ = true; ///< all_read_: and decoded
+  bool is_cut_ = false;                          ///< after a signal there was no time for all shots that were read
   std::deque<decode_batch> batches_;
   std::optional<decoder_threads> threads_; ///< destroyed first: its threads use the batches
   std::uint64_t shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;

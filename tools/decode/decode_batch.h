@@ -42,7 +42,8 @@ struct decode_batch {
   std::vector<std::uint8_t> detections, observables, predictions, answers;
   std::vector<result> results; ///< of each shot
   std::size_t shots = 0;
-  std::size_t decoded = 0; ///< shots with a result; fewer than `shots` if one cannot be decoded
+  /// Shots with a result; fewer than `shots` if one cannot be decoded, or some time after a signal.
+  std::size_t decoded = 0;
   qec::decode_status status = qec::decode_status::ok; ///< of the shot `decoded`
   std::string fault;                                  ///< decoder::fault() of it
   bool done = false;

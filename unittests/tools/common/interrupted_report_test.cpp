@@ -3,6 +3,7 @@
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/interrupted_program.h"
 
+#include <fstream>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
@@ -51,6 +52,27 @@ TEST(Interrupted, DemoAndEmulateNameNoPartOfARunAsTheWhole) {
     EXPECT_TRUE(contains(text, error)) << text;
     EXPECT_FALSE(contains(text, "ok: every shot")) << text;
     EXPECT_TRUE(contains(read_file(scratch.path() / "page.html"), "Not complete: " + error));
+  }
+}
+
+// The plug-in sleeps a second in each shot with detector 4.
+TEST(Interrupted, DecodeEndsSoonInABatchOfSlowShots) {
+  const scratch_folder scratch;
+  const auto path = [&](const char *name) { return (scratch.path() / name).string(); };
+  std::string model, shots;
+  for (const char *detector : {"0", "1", "2", "3", "4"})
+    model += std::string("error(0.1) D") + detector + " L0\n";
+  for (int shot = 0; shot < 1000; ++shot)
+    shots += "00001\n";
+  std::ofstream(path("slow.dem")) << model;
+  std::ofstream(path("shots.01")) << shots;
+  for (const char *threads : {"1", "2"}) {
+    const auto report = report_after(SIGTERM, {"decode", "--dem", path("slow.dem"), "--in", path("shots.01"), "--out",
+                                               path("out.01"), "--threads", threads, "--decoder",
+                                               std::string(CUDAQ_TEST_EARLY_PLUGIN) + ":deadline_us=1000000000"});
+    const auto decoded = report.value("shots", std::size_t{1000});
+    EXPECT_LT(decoded, 1000u);
+    EXPECT_EQ(read_file(path("out.01")).size(), 2 * decoded) << "each shot that is counted has its line";
   }
 }
 
