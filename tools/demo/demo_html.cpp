@@ -18,9 +18,9 @@ std::string errors_table(const std::vector<pass_result> &passes, const shot_plan
   if (golden)
     rows.front().push_back(fmt::format("of {}", plan.predictions_name()));
   for (const pass_result &r : passes) {
-    rows.push_back({r.config.label, error_rate{r.logical_errors, r.answered}.text()});
+    rows.push_back({r.config.label, error_rate{r.logical_errors, r.answered, plan.shots().shots}.text()});
     if (golden)
-      rows.back().push_back(error_rate{r.golden_logical_errors, r.answered}.text());
+      rows.back().push_back(error_rate{r.golden_logical_errors, r.answered, plan.shots().shots}.text());
   }
   std::string text = html_table(rows);
   if (const std::string reference = reference_text(plan, decoder); !reference.empty())

@@ -85,6 +85,10 @@ expectation expected_answers(const emulate_options &o, const std::string &served
   return {false, fmt::format("not checked: the server has the decoder {}, and {}; give --decoder", served, why), ""};
 }
 
+error_rate logical_errors(const play_result &r, const shot_plan &plan) {
+  return {r.logical_errors, r.answered, plan.shots().shots};
+}
+
 void print(const output &out, const play_result &r, const shot_plan &plan, const expectation &expected,
            const link &to) {
   const link_counters c = to.counters();
@@ -97,7 +101,7 @@ void print(const output &out, const play_result &r, const shot_plan &plan, const
   out.text("corrections   {}{}\n",
            expected.check ? fmt::format("{} of {} ", r.answered - r.mismatches, r.answered) : "", expected.text);
   if (plan.shots().has_observables())
-    out.text("logical       {}\n", error_rate{r.logical_errors, r.answered}.text());
+    out.text("logical       {}\n", logical_errors(r, plan).text());
   out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers, {} shots late\n",
            r.requests, r.lost, c.repeated, r.busy, c.unexpected, r.late);
 }
@@ -106,7 +110,7 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
             const link &to, const model_question &model, const std::string &served,
             const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
-  const error_rate logical{r.logical_errors, r.answered};
+  const error_rate logical = logical_errors(r, plan);
   return {{"method", "round trip: from the clock read just before the request is sent, which the answer echoes, to the "
                      "clock read after the answer was received (CLOCK_MONOTONIC); shot: from the scheduled time to the "
                      "last answer"},
@@ -158,7 +162,7 @@ std::string emulate_html(const json &report, const play_result &r, const shot_pl
   page.add("Shots", html_paragraph(fmt::format("{} played, {} answered; {} requests, {} lost, {} shots late.", r.shots,
                                                r.answered, r.requests, r.lost, r.late)));
   if (plan.shots().has_observables())
-    page.add("Logical errors", html_paragraph(error_rate{r.logical_errors, r.answered}.text()));
+    page.add("Logical errors", html_paragraph(logical_errors(r, plan).text()));
   const std::vector<plotted_latency> latencies{{"round trip of a request", &r.request_time},
                                                {"shot, since due", &r.shot_time}};
   page.add("Latency histogram", histogram_plot(latencies));
