@@ -182,8 +182,8 @@ public:
   /// decode_details::has_solution of the last decode.
   [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
   /// What was wrong in the last decode that returned internal_error, if the decoder knows it; else "". Of a race: in
-  /// the last one of a member. Of a plug-in: the promise of decoder_plugin.h that it broke, with the values. Valid until
-  /// the next decode. For the thread that decodes.
+  /// the last one of a member. Of a plug-in: the promise of decoder_plugin.h that it broke, with the values. Valid
+  /// until the next decode. For the thread that decodes.
   [[nodiscard]] virtual const char *fault() const noexcept;
 
 protected:
