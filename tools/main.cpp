@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/subcommands.h"
+#include "tools/command_line/program.h"
 
 int main(int argc, char **argv) {
-  return cudaq::realtime::tools::run_program(cudaq::realtime::tools::cudaq_realtime(), argc, argv);
+  return cudaq::realtime::tools::run_program(cudaq::realtime::tools::this_program(), argc, argv);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/subcommands.h"
-
+// The subcommands of the program cudaq-realtime.
 #include "tools/command_line/commands.h"
+#include "tools/command_line/program.h"
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -51,7 +51,7 @@ void add_subcommands(CLI::App &app, chosen_command &chosen) {
 
 } // namespace
 
-const program_description &cudaq_realtime() {
+const program_description &this_program() {
   static constexpr program_description kProgram{
       "cudaq-realtime", "a ring buffer and RPC dispatcher between a quantum control system and its decoders",
       kProgramFooter, kFirstSteps, &add_subcommands};

@@ -17,6 +17,10 @@ struct program_description {
   void (*add_subcommands)(CLI::App &app, chosen_command &chosen);
 };
 
+/// The program that this executable is, or whose man pages it writes. Defined once in each executable with
+/// tools/main.cpp or tools/man/man_pages.cpp.
+const program_description &this_program();
+
 /// Makes the command line of the program in `app`, which is empty. Both must outlive the parsing.
 void declare_program(const program_description &program, CLI::App &app, chosen_command &chosen);
 

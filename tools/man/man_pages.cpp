@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of the build: it writes a man page for cudaq-realtime and for each of its subcommands into a folder.
+// A program of the build: it writes a man page for this_program() and for each of its subcommands into a folder.
+#include "tools/command_line/program.h"
 #include "tools/common/report.h"
 #include "tools/man/man_page.h"
-#include "tools/subcommands.h"
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
   try {
     CLI::App app;
     tools::chosen_command chosen;
-    tools::declare_program(tools::cudaq_realtime(), app, chosen);
+    tools::declare_program(tools::this_program(), app, chosen);
     const tools::command_model program = tools::describe_command_line(app);
     for (const tools::command_model *command : tools::all_commands(program))
       tools::write_file("FOLDER", std::filesystem::path(argv[1]) / (tools::program_name(*command, '-') + ".1"),

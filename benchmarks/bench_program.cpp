@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The subcommands of the program cudaq-realtime-bench.
 #include "benchmarks/bench_commands.h"
 #include "tools/command_line/commands.h"
 #include "tools/command_line/program.h"
@@ -25,12 +26,11 @@ void add_subcommands(CLI::App &app, chosen_command &chosen) {
 }
 
 } // namespace
-} // namespace cudaq::realtime::tools
 
-int main(int argc, char **argv) {
-  namespace tools = cudaq::realtime::tools;
-  constexpr tools::program_description kProgram{"cudaq-realtime-bench",
-                                                "measures CUDA-Q Realtime, and compares reports", tools::kBenchFooter,
-                                                "", &tools::add_subcommands};
-  return tools::run_program(kProgram, argc, argv);
+const program_description &this_program() {
+  static constexpr program_description kProgram{
+      "cudaq-realtime-bench", "measures CUDA-Q Realtime, and compares reports", kBenchFooter, "", &add_subcommands};
+  return kProgram;
 }
+
+} // namespace cudaq::realtime::tools
