@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cpack -G DEB` or `cpack -G RPM` in the build folder: libcudaq-realtime<major>, libcudaq-realtime-dev and
-# libcudaq-realtime-tools, one for each component of the installation. Their version is that of version.h.
+# `cpack -G DEB` or `cpack -G RPM` in the build folder: libcudaq-realtime<major>, libcudaq-realtime-dev,
+# libcudaq-realtime-tools and, if it is built, cudaq-realtime-bench, one for each component of the installation. Their
+# version is that of version.h.
 # docs/packages/packages.md is for users.
 set(CUDAQ_PACKAGE_CONTACT "CUDA-Q Realtime maintainers <maintainers@localhost>" CACHE STRING
   "Name and mail address of who builds the packages")
@@ -9,6 +10,7 @@ set(CUDAQ_PACKAGE_REVISION 1 CACHE STRING "Revision of the packages of one versi
 set(_runtime libcudaq-realtime${PROJECT_VERSION_MAJOR})
 set(_dev libcudaq-realtime-dev)
 set(_tools libcudaq-realtime-tools)
+set(_benchmarks cudaq-realtime-bench)
 set(_exactly "(= ${PROJECT_VERSION}-${CUDAQ_PACKAGE_REVISION})")
 
 set(CPACK_GENERATOR DEB)
@@ -20,6 +22,9 @@ set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_COMPONENTS_ALL runtime dev tools)
+if(TARGET cudaq-realtime-bench)
+  list(APPEND CPACK_COMPONENTS_ALL benchmarks)
+endif()
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_STRIP_FILES TRUE)
 # Programs on another machine: the mode of files does not follow the umask of the build.
@@ -59,7 +64,15 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "${_runtime} ${_exactly}")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "python3") # make_data.py
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Programs of CUDA-Q Realtime
 The program cudaq-realtime: demo, decoding server, emulator of a control
-system, benchmarks, a check of the machine; and recorded shots.")
+system, measurement of latency, a check of the machine; recorded shots.")
+
+set(CPACK_DEBIAN_BENCHMARKS_PACKAGE_NAME ${_benchmarks})
+set(CPACK_DEBIAN_BENCHMARKS_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_BENCHMARKS_PACKAGE_DEPENDS "${_runtime} ${_exactly}")
+set(CPACK_DEBIAN_BENCHMARKS_PACKAGE_RECOMMENDS "${_tools}") # recorded shots
+set(CPACK_COMPONENT_BENCHMARKS_DESCRIPTION "Benchmarks of CUDA-Q Realtime
+The program cudaq-realtime-bench: rates of logical errors, lag of streams,
+the device path and the QEC pipeline beside their floors; compares reports.")
 
 # RPM packages: the same names, components and descriptions. rpmbuild finds the shared libraries that the files need.
 set(CPACK_RPM_COMPONENT_INSTALL ON)

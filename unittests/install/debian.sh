@@ -26,6 +26,8 @@ done
 version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
   "$source/include/cudaq/realtime/version.h" | paste -sd.)
 names=("libcudaq-realtime${version%%.*}" libcudaq-realtime-dev libcudaq-realtime-tools)
+bench=$(sed -n 's/^CUDAQ_REALTIME_BUILD_BENCHMARKS:BOOL=ON$/cudaq-realtime-bench/p' "$build/CMakeCache.txt")
+if [ "$bench" ]; then names+=("$bench"); fi
 
 file_of() { # name
   echo "$packages/$1_$version-1_$(dpkg --print-architecture).deb"
@@ -41,11 +43,11 @@ build_packages() {
   (cd "$build" && cpack -G DEB -B "$packages" >"$scratch/cpack.log" 2>&1) ||
     { cat "$scratch/cpack.log" && exit 1; }
   rm -rf "$packages/_CPack_Packages"
-  [ "$(find "$packages" -name '*.deb' | wc -l)" = 3 ] || fail "not three packages: $(ls "$packages")"
+  [ "$(find "$packages" -name '*.deb' | wc -l)" = ${#names[@]} ] || fail "not ${names[*]}: $(ls "$packages")"
 }
 
 check_contents() {
-  local name depends
+  local name depends page
   for name in "${names[@]}"; do
     echo "== $name: $(du -h "$(file_of "$name")" | cut -f1) packed," \
       "$(dpkg-deb -f "$(file_of "$name")" Installed-Size) kB installed"
@@ -53,17 +55,18 @@ check_contents() {
     [ "$(dpkg-deb -f "$(file_of "$name")" Version)" = "$version-1" ] || fail "$name: wrong version"
     files_in "$name" | grep -v '^/usr/' && fail "$name: the files above are outside /usr"
   done
-  # Each file is in one package; together they are what `cmake --install` installs, without the provider ucx.
-  # Debian's documents are added, man pages are compressed.
+  # Each file is in one package; together they are what `cmake --install` installs, with the benchmarks, without the
+  # provider ucx. Debian's documents are added, man pages are compressed.
   for name in "${names[@]}"; do
     for document in copyright changelog.gz changelog.Debian.gz; do
       files_in "$name" | grep -x "/usr/share/doc/$name/$document" >/dev/null || fail "$name: no $document"
     done
     files_in "$name"
-  done | grep -vE '/doc/lib[^/]*/(copyright|changelog.*)$|/lintian/|/cudaq-realtime-gpu\.1\.gz$' |
+  done | grep -vE '/doc/(lib[^/]*|[^/]*-bench)/(copyright|changelog.*)$|/lintian/|/cudaq-realtime-gpu\.1\.gz$' |
     sed -E 's|(/man[13]/.*)\.gz$|\1|' | sort >"$scratch/packed"
   uniq -d "$scratch/packed" | grep . && fail "the files above are in several packages"
   cmake --install "$build" --prefix "$scratch/installed" >/dev/null
+  [ ! "$bench" ] || cmake --install "$build" --component benchmarks --prefix "$scratch/installed" >/dev/null
   (cd "$scratch/installed" && find . -type f -o -type l) | grep -v -e -bridge-ucx |
     sed 's|^\.|/usr|' | sort >"$scratch/expected"
   diff "$scratch/expected" "$scratch/packed" || fail "cmake --install and the packages differ"
@@ -72,6 +75,17 @@ check_contents() {
     grep -v -e '-bridge-' -e libcudaq-qec-relay-bp-gpu.so -e /decoders/ && fail "${names[0]} has files of the others"
   files_in "${names[1]}" | grep -E '/bin/|\.so\.' && fail "${names[1]} has files of the others"
   files_in "${names[2]}" | grep -vE '^/usr/(bin|share)/' && fail "${names[2]} has files of the others"
+  if [ "$bench" ]; then
+    files_in "$bench" | grep -x "/usr/bin/$bench" >/dev/null || fail "$bench has no program"
+    files_in "$bench" | grep -vE "^/usr/(bin|share/(man/man1|doc|lintian/overrides))/$bench" &&
+      fail "$bench has files of the others"
+    # A page for the program and for each of its subcommands.
+    "$build/benchmarks/$bench" help | sed -nE "s/^  ([a-z]+)  .*/\1/p" >"$scratch/subcommands"
+    [ -s "$scratch/subcommands" ] || fail "$bench help lists no subcommand"
+    while read -r page; do
+      files_in "$bench" | grep "/man1/$bench-$page.1.gz$" >/dev/null || fail "no man page of $bench $page"
+    done <"$scratch/subcommands"
+  fi
   if files_in "${names[2]}" | grep '/cudaq-realtime-serve.service$' >/dev/null; then
     dpkg-deb --fsys-tarfile "$(file_of "${names[2]}")" |
       tar -xO ./usr/share/cudaq-realtime/systemd/cudaq-realtime-serve.service |
@@ -133,12 +147,14 @@ in_fresh_root() {
   local root=$scratch/root name
   rm -rf "$root"
   make_root "$root"
-  # The tools without the runtime are not configured: the dependency is right.
-  if dpkg --root="$root" --install "$(file_of "${names[2]}")" >"$scratch/refused" 2>&1; then
-    fail "dpkg configured the tools without the runtime"
-  fi
-  dpkg --root="$root" --install "$(file_of "${names[0]}")" "$(file_of "${names[1]}")" "$(file_of "${names[2]}")"
-  add_system_libraries "$root" "$root/usr/bin/cudaq-realtime" "$root"/usr/lib/*.so
+  # The programs without the runtime are not configured: the dependency is right.
+  for name in "${names[@]:2}"; do
+    if dpkg --root="$root" --install "$(file_of "$name")" >"$scratch/refused" 2>&1; then
+      fail "dpkg configured $name without the runtime"
+    fi
+  done
+  dpkg --root="$root" --install "$packages"/*.deb
+  add_system_libraries "$root" "$root"/usr/bin/cudaq-realtime ${bench:+"$root/usr/bin/$bench"} "$root"/usr/lib/*.so
 
   echo "== the programs, in the root"
   chroot "$root" /usr/bin/cudaq-realtime --version
@@ -148,6 +164,12 @@ in_fresh_root() {
   if [ -e "$root$data" ]; then
     chroot "$root" /usr/bin/cudaq-realtime demo --data "$data" --config d3 --shots 1000 --rate 0
   fi
+  if [ "$bench" ]; then
+    chroot "$root" "/usr/bin/$bench" --version
+    if [ -e "$root$data" ]; then
+      chroot "$root" "/usr/bin/$bench" decoding --dem "$data/surface_z_d3_p0.003.dem" --shots 1000
+    fi
+  fi
 
   echo "== the first tutorial, with the headers and libraries of the root"
   local flags
@@ -156,7 +178,7 @@ in_fresh_root() {
   chroot "$root" /tmp/host_call
 
   echo "== removal"
-  dpkg --root="$root" --purge "${names[2]}" "${names[1]}" "${names[0]}"
+  dpkg --root="$root" --purge "${names[@]}"
   if find "$root/usr" -path '*cudaq*' | grep .; then
     fail "the files above were left"
   fi

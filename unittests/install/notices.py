@@ -17,9 +17,7 @@ MARKS = {
     "NVIDIA CCCL": [b"N4cuda3std"],
 }
 # What a notice may write in place of names.
-GROUPS = {"the programs": ["cudaq-realtime", "cudaq-realtime-gpu"],
-          "the programs cudaq-realtime and cudaq-realtime-gpu": ["cudaq-realtime", "cudaq-realtime-gpu"],
-          "the program cudaq-realtime-gpu": ["cudaq-realtime-gpu"]}
+GROUPS = {"the programs": ["cudaq-realtime", "cudaq-realtime-gpu", "cudaq-realtime-bench"]}
 
 prefix = pathlib.Path(sys.argv[1])
 notices = next(prefix.rglob("THIRD_PARTY_NOTICES.txt")).read_text()

@@ -51,7 +51,7 @@ for rpm in "$scratch"/packages/*.rpm; do
   # The same shared libraries are needed, though dpkg names their packages and rpm their sonames.
   rpm --dbpath "$scratch/db" -qp --requires "$rpm" >"$scratch/$name.requires"
   case $name in
-    *-dev | *-tools) grep -E "^libcudaq-realtime[0-9]+ = $version$" "$scratch/$name.requires" ||
+    *-dev | *-tools | *-bench) grep -E "^libcudaq-realtime[0-9]+ = $version$" "$scratch/$name.requires" ||
       fail "$name does not require the libraries of its version" ;;
     *) grep '^libc\.so\.6' "$scratch/$name.requires" >/dev/null || fail "$name requires no libraries" ;;
   esac
