@@ -72,8 +72,7 @@ private:
   static detail::request_router::time now() { return std::chrono::nanoseconds(now_ns()); }
 
   void move() {
-    link_->progress([this](std::span<const std::uint8_t> message) { router_.received(message, now()); },
-                    [this](std::uint32_t node) { router_.connection_failed(node, now()); });
+    link_->progress(on_message_, on_failure_);
     router_.tick(now());
   }
 
@@ -89,6 +88,13 @@ private:
   }
   void state_changed(std::uint32_t, detail::node_state) override {}
 
+  // Members, because the link also calls them in flush().
+  const detail::node_link::message_receiver on_message_ = [this](std::span<const std::uint8_t> message) {
+    router_.received(message, now());
+  };
+  const detail::node_link::failure_receiver on_failure_ = [this](std::uint32_t node) {
+    router_.connection_failed(node, now());
+  };
   std::unique_ptr<detail::node_link> link_;
   std::optional<std::vector<std::uint8_t>> result_;
   detail::request_router router_;

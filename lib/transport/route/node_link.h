@@ -22,7 +22,7 @@ public:
   /// Header and payload are copied. Without a connection, nothing happens.
   virtual void send(std::uint32_t node, const route_header &header, std::span<const std::uint8_t> payload) = 0;
   /// Moves data. Calls `message` for each message that has come, from any node, and `failed` for each node whose
-  /// connection has broken. Returns the work count.
+  /// connection has broken. Returns the work count. flush calls the two of the last progress: they live until then.
   virtual std::uint32_t progress(const message_receiver &message, const failure_receiver &failed) = 0;
   /// Waits until the network has all sent messages. False: it has not got them within the limit.
   virtual bool flush(std::uint64_t limit_ns) = 0;
