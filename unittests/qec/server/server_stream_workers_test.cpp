@@ -149,7 +149,8 @@ TEST(ServerStreamWorkers, LatchAFailedWindowAtALaterRequest) {
   workers_rig rig(stream_unit_for(paired_stream_model(), 2, 1, workers_or_throw(1)));
   const std::uint32_t read = rig.read(1, 2);
   EXPECT_EQ(rig.client.answer(rig.enqueue("110010")), answered(server_status::ok)) << "the second round is wrong";
-  for (const std::uint32_t one : {read, rig.read(1, 0), rig.enqueue("11"), rig.begin_tail()})
+  EXPECT_EQ(rig.client.answer(read), answered(server_status::internal)) << "from here on the failure is known";
+  for (const std::uint32_t one : {rig.read(1, 0), rig.enqueue("11"), rig.begin_tail()})
     EXPECT_EQ(rig.client.answer(one), answered(server_status::internal));
   EXPECT_EQ(rig.client.ask(kGetCorrectionsFunctionId, get_payload(1, 1)), answered(server_status::internal));
   EXPECT_EQ(rig.client.answer(rig.reset()), answered(server_status::ok));
