@@ -27,7 +27,7 @@ public:
   interrupt_guard(const interrupt_guard &) = delete;
   interrupt_guard &operator=(const interrupt_guard &) = delete;
 
-  [[nodiscard]] static bool interrupted() { return flag().load(std::memory_order_relaxed); }
+  [[nodiscard]] static bool interrupted() { return flag().load(std::memory_order_acquire); }
   /// The signal came this time ago, or earlier.
   [[nodiscard]] static bool interrupted_for(std::int64_t ns) { return interrupted() && clock_ns() - first_ns() >= ns; }
   /// For code that knows no guard.

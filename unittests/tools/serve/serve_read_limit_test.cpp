@@ -42,14 +42,14 @@ TEST_F(Serve, GivesOutFinishedCorrectionsAfterTheSignalAndThenEnds) {
   EXPECT_EQ(server.wait(), 0) << "everything was read\n" << read_file(err());
 }
 
-TEST_F(Serve, WaitsForARequesterThatReadsLateAndForRepetitionsAfterIt) {
+TEST_F(Serve, WaitsForARequesterThatReadsLate) {
   running_program server(arguments({"--read-limit", "60", "--end-limit", "60"}), err());
   ASSERT_NE(server.line(), "") << read_file(err());
   socket_peer peer(socket());
   ASSERT_EQ(peer.ask(kEnqueue, enqueue(1, 0b0110)).status, 0);
   server.signal(SIGTERM);
   ASSERT_TRUE(waits_for_the_end(peer));
-  std::this_thread::sleep_for(std::chrono::milliseconds(600)); // longer than a second signal counts as the first
+  std::this_thread::sleep_for(std::chrono::milliseconds(600)); // a server that does not wait has ended by then
   const wire_answer read = peer.ask(kGet, get());
   EXPECT_EQ(read.status, 0) << read_file(err());
   EXPECT_EQ(read.result, bytes{0b0110});

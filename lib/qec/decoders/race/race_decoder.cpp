@@ -113,6 +113,8 @@ public:
     std::uint64_t sum = 0;
     for (const member &m : members_)
       sum += m.faults;
+    if (last_fault_ != nullptr)
+      fault_ = last_fault_->fault; // of a member that has ended since the last decode, too
     return sum;
   }
 
@@ -251,7 +253,7 @@ private:
   bool wants_errors_ = false;
   std::deque<member> members_;
   const member *last_fault_ = nullptr;
-  std::array<char, 512> fault_{}; ///< of the last member that had one; for the caller's thread
+  mutable std::array<char, 512> fault_{}; ///< of the last member that had one; for the caller's thread
 };
 
 /// "relay-bp(num_sets=60,seed=1)|bp-osd" as names for make_decoder.
