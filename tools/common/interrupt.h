@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ctrl-C and SIGTERM: the first one asks the running subcommand to end, one that comes half a second later or more ends
-// the program. Those in between are the same wish: `timeout` signals its program, then the whole process group.
+// the program. Those in between repeat the first one: `timeout` signals its program, then the whole process group.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  static constexpr std::int64_t kSameWishNs = 500'000'000;
+  static constexpr std::int64_t kRepetitionNs = 500'000'000;
 
   static std::int64_t clock_ns() {
     timespec now{};
@@ -55,7 +55,7 @@ private:
     if (!interrupted()) {
       first_ns().store(clock_ns()); // before the flag: who sees it sees this
       flag().store(true);
-    } else if (clock_ns() - first_ns() >= kSameWishNs) {
+    } else if (clock_ns() - first_ns() >= kRepetitionNs) {
       std::signal(signal, SIG_DFL);
       std::raise(signal); // ends the program when this handler returns
     }

@@ -131,11 +131,12 @@ public:
 
   [[nodiscard]] std::string text() const {
     const double seconds = static_cast<double>(wall_ns_) * 1e-9;
-    std::string text = fmt::format("decoded         {} shots{} in {}, {} shots/s; {}, {} thread{}\n", shots_,
-                                   all_read_ ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
-                                   format_rate(wall_ns_ == 0 ? 0 : static_cast<double>(shots_) / seconds),
-                                   predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, num_threads_,
-                                   num_threads_ == 1 ? "" : "s");
+    std::string text =
+        fmt::format("decoded         {} shots{} in {}, {} shots/s; {}, {} thread{}\n", shots_,
+                    all_decoded() ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
+                    format_rate(wall_ns_ == 0 ? 0 : static_cast<double>(shots_) / seconds),
+                    predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, num_threads_,
+                    num_threads_ == 1 ? "" : "s");
     if (!choices_.predecoder.empty())
       text += fmt::format("predecoder      {}\n", choices_.predecoder);
     if (!choices_.decoder.empty())
@@ -160,7 +161,7 @@ public:
   }
 
   [[nodiscard]] run_end end(bool signalled) const {
-    return ended(signalled, shots_, all_read_ ? shots_ : kNotKnown, "shots");
+    return ended(signalled, shots_, all_decoded() ? shots_ : kNotKnown, "shots");
   }
 
   [[nodiscard]] json report() const {
@@ -199,6 +200,7 @@ public:
   }
 
 private:
+  [[nodiscard]] bool all_decoded() const noexcept { return all_read_ && !is_cut_; }
   [[nodiscard]] bool has_deadlines() const noexcept { return totals_.deadlines.met + totals_.deadlines.missed != 0; }
   [[nodiscard]] std::size_t observable_bytes() const noexcept { return (layout_.num_observables + std::size_t{7}) / 8; }
 
@@ -273,7 +275,6 @@ private:
     }
     if (b.status == qec::decode_status::ok) {
       is_cut_ = b.decoded != b.shots;
-      all_read_ = all_read_ && !is_cut_;
       return "";
     }
     return fmt::format("{}: shot {}: {}", in_.name(), shots_, qec::decode_status_text(b.status, b.fault.c_str()));
@@ -289,8 +290,8 @@ private:
   qec::shot_reader in_;
   std::optional<qec::shot_reader> truth_, golden_;
   std::optional<qec::shot_writer> out_, errors_;
-  bool output_failed_ = false, all_read_ = true; ///< all_read_: and decoded
-  bool is_cut_ = false;                          ///< after a signal there was no time for all shots that were read
+  bool output_failed_ = false, all_read_ = true;
+  bool is_cut_ = false; ///< after a signal there was no time for all shots that were read
   std::deque<decode_batch> batches_;
   std::optional<decoder_threads> threads_; ///< destroyed first: its threads use the batches
   std::uint64_t shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;

@@ -133,28 +133,26 @@ std::uint64_t injected(const std::string &prefix) {
   return sum;
 }
 
+namespace {
+/// A copy: who holds the lock must not allocate.
+std::array<point, 64> all_points() {
+  const guard hold;
+  return points;
+}
+} // namespace
+
 std::map<std::string, std::uint64_t> made() {
   const exempt_scope own; // the map's memory
-  std::array<point, 64> seen;
-  {
-    const guard hold;
-    seen = points;
-  }
   std::map<std::string, std::uint64_t> counts;
-  for (const point &p : seen)
+  for (const point &p : all_points())
     if (p.since_arm != 0)
       counts[p.what] = std::min(p.since_arm, std::strncmp(p.what, "cu", 2) == 0 ? kCudaCallsThatCount : UINT32_MAX);
   return counts;
 }
 
 std::string injected_text() {
-  std::array<point, 64> seen;
-  {
-    const guard hold;
-    seen = points;
-  }
   std::string text;
-  for (const point &p : seen)
+  for (const point &p : all_points())
     if (p.failed != 0)
       text += (text.empty() ? "" : ", ") + std::string(p.what) + " " + std::to_string(p.failed);
   return text;

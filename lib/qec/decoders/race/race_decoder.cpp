@@ -53,8 +53,7 @@ struct member {
   std::uint64_t ended = 0;                  ///< ascends with the ends of all members
   bool is_busy = false;
   std::uint32_t cancel = 0;
-  std::uint64_t won = 0, faults = 0;
-  std::array<char, 512> fault{}; ///< of the last decode that was one of `faults`
+  std::uint64_t won = 0;
   rt::loop_thread thread;
 };
 
@@ -110,12 +109,8 @@ public:
   }
   std::uint64_t member_faults() const noexcept override {
     const std::lock_guard lock(mutex_);
-    std::uint64_t sum = 0;
-    for (const member &m : members_)
-      sum += m.faults;
-    if (last_fault_ != nullptr)
-      fault_ = last_fault_->fault; // of a member that has ended since the last decode, too
-    return sum;
+    fault_ = last_fault_; // of a member that has ended since the last decode, too
+    return faults_;
   }
 
 protected:
@@ -134,8 +129,8 @@ protected:
     for (member &m : members_)
       if (m.is_busy)
         cancel_decode(m.cancel);
-    if (last_fault_ != nullptr)
-      fault_ = last_fault_->fault;
+    if (faults_ != 0)
+      fault_ = last_fault_;
     return cancelled ? decode_status::cancelled : answer(observables, details);
   }
 
@@ -158,9 +153,8 @@ private:
       lock.lock();
       m.status = status;
       if (status == decode_status::internal_error) {
-        ++m.faults;
-        std::snprintf(m.fault.data(), m.fault.size(), "member %s: %s", m.name.c_str(), m.with->fault());
-        last_fault_ = &m;
+        ++faults_;
+        std::snprintf(last_fault_.data(), last_fault_.size(), "member %s: %s", m.name.c_str(), m.with->fault());
       }
       m.ended = ++num_ended_;
       m.is_busy = false;
@@ -252,8 +246,9 @@ private:
   std::uint64_t deadline_ns_ = kNoDeadline;
   bool wants_errors_ = false;
   std::deque<member> members_;
-  const member *last_fault_ = nullptr;
-  mutable std::array<char, 512> fault_{}; ///< of the last member that had one; for the caller's thread
+  std::uint64_t faults_ = 0; ///< decodes of members that were internal errors
+  std::array<char, 512> last_fault_{};
+  mutable std::array<char, 512> fault_{}; ///< a copy for the caller's thread, which reads it without the mutex
 };
 
 /// "relay-bp(num_sets=60,seed=1)|bp-osd" as names for make_decoder.
