@@ -21,7 +21,7 @@ WORDS = {
     r"in work": "'in progress'",
     r"to be had|can be had": "'available'",
     r"of its own accord": "'by itself'",
-    r"crews?|desks?|harvesters?|foresee[ns]?|glance[sd]?": "the word of the glossary (docs/contributing.md)",
+    r"crews?|desks?|harvesters?|foresee[ns]?|glance[sd]?": "the word of the glossary (docs/guide/glossary.md)",
     r"ledgers?": "job_table, ring_router or graph_scheduler_state",
     r"upon|hereby|herein|thereof|therein|whereupon|lest|albeit|ere": "a plain word",
 }
