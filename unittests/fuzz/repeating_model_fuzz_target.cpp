@@ -27,8 +27,13 @@ std::optional<std::uint64_t> number_before_brace(std::string_view line) {
   return code == std::errc() && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
 }
 
+std::string_view trimmed(std::string_view line) {
+  line = line.substr(0, line.find_last_not_of(" \t\r\n") + 1);
+  return line.substr(std::min(line.find_first_not_of(" \t\r\n"), line.size()));
+}
+
 /// The text with the outer loop that has this number written out: its lines so many times instead of the loop. Nothing
-/// if the loop is not found, because its line is unusual.
+/// if the loop is not found, because its lines are unusual: an instruction may stand in one line with a brace.
 std::optional<std::string> written_out(std::string_view text, std::uint64_t number, std::uint64_t repetitions) {
   std::string before, body, after;
   int depth = 0;
@@ -42,9 +47,9 @@ std::optional<std::string> written_out(std::string_view text, std::uint64_t numb
       return std::nullopt;
     const bool opens = code.find('{') != std::string::npos, closes = code.find('}') != std::string::npos;
     depth += (opens ? 1 : 0) - (closes ? 1 : 0);
-    if (place == head && opens && depth == 1 && number_before_brace(code) == number)
+    if (place == head && opens && depth == 1 && number_before_brace(code) == number && trimmed(code).ends_with('{'))
       place = loop;
-    else if (place == loop && closes && depth == 0)
+    else if (place == loop && closes && depth == 0 && trimmed(code) == "}")
       place = tail;
     else
       (place == head ? before : place == loop ? body : after) += line;
@@ -94,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     return 0;
   }
   check_rounds(*model);
-  for (const std::uint64_t repetitions : {1, 2, 3, 7}) {
+  for (const std::uint64_t repetitions : {1u, 2u, 3u, 7u}) {
     const auto unrolled = model->unrolled(repetitions);
     const auto other = written_out(text, model->repetitions(), repetitions);
     if (!other)
