@@ -260,9 +260,11 @@ cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher, 
 
 cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher, cudaq_dispatcher_stats_t *out_stats) {
   return with(__func__, dispatcher, out_stats, "out_stats", [&] {
+    // Read first: the counters of a run that has ended are final.
+    const cudaq_dispatcher_state_t state = dispatcher->state();
     cudaq_dispatcher_stats_t stats{};
     dispatcher->path().read_stats(stats);
-    stats.state = dispatcher->state();
+    stats.state = state;
     return write_sized("out_stats", out_stats, out_stats->struct_size, stats);
   });
 }

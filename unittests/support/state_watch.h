@@ -67,8 +67,8 @@ private:
       for (std::size_t c = 0; c < counts.size(); ++c)
         EXPECT_GE(counts[c], before[c]) << "counter " << c << " went back in state " << now;
       before = counts;
-      // Read twice: the run did not end in between, and no new one has begun, as each test starts it by itself.
-      if (now == CUDAQ_DISPATCHER_STOPPED && of_.state() == now && !restarts) {
+      // The counters of a run that has ended are final. Read twice: no new run has begun meanwhile.
+      if (s.state == CUDAQ_DISPATCHER_STOPPED && of_.state() == CUDAQ_DISPATCHER_STOPPED && !restarts) {
         EXPECT_EQ(s.in_flight, 0u);
         EXPECT_EQ(s.busy_slots, 0u);
       }
