@@ -43,7 +43,10 @@ public:
   /// are answered not_ready.
   void leave() noexcept { leave_.store(1); }
   /// Every request that was submitted has its answer.
-  [[nodiscard]] bool idle() const noexcept { return submitted_.value() == answered_.value(); }
+  [[nodiscard]] bool idle() const noexcept {
+    const std::uint64_t answered = answered_.value(); // read first: then no request was open when it was read
+    return submitted_.value() == answered;
+  }
   /// The same as leave, and ends the thread. Nothing is submitted after it. False: it still runs at the deadline.
   bool stop(steady_clock::time_point deadline);
 

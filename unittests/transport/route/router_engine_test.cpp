@@ -132,6 +132,28 @@ TEST_F(RouterEngine, AnswersWhatIsOpenWhenItLeavesAndRefusesTheRest) {
     EXPECT_EQ(answered_[entry].load(), entry == 3 ? 2u : 1u);
 }
 
+TEST_F(RouterEngine, IsNotIdleWhileARequestIsOpen) {
+  ASSERT_TRUE(engine_->start(CUDAQ_WAIT_SPIN_YIELD).ok());
+  wait_joined();
+  constexpr std::uint64_t kRequests = 2000;
+  ASSERT_TRUE(submit(0, 0));
+  shared_word<std::uint32_t> ends;
+  std::uint64_t wrong = 0;
+  std::thread observer([&] {
+    for (; ends.load() == 0; std::this_thread::yield())
+      wrong += engine_->idle() ? 1 : 0;
+  });
+  for (std::uint64_t n = 1; n < kRequests; ++n) { // each comes before the answer to the one before it is awaited
+    EXPECT_TRUE(submit(static_cast<std::uint32_t>(n % 2), n));
+    const auto answered = [&, before = n - 1] { return answered_[before % 2].load() == before / 2 + 1; };
+    EXPECT_TRUE(wait_until(deadline_after(20'000'000'000), answered));
+  }
+  ends.store(1);
+  observer.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_TRUE(engine_->stop(deadline_after(20'000'000'000)));
+}
+
 TEST_F(RouterEngine, RefusesWhatItHasNoRoomFor) {
   EXPECT_FALSE(engine_->submit(0, kFunction, std::vector<std::uint8_t>(65), 0));
   EXPECT_FALSE(engine_->submit(kEntries, kFunction, {}, 0));
