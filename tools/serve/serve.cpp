@@ -371,7 +371,7 @@ bool serving::drain() {
   // The answer with the last corrections may be lost on its way, and is asked for again.
   auto quiet_since = std::chrono::steady_clock::time_point{};
   for (auto now = std::chrono::steady_clock::now(); now < read_deadline; now = std::chrono::steady_clock::now()) {
-    if (server_.has_unfinished() || !server_.idle())
+    if (!server_.idle() || server_.has_unfinished()) // in this order: a request that is served may begin a shot
       quiet_since = now;
     else if (now - quiet_since >= kLastAnswerTime)
       break;

@@ -51,6 +51,8 @@ public:
   /// From now on requests are answered not_ready, except describe_decoder. Those that were taken are still served:
   /// idle() tells when.
   void close() noexcept;
+  /// No request is in a queue or with a decoder. has_unfinished() is asked after it: a request that is served may begin
+  /// a shot.
   [[nodiscard]] bool idle() const noexcept;
   /// Closes, serves the requests that were taken, and ends the threads. False: one still runs at the deadline.
   bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
@@ -87,7 +89,8 @@ private:
   decoder_pool pool_;
   std::mutex reloading_;
   cudaq::realtime::detail::counter strays_;
-  cudaq::realtime::detail::shared_word<std::uint32_t> phase_; ///< it only grows
+  cudaq::realtime::detail::counter submits_begun_, submits_ended_; ///< a decoder without a queue serves inside submit
+  cudaq::realtime::detail::shared_word<std::uint32_t> phase_;      ///< it only grows
   const std::uint64_t boot_id_;
 };
 

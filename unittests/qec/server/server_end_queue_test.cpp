@@ -62,6 +62,24 @@ TEST(ServerEndQueue, ShotsThatWereTakenBeforeTheEndAreDecoded) {
   EXPECT_TRUE(server.stop(soon()));
 }
 
+TEST(ServerEndQueue, AServerIsNotIdleWhileADecoderWithoutAQueueDecodes) {
+  rt::shared_word<std::uint32_t> gate;
+  decoding_server server(
+      one_setup({.id = kId}, std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(gate), sparse_rows{}, 1)));
+  requester client(server);
+  EXPECT_TRUE(server.idle());
+  std::thread dispatcher([&] { EXPECT_EQ(client.ask(kEnqueueFunctionId, enqueue_payload(kId, 1, "1")), kOk); });
+  EXPECT_TRUE(rt::wait_until(soon(), [&] { return server.decoders()[0]->counts().requests == 1; }));
+  server.begin_end();
+  EXPECT_FALSE(server.idle()) << "its corrections can be read later";
+  gate.store(1);
+  dispatcher.join();
+  EXPECT_TRUE(server.idle());
+  EXPECT_TRUE(server.has_unfinished());
+  EXPECT_EQ(client.ask(kGetCorrectionsFunctionId, get_payload(kId, 1, true)), answered(server_status::ok, "1"));
+  EXPECT_FALSE(server.has_unfinished());
+}
+
 TEST(ServerEndQueue, ARepetitionThatWaitsBesideItsRequestIsExecutedOnce) {
   rt::shared_word<std::uint32_t> gate;
   decoding_server server = gated_server(gate);
