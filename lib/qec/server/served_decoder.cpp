@@ -361,18 +361,22 @@ std::string served_decoder::shape_text() {
 }
 
 decoder_counts served_decoder::counts() const noexcept {
-  decoder_counts c{requests_.value(),
-                   shots_.value(),
-                   too_old_.value(),
-                   exchanges_.value(),
-                   {},
-                   {pushed_.load(), committed_.load(), lag_.load(), worst_lag_.load()},
-                   tail_ns_.value(),
-                   worst_tail_ns_.load(),
-                   {deadline_met_.value(), deadline_missed_.value(), deadline_late_.value()},
-                   repeated_.value()};
+  decoder_counts c;
+  // What comes first is read last: so there are never more answers than requests, nor more final rounds than pushed.
   for (std::size_t i = 0; i < c.by_status.size(); ++i)
     c.by_status[i] = by_status_[i].value();
+  c.shots = shots_.value();
+  c.too_old = too_old_.value();
+  c.exchanges = exchanges_.value();
+  c.stream.committed = committed_.load();
+  c.stream.pushed = pushed_.load();
+  c.stream.lag = lag_.load();
+  c.stream.worst_lag = worst_lag_.load();
+  c.tail_ns = tail_ns_.value();
+  c.worst_tail_ns = worst_tail_ns_.load();
+  c.deadlines = {deadline_met_.value(), deadline_missed_.value(), deadline_late_.value()};
+  c.repeated = repeated_.value();
+  c.requests = requests_.value();
   return c;
 }
 
