@@ -144,10 +144,14 @@ bool device_back_end::kernel_has_ended() {
 void device_back_end::read_stats(cudaq_dispatcher_stats_t &out) const {
   reports_.read(out);
   const thread_counters &routed = member_.counts();
-  out.received += routed.dropped();
-  out.dropped_bad_magic += routed.dropped_bad_magic.value();
-  out.dropped_unknown_function += routed.dropped_unknown_function.value();
-  out.dropped_flag_value += routed.dropped_flag_value.value();
+  // Each is read once: `received` has what the three have.
+  const std::uint64_t bad_magic = routed.dropped_bad_magic.value();
+  const std::uint64_t unknown_function = routed.dropped_unknown_function.value();
+  const std::uint64_t flag_value = routed.dropped_flag_value.value();
+  out.received += bad_magic + unknown_function + flag_value;
+  out.dropped_bad_magic += bad_magic;
+  out.dropped_unknown_function += unknown_function;
+  out.dropped_flag_value += flag_value;
   out.unexpected_flag_values += routed.unexpected_flag_values.value();
   out.tx_busy_waits += routed.tx_busy_waits.value();
   out.cursor_jumps += routed.cursor_jumps.value();
