@@ -214,8 +214,10 @@ std::string pipeline_core::dump() const {
   {
     const std::lock_guard<std::mutex> lock(shape_);
     static constexpr const char *kStates[] = {"created", "starting", "running", "stopped", "stuck"};
-    out << "pipeline: " << kStates[static_cast<int>(state_)] << "; " << ring_.submitted() << " submitted, "
-        << completions_.completed() << " completed, " << completions_.given_up() << " given up\n";
+    // What comes last is read first: so no part is more than the whole.
+    const std::uint64_t given_up = completions_.given_up(), completed = completions_.completed();
+    out << "pipeline: " << kStates[static_cast<int>(state_)] << "; " << ring_.submitted() << " submitted, " << completed
+        << " completed, " << given_up << " given up\n";
     if (!last_stop_.text.empty())
       out << "last stop: " << last_stop_.text.c_str() << "\n";
     for (const worker_thread &w : workers_) {

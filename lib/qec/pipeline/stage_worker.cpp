@@ -199,15 +199,15 @@ bool stage_worker::run_cpu_stage() {
 }
 
 void stage_worker::threw(const char *what) {
+  responder_.note(what); // before the count: who reads it finds the text
   responder_.callback_errors.add();
-  responder_.note(what);
   finish_early({CUDAQ_RPC_ERR_HANDLER_THREW, 0});
 }
 
 /// The thread will end, and it may be the only one of its function: all later requests are answered SHUTTING_DOWN.
 void stage_worker::exited(bool ended) {
-  responder_.callback_errors.add();
   responder_.note("a stage has ended its thread (pthread_exit); a stage must return");
+  responder_.callback_errors.add();
   responder_.give_up.store(1);
   finish_early({CUDAQ_RPC_ERR_HANDLER_THREW, 0}, ended);
 }
