@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/cpu_roce/cpu_roce_ring.h"
 
+#include <algorithm>
+
 namespace cudaq::realtime::detail {
 namespace {
 
@@ -30,8 +32,13 @@ expected<> cpu_roce_ring::disconnect() {
 void cpu_roce_ring::run() {
   run_loop([this] { return turn(); }, [this] { return stop_.load() != 0; },
            idle_strategy(exchange_.options().wait, kSleepNs));
+  const auto waits = [this](std::uint32_t slot) { // also while the dispatcher has not cleared rx yet
+    const std::uint64_t tx = load_acquire(exchange_.tx_flag(slot));
+    return tx != 0 && tx != CUDAQ_TX_FLAG_IN_FLIGHT;
+  };
   const steady_clock::time_point deadline = steady_clock::now() + kFlushTime;
-  while (collect() != 0 && steady_clock::now() < deadline) {
+  while ((collect() != 0 || std::any_of(in_flight_.begin(), in_flight_.end(), waits)) &&
+         steady_clock::now() < deadline) {
   }
 }
 
