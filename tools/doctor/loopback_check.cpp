@@ -152,10 +152,11 @@ finding result_of(const std::string &transport, std::uint64_t limit_ns) {
   std::vector<std::uint8_t> result;
   const bool answered = counts.sent && within(limit_ns, [&] { return client->receive(result); });
   const double took_ns = static_cast<double>(now_ns() - begin);
+  counts.handled =
+      calls->load(); // from the last hop to the first: a request that comes now is in none, or in all before
   const cudaq_dispatcher_stats_t stats = service.stats();
   counts.heartbeat = stats.heartbeat;
   counts.received = stats.received;
-  counts.handled = calls->load();
   count_datagrams(library, service.endpoint(), counts);
   const std::string carrier = client->carrier();
   client.reset();
