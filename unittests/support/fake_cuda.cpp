@@ -129,14 +129,11 @@ cudaError_t free_block(void *memory) {
 }
 
 /// Notes that a block is not freed, because the call that frees it was made to fail.
-cudaError_t excuse_block(void *memory) {
+cudaError_t excuse_block(void *memory, cudaError_t error) {
   const std::lock_guard lock(all.mutex);
   all.blocks[number(memory)].excused = true;
-  return lost != cudaSuccess ? lost.load() : cudaErrorUnknown;
+  return error;
 }
-
-/// A call that frees something: true if it must fail.
-bool fails(const char *call) { return lost != cudaSuccess || faults::hits(call); }
 
 cudaError_t make_stream(cudaStream_t *out, unsigned flags) {
   const exempt_scope inside;
@@ -175,7 +172,8 @@ void note_violation(const char *what) {
 }
 
 cudaError_t injected(const char *call) {
-  return lost != cudaSuccess ? lost.load() : faults::hits(call) ? cudaErrorUnknown : cudaSuccess;
+  const cudaError_t of_all = lost; // read once: the device may come back
+  return of_all != cudaSuccess ? of_all : faults::hits(call) ? cudaErrorUnknown : cudaSuccess;
 }
 
 void launch(cudaStream_t stream, std::function<void()> body) {
@@ -229,8 +227,8 @@ int clean_up() {
 // ------------------------------------------------------------- the runtime --
 
 #define FAULT_POINT(error)                                                                                             \
-  if (lost != cudaSuccess)                                                                                             \
-    return lost;                                                                                                       \
+  if (const cudaError_t error_of_all = lost) /* read once: the device may come back */                                 \
+    return error_of_all;                                                                                               \
   if (faults::hits(__func__))                                                                                          \
     return error;                                                                                                      \
   [[maybe_unused]] const exempt_scope inside
@@ -266,8 +264,8 @@ cudaError_t cudaHostAlloc(void **out, std::size_t bytes, unsigned) {
   return make_in_context(out, bytes, cudaMemoryTypeHost);
 }
 cudaError_t cudaFreeHost(void *memory) {
-  if (fails("cudaFreeHost"))
-    return excuse_block(memory);
+  if (const cudaError_t error = fake_cuda::injected(__func__))
+    return excuse_block(memory, error);
   const exempt_scope inside;
   if (anything_runs())
     fake_cuda::note_violation("cudaFreeHost waits for a kernel that runs");
@@ -283,8 +281,8 @@ cudaError_t cudaMallocManaged(void **out, std::size_t bytes, unsigned) {
   return make_in_context(out, bytes, fake_cuda::mapping().kind);
 }
 cudaError_t cudaFree(void *memory) {
-  if (fails("cudaFree"))
-    return excuse_block(memory);
+  if (const cudaError_t error = fake_cuda::injected(__func__))
+    return excuse_block(memory, error);
   const exempt_scope inside;
   if (anything_runs())
     fake_cuda::note_violation("cudaFree waits for a kernel that runs");
@@ -295,8 +293,8 @@ cudaError_t cudaMallocAsync(void **out, std::size_t bytes, cudaStream_t) {
   return make_in_context(out, bytes, cudaMemoryTypeDevice);
 }
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
-  if (fails("cudaFreeAsync"))
-    return excuse_block(memory);
+  if (const cudaError_t error = fake_cuda::injected(__func__))
+    return excuse_block(memory, error);
   const exempt_scope inside;
   stream->run_or_queue([memory] { free_block(memory); });
   return cudaSuccess;
@@ -344,9 +342,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int)
   return make_stream(out, flags);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  if (fails("cudaStreamDestroy")) {
+  if (const cudaError_t error = fake_cuda::injected(__func__)) {
     stream->excused = true;
-    return lost != cudaSuccess ? lost.load() : cudaErrorUnknown;
+    return error;
   }
   const exempt_scope inside;
   if (!stream->idle()) {
