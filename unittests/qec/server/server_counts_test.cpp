@@ -84,21 +84,24 @@ TEST(ServerCounts, HaveTheWinnersOfARace) {
   EXPECT_EQ(identity->wins[0].value() + identity->wins[1].value(), 21U) << "each shot has one winner";
 }
 
-/// As a race of two, whose second member fails in each shot with an event.
-class half_broken_race : public decoder {
+/// As a race of two. One event: its second member fails. Two events: both do. Three: none has converged.
+class broken_race : public decoder {
 public:
-  half_broken_race() : decoder(1, 1) {}
+  broken_race() : decoder(3, 1) {}
   const char *name() const noexcept override { return "race"; }
   const char *fault() const noexcept override { return "member b: broken"; }
   std::vector<std::pair<std::string, std::uint64_t>> wins() const override { return {{"a", 0}, {"b", 0}}; }
   std::uint64_t member_faults() const noexcept override { return faults_; }
+  void fail_late() { ++faults_; } ///< a member, in a shot that was answered before
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *) noexcept override {
+    if (events.size() == 3)
+      return decode_status::not_converged;
     faults_ += events.size();
     observables[0] = static_cast<std::uint8_t>(events.size());
-    return decode_status::ok;
+    return events.size() == 2 ? decode_status::internal_error : decode_status::ok;
   }
 
 private:
@@ -107,12 +110,29 @@ private:
 
 TEST(ServerCounts, HaveTheFaultsOfAMemberWhereAnotherOneAnswers) {
   decoding_server server(
-      one_setup({.id = 1}, std::make_unique<decoding_unit>(std::make_unique<half_broken_race>(), sparse_rows{}, 1)));
-  for (const char *shot : {"0", "1", "0", "1"})
+      one_setup({.id = 1}, std::make_unique<decoding_unit>(std::make_unique<broken_race>(), sparse_rows{}, 3)));
+  for (const char *shot : {"000", "100", "000", "100"})
     ASSERT_EQ(ask(server, kOneShotFunctionId, packed(shot)).status, 0);
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "1")), answered(server_status::ok));
+  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "100")), answered(server_status::ok));
   EXPECT_EQ(server.decoders()[0]->failures().count, 3U);
   EXPECT_EQ(server.decoders()[0]->failures().last, "of a race, whose other members go on: member b: broken");
+}
+
+TEST(ServerCounts, HaveTheFaultOfEachMemberWhereNoneAnswers) {
+  auto made = std::make_unique<broken_race>();
+  broken_race &race = *made;
+  decoding_server server(one_setup({.id = 1}, std::make_unique<decoding_unit>(std::move(made), sparse_rows{}, 3)));
+  const auto count_after = [&](const char *shot, decode_status status) {
+    EXPECT_EQ(ask(server, kOneShotFunctionId, packed(shot)).status, static_cast<std::int32_t>(status));
+    return server.decoders()[0]->failures().count;
+  };
+  EXPECT_EQ(count_after("110", decode_status::internal_error), 2U);
+  EXPECT_EQ(server.decoders()[0]->failures().last, "internal error of the decoder: member b: broken");
+  race.fail_late();
+  EXPECT_EQ(count_after("011", decode_status::internal_error), 5U) << "and the late one";
+  EXPECT_EQ(count_after("111", decode_status::not_converged), 6U) << "no fault of a member";
+  race.fail_late();
+  EXPECT_EQ(count_after("111", decode_status::not_converged), 8U);
 }
 
 /// A race with a name.

@@ -99,8 +99,9 @@ void decoder_session::latch(server_status why) noexcept {
 
 void decoder_session::note_failure(decode_status status) noexcept {
   const char *const fault = status == decode_status::internal_error ? unit_->fault() : "";
-  (void)unit_->take_member_faults(); // this failure is theirs
-  ++failures_;
+  const std::uint64_t of_members = unit_->take_member_faults();
+  // Of a race an internal error is that of its members; another status is a failure of its own.
+  failures_ += status == decode_status::internal_error && of_members != 0 ? of_members : of_members + 1;
   std::snprintf(last_failure_.data(), last_failure_.size(), "%s%s%s", decode_status_text(status),
                 *fault != '\0' ? ": " : "", fault);
 }

@@ -130,7 +130,7 @@ protected:
   /// The answer with corrections_; the request and `result` were checked.
   server_answer give_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept;
   decoding_unit &used_unit() noexcept { return *unit_; }
-  /// Counts a decode that failed. Before the next one.
+  /// Counts a decode that failed; of a race, each member that failed. Before the next one.
   void note_failure(decode_status status) noexcept;
   /// Counts the members of a race that failed where another one has answered. Before the next decode.
   void note_member_faults() noexcept;
