@@ -234,6 +234,17 @@ def test_a_race_counts_the_answers_of_its_members():
     assert race.member_faults == (0, "")
 
 
+def test_a_race_counts_and_names_the_faults_of_its_members(early_plugin):
+    model = "\n".join(f"error(0.1) D{k} L0" for k in range(4))
+    race = Decoder(f"race:bp-osd|{early_plugin},mode=best", model)
+    assert race.decode_to_errors_array([3]).tolist() == [3]
+    assert race.member_faults == (0, "")
+    for faults in (1, 2):
+        assert race.decode_to_errors_array([2]).tolist() == [2], "the other member answers"
+        count, text = race.member_faults
+        assert count == faults and text.startswith(f"member {early_plugin}: plug-in early: "), text
+
+
 def test_a_broken_promise_of_a_plugin_is_named(breaking_plugin):
     model = "error(0.1) D0 L0\nerror(0.1) D1 L1"
     fault = "plug-in breaking: decode returned 17, accepted: 0, 3, 5, 7"
