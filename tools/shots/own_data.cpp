@@ -122,7 +122,7 @@ error_rate::interval error_rate::interval_95() const noexcept {
   if (trials == 0)
     return {0, 1};
   constexpr double z = 1.959964;
-  const double n = static_cast<double>(std::min(trials, different)), p = rate();
+  const double n = static_cast<double>(std::min(trials, different_shots)), p = rate();
   const double middle = p + z * z / (2 * n), half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
   return {errors == 0 ? 0 : (middle - half) / (1 + z * z / n),
           errors == trials ? 1 : (middle + half) / (1 + z * z / n)};

@@ -43,13 +43,13 @@ std::string describe(const qec::shot_set &shots);
 /// Errors of trials.
 struct error_rate {
   std::uint64_t errors = 0, trials = 0;
-  std::uint64_t different = UINT64_MAX; ///< of the trials, if a set is repeated: a repeated one says nothing new
+  std::uint64_t different_shots = UINT64_MAX; ///< of the trials, if a set is repeated: a repeated one says nothing new
 
   struct interval {
     double low, high;
   };
   [[nodiscard]] double rate() const noexcept;
-  /// Wilson's 95 % interval for the different trials, which are independent; 0 to 1 without trials.
+  /// Wilson's 95 % interval for the different shots, which are independent; 0 to 1 without trials.
   [[nodiscard]] interval interval_95() const noexcept;
   /// "12 of 800, rate 0.015 (95 %: 0.0086 to 0.026)"
   [[nodiscard]] std::string text() const;
