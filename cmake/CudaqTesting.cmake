@@ -10,6 +10,8 @@
 #   cudaq_add_script_test(NAME <name> COMMAND <program> <argument>... [LABELS ...] [TIMEOUT ...] [PROCESSORS ...]
 #                  [RUN_SERIAL] [FIXTURES_SETUP <f>] [FIXTURES_REQUIRED <f>])
 #     Any other program as a test. Exit status 77 means skipped; the last line of its output is then the reason.
+#   cudaq_add_emulated_test(NAME <name> WAY <way> PROGRAMS <target>...)
+#     A test of a cross build: unittests/tools/emulated_programs.sh with its way and the programs.
 #   cudaq_add_gpu_test(<as cudaq_add_test>)
 #     A test that needs a GPU to run, but not to be built or listed. On a machine without a GPU it is skipped, or fails
 #     if CUDAQ_REQUIRE_GPU=1 is set in the environment. It is device-linked with the archive of the dispatch kernels and
@@ -189,4 +191,12 @@ function(cudaq_add_script_test)
       set_tests_properties("${name}" PROPERTIES ${kind} "${CUDAQ_TEST_PREFIX}${arg_${kind}}")
     endif()
   endforeach()
+endfunction()
+
+function(cudaq_add_emulated_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;WAY" "PROGRAMS")
+  set_property(GLOBAL APPEND PROPERTY CUDAQ_TESTED_FILES ${arg_PROGRAMS})
+  list(TRANSFORM arg_PROGRAMS REPLACE "(.+)" "$<TARGET_FILE:\\1>.emulated")
+  cudaq_add_script_test(NAME ${arg_NAME} LABELS host PROCESSORS 2 COMMAND
+    "${PROJECT_SOURCE_DIR}/unittests/tools/emulated_programs.sh" ${arg_WAY} "${PROJECT_SOURCE_DIR}" ${arg_PROGRAMS})
 endfunction()
