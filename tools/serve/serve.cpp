@@ -2,23 +2,20 @@
 #include "tools/serve/serve.h"
 
 #include "lib/qec/server/config_fields.h"
-#include "lib/qec/server/server_config.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/output_file.h"
 #include "tools/serve/background_task.h"
+#include "tools/serve/serve_config.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/slot_size.h"
-#include "tools/shots/shot_plan.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <poll.h>
 #include <thread>
 #include <unistd.h>
@@ -40,59 +37,6 @@ constexpr auto kAfterEndLimit = 3s;
 
 /// 2: answers_by_status has names and counts all functions, in place of busy and failed_one_shots.
 constexpr int kServeSchemaVersion = 2;
-
-struct loaded_config {
-  server_ns::server_config config;
-  std::vector<server_ns::decoder_setup> setups;
-};
-
-/// Reads the file and builds the decoders. Throws usage_error with the reason.
-loaded_config load(const std::string &path) {
-  const auto text = server_ns::read_whole_file(path);
-  if (text.failed())
-    throw usage_error("--config " + text.text() + config_file_hint(path));
-  auto config = server_ns::read_server_config(*text);
-  if (config.failed())
-    throw usage_error(fmt::format("--config {}: {}", path, config.text()));
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  auto setups = server_ns::build_decoders(*config, folder.empty() ? "." : folder);
-  if (setups.failed())
-    throw usage_error(fmt::format("--config {}: {}", path, setups.text()));
-  return {std::move(*config), std::move(*setups)};
-}
-
-/// load() for the start. Nothing if the end is wanted before it has ended: then its thread still runs.
-std::optional<loaded_config> load_until_end(const std::string &path, signal_events &signals) {
-  refuse_output_file("--config", path);
-  struct result {
-    std::optional<loaded_config> loaded;
-    std::exception_ptr failure;
-  };
-  const auto kept = std::make_shared<result>();
-  auto task = std::make_unique<background_task>(
-      [kept, &path] {
-        try {
-          kept->loaded = load(path);
-        } catch (const std::exception &) {
-          kept->failure = std::current_exception();
-        }
-      },
-      [&signals] { signals.wake(); });
-  while (!task->ended() && !signals.end_is_wanted()) {
-    pollfd fd{signals.descriptor(), POLLIN, 0};
-    poll(&fd, 1, -1);
-    signals.clear();
-  }
-  if (!task->ended()) {
-    (void)task.release(); // its destructor would wait
-    return {};
-  }
-  if (kept->failure)
-    std::rethrow_exception(kept->failure);
-  if (!kept->loaded)
-    throw usage_error(fmt::format("--config {}: a plug-in ended the thread that called it", path));
-  return std::move(kept->loaded);
-}
 
 cudaq_wait_policy_t wait_of(const std::string &word, bool few_cores) {
   if (word == "spin")
@@ -327,7 +271,7 @@ void serving::begin_reload() {
 void serving::reload() {
   std::string outcome = "REJECTED old_config_active", reason;
   try {
-    loaded_config loaded = load(options_.config);
+    loaded_config loaded = load_config("--config", options_.config);
     if (loaded.config.transport != config_.transport || loaded.config.transport_args != config_.transport_args) {
       reason = fmt::format("--config {}: transport: it is fixed; start the server again to change it", options_.config);
     } else {
@@ -455,6 +399,39 @@ int serving::report(const std::string &problem) const {
                      problem);
 }
 
+/// The report of a run that served nothing.
+json unserved(json decoders = json::array()) {
+  return {{"schema_version", kServeSchemaVersion},
+          {"endpoint", ""},
+          {"processed", 0},
+          {"reloads", 0},
+          {"stray_requests", 0},
+          {"decoders", std::move(decoders)}};
+}
+
+/// Ends the process: threads that may not end use `loaded`, or its configuration is not read yet.
+[[noreturn]] void leave_now(int status) {
+  std::fflush(nullptr);
+  _exit(status);
+}
+
+/// --check: all that the start does, before the transport. A plug-in whose destroy does not end is held to the limit of
+/// `signals`.
+int check(const serve_options &o, const output &out, signal_events &signals) {
+  auto loaded = load_until_end("--check", o.check, signals);
+  if (!loaded)
+    leave_now(out.finish(unserved(), "", kExitCheckFailed, ended(true, 0, kNotKnown, "decoders")));
+  json decoders = json::array();
+  for (const server_ns::decoder_setup &setup : loaded->setups)
+    decoders.push_back({{"id", setup.limits.id}, {"decoder", setup.unit->identity()->name}});
+  const std::string line = fmt::format("QEC_DECODING_SERVER_CONFIG_GOOD decoders={} transport={}\n", decoders.size(),
+                                       loaded->config.transport.empty() ? "none" : loaded->config.transport);
+  signals.begin_end();
+  loaded.reset(); // calls the plug-ins' destroy
+  out.text("{}", line);
+  return out.finish(unserved(std::move(decoders)));
+}
+
 } // namespace
 
 int run_serve(const serve_options &options, const output &out) {
@@ -462,25 +439,19 @@ int run_serve(const serve_options &options, const output &out) {
     write_text(stdout, server_ns::config_json_schema());
     return kExitOk;
   }
-  if (options.config.empty())
+  if (options.config.empty() && options.check.empty())
     throw usage_error("--config is missing; share/doc/cudaq-realtime/docs/transport/server.md has examples, and "
                       "--schema prints its fields");
   // Before any thread: all of them block these signals. Before the server: decoders that do not end at its destruction
   // do not delay the end.
   signal_events signals(kAfterEndLimit +
                         std::chrono::nanoseconds(static_cast<std::int64_t>(options.end_limit_s * 1e9)));
-  auto loaded = load_until_end(options.config, signals);
+  if (!options.check.empty())
+    return check(options, out, signals);
+  auto loaded = load_until_end("--config", options.config, signals);
   if (!loaded) {
     print_error("cudaq-realtime: the end came while --config {} was read; nothing was served\n", options.config);
-    const int status = out.finish({{"schema_version", kServeSchemaVersion},
-                                   {"endpoint", ""},
-                                   {"processed", 0},
-                                   {"reloads", 0},
-                                   {"stray_requests", 0},
-                                   {"decoders", json::array()}},
-                                  "");
-    std::fflush(nullptr);
-    _exit(status);
+    leave_now(out.finish(unserved()));
   }
   serving server(options, std::move(*loaded), out, signals);
   server.start();

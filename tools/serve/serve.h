@@ -12,6 +12,7 @@ namespace cudaq::realtime::tools {
 
 struct serve_options {
   std::string config;                        ///< file
+  std::string check;                         ///< file in its place: read and built, but not served; "": none
   std::string transport;                     ///< name or path of a provider; "": as the configuration says
   std::vector<std::string> provider_options; ///< empty: as the configuration says, if it names the same transport
   double timeout_s = 0;                      ///< ends after this time without a request; 0: no limit

@@ -12,6 +12,7 @@ the models between shots; SIGTERM answers what was accepted and ends. Options af
 
 Examples:
   cudaq-realtime serve --schema
+  cudaq-realtime serve --check decoders.yaml
   cudaq-realtime serve --config decoders.yaml --transport udp -- --port=7000
   cudaq-realtime serve --config decoders.yaml --transport shm --prometheus-port 9464)";
 
@@ -23,6 +24,9 @@ void add_serve(CLI::App &program, chosen_command &chosen) {
   CLI::App &serve = *program.add_subcommand("serve", "the decoding server: decoders for requests over a transport");
   serve.footer(kServeFooter);
   serve.add_option("--config", o.config, "decoders and transport, in YAML")->type_name("FILE");
+  serve.add_option("--check", o.check, "reads this configuration and builds its decoders, and serves nothing")
+      ->type_name("FILE")
+      ->excludes("--config");
   serve.add_option(
       "--transport", o.transport,
       "provider: a name such as udp or shm, or the path of its library; default: as the configuration says");

@@ -186,6 +186,15 @@ TEST_F(ServeHanging, EndsAtOnceWhileADecoderIsMadeForTheStart) {
             std::vector<std::string>{});
 }
 
+TEST_F(ServeHanging, EndsACheckWhileADecoderIsMade) {
+  write_hanging("create");
+  running_program check({"serve", "--check", yaml()}, err());
+  ASSERT_TRUE(hangs()) << read_file(err());
+  check.signal(SIGTERM);
+  EXPECT_EQ(check.wait(), 130) << "signal " << check.ended_by();
+  EXPECT_TRUE(contains(read_file(err()), "interrupted after 0 decoders")) << read_file(err());
+}
+
 TEST_F(ServeHanging, ServesAndEndsWhileADecoderIsMadeOrFreedInAReload) {
   for (const bool in_create : {true, false}) {
     SCOPED_TRACE(in_create);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/serve_config.h"
+
+#include "tools/common/output_file.h"
+#include "tools/common/report.h"
+#include "tools/serve/background_task.h"
+#include "tools/shots/shot_plan.h"
+
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <poll.h>
+#include <utility>
+
+namespace cudaq::realtime::tools {
+
+namespace server_ns = cudaq::qec::realtime;
+
+loaded_config load_config(const char *option, const std::string &path) {
+  const auto text = server_ns::read_whole_file(path);
+  if (text.failed())
+    throw usage_error(fmt::format("{} {}{}", option, text.text(), config_file_hint(path)));
+  auto config = server_ns::read_server_config(*text);
+  if (config.failed())
+    throw usage_error(fmt::format("{} {}: {}", option, path, config.text()));
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  auto setups = server_ns::build_decoders(*config, folder.empty() ? "." : folder);
+  if (setups.failed())
+    throw usage_error(fmt::format("{} {}: {}", option, path, setups.text()));
+  return {std::move(*config), std::move(*setups)};
+}
+
+std::optional<loaded_config> load_until_end(const char *option, const std::string &path, signal_events &signals) {
+  refuse_output_file(option, path);
+  struct result {
+    std::optional<loaded_config> loaded;
+    std::exception_ptr failure;
+  };
+  const auto kept = std::make_shared<result>();
+  auto task = std::make_unique<background_task>(
+      [kept, option, &path] {
+        try {
+          kept->loaded = load_config(option, path);
+        } catch (const std::exception &) {
+          kept->failure = std::current_exception();
+        }
+      },
+      [&signals] { signals.wake(); });
+  while (!task->ended() && !signals.end_is_wanted()) {
+    pollfd fd{signals.descriptor(), POLLIN, 0};
+    poll(&fd, 1, -1);
+    signals.clear();
+  }
+  if (!task->ended()) {
+    (void)task.release(); // its destructor would wait
+    return {};
+  }
+  if (kept->failure)
+    std::rethrow_exception(kept->failure);
+  if (!kept->loaded)
+    throw usage_error(fmt::format("{} {}: a plug-in ended the thread that called it", option, path));
+  return std::move(kept->loaded);
+}
+
+} // namespace cudaq::realtime::tools
