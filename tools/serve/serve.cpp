@@ -6,6 +6,7 @@
 #include "tools/common/clock.h"
 #include "tools/common/output_file.h"
 #include "tools/serve/background_task.h"
+#include "tools/serve/decode_log.h"
 #include "tools/serve/serve_config.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
@@ -127,7 +128,6 @@ private:
   void reload();
   void finish_reload_with(const std::string &outcome, const std::string &reason) const;
   void answer_a_reader(const std::vector<pollfd> &fds);
-  void log_failures();
   std::string counters() const { return counters_text(server_, transport_, reloads_); }
 
   const serve_options &options_;
@@ -145,8 +145,7 @@ private:
   std::size_t next_listener_ = 0;
   std::atomic<std::uint64_t> reloads_ = 0;
   std::unique_ptr<background_task> reload_task_; ///< the last reload
-  std::vector<std::uint64_t> failures_logged_;   ///< of each decoder
-  std::uint64_t failures_logged_ns_ = 0;         ///< when
+  decode_log decode_log_{server_};
 };
 
 // After an error, while it runs: as at its normal end.
@@ -206,22 +205,6 @@ void serving::answer_a_reader(const std::vector<pollfd> &fds) {
   }
 }
 
-/// At most once a second: a decoder may fail in each shot.
-void serving::log_failures() {
-  if (now_ns() - failures_logged_ns_ < 1'000'000'000)
-    return;
-  failures_logged_.resize(server_.decoders().size());
-  for (std::size_t k = 0; k < failures_logged_.size(); ++k) {
-    const server_ns::decode_failures now = server_.decoders()[k]->failures();
-    if (now.count == failures_logged_[k])
-      continue;
-    print_error("cudaq-realtime: decoder {}: {} decodes failed; the last one: {}\n", server_.decoders()[k]->limits().id,
-                now.count, now.last);
-    failures_logged_[k] = now.count;
-    failures_logged_ns_ = now_ns();
-  }
-}
-
 void serving::run() {
   bool connected = false;
   std::uint64_t before = 0, since = now_ns();
@@ -237,7 +220,7 @@ void serving::run() {
     fds.push_back({signals_.descriptor(), POLLIN, 0});
     poll(fds.data(), fds.size(), connected ? 100 : 0);
     fds.pop_back();
-    log_failures();
+    decode_log_.look();
     answer_a_reader(fds);
     signals_.clear();
     if (signals_.end_is_wanted()) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -240,6 +241,21 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
   return plan;
 }
 
+/// The longest deadline_us of a name; that of members and inner decoders, too. 0: none. A whole shot that is decoded in
+/// windows has none: each of its windows has the time.
+std::uint64_t deadline_ns_of(const std::string &name, bool is_stream) {
+  constexpr std::string_view kKey = "deadline_us=";
+  double longest_us = 0;
+  if (is_stream || !name.starts_with("sliding-window"))
+    for (std::size_t at = name.find(kKey); at != std::string::npos; at = name.find(kKey, at + 1)) {
+      double us = 0;
+      const char *const begin = name.data() + at + kKey.size();
+      if (std::from_chars(begin, name.data() + name.size(), us).ec == std::errc())
+        longest_us = std::max(longest_us, us);
+    }
+  return static_cast<std::uint64_t>(longest_us * 1000);
+}
+
 expected<std::unique_ptr<decoding_unit>> build_stream(const decoder_plan &plan) {
   const repeating_model &model = plan.stream->model;
   stream_result made = make_stream_decoder(
@@ -252,6 +268,7 @@ expected<std::unique_ptr<decoding_unit>> build_stream(const decoder_plan &plan) 
   std::string name = stream_name(plan.stream->options, *made.instance);
   auto unit = std::make_unique<decoding_unit>(std::move(made.instance), plan.digest);
   unit->identity()->name = std::move(name);
+  unit->identity()->deadline_ns = deadline_ns_of(plan.name, true);
   return unit;
 }
 
@@ -266,8 +283,10 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
   const bool chosen = plan.name == kChosen || plan.name.starts_with("auto:");
   std::string name = chosen ? made.instance->name() + plan.name.substr(kChosen.size()) : plan.name;
   auto unit = unit_with(std::move(made.instance), c, plan.digest);
-  if (unit.ok())
+  if (unit.ok()) {
     (*unit)->identity()->name = std::move(name);
+    (*unit)->identity()->deadline_ns = deadline_ns_of(plan.name, false);
+  }
   return unit;
 }
 

@@ -380,4 +380,15 @@ decoder_counts served_decoder::counts() const noexcept {
   return c;
 }
 
+std::uint64_t served_decoder::answers() const noexcept {
+  std::uint64_t all = 0;
+  for (const auto &of_status : by_status_)
+    all += of_status.value();
+  return all;
+}
+
+bool served_decoder::is_serving() noexcept {
+  return !std::unique_lock<std::mutex>(session_mutex_, std::try_to_lock).owns_lock();
+}
+
 } // namespace cudaq::qec::realtime

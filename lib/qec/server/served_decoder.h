@@ -125,6 +125,10 @@ public:
   /// Requests in the queue, at some recent moment. Those that wait for a round are not in it any more.
   [[nodiscard]] std::uint64_t waiting() const noexcept;
   [[nodiscard]] decoder_counts counts() const noexcept;
+  /// Answers so far: their number stays the same while a request is decoded.
+  [[nodiscard]] std::uint64_t answers() const noexcept;
+  /// At this moment a thread serves a request. Never waits, by any thread.
+  [[nodiscard]] bool is_serving() noexcept;
   /// By any thread. Throws std::bad_alloc.
   [[nodiscard]] decode_failures failures() const;
   /// Of all requests that were served, from submit to their answer.

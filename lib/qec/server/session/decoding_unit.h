@@ -29,6 +29,7 @@ struct sparse_rows {
 /// What is known of a decoder besides its model. Any thread may read it while the decoder works.
 struct decoder_identity {
   std::string name;                 ///< with its settings, as make_decoder or a stream takes it; "" if it is not known
+  std::uint64_t deadline_ns = 0;    ///< of a decode, or of a window: the longest one in the name; 0: none
   std::vector<std::string> members; ///< of a race of shots, with their settings; else empty
   std::vector<cudaq::realtime::detail::counter> wins; ///< of each member: the answers that were its
 };

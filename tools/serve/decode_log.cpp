@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/decode_log.h"
+
+#include "tools/common/report.h"
+
+#include <algorithm>
+
+namespace cudaq::realtime::tools {
+
+using namespace std::chrono_literals;
+
+std::chrono::nanoseconds long_decode(std::uint64_t deadline_ns) noexcept {
+  constexpr std::uint64_t kFactor = 100;
+  constexpr std::chrono::nanoseconds kAtLeast = 1s, kWithoutDeadline = 10s;
+  return deadline_ns == 0 ? kWithoutDeadline
+                          : std::max(kAtLeast, std::chrono::nanoseconds(static_cast<std::int64_t>(
+                                                   std::min(deadline_ns, INT64_MAX / kFactor) * kFactor)));
+}
+
+decode_log::decode_log(cudaq::qec::realtime::decoding_server &server)
+    : server_(server), decoders_(server.decoders().size()) {}
+
+void decode_log::look() {
+  const clock::time_point now = clock::now();
+  for (std::size_t k = 0; k < decoders_.size(); ++k)
+    look_at_decode(*server_.decoders()[k], decoders_[k], now);
+  if (now - failures_logged_ >= 1s) // a decoder may fail in each shot
+    look_at_failures();
+}
+
+void decode_log::look_at_failures() {
+  for (std::size_t k = 0; k < decoders_.size(); ++k) {
+    const auto &decoder = *server_.decoders()[k];
+    const cudaq::qec::realtime::decode_failures found = decoder.failures();
+    if (found.count == decoders_[k].failures)
+      continue;
+    print_error("cudaq-realtime: decoder {}: {} decodes failed; the last one: {}\n", decoder.limits().id, found.count,
+                found.last);
+    decoders_[k].failures = found.count;
+    failures_logged_ = clock::now();
+  }
+}
+
+/// The time counts from the first look that has seen the decode, so it is too short by the time between two looks.
+void decode_log::look_at_decode(cudaq::qec::realtime::served_decoder &decoder, seen &before, clock::time_point now) {
+  const std::uint64_t answers = decoder.answers();
+  if (answers != before.answers || !decoder.is_serving()) {
+    before.answers = answers;
+    before.serving_since.reset();
+    before.reported = false;
+    return;
+  }
+  if (!before.serving_since)
+    before.serving_since = now;
+  const std::chrono::nanoseconds taken = now - *before.serving_since;
+  if (before.reported || taken < 1s)
+    return;
+  const std::uint64_t deadline_ns = decoder.identity()->deadline_ns;
+  if (taken < long_decode(deadline_ns))
+    return;
+  before.reported = true;
+  const auto text = [](auto ns) { return format_ns(static_cast<double>(ns)); };
+  print_error("cudaq-realtime: decoder {}: the decode of a request has taken {} so far{}; later requests for this "
+              "decoder wait\n",
+              decoder.limits().id, text(taken.count()),
+              deadline_ns == 0 ? "" : fmt::format(", its deadline is {}", text(deadline_ns)));
+}
+
+} // namespace cudaq::realtime::tools

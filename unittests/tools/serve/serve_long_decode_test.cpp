@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What serve says about a decode that does not end. The plug-in of these is busy for ten minutes if detector 3 fires.
+#include "tools/serve/decode_log.h"
+#include "unittests/tools/serve/serve_fixture.h"
+
+#include <limits>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(LongDecode, IsAHundredDeadlinesAndAtLeastASecond) {
+  EXPECT_EQ(long_decode(1'000'000), 1s);
+  EXPECT_EQ(long_decode(50'000'000), 5s);
+  EXPECT_EQ(long_decode(0), 10s);
+  EXPECT_GT(long_decode(std::numeric_limits<std::uint64_t>::max()), 24h);
+}
+
+class ServeLongDecode : public Serve, public testing::WithParamInterface<unsigned> {
+protected:
+  void SetUp() override {
+    Serve::SetUp();
+    const std::string more = "    queue_length: " + std::to_string(GetParam()) + "\n    deadline_us: 1000\n";
+    write(yaml(), "decoders:\n  - id: 6\n    type: " + std::string(CUDAQ_TEST_STUCK_DECODER) + "\n    dem: |\n" +
+                      model(0) + more + "  - id: 7\n    type: lookup\n    dem: |\n" + model(0) + more);
+  }
+  std::size_t lines() const {
+    const std::string text = read_file(err());
+    std::size_t found = 0;
+    for (std::size_t at = text.find("the decode of a request"); at != std::string::npos;
+         at = text.find("the decode of a request", at + 1))
+      ++found;
+    return found;
+  }
+};
+
+TEST_P(ServeLongDecode, IsReportedOnceWithTimeAndDeadline) {
+  running_program server(arguments({"--wait", "block"}), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  socket_peer peer(socket());
+  ASSERT_EQ(peer.ask(kOneShot, {1}).status, 0);
+  ASSERT_EQ(peer.ask(kEnqueue, enqueue(0, 0b1000, 7)).status, 0) << "the other decoder ends";
+  EXPECT_EQ(lines(), 0U);
+  peer.send_frame(kOneShot, {0b1000});
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+  while (lines() == 0 && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(10ms);
+  std::this_thread::sleep_for(500ms); // several looks
+  const std::string text = read_file(err());
+  EXPECT_EQ(lines(), 1U) << text;
+  EXPECT_TRUE(contains(text, "cudaq-realtime: decoder 6: the decode of a request has taken ")) << text;
+  EXPECT_TRUE(contains(text, " so far, its deadline is 1.00 ms; later requests for this decoder wait\n")) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(QueueLengths, ServeLongDecode, testing::Values(0U, 4U));
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
