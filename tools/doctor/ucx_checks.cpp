@@ -69,7 +69,7 @@ std::vector<finding> ucx_lines() {
   std::unique_ptr<ucx_library> library;
   try {
     library = std::make_unique<ucx_library>("the transport");
-  } catch (const usage_error &e) {
+  } catch (const std::runtime_error &e) {
     return {{"provider", grade::wrong, e.what(),
              "install UCX, and configure and build again: share/doc/cudaq-realtime/docs/building.md"}};
   }
@@ -80,7 +80,7 @@ std::vector<finding> ucx_lines() {
     lines.push_back(version_line(found.version));
     lines.push_back(local_line(found.resources, chosen));
     lines.push_back(remote_line(found.resources, chosen));
-  } catch (const usage_error &e) {
+  } catch (const std::runtime_error &e) {
     lines.push_back({"UCX", grade::wrong, e.what(), "unset UCX_TLS, or name transports that ucx_info -d lists"});
   }
   return lines;

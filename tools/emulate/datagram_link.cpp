@@ -91,10 +91,12 @@ detail::datagram_client_options client_options(const emulate_options &o, std::ui
 std::uint32_t own_roce_port(const emulate_options &o) {
   detail::udp_address server, own;
   detail::expected<> result = detail::udp_address_of("--address", o.address, kRocePort, server);
-  if (result.ok() && o.own_address.empty())
-    result = detail::own_address_towards(server, own);
-  else if (result.ok())
+  if (result.ok() && o.own_address.empty()) {
+    if (result = detail::own_address_towards(server, own); result.failed())
+      throw api_error(result.text()); // the system knows no way there
+  } else if (result.ok()) {
     result = detail::udp_address_of("--own-address", o.own_address, 0, own);
+  }
   if (result.failed())
     throw usage_error(result.text());
   own.set_port(kRocePort);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <poll.h>
+#include <stdexcept>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -131,11 +132,13 @@ private:
   const std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kExchangeLimit;
 };
 
+bool is_socket(const sockaddr_un &address) {
+  struct stat info {};
+  return lstat(address.sun_path, &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
 /// No program listens at this socket: the one that made it has ended without removing it.
 bool is_left_over(const sockaddr_un &address) {
-  struct stat info {};
-  if (lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode))
-    return false;
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const bool refused = fd >= 0 && connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0 &&
                        errno == ECONNREFUSED;
@@ -241,14 +244,16 @@ counter_listeners::counter_listeners(const std::string &socket_path, int port) {
       if (!bound()) {
         if (errno != EADDRINUSE)
           throw usage_error(failure("--counters " + socket_path));
+        if (!is_socket(address))
+          throw usage_error(
+              fmt::format("--counters {}: it is a file that is no socket; give a free path", socket_path));
         if (!is_left_over(address) || unlink(address.sun_path) != 0 || !bound())
-          throw usage_error(fmt::format("--counters {}: a program listens there, or it is a file that is no socket of "
-                                        "this kind; give a free path",
-                                        socket_path));
+          throw std::runtime_error(
+              fmt::format("--counters {}: a program listens there; end it, or give a free path", socket_path));
       }
       socket_path_ = socket_path; // ours from here on
       if (listen(unix_fd_, 8) != 0)
-        throw usage_error(failure("--counters " + socket_path));
+        throw std::runtime_error(failure("--counters " + socket_path));
     }
     if (port >= 0) {
       sockaddr_in address{};
@@ -261,7 +266,7 @@ counter_listeners::counter_listeners(const std::string &socket_path, int port) {
       if (tcp_fd_ < 0 || setsockopt(tcp_fd_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
           bind(tcp_fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0 || listen(tcp_fd_, 8) != 0 ||
           getsockname(tcp_fd_, reinterpret_cast<sockaddr *>(&address), &size) != 0)
-        throw usage_error(failure(fmt::format("--prometheus-port {}", port)));
+        throw std::runtime_error(failure(fmt::format("--prometheus-port {}", port)));
       port_ = ntohs(address.sin_port);
     }
   } catch (...) {

@@ -25,7 +25,8 @@ class counter_listeners {
 public:
   /// `socket_path`: a Unix socket, "" for none; each connection gets the text and is closed. A socket that a killed
   /// program left there is replaced. `port`: of 127.0.0.1, -1 for none, 0 for any free one; answers each HTTP request
-  /// with the text. Throws usage_error.
+  /// with the text. Throws usage_error if the path cannot be used, std::runtime_error if path or port is in use or the
+  /// system refuses it.
   counter_listeners(const std::string &socket_path, int port);
   counter_listeners(const counter_listeners &) = delete;
   counter_listeners &operator=(const counter_listeners &) = delete;

@@ -68,6 +68,15 @@ static std::string why_not_created(const std::string &library, std::string text)
   return fmt::format("--transport {}: {}", is_own ? name : library, text);
 }
 
+/// Options that the provider does not take, and a file that is no provider, are the user's to change. What else the
+/// provider's create refuses, such as a port in use, is the system's.
+[[noreturn]] static void refuse_to_create(const std::string &library, cudaq_status_t status, const std::string &text) {
+  const std::string why = why_not_created(library, text);
+  if (status == CUDAQ_ERR_INVALID_ARG || text.find(": create") == std::string::npos)
+    throw usage_error(why);
+  throw api_error(why);
+}
+
 /// The words of the line whose keys are not among these, a space before each.
 static std::string endpoint_words_except(const std::string &endpoint, const std::vector<std::string> &keys) {
   std::istringstream words(endpoint);
@@ -122,8 +131,10 @@ provider_service::provider_service(const std::string &library, const std::vector
       pointers.push_back(text.data());
     const int count = static_cast<int>(pointers.size());
     pointers.push_back(nullptr);
-    if (cudaq_bridge_create_from_library(&bridge_, library.c_str(), count, pointers.data()) != CUDAQ_OK)
-      throw usage_error(why_not_created(library, cudaq_last_error_message()));
+    if (const cudaq_status_t status =
+            cudaq_bridge_create_from_library(&bridge_, library.c_str(), count, pointers.data());
+        status != CUDAQ_OK)
+      refuse_to_create(library, status, cudaq_last_error_message());
     read_endpoint();
     require_ok(cudaq_bridge_get_ring_geometry(bridge_, &config_.num_slots, &config_.slot_size),
                "cudaq_bridge_get_ring_geometry");

@@ -27,8 +27,8 @@ std::string bridge_banner(const std::string &endpoint);
 /// If a handler does not return within the grace period, the destructor frees nothing: everything stays in memory.
 class provider_service {
 public:
-  /// Loads the provider, which binds its sockets. Takes the shape that it has. Throws usage_error with the loader's
-  /// text if the library or an option of the provider is refused, else api_error.
+  /// Loads the provider, which binds its sockets. Takes the shape that it has. Throws usage_error if the library, or
+  /// an option for the provider, cannot be used, and api_error if the system refuses something, such as a port in use.
   provider_service(const std::string &library, const std::vector<std::string> &args, cudaq_wait_policy_t wait);
   provider_service(const provider_service &) = delete;
   provider_service &operator=(const provider_service &) = delete;

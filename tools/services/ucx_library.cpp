@@ -11,16 +11,16 @@ namespace cudaq::realtime::tools {
 ucx_library::ucx_library(const std::string &user)
     : path_(provider_library("ucx")), library_(dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL)) {
   if (library_ == nullptr)
-    throw usage_error(fmt::format("{} needs the provider ucx: {}. A build has it if UCX is installed (Debian: "
-                                  "libucx-dev, which scripts/bootstrap.sh installs) when it is configured",
-                                  user, dlerror()));
+    throw std::runtime_error(fmt::format("{} needs the provider ucx: {}. A build has it if UCX is installed (Debian: "
+                                         "libucx-dev, which scripts/bootstrap.sh installs) when it is configured",
+                                         user, dlerror()));
 }
 
 template <class Function>
 Function ucx_library::function(const char *name) const {
   const auto found = reinterpret_cast<Function>(dlsym(library_, name));
   if (found == nullptr)
-    throw usage_error(fmt::format("{} has no function {}; it is of another build", path_, name));
+    throw std::runtime_error(fmt::format("{} has no function {}; it is of another build", path_, name));
   return found;
 }
 

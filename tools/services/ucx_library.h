@@ -8,7 +8,7 @@
 
 namespace cudaq::realtime::tools {
 
-/// Loads the library. It stays loaded: UCX has threads. Throws usage_error that names the missing part.
+/// Loads the library. It stays loaded: UCX has threads. Throws std::runtime_error that names the missing part.
 class ucx_library {
 public:
   /// `user`: the subcommand that needs it, for the text.

@@ -3,6 +3,7 @@
 
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
+#include "tools/common/report.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -217,7 +218,8 @@ std::string read_counters(const std::string &path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    throw std::runtime_error("the path has more than " + std::to_string(sizeof address.sun_path - 1) + " characters");
+    throw usage_error(
+        fmt::format("--counters {}: the path has more than {} characters", path, sizeof address.sun_path - 1));
   std::memcpy(address.sun_path, path.data(), path.size());
   const std::uint64_t end = now_ns() + kAnswerLimitNs;
   const unix_connection server;

@@ -29,10 +29,11 @@ server_counters first_reading(const std::string &path) {
     return parse_counters(read_counters(path));
   } catch (const reading_interrupted &) {
     throw;
+  } catch (const usage_error &) {
+    throw;
   } catch (const std::runtime_error &e) {
-    throw usage_error(fmt::format("--counters {}: {}; a server (serve) or a router (route) must run, with the same "
-                                  "--counters",
-                                  path, e.what()));
+    throw std::runtime_error(
+        fmt::format("{}; a server (serve) or a router (route) must run, with the same --counters", e.what()));
   }
 }
 

@@ -183,7 +183,7 @@ expected<> ucx_worker::listen(const std::string &address, std::uint32_t port) {
   params.sockaddr = {reinterpret_cast<const sockaddr *>(&where), sizeof where};
   params.conn_handler = {state::on_request, &s};
   if (const ucs_status_t status = ucp_listener_create(s.worker, &params, &s.listener); status != UCS_OK)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "--bind %s --port %u: UCX cannot listen there: %s", address.c_str(), port,
+    return make_reason(CUDAQ_ERR_INTERNAL, "--bind %s --port %u: UCX cannot listen there: %s", address.c_str(), port,
                        ucs_status_string(status));
   ucp_listener_attr_t found{};
   found.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;

@@ -85,7 +85,7 @@ TEST_F(Route, RefusesWithoutUcxAndNamesTheMissingLibrary) {
   const std::string command = "'" + copy.string() + "' route --config '" + (folder_.path() / "route.yaml").string() +
                               "' --transport " + CUDAQ_UDP_PROVIDER + " -- --port=0 2>'" + err + "'";
   const int status = std::system(command.c_str());
-  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
   EXPECT_TRUE(contains(read_file(err), "route needs the provider ucx")) << read_file(err);
   EXPECT_TRUE(contains(read_file(err), "libucx-dev")) << read_file(err);
 }

@@ -94,19 +94,18 @@ TEST_F(Serve, TakesTheSocketOfAKilledServerOnly) {
   std::filesystem::remove(socket()); // the provider's
   running_program server(arguments({"--counters", path}), err());
   ASSERT_NE(server.line(), "") << read_file(err());
-  const auto expect_refused = [&](const std::filesystem::path &counters) {
+  const auto expect_refused = [&](const std::filesystem::path &counters, int status, const std::string &text) {
     running_program second({"serve", "--config", yaml(), "--transport", CUDAQ_TEST_SOCKET_PROVIDER, "--counters",
                             counters, "--", "--socket=" + (folder_.path() / "second.sock").string()},
                            folder_.path() / "second");
-    EXPECT_EQ(second.wait(), 2);
-    EXPECT_TRUE(
-        contains(read_file(folder_.path() / "second"), "--counters " + counters.string() + ": a program listens"));
+    EXPECT_EQ(second.wait(), status);
+    EXPECT_TRUE(contains(read_file(folder_.path() / "second"), "--counters " + counters.string() + ": " + text));
   };
-  expect_refused(path);
+  expect_refused(path, 3, "a program listens there");
   EXPECT_TRUE(contains(counters_at(path), "cudaq_server_processed_total 0\n"));
   const auto file = folder_.path() / "file";
   write(file, "text");
-  expect_refused(file);
+  expect_refused(file, 2, "it is a file that is no socket");
   EXPECT_EQ(read_file(file), "text");
 }
 
