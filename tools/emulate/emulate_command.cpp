@@ -64,7 +64,9 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
     o.names_decoder = emulate.get_option("--decoder")->count() != 0;
     if (o.transport == "ring" && o.protocol == "server")
       throw CLI::ValidationError("--protocol", "--transport ring serves `decode` only: a shot in one request");
-    refuse(o.protocol == "server", "--protocol decode", {"--decoder-ids"});
+    if (o.protocol != "server" && emulate.get_option("--decoder-ids")->count() != 0)
+      throw CLI::ValidationError("--decoder-ids", "it needs --protocol server, or --rounds: by --protocol decode, the "
+                                                  "default, requests name no decoder");
     refuse(o.protocol == "decode" || stream, "--protocol server", {"--window"});
     std::vector<std::uint64_t> ids = o.decoder_ids;
     std::ranges::sort(ids);

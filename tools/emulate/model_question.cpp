@@ -50,7 +50,12 @@ std::optional<server_description> ask_decoder(link &to, const emulate_options &o
 } // namespace
 
 std::optional<server_description> ask_for_facts(link &to, const emulate_options &o, std::uint32_t &next_id) {
-  return ask_decoder(to, o, next_id, o.decoder_ids.front());
+  auto theirs = ask_decoder(to, o, next_id, o.decoder_ids.front());
+  if (theirs && theirs->model.bits_per_shot != 0)
+    throw usage_error(fmt::format("decoder {} of the server decodes shots, not streams: its configuration needs "
+                                  "`stream: true`; without --rounds emulate plays shots",
+                                  o.decoder_ids.front()));
+  return theirs;
 }
 
 model_question compare_stream(const emulate_options &o, const std::optional<server_description> &theirs,
@@ -62,10 +67,6 @@ model_question compare_stream(const emulate_options &o, const std::optional<serv
   question.answered = true;
   question.boot_id = theirs->server ? theirs->server->boot_id : 0;
   const qec::model_facts &model = theirs->model;
-  if (model.bits_per_shot != 0)
-    throw usage_error(fmt::format("decoder {} of the server decodes shots, not streams: its configuration needs "
-                                  "`stream: true`",
-                                  id));
   const std::string both = fmt::format("decoder {} of the server has another model: {} in a repetition; --dem has {}",
                                        id, text_of(model), text_of(own));
   if (model.detectors != own.detectors || model.observables != own.observables)
@@ -93,6 +94,9 @@ model_question ask_for_model(link &to, const emulate_options &o, const qec::shot
     if (k == 0 && theirs->server)
       question.boot_id = theirs->server->boot_id;
     const qec::model_facts &model = theirs->model;
+    if (server && model.bits_per_shot == 0)
+      throw usage_error(fmt::format("decoder {} of the server decodes a stream, not shots: play to it with --rounds",
+                                    o.decoder_ids[k]));
     const std::string whose = server ? fmt::format("decoder {} of the server", o.decoder_ids[k]) : "the server";
     const std::string both = fmt::format("{} has another model than the shots: {}; {} has {}", whose, text_of(model),
                                          shots.name, text_of(own));

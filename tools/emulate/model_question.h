@@ -25,13 +25,13 @@ struct model_question {
 };
 
 /// Asks for the models of all decoders that the options name, with ids from first_id on. Throws usage_error, with both
-/// models, if one has another number of detectors or observables than the shots, or if the server has no
-/// decoder of this id, and api_error if no server listens.
+/// models, if one has another number of detectors or observables than the shots, if it is of a stream, or if the server
+/// has no decoder of this id, and api_error if no server listens.
 model_question ask_for_model(link &to, const emulate_options &options, const cudaq::qec::realtime::shot_set &shots,
                              std::uint32_t first_id = 0);
 
 /// The facts of the stream that the options name; nothing: the server does not tell. Throws api_error if none listens,
-/// and usage_error if the server has no such decoder.
+/// and usage_error if the server has no such decoder, or if it decodes shots.
 std::optional<server_description> ask_for_facts(link &to, const emulate_options &options, std::uint32_t &next_id);
 /// What they say beside those of --dem, whose `detectors` are those of a repetition. Throws usage_error as above.
 model_question compare_stream(const emulate_options &options, const std::optional<server_description> &theirs,

@@ -27,10 +27,15 @@ std::string answer_status_text(bool server, std::int32_t status) {
   const std::int32_t of_server = server && status > 0 ? status : -status;
   if (of_server > 0 && of_server < static_cast<std::int32_t>(qec::kServerStatuses)) {
     const auto known = static_cast<qec::server_status>(of_server);
-    const char *const meaning = known == qec::server_status::internal
-                                    ? ": the decoder failed, or nothing explains the shot; the server logs it"
-                                : known == qec::server_status::not_ready ? ": the server ends, or no node is there"
-                                                                         : "";
+    const bool has_state = status > 0; // the request is of a stream or of a shot in parts
+    const char *const meaning =
+        known == qec::server_status::internal ? ": the decoder failed, or nothing explains the shot; the server logs it"
+        : known == qec::server_status::not_ready ? ": the server ends, or no node is there"
+        : has_state && known == qec::server_status::syndromes_dropped
+            ? ": requests before it are missing, or another requester uses the decoder: give each its own"
+        : has_state && known == qec::server_status::bad_request
+            ? ": it does not fit those before it; if another requester uses the decoder, give each its own"
+            : "";
     return std::string(qec::kServerStatusNames[static_cast<std::size_t>(of_server)]) + meaning;
   }
   return status > 0 && !server ? qec::decode_status_text(static_cast<qec::decode_status>(status))

@@ -222,10 +222,11 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
   if (status != 0) {
     ++result_.bad_status;
     const bool gap = status == static_cast<std::int32_t>(qec::server_status::syndromes_dropped) && !refused_.empty();
-    return fail(fmt::format("status {}: {}{}", status, answer_status_text(true, status),
-                            gap ? ": a request with rounds was BUSY, and a later one was not; give the server a longer "
-                                  "queue_length or more slots, or a smaller --window"
-                                : ""));
+    return fail(
+        fmt::format("status {}: {}", status,
+                    gap ? "SYNDROMES_DROPPED: a request with rounds was BUSY, and a later one was not; give the "
+                          "server a longer queue_length or more slots, or a smaller --window"
+                        : answer_status_text(true, status)));
   }
   if (phase_ == phase::draining)
     return;
@@ -252,8 +253,9 @@ void stream_player::take_frame(std::span<const std::uint8_t> result, std::uint64
     return fail("an answer to get_committed has a wrong length");
   const std::uint64_t committed = number_at(result, 0), pushed = number_at(result, 8);
   if (committed < wanted_ || committed > pushed || pushed > plan_.rounds())
-    return fail(fmt::format("get_committed says that {} of {} rounds are final; {} were asked for, {} sent", committed,
-                            pushed, wanted_, sent_));
+    return fail(fmt::format("get_committed says that {} of {} rounds are final; {} were asked for, {} sent; if another "
+                            "requester uses the decoder, give each its own",
+                            committed, pushed, wanted_, sent_));
   committed_ = committed;
   ++result_.frames;
   frames_.committed.push_back(committed);

@@ -265,11 +265,13 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
   EXPECT_EQ(note("decode", CUDAQ_RPC_ERR_NO_SUCH_FUNCTION),
             std::string("status -1001: ") + cudaq_rpc_status_string(CUDAQ_RPC_ERR_NO_SUCH_FUNCTION));
   EXPECT_EQ(note("server", 1), "status 1: INVALID_DECODER");
-  EXPECT_EQ(note("server", 2), "status 2: BAD_REQUEST");
+  EXPECT_EQ(note("server", 2), "status 2: BAD_REQUEST: it does not fit those before it; if another requester uses the "
+                               "decoder, give each its own");
   EXPECT_EQ(note("server", 3),
             "status 3: INTERNAL: the decoder failed, or nothing explains the shot; the server logs it");
   EXPECT_EQ(note("server", 4), "status 4: NOT_READY: the server ends, or no node is there");
-  EXPECT_EQ(note("server", 6), "status 6: SYNDROMES_DROPPED");
+  EXPECT_EQ(note("server", 6), "status 6: SYNDROMES_DROPPED: requests before it are missing, or another requester uses "
+                               "the decoder: give each its own");
   EXPECT_EQ(note("server", 7), "status 7: STREAM_MISALIGNED");
   EXPECT_EQ(note("server", 8), "status 8: DEADLINE");
   EXPECT_EQ(note("server", 9), std::string("status 9: ") + cudaq_rpc_status_string(9));

@@ -93,7 +93,7 @@ TEST_P(StreamModels, MustBeThoseOfTheServer) {
   refused("--cycle-us 5", "it has no effect with a run without --rounds");
   refused("--decoder-ids 4 --dem " + dem() + " --rounds 100 --decoder no-such", "unknown decoder \"no-such\"");
   refused("--workers 5", "it has no effect with a run without --rounds");
-  refused("--protocol server --decoder-ids 4 --config d3", "another model than the shots");
+  refused("--protocol server --decoder-ids 4 --config d3", "decoder 4 of the server decodes a stream, not shots");
 }
 
 TEST_P(StreamModels, MayHaveOtherWindowsHereWhichIsSeenInTheFrames) {
