@@ -158,6 +158,8 @@ json tenth_json(const tenth &part) {
 }
 
 json lag_json(const latency_histogram &h) {
+  if (h.count() == 0)
+    return {};
   return {{"p50", h.percentile(50)}, {"p99", h.percentile(99)}, {"p99.9", h.percentile(99.9)}, {"max", h.max()}};
 }
 
@@ -235,8 +237,11 @@ int run_bench_stream(const bench_stream_options &o, const output &out) {
   out.text("{}\n{} experiments, {} rounds, one each {} us; {}\n\n", o.dem_file, counts.experiments, counts.rounds,
            o.cycle_us, made.instance->description());
   out.text("pace          {}\n", counts.pace.text());
-  out.text("lag, rounds   p50 {}  p99 {}  p99.9 {}  max {}\n", counts.lag.percentile(50), counts.lag.percentile(99),
-           counts.lag.percentile(99.9), counts.lag.max());
+  out.text("lag, rounds   {}\n",
+           counts.lag.count() == 0
+               ? "-"
+               : fmt::format("p50 {}  p99 {}  p99.9 {}  max {}", counts.lag.percentile(50), counts.lag.percentile(99),
+                             counts.lag.percentile(99.9), counts.lag.max()));
   out.text("tail          {}\n", latency_line(counts.tail_ns));
   const double windows = std::max(1.0, double(counts.windows));
   out.text("windows       {}, {} each, at most {}; {} a round\n", counts.windows,

@@ -208,14 +208,15 @@ std::string format_rate(double per_second) {
 }
 
 json latency_json(const latency_histogram &h) {
+  const auto measured = [&h](auto ns) { return h.count() == 0 ? json() : json(ns); };
   return {{"count", h.count()},
-          {"min", h.min()},
-          {"mean", h.mean()},
-          {"p50", h.percentile(50)},
-          {"p90", h.percentile(90)},
-          {"p99", h.percentile(99)},
-          {"p99.9", h.percentile(99.9)},
-          {"max", h.max()},
+          {"min", measured(h.min())},
+          {"mean", measured(h.mean())},
+          {"p50", measured(h.percentile(50))},
+          {"p90", measured(h.percentile(90))},
+          {"p99", measured(h.percentile(99))},
+          {"p99.9", measured(h.percentile(99.9))},
+          {"max", measured(h.max())},
           {"percentile_relative_error", latency_histogram::kRelativeError}};
 }
 
@@ -227,6 +228,8 @@ json timeline_json(const run_timeline &timeline) {
 }
 
 std::string latency_line(const latency_histogram &h) {
+  if (h.count() == 0)
+    return "-";
   const auto at = [&](double percent) { return format_ns(static_cast<double>(h.percentile(percent))); };
   return fmt::format("min {}  p50 {}  p90 {}  p99 {}  p99.9 {}  max {}", format_ns(static_cast<double>(h.min())),
                      at(50), at(90), at(99), at(99.9), format_ns(static_cast<double>(h.max())));

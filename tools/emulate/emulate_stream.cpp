@@ -54,8 +54,10 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
   out.text("pace          {}\n", r.pace.text());
   out.text("lag           {}\n", latency_line(r.lag_time));
   out.raw(draw_histogram(r.lag_time));
-  out.text("lag, rounds   p50 {}, p99 {}, max {}\n", r.lag_rounds.percentile(50), r.lag_rounds.percentile(99),
-           r.lag_rounds.max());
+  out.text("lag, rounds   {}\n", r.lag_rounds.count() == 0
+                                     ? "-"
+                                     : fmt::format("p50 {}, p99 {}, max {}", r.lag_rounds.percentile(50),
+                                                   r.lag_rounds.percentile(99), r.lag_rounds.max()));
   out.text("window        {}\n", latency_line(r.window_time));
   out.text("tail          {}\n", latency_line(r.tail_time));
   out.text("round trip    {}\n", latency_line(r.request_time));

@@ -355,7 +355,7 @@ int serving::report(const std::string &problem) const {
                 {"rounds_committed", counts.stream.committed},
                 {"worst_lag_rounds", counts.stream.worst_lag},
                 {"tail_ns_sum", counts.tail_ns},
-                {"tail_ns_max", counts.worst_tail_ns}};
+                {"tail_ns_max", counts.shots == 0 ? json() : json(counts.worst_tail_ns)}};
     decoders.push_back({{"id", decoder->limits().id},
                         {"requests", counts.requests},
                         {"shots", counts.shots},

@@ -126,8 +126,11 @@ std::string errors_of(const sampled_decoder &d) {
   return text.empty() ? "-" : coloured(text, colour::bad);
 }
 
-/// null: above all bounds.
-json or_null(double ns) { return std::isfinite(ns) ? json(ns) : json(); }
+/// Null: nothing was measured, or the request is above all bounds.
+json percentile_json(const sampled_decoder &d, double percent) {
+  const double ns = d.latency_percentile_ns(percent);
+  return d.answered != 0 && std::isfinite(ns) ? json(ns) : json();
+}
 
 } // namespace
 
@@ -175,7 +178,7 @@ json sample_json(const server_sample &s) {
                 {"lag_rounds", d.lag_rounds},
                 {"worst_lag_rounds", d.worst_lag_rounds},
                 {"tail_ns_mean", d.shots == 0 ? json() : json(d.tail_mean_ns)},
-                {"tail_ns_max", d.worst_tail_ns}};
+                {"tail_ns_max", d.worst_tail_ns == 0 ? json() : json(d.worst_tail_ns)}};
     decoders.push_back({{"id", d.id},
                         {"requests", d.requests},
                         {"requests_per_second", static_cast<double>(d.requests) / s.seconds},
@@ -201,11 +204,11 @@ json sample_json(const server_sample &s) {
                         {"stream", stream},
                         {"latency_ns",
                          {{"count", d.answered},
-                          {"mean", d.latency_mean_ns},
-                          {"p50", or_null(d.latency_percentile_ns(50))},
-                          {"p90", or_null(d.latency_percentile_ns(90))},
-                          {"p99", or_null(d.latency_percentile_ns(99))},
-                          {"p99.9", or_null(d.latency_percentile_ns(99.9))},
+                          {"mean", d.answered == 0 ? json() : json(d.latency_mean_ns)},
+                          {"p50", percentile_json(d, 50)},
+                          {"p90", percentile_json(d, 90)},
+                          {"p99", percentile_json(d, 99)},
+                          {"p99.9", percentile_json(d, 99.9)},
                           {"percentile_relative_error", 0.25}}}});
   }
   json nodes; // null: it is not a router

@@ -34,6 +34,24 @@ TEST_P(EmulateTexts, SayWhichKindOfDecoderTheServerHas) {
                  "decoder 4 of the server decodes a stream, not shots: play to it with --rounds");
 }
 
+TEST_P(EmulateTexts, HaveNoTimeWhereNothingWasMeasured) {
+  const std::string options = "--decoder-ids 4 --rounds 1 --dem " + dem(); // its only frame is that of the tail
+  const auto report = play(options);
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_EQ(report.at("tail_ns").at("count"), 1);
+  EXPECT_GT(report.at("tail_ns").at("max").get<double>(), 0);
+  for (const char *const times : {"lag_ns", "window_ns"}) {
+    EXPECT_EQ(report.at(times).at("count"), 0);
+    for (const char *const what : {"min", "mean", "p50", "p99.9", "max"})
+      EXPECT_TRUE(report.at(times).at(what).is_null()) << times << " " << what;
+  }
+  EXPECT_TRUE(report.at("lag_rounds").is_null());
+  const program_result text = run_program("emulate --transport udp --port " + port_ + " " + options);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  for (const char *const line : {"\nlag           -\n", "\nlag, rounds   -\n", "\nwindow        -\n"})
+    EXPECT_TRUE(contains(text.out, line)) << text.out;
+}
+
 TEST_P(EmulateTexts, SayThatAStreamMayHaveASecondRequester) {
   const std::vector<std::string> arguments = {"emulate",       "--transport", "udp",     "--port",    port_,
                                               "--decoder-ids", "4",           "--dem",   dem(),       "--cycle-us",

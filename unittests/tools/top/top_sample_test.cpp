@@ -98,6 +98,10 @@ TEST(TopSample, WithoutRequestsThereIsNoLatency) {
   EXPECT_EQ(s.decoders[0].answered, 0u);
   EXPECT_EQ(s.decoders[0].latency_percentile_ns(99), 0);
   EXPECT_NE(sample_text(s).find(" -"), std::string::npos) << sample_text(s);
+  const json ns = sample_json(s).at("decoders").at(0).at("latency_ns");
+  EXPECT_EQ(ns.at("count"), 0);
+  for (const char *const what : {"mean", "p50", "p90", "p99", "p99.9"})
+    EXPECT_TRUE(ns.at(what).is_null()) << what;
 }
 
 TEST(TopSample, ARequestAboveAllBoundsIsShownAsSuch) {
