@@ -278,8 +278,10 @@ std::string races_text(const server_sample &s) {
   for (const sampled_decoder &d : s.decoders)
     for (std::size_t k = 0; k < d.wins.size(); ++k)
       text +=
-          fmt::format("{:>10} {:>11} {:>11}  {}\n", d.id, d.wins[k].second, d.total.wins[k].second, d.wins[k].first);
-  return text.empty() ? text : fmt::format("{:>10} {:>11} {:>11}  {}\n", "race", "won", "won, all", "member") + text;
+          fmt::format("{:>10} {:>11} {:>18}  {}\n", d.id, d.wins[k].second, d.total.wins[k].second, d.wins[k].first);
+  // Each exchange of the decoder makes new counts.
+  return text.empty() ? text
+                      : fmt::format("{:>10} {:>11} {:>18}  {}\n", "race", "won", "since exchange", "member") + text;
 }
 
 } // namespace

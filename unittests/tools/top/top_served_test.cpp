@@ -194,6 +194,31 @@ TEST_F(Top, EndsWhenItsOutputIsClosed) {
   EXPECT_EQ(server.wait(), 0);
 }
 
+TEST_F(Top, CountsTheWinsOfARaceFromTheLastExchange) {
+  const std::string race = "decoders:\n  - id: 6\n    type: race:lookup|bp-osd\n    dem: |\n" + model(0);
+  write(yaml(), race);
+  running_program server(arguments({"--counters", counters()}), err());
+  ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
+  socket_peer peer(socket());
+  for (int shot = 0; shot < 5; ++shot)
+    ASSERT_EQ(peer.ask(kOneShot, {0b0100}).status, 0);
+  const std::string command = "top --interval 0.1 --count 1 --counters " + counters();
+  const auto wins = [&] {
+    const auto total = run_program(command + " --json").json().at("samples").at(0).at("decoders").at(0).at("total");
+    EXPECT_EQ(total.at("shots"), 5) << "since the start";
+    int sum = 0;
+    for (const auto &count : total.at("race_wins"))
+      sum += count.get<int>();
+    return sum;
+  };
+  EXPECT_EQ(wins(), 5);
+  server.signal(SIGHUP);
+  EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED") << read_file(err());
+  EXPECT_EQ(wins(), 0);
+  const program_result text = run_program(command);
+  EXPECT_TRUE(contains(text.out, "race         won     since exchange  member\n")) << text.out;
+}
+
 TEST_F(Top, RefusesAPathWithoutAServer) {
   write(folder_.path() / "file", "");
   for (const std::string &path :
