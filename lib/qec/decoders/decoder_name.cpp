@@ -143,6 +143,14 @@ std::string without_parentheses(std::string_view inner) {
   return name;
 }
 
+std::string path_in(const std::string &folder, std::string_view path) {
+  if (path.starts_with('/'))
+    return std::string(path);
+  while (path.starts_with("./"))
+    path = path.substr(std::min(path.find_first_not_of('/', 1), path.size()));
+  return folder + (folder.ends_with('/') ? "" : "/") + std::string(path);
+}
+
 std::string with_plugin_folder(std::string_view name, const std::string &folder) {
   std::string result;
   for (std::size_t at = 0; at < name.size();) {
@@ -152,8 +160,9 @@ std::string with_plugin_folder(std::string_view name, const std::string &folder)
     const std::size_t end = begins ? std::max(std::min(name.find_first_of(":(,|)", at), name.size()), at + 1) : at + 1;
     const std::string token(name.substr(at, end - at));
     if (begins && !token.starts_with('/') && decoder_name{token, decoder_settings{}}.is_plugin())
-      result.append(folder).append("/");
-    result += token;
+      result += path_in(folder, token);
+    else
+      result += token;
     at = end;
   }
   return result;

@@ -60,6 +60,10 @@ struct decoder_name {
 /// A name without parentheses stays.
 [[nodiscard]] std::string without_parentheses(std::string_view inner);
 
+/// A path that begins in `folder`, unless it begins with a `/`. The result has a `/`; "./" at its begin is left out:
+/// "./a.so" in "." is "./a.so".
+[[nodiscard]] std::string path_in(const std::string &folder, std::string_view path);
+
 /// The name with `folder` before each relative path of a plug-in in it, also of members and inner decoders.
 [[nodiscard]] std::string with_plugin_folder(std::string_view name, const std::string &folder);
 

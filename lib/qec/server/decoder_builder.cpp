@@ -85,7 +85,7 @@ expected<std::string> model_text(const decoder_config &c, const decoder_type &ty
     return reason(c.type + " is for H_sparse, because all errors count the same; use lookup");
   if (!c.dem.empty())
     return c.dem;
-  return read_whole_file(file.starts_with('/') ? file : folder + "/" + file);
+  return read_whole_file(path_in(folder, file));
 }
 
 /// The name for make_decoder: the type, and the settings after it.

@@ -47,15 +47,16 @@ TEST(NestedNames, OfARaceInWindowsMakeADecoder) {
 TEST(NestedNames, HaveAFolderBeforeEachRelativePlugin) {
   for (const auto &[name, full] : std::initializer_list<std::pair<const char *, const char *>>{
            {"lookup", "lookup"},
-           {"./x.so", "/f/./x.so"},
+           {"./x.so", "/f/x.so"},
            {"x.so", "/f/x.so"},
+           {".//./x.so", "/f/x.so"},
            {"a/x.so:file=b/c,y=1", "/f/a/x.so:file=b/c,y=1"},
            {"/a/x.so", "/a/x.so"},
            {"bp-osd:osd_order=3", "bp-osd:osd_order=3"},
            {"race:./a.so(k=v/w)|/b.so|c.so:deadline_us=3,mode=best",
-            "race:/f/./a.so(k=v/w)|/b.so|/f/c.so:deadline_us=3,mode=best"},
-           {"sliding-window:commit=3,inner=./a.so,buffer=2", "sliding-window:commit=3,inner=/f/./a.so,buffer=2"},
-           {"sliding-window:inner=race(./a.so|lookup)", "sliding-window:inner=race(/f/./a.so|lookup)"}})
+            "race:/f/a.so(k=v/w)|/b.so|/f/c.so:deadline_us=3,mode=best"},
+           {"sliding-window:commit=3,inner=./a.so,buffer=2", "sliding-window:commit=3,inner=/f/a.so,buffer=2"},
+           {"sliding-window:inner=race(./a.so|lookup)", "sliding-window:inner=race(/f/a.so|lookup)"}})
     EXPECT_EQ(with_plugin_folder(name, "/f"), full);
 }
 

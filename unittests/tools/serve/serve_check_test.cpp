@@ -62,6 +62,25 @@ TEST_F(ServeCheck, RefusesWhatTheServerRefusesWithTheSameTextAndStatus) {
   }
 }
 
+TEST_F(ServeCheck, NamesFilesBesideTheConfigurationWithOneDotOnly) {
+  const auto check_here = [this](const std::string &type, const std::string &model_of) {
+    write(yaml(), "decoders:\n  - {id: 6, type: " + type + ", " + model_of + "}\n");
+    return run_program("-C '" + folder_.path().string() + "' '" CUDAQ_TOOL_PATH "' serve --check decoders.yaml --json",
+                       "/usr/bin/env");
+  };
+  std::filesystem::create_symlink(CUDAQ_TEST_STUCK_DECODER, folder_.path() / "plugin.so");
+  const program_result good = check_here("./plugin.so", "dem: 'error(0.1) D0 L0'");
+  ASSERT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_EQ(good.json().at("decoders")[0].at("decoder"), "./plugin.so");
+  for (const auto &[type, model_of] :
+       {std::pair("./missing.so", "dem: 'error(0.1) D0 L0'"), std::pair("lookup", "dem_file: ./missing.dem")}) {
+    const program_result bad = check_here(type, model_of);
+    EXPECT_EQ(bad.exit_code, 2);
+    EXPECT_TRUE(contains(bad.err, " ./missing.")) << bad.err;
+    EXPECT_FALSE(contains(bad.err, "././")) << bad.err;
+  }
+}
+
 TEST_F(ServeCheck, IsNotTogetherWithAConfigurationToServe) {
   const program_result run = check(" --config other.yaml");
   EXPECT_EQ(run.exit_code, 2);
