@@ -10,6 +10,9 @@
 
 namespace cudaq::realtime::tools {
 
+/// A second signal within this time after the first one repeats it, in every subcommand.
+inline constexpr std::int64_t kSignalRepetitionNs = 500'000'000;
+
 /// One at a time.
 class interrupt_guard {
 public:
@@ -38,8 +41,6 @@ public:
   }
 
 private:
-  static constexpr std::int64_t kRepetitionNs = 500'000'000;
-
   static std::int64_t clock_ns() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -55,7 +56,7 @@ private:
     if (!interrupted()) {
       first_ns().store(clock_ns()); // before the flag: who sees it sees this
       flag().store(true);
-    } else if (clock_ns() - first_ns() >= kRepetitionNs) {
+    } else if (clock_ns() - first_ns() >= kSignalRepetitionNs) {
       std::signal(signal, SIG_DFL);
       std::raise(signal); // ends the program when this handler returns
     }

@@ -213,10 +213,8 @@ void routing::run(signal_events &signals) {
         listeners_.answer(fd.fd, [this] { return route_counters_text(engine_, config_.nodes, transport_); });
     announce_notes();
     signals.clear();
-    if (signals.end_is_wanted()) {
-      engine_.close();
-      return signal_events::wait_out_repetitions();
-    }
+    if (signals.end_is_wanted())
+      return;
     if (signals.take_reload())
       reload();
   }

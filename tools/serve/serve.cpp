@@ -223,10 +223,8 @@ void serving::run() {
     decode_log_.look();
     answer_a_reader(fds);
     signals_.clear();
-    if (signals_.end_is_wanted()) {
-      server_.begin_end();
-      return signal_events::wait_out_repetitions();
-    }
+    if (signals_.end_is_wanted())
+      return;
     // Signals that arrive during a reload are one more reload after it.
     if ((!reload_task_ || reload_task_->ended()) && signals_.take_reload())
       begin_reload();
@@ -296,7 +294,7 @@ bool serving::drain() {
   };
   const auto deadline = after(options_.end_limit_s), read_deadline = std::min(deadline, after(options_.read_limit_s));
   // The answer with the last corrections may be lost on its way, and is asked for again.
-  auto quiet_since = std::chrono::steady_clock::time_point{};
+  auto quiet_since = std::chrono::steady_clock::now();
   for (auto now = std::chrono::steady_clock::now(); now < read_deadline; now = std::chrono::steady_clock::now()) {
     if (!server_.idle() || server_.has_unfinished()) // in this order: a request that is served may begin a shot
       quiet_since = now;

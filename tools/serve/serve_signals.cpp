@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/serve_signals.h"
 
+#include "tools/common/interrupt.h"
 #include "tools/common/report.h"
 
 #include <algorithm>
@@ -24,9 +25,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using steady_clock = std::chrono::steady_clock;
-
-/// A second SIGTERM within this time is the same wish to end.
-constexpr auto kRepetitions = 200ms;
 
 sigset_t served_signals() noexcept {
   sigset_t set;
@@ -89,7 +87,7 @@ struct signal_events::state {
       const int number = arrived ? static_cast<int>(info.ssi_signo) : 0;
       if (number == SIGHUP)
         reload = true;
-      else if (number != 0 && ending && steady_clock::now() - begin >= kRepetitions)
+      else if (number != 0 && ending && steady_clock::now() - begin >= std::chrono::nanoseconds(kSignalRepetitionNs))
         end_by(number);
       else if (!ending && (number != 0 || fds[1].revents != 0)) {
         ending = end = true;
@@ -124,8 +122,6 @@ void signal_events::clear() noexcept {
 }
 
 bool signal_events::end_is_wanted() const noexcept { return state_->end; }
-
-void signal_events::wait_out_repetitions() { std::this_thread::sleep_for(kRepetitions); }
 
 bool signal_events::take_reload() noexcept { return state_->reload.exchange(false); }
 

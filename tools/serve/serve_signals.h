@@ -13,8 +13,8 @@ namespace cudaq::realtime::tools {
 /// A thread of its own takes the signals, so that no state of the program delays them: not a file that cannot be read,
 /// nor a plug-in or a write that does not return. The first SIGTERM or SIGINT begins the end. If the process is still
 /// there when the limit has passed, the thread ends it with kExitCheckFailed. A second one ends it at once, by the
-/// signal; in the first 0.2 s it is taken for a repetition of the first, because timeout(1) sends a signal to a process
-/// and then to its group. The thread lives until the process ends, whatever happens to this object.
+/// signal; within kSignalRepetitionNs it is taken for a repetition of the first, because timeout(1) sends a signal to a
+/// process and then to its group. The thread lives until the process ends, whatever happens to this object.
 ///
 /// The three signals are blocked for the calling thread and for the threads that it starts later. SIGPIPE is ignored
 /// from then on: a reader of the program's lines that ends must not end the server.
@@ -31,8 +31,6 @@ public:
   void clear() noexcept;
   /// The end has begun. Any thread.
   [[nodiscard]] bool end_is_wanted() const noexcept;
-  /// Waits while a second signal would be taken for a repetition of the first.
-  static void wait_out_repetitions();
   /// A SIGHUP has arrived since the last call.
   bool take_reload() noexcept;
   /// The end begins without a signal; its limit counts from now.

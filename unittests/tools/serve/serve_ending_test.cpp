@@ -87,14 +87,15 @@ TEST_F(Serve, EndsDuringAReloadThatWaitsForTheEndOfAShot) {
 /// The decoder of these does not end a shot in which detector 3 fires.
 class ServeStuck : public Serve {
 protected:
-  std::unique_ptr<running_program> start(unsigned queue_length, const std::string &notify_socket = "") const {
+  std::unique_ptr<running_program> start(unsigned queue_length, const std::string &notify_socket = "",
+                                         const char *end_limit = "1") const {
     const std::string name = std::to_string(queue_length);
     const auto path = [&](const char *end) { return (folder_.path() / (name + end)).string(); };
     write(path(".yaml"), "decoders:\n  - id: 6\n    type: " + std::string(CUDAQ_TEST_STUCK_DECODER) +
                              "\n    queue_length: " + name + "\n    dem: |\n" + model(0));
     auto server = std::make_unique<running_program>(
         std::vector<std::string>{"serve", "--config", path(".yaml"), "--transport", CUDAQ_TEST_SOCKET_PROVIDER,
-                                 "--counters", path(".counters"), "--end-limit", "1", "--wait", "block", "--",
+                                 "--counters", path(".counters"), "--end-limit", end_limit, "--wait", "block", "--",
                                  "--socket=" + path(".sock")},
         err(), notify_socket);
     EXPECT_NE(server->line(), "") << read_file(err());
@@ -128,14 +129,14 @@ TEST_F(ServeStuck, IgnoresARepetitionAfterTheFirstSignalWasRead) {
   using namespace std::chrono_literals;
   for (int attempt = 0; attempt < 20; ++attempt) {
     const notified_socket manager((folder_.path() / ("notify" + std::to_string(attempt))).string());
-    const auto server = start(0, manager.path());
+    const auto server = start(0, manager.path(), "100");
     EXPECT_TRUE(manager.next().starts_with("READY=1\n"));
     const auto begin = std::chrono::steady_clock::now();
     server->signal(SIGTERM);
-    std::this_thread::sleep_for(20ms);
-    server->signal(SIGTERM);
-    const bool in_time = std::chrono::steady_clock::now() - begin < 150ms;
     EXPECT_EQ(manager.next(), "STOPPING=1");
+    std::this_thread::sleep_for(250ms);
+    server->signal(SIGTERM);
+    const bool in_time = std::chrono::steady_clock::now() - begin < 450ms;
     std::this_thread::sleep_for(50ms);
     if (in_time) { // else the machine was too busy, and the second signal was a second wish
       EXPECT_TRUE(server->runs());
@@ -147,10 +148,11 @@ TEST_F(ServeStuck, IgnoresARepetitionAfterTheFirstSignalWasRead) {
 
 TEST_F(ServeStuck, EndsAtOnceAtTheSecondSignal) {
   const notified_socket manager((folder_.path() / "notify").string());
-  const auto server = start(0, manager.path());
+  const auto server = start(0, manager.path(), "100");
   EXPECT_TRUE(manager.next().starts_with("READY=1\n"));
   server->signal(SIGTERM);
   EXPECT_EQ(manager.next(), "STOPPING=1");
+  std::this_thread::sleep_for(std::chrono::milliseconds(600)); // not a repetition of the first
   server->signal(SIGTERM);
   EXPECT_EQ(server->wait(), -1);
   EXPECT_EQ(server->ended_by(), SIGTERM);
@@ -234,7 +236,7 @@ TEST_F(ServeHanging, EndsAtTheLimitOrTheSecondSignalWhileADecoderIsFreed) {
     ASSERT_TRUE(hangs()) << read_file(err());
     EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_RING decoder=6 dispatched=0") << "before a decoder is freed";
     if (second) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(300)); // not a repetition of the first
+      std::this_thread::sleep_for(std::chrono::milliseconds(600)); // not a repetition of the first
       server.signal(SIGTERM);
     }
     EXPECT_EQ(server.wait(), second ? -1 : 1) << read_file(err());
