@@ -4,10 +4,10 @@
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/cpu_roce/cpu_roce_rig.h"
 #include "unittests/transport/cpu_roce/rendezvous_call.h"
+#include "unittests/transport/no_files_left.h"
 
 #include <fcntl.h>
 #include <map>
-#include <sys/resource.h>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -111,20 +111,6 @@ TEST_F(CpuRoceInstance, StrangersDelayNoPeer) {
   EXPECT_TRUE(eventually([&] { return instance->counters().callers_refused.value() == 16; }))
       << "slow callers are closed after their time";
 }
-
-/// While it lives, the process can open no file.
-struct no_files_left {
-  no_files_left() {
-    getrlimit(RLIMIT_NOFILE, &before);
-    const int lowest = ::open("/dev/null", O_RDONLY | O_CLOEXEC); // all below it are in use
-    rlimit none = before;
-    none.rlim_cur = static_cast<rlim_t>(lowest);
-    close(lowest);
-    setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~no_files_left() { setrlimit(RLIMIT_NOFILE, &before); }
-  rlimit before{};
-};
 
 TEST_F(CpuRoceInstance, ACallerWaitsWithoutLoadWhileTheProcessHasNoFileLeft) {
   if (kSanitized)
