@@ -13,6 +13,7 @@
 #include <deque>
 #include <thread>
 #include <ucp/api/ucp.h>
+#include <ucs/async/async_fwd.h>
 #include <ucs/config/global_opts.h>
 #include <vector>
 
@@ -25,6 +26,7 @@ constexpr unsigned kMessageId = 0x52;     // of the active messages
 constexpr std::size_t kMostRequests = 64; // connections that wait to be accepted
 constexpr std::size_t kMostConnections = 128;
 constexpr auto kCloseLimit = 1s;
+constexpr auto kEndLimit = 10s; // of work for UCX's thread alone
 
 expected<> ucx_reason(const char *what, ucs_status_t status) {
   return make_reason(CUDAQ_ERR_INTERNAL, "%s: UCX: %s", what, ucs_status_string(status));
@@ -56,6 +58,7 @@ struct ucx_worker::state {
   ucp_worker_h worker = nullptr;
   ucp_listener_h listener = nullptr;
   sockaddr_in listens_at{};
+  tcp_listening sockets; ///< of the listener
   std::uint64_t next_id = 1;
   std::vector<std::unique_ptr<connection>> connections; ///< their addresses are arguments of UCX's callbacks
   std::deque<ucp_conn_request_h> requests;
@@ -80,6 +83,9 @@ struct ucx_worker::state {
   void accept_waiting();
   void report_failed();
   void reap();
+  template <class Waits>
+  void work_while(steady_clock::duration limit, Waits &&waits);
+  bool end_listener();
   send_buffer &take_buffer();
 
   static ucs_status_t on_message(void *self, const void *, std::size_t, void *data, std::size_t length,
@@ -182,6 +188,8 @@ expected<> ucx_worker::listen(const std::string &address, std::uint32_t port) {
   params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
   params.sockaddr = {reinterpret_cast<const sockaddr *>(&where), sizeof where};
   params.conn_handler = {state::on_request, &s};
+  if (expected<> result = s.sockets.reserve(); result.failed())
+    return result;
   if (const ucs_status_t status = ucp_listener_create(s.worker, &params, &s.listener); status != UCS_OK)
     return make_reason(CUDAQ_ERR_INTERNAL, "--bind %s --port %u: UCX cannot listen there: %s", address.c_str(), port,
                        ucs_status_string(status));
@@ -190,7 +198,7 @@ expected<> ucx_worker::listen(const std::string &address, std::uint32_t port) {
   if (const ucs_status_t status = ucp_listener_query(s.listener, &found); status != UCS_OK)
     return ucx_reason("ucp_listener_query", status);
   std::memcpy(&s.listens_at, &found.sockaddr, sizeof s.listens_at);
-  return {};
+  return s.sockets.find(s.listens_at);
 }
 
 std::uint32_t ucx_worker::port() const noexcept { return ntohs(state_->listens_at.sin_port); }
@@ -352,25 +360,51 @@ std::vector<std::string> ucx_worker::resources() const { return context_resource
 
 std::string ucx_worker::version() { return ucp_get_version_string(); }
 
+/// Works, and refuses all requests, while `waits` says so, within the limit.
+template <class Waits>
+void ucx_worker::state::work_while(steady_clock::duration limit, Waits &&waits) {
+  for (const auto deadline = steady_clock::now() + limit; waits() && steady_clock::now() < deadline;) {
+    ucp_worker_progress(worker);
+    for (; !requests.empty(); requests.pop_front())
+      ucp_listener_reject(listener, requests.front());
+    reap();
+    std::this_thread::sleep_for(20us); // UCX's thread may need this processor
+  }
+}
+
+/// UCX (1.13, and 1.20 still) uses a listener also after its end, when a connection that it has accepted sends its
+/// request: then the process crashes. A router that connects just then is enough, and so is any program that connects
+/// and waits. So what was accepted ends before the listener. False: it has not ended, and the listener must stay.
+bool ucx_worker::state::end_listener() {
+  const int listening = sockets.listener();
+  // After this UCX's thread is not in the listener's handler and never enters it, so nothing more is accepted. Other
+  // ways would be worse: after a shutdown of the socket that thread calls accept in an endless loop; with a socket in
+  // its place UCX cannot remove it from the thread's epoll, and the thread stays.
+  if (listening >= 0)
+    ucs_async_remove_handler(listening, 1);
+  bool ended = false;
+  if (sockets.known())
+    work_while(kEndLimit, [&] { return !(ended = sockets.end_accepted()); });
+  if (!ended)
+    return false;
+  // UCX removes its listener's handler, and prints a warning if there is none. No thread calls this one.
+  if (listening >= 0)
+    ucs_async_set_event_handler(
+        UCS_ASYNC_MODE_POLL, listening, ucs_event_set_types_t{}, [](int, ucs_event_set_types_t, void *) {}, nullptr,
+        nullptr);
+  ucp_listener_destroy(listener);
+  return true;
+}
+
 ucx_worker::~ucx_worker() {
   state &s = *state_;
   if (s.worker != nullptr) {
     s.receiver = {[](std::uint64_t, std::span<const std::uint8_t>) {}, [](std::uint64_t) {}, [](std::uint64_t) {}};
     while (!s.connections.empty())
       close(s.connections.back()->id);
-    const auto work_while = [&s](const auto &waits) {
-      for (const auto deadline = steady_clock::now() + kCloseLimit; waits() && steady_clock::now() < deadline;) {
-        ucp_worker_progress(s.worker);
-        for (; !s.requests.empty(); s.requests.pop_front())
-          ucp_listener_reject(s.listener, s.requests.front());
-        s.reap();
-        std::this_thread::yield(); // to UCX's thread
-      }
-    };
-    work_while([&s] { return !s.closing.empty(); }); // first: their last messages are on their way
-    work_while([&s] { return s.listener != nullptr && end_tcp_listening(s.listens_at); });
-    if (s.listener != nullptr)
-      ucp_listener_destroy(s.listener);
+    s.work_while(kCloseLimit, [&s] { return !s.closing.empty(); }); // first: their last messages are on their way
+    if (s.listener != nullptr && !s.end_listener())
+      return; // What UCX has allocated, and its thread, stay: the alternative is a crash.
     ucp_worker_destroy(s.worker);
   }
   if (s.context != nullptr)

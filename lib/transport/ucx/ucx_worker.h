@@ -32,7 +32,8 @@ public:
   ucx_worker();
   ucx_worker(const ucx_worker &) = delete;
   ucx_worker &operator=(const ucx_worker &) = delete;
-  /// Closes everything; waits at most 1 s for UCX.
+  /// Closes everything; waits at most 1 s for connections, and 10 s for UCX's thread to close what a listener has
+  /// accepted. After that it leaves UCX's objects and thread as they are.
   ~ucx_worker();
 
   expected<> open(const ucx_settings &settings, events receiver);
