@@ -170,13 +170,15 @@ case $way in
     cmake --build "$scratch"
     "$scratch/consumer"
     ;;
-  Decoders) # the examples of docs/decoder_plugin.md, with the plug-in too
+  Decoders) # the examples of docs/decoder_plugin.md, with the plug-ins too
     examples=$prefix/share/doc/cudaq-realtime/docs/examples
     cmake_project Decoders "-DEXAMPLES=$examples"
     cmake --build "$scratch"
     cc -std=c11 -Wall -Wextra -Wpedantic -Werror -D_POSIX_C_SOURCE=200809L -I "$prefix/include" -shared -fPIC \
       "$examples/decoder_plugin/single_fault.c" -o "$scratch/single_fault.so" -lm
-    for decoder in auto lookup "$scratch/single_fault.so"; do
+    c++ -std=c++20 -Wall -Wextra -Wpedantic -Werror -I "$prefix/include" -shared -fPIC \
+      "$examples/decoder_plugin/least_weight.cpp" -o "$scratch/least_weight.so"
+    for decoder in auto lookup "$scratch/single_fault.so" "$scratch/least_weight.so"; do
       "$scratch/decoder_batch" "$decoder"
       "$scratch/decoder_pipeline" "$decoder"
     done
