@@ -167,6 +167,7 @@ public:
   [[nodiscard]] json report() const {
     json j = {{"model", options_.data.dem},
               {"decoder", decoder_},
+              {"decoder_name", options_.decoder},
               {"predecoder", predecoder_},
               {"threads", num_threads_},
               {"detectors", layout_.num_detectors},
@@ -184,8 +185,11 @@ public:
       j["deadline_without_solution"] = unsolved_ - unconverged_;
     }
     j["not_converged"] = unconverged_;
-    for (const auto &[member, wins] : totals_.wins)
-      j["race_wins"][member] = wins;
+    for (const auto &[member, wins] : totals_.wins) {
+      j["race_members"].push_back({{"name", member}, {"answers", wins}});
+      json &of_name = j["race_wins"][member]; // members may have the same name
+      of_name = of_name.is_null() ? wins : of_name.get<std::uint64_t>() + wins;
+    }
     if (totals_.member_faults != 0)
       j["race_member_faults"] = {{"count", totals_.member_faults}, {"last", totals_.member_fault}};
     if (has_truth()) {

@@ -31,11 +31,11 @@ std::string decode_html(const json &report) {
         html_table({{"met", "missed", "late", "without a solution"},
                     {std::to_string(number("deadline_met")), std::to_string(number("deadline_missed")),
                      std::to_string(number("deadline_late")), std::to_string(number("deadline_without_solution"))}}));
-  if (report.contains("race_wins")) {
+  if (report.contains("race_members")) {
     std::vector<std::vector<std::string>> rows{{"member", "answers"}};
-    for (const auto &[member, answers] : report["race_wins"].items())
-      rows.push_back({member, std::to_string(answers.get<std::uint64_t>())});
-    page.add("Race", html_table(rows));
+    for (const json &member : report["race_members"])
+      rows.push_back({member["name"].get<std::string>(), std::to_string(member["answers"].get<std::uint64_t>())});
+    page.add("Race", html_paragraph(report["decoder_name"].get<std::string>()) + html_table(rows));
   }
   if (report.contains("differences_from_predictions"))
     page.add("Answers", html_paragraph(fmt::format("{} of {} differ from those of --predictions.",

@@ -73,6 +73,25 @@ TEST_F(DecodeDeadlines, OfARaceComeWithItsWinners) {
   EXPECT_TRUE(contains(decode("race:bp-osd|relay-bp").out, " of bp-osd\n"));
 }
 
+TEST_F(DecodeDeadlines, OfARaceComeWithItsMembersAndTheirSettings) {
+  const std::string race = "race:relay-bp(seed=1,num_sets=2)|bp-osd|bp-osd,mode=best,deadline_us=1000000000";
+  const auto report = decode(race, "--json --html " + path("page.html")).json();
+  EXPECT_EQ(report.at("decoder"), "race");
+  EXPECT_EQ(report.at("decoder_name"), race);
+  std::vector<std::string> names;
+  int answers = 0;
+  for (const auto &member : report.at("race_members")) {
+    names.push_back(member.at("name"));
+    answers += member.at("answers").get<int>();
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"relay-bp:seed=1,num_sets=2", "bp-osd", "bp-osd"}));
+  EXPECT_EQ(answers, 5);
+  const auto &wins = report.at("race_wins");
+  EXPECT_EQ(wins.at("relay-bp:seed=1,num_sets=2").get<int>() + wins.at("bp-osd").get<int>(), 5);
+  EXPECT_TRUE(contains(read_file(path("page.html")), "num_sets=2)|bp-osd|bp-osd,mode=best")) << "the race of the page";
+  EXPECT_EQ(decode("bp-osd:osd_order=0", "--json").json().at("decoder_name"), "bp-osd:osd_order=0");
+}
+
 // With detector 2 the errors of the plug-in are not those of the model.
 TEST_F(DecodeDeadlines, AMemberOfARaceThatFailsIsNamed) {
   write("shots.01", "0010\n0010\n0001\n0001\n");
