@@ -47,8 +47,14 @@ std::vector<qec::offline_decoder> make_decoders(const sampled_task &task) {
   return made;
 }
 
-/// The sums of batches 0, 1, ... until the reference has failed often enough, whichever thread is quick: the result
-/// does not depend on the number of threads.
+/// What each case did with a batch.
+struct batch_counts {
+  std::vector<case_counts> cases;
+  bool is_cut = false; ///< not with all its shots: some time after a signal
+};
+
+/// The sums of batches 0, 1, ... until one is cut, or the reference has failed often enough, whichever thread is quick:
+/// the result does not depend on the number of threads.
 class ordered_sums {
 public:
   /// The batches from `first` on. `failures`: of the reference; 0: any number.
@@ -69,14 +75,14 @@ public:
     return sums_;
   }
 
-  void add(std::uint64_t batch, std::vector<case_counts> counts) {
+  void add(std::uint64_t batch, batch_counts counts) {
     const std::lock_guard lock(mutex_);
     waiting_.emplace(batch, std::move(counts));
     for (auto first = waiting_.begin(); first != waiting_.end() && first->first == summed_ && !enough_;
          first = waiting_.erase(first), ++summed_) {
       for (std::size_t c = 0; c < sums_.size(); ++c)
-        sums_[c] += first->second[c];
-      if (failures_ != 0 && sums_.front().errors.with >= failures_)
+        sums_[c] += first->second.cases[c];
+      if (first->second.is_cut || (failures_ != 0 && sums_.front().errors.with >= failures_))
         enough_ = true;
     }
   }
@@ -85,7 +91,7 @@ private:
   std::atomic<std::uint64_t> handed_out_;
   std::atomic<bool> enough_{false};
   std::mutex mutex_; ///< for the members below
-  std::map<std::uint64_t, std::vector<case_counts>> waiting_;
+  std::map<std::uint64_t, batch_counts> waiting_;
   std::uint64_t summed_; ///< batches
   std::vector<case_counts> sums_;
   const std::uint64_t failures_;
@@ -125,21 +131,25 @@ public:
       : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done), decoders_(make_decoders(of.task_)),
         shots_(kBatch * sampler_.shot_bytes()), truth_(kBatch * sampler_.observable_bytes()) {}
 
-  /// Samples batch k and decodes it with every case, without the shots that are done.
-  std::vector<case_counts> decode(std::uint64_t k) {
+  /// Samples batch k and decodes it with every case, without the shots that are done. A cut batch has the shots that
+  /// the one case decoded; none of several cases, since these decode one after another.
+  batch_counts decode(std::uint64_t k) {
     const std::size_t shots =
         options_.duration_s != 0 ? kBatch : std::min<std::uint64_t>(kBatch, options_.shots - k * kBatch);
     const std::size_t begin = std::min<std::uint64_t>(shots, done_ - std::min(done_, k * kBatch));
     sample(k, shots);
-    std::vector<case_counts> counts;
+    batch_counts counts;
     std::vector<bool> reference;
     for (qec::offline_decoder &with : decoders_) {
-      case_counts &count = counts.emplace_back();
+      case_counts &count = counts.cases.emplace_back();
       const std::vector<bool> wrong = decode(with, begin, shots, count);
+      counts.is_cut = wrong.size() != shots;
+      if (counts.is_cut && decoders_.size() != 1)
+        return {std::vector<case_counts>(decoders_.size()), true};
       if (&with == &decoders_.front())
         reference = wrong;
-      count.errors.shots = shots - begin;
-      for (std::size_t i = begin; i < shots; ++i) {
+      count.errors.shots = wrong.size() - begin;
+      for (std::size_t i = begin; i < wrong.size(); ++i) {
         count.errors.with += wrong[i];
         count.errors.without += reference[i];
         count.errors.only_with += wrong[i] && !reference[i];
@@ -161,18 +171,18 @@ private:
         sampler_.sample_exactly(options_.errors, random, shot(i), truth(i));
     }
   }
-  /// Returns which shots are wrong.
+  /// Returns which shots are wrong: of all, or of those before the one at which the batch was cut.
   std::vector<bool> decode(qec::offline_decoder &with, std::size_t first, std::size_t shots, case_counts &count) {
-    std::vector<bool> wrong(shots);
+    std::vector<bool> wrong(first);
     const qec::deadline_counts before = with.inner().deadlines();
     const double begin = qec::thread_seconds();
-    for (std::size_t i = first; i < shots; ++i) {
+    for (std::size_t i = first; i < shots && !interrupt_guard::is_grace_over(); ++i) {
       const qec::decode_status status = with.decode(shot(i));
       const bool at_deadline = status == qec::decode_status::deadline;
       count.refused += status != qec::decode_status::ok && !at_deadline;
       count.events += with.decoded_events();
       // At a deadline the best solution so far is the answer.
-      wrong[i] = !with.has_solution() || !std::ranges::equal(with.observables(), truth(i));
+      wrong.push_back(!with.has_solution() || !std::ranges::equal(with.observables(), truth(i)));
     }
     const qec::deadline_counts &after = with.inner().deadlines();
     count.deadlines = {after.met - before.met, after.missed - before.missed, after.late - before.late};
@@ -217,7 +227,7 @@ sampled_decoding::sums_of_cases sampled_decoding::run(const std::function<void(c
   };
   const auto work = [&](batch_decoder &decoder, const auto &after_each) {
     const std::uint64_t batches = duration_ns != 0 ? UINT64_MAX : (options_.shots + kBatch - 1) / kBatch;
-    bool again = true; // each thread decodes a batch, so there is always something to report
+    bool again = true; // each thread decodes a batch, so there is something to report, unless it is cut
     for (std::uint64_t k = 0; again && (k = sums.next_batch()) < batches; again = more()) {
       sums.add(k, decoder.decode(k));
       after_each();

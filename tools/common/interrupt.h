@@ -31,8 +31,8 @@ public:
   interrupt_guard &operator=(const interrupt_guard &) = delete;
 
   [[nodiscard]] static bool interrupted() { return flag().load(std::memory_order_acquire); }
-  /// The signal came this time ago, or earlier.
-  [[nodiscard]] static bool interrupted_for(std::int64_t ns) { return interrupted() && clock_ns() - first_ns() >= ns; }
+  /// The signal came a second ago, or earlier: what was begun ends, too.
+  [[nodiscard]] static bool is_grace_over() { return interrupted() && clock_ns() - first_ns() >= kGraceNs; }
   /// For code that knows no guard.
   [[nodiscard]] static std::atomic<bool> &flag() {
     static std::atomic<bool> interrupted{false};
@@ -41,6 +41,8 @@ public:
   }
 
 private:
+  static constexpr std::int64_t kGraceNs = 1'000'000'000;
+
   static std::int64_t clock_ns() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);

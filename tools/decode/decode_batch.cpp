@@ -8,12 +8,6 @@
 #include <utility>
 
 namespace cudaq::realtime::tools {
-namespace {
-
-/// After a signal the shots that were read are decoded for this time.
-constexpr std::int64_t kAfterSignalNs = 1'000'000'000;
-
-} // namespace
 
 decoder_threads::decoder_threads(worker_list workers, std::uint64_t num_errors) : workers_(std::move(workers)) {
   for (const auto &worker : workers_)
@@ -90,8 +84,7 @@ void decoder_threads::decode(qec::decoding_worker &worker, scratch &memory, deco
   qec::decode_details details{.errors = memory.errors};
   qec::decode_details *const wanted = batch.num_errors == 0 ? nullptr : &details;
   batch.status = qec::decode_status::ok;
-  for (batch.decoded = 0; batch.decoded < batch.shots && !interrupt_guard::interrupted_for(kAfterSignalNs);
-       ++batch.decoded) {
+  for (batch.decoded = 0; batch.decoded < batch.shots && !interrupt_guard::is_grace_over(); ++batch.decoded) {
     const std::size_t size = worker.decode(decode_batch::row(batch.detections, batch.decoded, batch.detection_bytes),
                                            response, batch.status, wanted);
     const bool is_solved = size == response.size(), at_deadline = batch.status == qec::decode_status::deadline;

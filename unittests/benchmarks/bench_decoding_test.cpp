@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `decoding`: what it counts does not depend on the number of threads.
 #include "unittests/support/program_paths.h"
+#include "unittests/tools/common/interrupted_program.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
 #include <gtest/gtest.h>
@@ -40,6 +41,38 @@ TEST(BenchDecoding, AnotherSeedSendsOtherShots) {
   SKIP_WITHOUT_PYMATCHING();
   EXPECT_NE(counts("--shots 5000 --seed 6"), counts("--shots 5000"));
   EXPECT_NE(counts("--shots 5000 --errors 6"), counts("--shots 5000"));
+}
+
+// The plug-in sleeps a second in each shot with detector 4, which half of the shots have.
+nlohmann::json slow_run_after_a_signal(const scratch_folder &scratch, const std::vector<std::string> &more) {
+  const std::string model = scratch.path() / "slow.dem";
+  std::ofstream(model) << "error(0.5) D4 L0\nerror(0) D0 D1 D2 D3 L0\n";
+  std::vector<std::string> words{"decoding", "--dem", model, "--decoder",
+                                 std::string(CUDAQ_TEST_EARLY_PLUGIN) + ":deadline_us=1000000000"};
+  words.insert(words.end(), more.begin(), more.end());
+  return report_after(SIGINT, words);
+}
+
+TEST(BenchDecoding, EndsSoonInABatchOfSlowShotsAndCountsThem) {
+  const scratch_folder scratch;
+  const std::string csv = scratch.path() / "counts.csv";
+  for (const char *threads : {"1", "2"}) {
+    const auto report =
+        slow_run_after_a_signal(scratch, {"--predecoder", "none", "--csv", csv + threads, "--threads", threads});
+    const auto added = report.value("added_shots", std::size_t{0});
+    EXPECT_GE(added, 1U);
+    EXPECT_LT(added, 50U);
+    const auto kept = run_good_program("decoding --json --csv " + csv + threads);
+    EXPECT_EQ(kept.at("points").at(0).at("shots"), added);
+    EXPECT_EQ(kept.at("points").at(0).at("failures"), 0);
+  }
+}
+
+TEST(BenchDecoding, LeavesOutABatchThatNotAllCasesHaveDecoded) {
+  const scratch_folder scratch;
+  const auto report = slow_run_after_a_signal(scratch, {"lookup", "--predecoder", "none"});
+  EXPECT_EQ(report.value("shots", 1), 0);
+  EXPECT_TRUE(report.value("cases", nlohmann::json::array({1})).empty());
 }
 
 } // namespace
