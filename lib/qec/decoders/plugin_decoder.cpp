@@ -188,8 +188,9 @@ public:
   plugin_decoder(loaded_plugin &&plugin, made_decoder &&made, const plugin_model &model)
       : decoder(model.num_detectors, model.num_observables),
         num_errors_(plugin.has(&cudaq_qec_decoder_plugin_t::columns) ? model.errors.rows() : 0),
-        errors_(num_errors_ != 0 ? model.errors : flip_rows{}), columns_(num_errors_), odd_(model.num_detectors),
-        flipped_(observable_bytes()), plugin_(std::move(plugin)), made_(std::move(made)) {}
+        errors_(num_errors_ != 0 ? model.errors : flip_rows{}),
+        weights_(model, num_errors_ != 0 && plugin.errors() == CUDAQ_QEC_ERRORS_WHOLE), columns_(num_errors_),
+        odd_(model.num_detectors), flipped_(observable_bytes()), plugin_(std::move(plugin)), made_(std::move(made)) {}
 
   const char *name() const noexcept override { return plugin_.table->name; }
   bool gives_edges() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::edges); }
@@ -234,15 +235,20 @@ protected:
                     number(num_observables() +
                            static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(observables.back()) >> used))),
                     number(num_observables()));
+    if (weight == HUGE_VAL || (weight < -kRounding && !weights_.can_be_negative()))
+      return broken("%s gave the weight %g; %s", function, weight,
+                    weight < 0 ? "without an error above 1/2 it is not below 0" : "it is a number, or NaN for none");
     if (details != nullptr) {
       details->weight = weight;
       details->has_solution = true;
     }
-    const decode_status taken = take_correction(events, observables, details);
+    const decode_status taken = take_correction(events, observables, weight, details);
     return taken == decode_status::ok ? static_cast<decode_status>(status) : taken;
   }
 
 private:
+  static constexpr double kRounding = 1e-6; ///< of a weight 0
+
   static unsigned long long number(std::uint64_t value) noexcept { return value; }
 
   /// Notes a promise that the plug-in broke. Without memory of the heap.
@@ -273,14 +279,14 @@ private:
   }
 
   decode_status take_correction(std::span<const std::uint64_t> events, std::span<const std::uint8_t> observables,
-                                decode_details *details) noexcept {
+                                double weight, decode_details *details) noexcept {
     if (details != nullptr && !details->edges.empty())
       if (const decode_status taken = take_edges(events, *details); taken != decode_status::ok)
         return taken;
     const bool wanted = details != nullptr && !details->errors.empty();
     if (num_errors_ == 0 || (!wanted && right_solutions_ == kCheckedSolutions))
       return decode_status::ok;
-    const decode_status taken = take_errors(events, observables, wanted ? details : nullptr);
+    const decode_status taken = take_errors(events, observables, weight, wanted ? details : nullptr);
     right_solutions_ = taken != decode_status::ok ? 0 : std::min(right_solutions_ + 1, kCheckedSolutions);
     return taken;
   }
@@ -312,7 +318,7 @@ private:
 
   /// `details`: null if only the check is wanted.
   decode_status take_errors(std::span<const std::uint64_t> events, std::span<const std::uint8_t> observables,
-                            decode_details *details) noexcept {
+                            double weight, decode_details *details) noexcept {
     const std::span<std::uint64_t> room = details != nullptr ? details->errors : std::span(columns_);
     std::size_t count = 0;
     if (!returns("columns", [&] { count = plugin_.table->columns(made_.get(), room.data(), room.size()); }))
@@ -347,6 +353,9 @@ private:
                       number(count != 0 ? errors.front() : 0),
                       (observables[k / 8] >> k % 8 & 1) != 0 ? "do not flip" : "flip", number(k),
                       observables[k / 8] >> k % 8 & 1);
+    if (weights_.are_compared())
+      if (const auto [low, high] = weights_.sums(errors); weight < low || weight > high) // not if it is NaN
+        return broken("the weight is %g; its errors (%zu) have %g to %g together", weight, count, low, high);
     if (details != nullptr)
       details->num_errors = count;
     return decode_status::ok;
@@ -377,8 +386,9 @@ private:
                   is_event ? "do not flip" : "flip", number(detector), is_event ? "an" : "no");
   }
 
-  const std::uint64_t num_errors_;     ///< 0 without `columns`
-  const flip_rows errors_;             ///< of the model, if there are `columns`
+  const std::uint64_t num_errors_; ///< 0 without `columns`
+  const flip_rows errors_;         ///< of the model, if there are `columns`
+  const plugin_weights weights_;
   std::vector<std::uint64_t> columns_; ///< room for those that the caller does not want
   std::vector<std::uint8_t> odd_;      ///< of each detector; all 0 between two checks
   std::vector<std::uint8_t> flipped_;  ///< observables

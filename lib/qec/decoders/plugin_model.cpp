@@ -4,8 +4,11 @@
 #include "lib/qec/decoding/dem_text/dem_program.h"
 
 #include <algorithm>
+#include <cmath>
+#include <compare>
 #include <exception>
 #include <iterator>
+#include <numeric>
 #include <string>
 
 namespace cudaq::qec::realtime {
@@ -52,6 +55,16 @@ plugin_model arrays_of(const detector_error_model &model, const std::vector<std:
   return made;
 }
 
+double weight_of(double probability) noexcept { return std::log((1 - probability) / probability); }
+
+std::strong_ordering order(const flip_rows &rows, std::uint64_t a, std::uint64_t b) noexcept {
+  const auto compared = [](std::span<const std::uint64_t> x, std::span<const std::uint64_t> y) {
+    return std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end());
+  };
+  const auto detectors = compared(rows.detectors(a), rows.detectors(b));
+  return detectors != 0 ? detectors : compared(rows.observables(a), rows.observables(b));
+}
+
 } // namespace
 
 void flip_rows::add(std::span<const std::uint64_t> detectors, std::span<const std::uint64_t> observables) {
@@ -87,6 +100,51 @@ cudaq_qec_decoder_errors_t plugin_model::view() const noexcept {
           first_component.data(),
           first_coordinate.data(),
           data_of(coordinates)};
+}
+
+plugin_weights::plugin_weights(const plugin_model &model, bool are_compared)
+    : can_be_negative_(std::ranges::any_of(model.probabilities, [](double p) { return p > 0.5; })) {
+  if (!are_compared || model.probabilities.empty())
+    return;
+  for (const double p : model.probabilities)
+    alone_.push_back(static_cast<float>(weight_of(p)));
+  together_ = alone_;
+  if (!join_equal_errors(model))
+    alone_.clear();
+}
+
+bool plugin_weights::join_equal_errors(const plugin_model &model) {
+  std::vector<std::uint64_t> sorted(model.probabilities.size());
+  std::iota(sorted.begin(), sorted.end(), std::uint64_t{0});
+  std::ranges::sort(sorted, [&](std::uint64_t a, std::uint64_t b) { return order(model.errors, a, b) < 0; });
+  for (auto first = sorted.begin(); first != sorted.end();) {
+    const auto end =
+        std::find_if(first + 1, sorted.end(), [&](std::uint64_t k) { return order(model.errors, *first, k) != 0; });
+    if (end != first + 1) {
+      double odd = 0, greatest = 0;
+      for (auto k = first; k != end; ++k) {
+        odd = merged_probability(odd, model.probabilities[*k]);
+        greatest = std::max(greatest, model.probabilities[*k]);
+      }
+      if (greatest > 0.5)
+        return false;
+      for (auto k = first; k != end; ++k)
+        together_[*k] = static_cast<float>(weight_of(odd));
+    }
+    first = end;
+  }
+  return true;
+}
+
+plugin_weights::interval plugin_weights::sums(std::span<const std::uint64_t> errors) const noexcept {
+  constexpr double kRounding = 0.01;
+  interval sum{-kRounding, kRounding};
+  for (const std::uint64_t k : errors) {
+    const double alone = alone_[k], together = together_[k], room = kRounding * std::abs(alone);
+    sum.low += std::min(alone, together) - room;
+    sum.high += std::max(alone, together) + room;
+  }
+  return sum;
 }
 
 } // namespace cudaq::qec::realtime

@@ -43,4 +43,39 @@ struct plugin_model {
   [[nodiscard]] cudaq_qec_decoder_errors_t view() const noexcept;
 };
 
+/// Which weights corrections of a model can have: sums of log((1 - p) / p). A decoder may count equal errors (the same
+/// detectors and observables) by themselves or as one error, with the probability that an odd number of them happens. So
+/// the weight is in an interval. Example: two equal errors of 0.1 and one of 0.2.
+///
+///   correction                  weight of each    as one: p = 0.18   interval
+///   an equal error              log(9) = 2.20     1.52               1.52 to 2.20
+///   an equal error, the other   2.20 + 1.39       1.52 + 1.39        2.91 to 3.59
+class plugin_weights {
+public:
+  struct interval {
+    double low = 0, high = 0;
+  };
+
+  plugin_weights() = default;
+  /// `are_compared`: sums() is wanted. Takes a time that is linear in the model, and n log n in its errors. Throws
+  /// std::bad_alloc.
+  plugin_weights(const plugin_model &model, bool are_compared);
+
+  /// An error of the model is above 1/2, so its weight is below 0.
+  [[nodiscard]] bool can_be_negative() const noexcept { return can_be_negative_; }
+  /// sums() is known. False also if an error above 1/2 has equal ones: there are many ways to count these.
+  [[nodiscard]] bool are_compared() const noexcept { return !alone_.empty(); }
+  /// Of a correction of these errors, with room for rounding: 1 % of each weight, and 0.01 of all. Only if
+  /// are_compared().
+  [[nodiscard]] interval sums(std::span<const std::uint64_t> errors) const noexcept;
+
+private:
+  /// Sets together_; false: an error above 1/2 has equal ones.
+  bool join_equal_errors(const plugin_model &model);
+
+  bool can_be_negative_ = false;
+  std::vector<float> alone_;    ///< of each error
+  std::vector<float> together_; ///< of each error and its equal ones as one error
+};
+
 } // namespace cudaq::qec::realtime

@@ -4,6 +4,7 @@
  */
 #include "cudaq/qec/decoding/decoder_plugin.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ enum { MOST = 64 };
 typedef struct state {
   char broken[32];
   uint64_t observables, flips[MOST]; /* flips: bit k of an error is observable k */
+  double weights[MOST];
   uint64_t events[MOST];
   size_t count;
 } state;
@@ -33,9 +35,12 @@ static int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, ch
     free(s);
     return CUDAQ_QEC_DECODE_NOT_SUPPORTED;
   }
-  for (uint64_t k = 0; k < errors->num_rows && k < MOST; ++k)
+  for (uint64_t k = 0; k < errors->num_rows && k < MOST; ++k) {
+    const double p = model->errors->probabilities[k];
+    s->weights[k] = log((1 - p) / p);
     for (uint64_t at = errors->first_observable[k]; at < errors->first_observable[k + 1]; ++at)
       s->flips[k] |= UINT64_C(1) << errors->observables[at];
+  }
   return CUDAQ_QEC_DECODE_OK;
 }
 
@@ -58,7 +63,13 @@ static int32_t decode(void *decoder, const uint64_t *events, size_t count, uint8
     observables[k / 8] = (uint8_t)(observables[k / 8] | (flips >> k & 1) << k % 8);
   if (breaks(s, "bits"))
     observables[s->observables / 8] = (uint8_t)(observables[s->observables / 8] | 1U << s->observables % 8);
-  *weight = (double)count;
+  *weight = breaks(s, "weight_sum") ? 0.2 : 0;
+  for (size_t k = 0; k < s->count && !breaks(s, "weight_sum"); ++k)
+    *weight += s->events[k] < MOST ? s->weights[s->events[k]] : 0;
+  if (breaks(s, "weight_sign"))
+    *weight = -1;
+  if (breaks(s, "weight_infinite"))
+    *weight = HUGE_VAL;
   return CUDAQ_QEC_DECODE_OK;
 }
 
@@ -96,6 +107,7 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_ver
                                                    .destroy = free,
                                                    .edges = edges,
                                                    .columns = columns,
-                                                   .decode_until = decode_until};
+                                                   .decode_until = decode_until,
+                                                   .error_form = CUDAQ_QEC_ERRORS_WHOLE};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &table : NULL;
 }
