@@ -47,5 +47,42 @@ TEST_F(ServePlugins, ABrokenPromiseIsInTheLogAndInTheReport) {
   EXPECT_EQ(j["decoders"][0]["last_failure"], text);
 }
 
+// Another file takes the name of the plug-in between two reloads, as a linker or `install` does it. The requests go on.
+TEST_F(ServePlugins, AReloadTakesTheNewFileWhileRequestsRun) {
+  const auto put = [&](const char *library) {
+    std::filesystem::copy_file(library, folder_.path() / "fresh.so");
+    std::filesystem::rename(folder_.path() / "fresh.so", folder_.path() / "plugin.so");
+  };
+  const auto write_config = [&](unsigned shift, const std::string &settings) {
+    write(yaml(), "decoders:\n  - id: 6\n    type: ./plugin.so" + settings + "\n    dem: |\n" + model(shift));
+  };
+  put(CUDAQ_TEST_BREAKING_PLUGIN);
+  write_config(0, "");
+  running_program server(arguments(), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  socket_peer peer(socket());
+  std::uint64_t counter = 0;
+  for (unsigned reload = 1; reload <= 6; ++reload) {
+    put(reload % 2 != 0 ? CUDAQ_TEST_LEAST_WEIGHT_PLUGIN : CUDAQ_TEST_BREAKING_PLUGIN);
+    write_config(reload % 2, reload % 2 != 0 ? ":steps=1000" : ":break=nothing"); // each is of one of the two only
+    server.signal(SIGHUP);
+    for (int shot = 0; shot < 50; ++shot) {
+      ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
+      const wire_answer answer = peer.ask(kGet, get());
+      ASSERT_EQ(answer.status, 0);
+      ASSERT_TRUE(answer.result == bytes{1} || answer.result == bytes{2});
+    }
+    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED") << read_file(err());
+    ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
+    EXPECT_EQ(peer.ask(kGet, get()).result, bytes{static_cast<std::uint8_t>(1U << (reload % 2))});
+  }
+  put(CUDAQ_TEST_LEAST_WEIGHT_PLUGIN);
+  server.signal(SIGHUP);
+  EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active") << "it has no setting `break`";
+  EXPECT_TRUE(contains(read_file(err()), "setting break=nothing: the only one is steps=N")) << read_file(err());
+  ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
+  EXPECT_EQ(peer.ask(kGet, get()).result, bytes{1}) << "the old decoder keeps the code of its file";
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test
