@@ -25,7 +25,7 @@ struct stream_frames {
 struct frame_check {
   std::uint64_t wrong = 0;         ///< frames that are not those of the own decoder
   std::uint64_t other_windows = 0; ///< frames for a number of rounds at which no window of the own decoder ends
-  bool logical_error = false;      ///< the last frame is not what the errors have flipped
+  bool logical_error = false;      ///< of a whole experiment: the last frame is not what the errors have flipped
 };
 
 class stream_plan {
@@ -57,7 +57,7 @@ public:
 
   /// The rounds of experiment k, one after another.
   [[nodiscard]] stream_sampler &begin(std::uint64_t k);
-  /// Samples experiment k once more, decodes it here, and compares.
+  /// Samples experiment k once more, as far as the last of the frames needs it, decodes it here, and compares.
   [[nodiscard]] frame_check check(std::uint64_t k, const stream_frames &frames);
 
 private:

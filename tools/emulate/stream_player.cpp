@@ -252,7 +252,7 @@ void stream_player::take_frame(std::span<const std::uint8_t> result, std::uint64
   if (result.size() != qec::kCommittedHeadBytes + plan_.frame_bytes())
     return fail("an answer to get_committed has a wrong length");
   const std::uint64_t committed = number_at(result, 0), pushed = number_at(result, 8);
-  if (committed < wanted_ || committed > pushed || pushed > plan_.rounds())
+  if (committed < wanted_ || committed > pushed || pushed > sent_)
     return fail(fmt::format("get_committed says that {} of {} rounds are final; {} were asked for, {} sent; if another "
                             "requester uses the decoder, give each its own",
                             committed, pushed, wanted_, sent_));
@@ -275,6 +275,7 @@ void stream_player::end_experiment(bool complete) {
   phase_ = phase::idle;
   if (begin_ns_ != 0)
     result_.wall_ns += clock_() - begin_ns_;
+  begin_ns_ = 0;
   if (complete)
     ++result_.ended;
   if (frames_.committed.empty())
@@ -324,6 +325,8 @@ void stream_player::look_for_losses(std::uint64_t now) {
     result_.stalled = true;
     result_.notes.emplace_back("no progress within twice the timeout");
   }
+  if (result_.stalled)
+    end_experiment(false); // the frames that came are checked
 }
 
 void stream_player::note(const std::string &what) {

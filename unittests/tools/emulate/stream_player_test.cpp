@@ -1,113 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The endless experiments of `emulate`, against a decoding server of this process, with a clock of the test.
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
-#include "tools/emulate/stream_player.h"
-#include "unittests/qec/server/server_stream_support.h"
-#include "unittests/qec/stream/stream_test_support.h"
-
-#include <deque>
-#include <functional>
-#include <map>
+#include "unittests/tools/emulate/stream_rig.h"
 
 namespace cudaq::realtime::tools {
 namespace {
 
-namespace test = cudaq::qec::realtime::test;
-
-const std::string kDem = test::repetition_dem(3, 0.02, 1, 100);
-
-/// A server whose decoder 0 is a stream without a queue. Requests pass a function of the test first.
-class server_link final : public link {
-public:
-  enum class fate : std::uint8_t { served, lost, busy };
-
-  explicit server_link(const qec::stream_options &options)
-      : server_(test::one_setup({.id = 0},
-                                std::make_unique<qec::decoding_unit>(test::stream_or_throw(kDem, options), 1))) {}
-
-  bool send(std::uint32_t id, std::uint32_t function, std::span<const std::uint8_t> payload,
-            std::uint64_t timestamp) override {
-    if (room == 0)
-      return false;
-    ++requests[function];
-    reply out;
-    out.header.request_id = id;
-    out.header.ptp_timestamp = timestamp;
-    const fate what = judge ? judge(function) : fate::served;
-    if (what == fate::lost)
-      return true;
-    if (what == fate::busy) {
-      out.header.status = CUDAQ_RPC_ERR_BUSY;
-    } else {
-      out.result.resize(64);
-      qec::server_answer now;
-      EXPECT_TRUE(server_.submit(function, payload, out.result, {}, now));
-      out.result.resize(now.bytes);
-      out.header.status = now.status;
-      if (spoil && now.status == 0)
-        spoil(function, out.result);
-    }
-    waiting_.push_back(std::move(out));
-    return true;
-  }
-  std::optional<link_answer> receive() override {
-    if (waiting_.empty() || (is_slow && ++looks_ % 8 != 0))
-      return std::nullopt;
-    now_ = std::move(waiting_.front());
-    waiting_.pop_front();
-    return link_answer{now_.header, now_.result};
-  }
-  void give_up(std::uint32_t) override {}
-  bool alive() override { return lives; }
-  link_counters counters() const override { return {}; }
-  std::string describe() const override { return "a server of this process"; }
-
-  std::function<fate(std::uint32_t function)> judge;
-  std::function<void(std::uint32_t function, std::vector<std::uint8_t> &result)> spoil;
-  std::map<std::uint32_t, std::uint64_t> requests; ///< by function
-  int room = 1;
-  bool lives = true, is_slow = false; ///< slow: several requests are open
-
-private:
-  struct reply {
-    cudaq_rpc_response_t header{};
-    std::vector<std::uint8_t> result;
-  };
-  qec::decoding_server server_;
-  std::deque<reply> waiting_;
-  reply now_;
-  std::uint32_t looks_ = 0;
-};
-
-struct rig {
-  explicit rig(std::uint64_t shots, std::uint64_t rounds = 200, const std::string &decoder = kDecoder,
-               const qec::stream_options &served = {.decoder = "lookup", .commit = 2, .buffer = 3})
-      : plan(kDem, decoder, 0, rounds, 7), to(served) {
-    options.shots = shots;
-    options.rounds = rounds;
-    options.window = 4;
-    options.timeout_s = 0.001;
-  }
-  static constexpr const char *kDecoder = "sliding-window:inner=lookup,commit=2,buffer=3";
-
-  /// Each look at the clock takes 50 ns.
-  stream_play_result play() {
-    std::uint64_t now = 1'000'000;
-    stream_player player(options, plan, to, slot_bytes, [&now] { return now += 50; });
-    for (int turn = 0; turn < 10'000'000 && !player.done(); ++turn)
-      player.turn();
-    EXPECT_TRUE(player.done());
-    return player.result();
-  }
-
-  emulate_options options;
-  stream_plan plan;
-  std::size_t slot_bytes = 256;
-  server_link to;
-};
-
 TEST(StreamPlan, FindsTheWindowsOfTheDecoder) {
-  stream_plan plan(kDem, rig::kDecoder, 0, 10, 0);
+  stream_plan plan(kStreamDem, stream_rig::kDecoder, 0, 10, 0);
   EXPECT_EQ(plan.rounds(), 10U);
   EXPECT_EQ(plan.commit(), 2U);
   EXPECT_EQ(plan.buffer(), 3U);
@@ -115,15 +14,15 @@ TEST(StreamPlan, FindsTheWindowsOfTheDecoder) {
   EXPECT_EQ(plan.final_after(5), 2U);
   EXPECT_EQ(plan.final_after(6), 2U);
   EXPECT_EQ(plan.final_after(7), 4U);
-  EXPECT_EQ(stream_plan(test::repetition_dem(3, 0.02, 3, 100), rig::kDecoder, 0, 10, 0).rounds(), 11U)
+  EXPECT_EQ(stream_plan(qec::test::repetition_dem(3, 0.02, 3, 100), stream_rig::kDecoder, 0, 10, 0).rounds(), 11U)
       << "the next whole repetition";
-  EXPECT_EQ(stream_plan(kDem, "bp-osd", 0, 10, 0).commit(), 3U) << "the distance of the code";
-  EXPECT_THROW(stream_plan(kDem, "no-such-decoder", 0, 10, 0), usage_error);
-  EXPECT_THROW(stream_plan("error(0.1) D0 L0", rig::kDecoder, 0, 10, 0), usage_error);
+  EXPECT_EQ(stream_plan(kStreamDem, "bp-osd", 0, 10, 0).commit(), 3U) << "the distance of the code";
+  EXPECT_THROW(stream_plan(kStreamDem, "no-such-decoder", 0, 10, 0), usage_error);
+  EXPECT_THROW(stream_plan("error(0.1) D0 L0", stream_rig::kDecoder, 0, 10, 0), usage_error);
 }
 
 TEST(StreamPlayer, PlaysEveryRoundOfEveryExperimentAtThePace) {
-  rig r(5);
+  stream_rig r(5);
   const stream_play_result got = r.play();
   EXPECT_EQ(got.notes, std::vector<std::string>{});
   EXPECT_EQ(got.ended, 5U);
@@ -143,7 +42,7 @@ TEST(StreamPlayer, PlaysEveryRoundOfEveryExperimentAtThePace) {
 }
 
 TEST(StreamPlayer, AServerThatTakesRoundsTooSlowlyBreaksThePace) {
-  rig r(1);
+  stream_rig r(1);
   r.options.cycle_us = 0.05; // one reading of the clock
   const stream_play_result got = r.play();
   EXPECT_EQ(got.ended, 1U);
@@ -153,8 +52,8 @@ TEST(StreamPlayer, AServerThatTakesRoundsTooSlowlyBreaksThePace) {
 
 TEST(StreamPlayer, AsksForParallelWindowsWhenTheyAreComplete) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
-  rig r(3, 200, "sliding-window:inner=pymatching,commit=2,buffer=3,mode=parallel",
-        {.decoder = "pymatching", .commit = 2, .buffer = 3, .mode = qec::stream_mode::parallel});
+  stream_rig r(3, 200, "sliding-window:inner=pymatching,commit=2,buffer=3,mode=parallel",
+               {.decoder = "pymatching", .commit = 2, .buffer = 3, .mode = qec::stream_mode::parallel});
   EXPECT_EQ(r.plan.final_after(5), 2U);
   EXPECT_EQ(r.plan.final_after(8), 2U) << "the window between waits for the one after it";
   EXPECT_EQ(r.plan.final_after(9), 6U);
@@ -166,7 +65,7 @@ TEST(StreamPlayer, AsksForParallelWindowsWhenTheyAreComplete) {
 }
 
 TEST(StreamPlayer, PutsAllRoundsThatAreDueIntoOneRequest) {
-  rig r(1, 10000);
+  stream_rig r(1, 10000);
   r.options.cycle_us = 0;
   const stream_play_result got = r.play();
   EXPECT_EQ(got.ended, 1U);
@@ -176,7 +75,7 @@ TEST(StreamPlayer, PutsAllRoundsThatAreDueIntoOneRequest) {
 }
 
 TEST(StreamPlayer, NoticesOneWrongBitOfOneFrame) {
-  rig r(3);
+  stream_rig r(3);
   std::uint64_t frame = 0;
   r.to.spoil = [&](std::uint32_t function, std::vector<std::uint8_t> &result) {
     if (function == qec::kGetCommittedFunctionId && ++frame == 120)
@@ -190,7 +89,7 @@ TEST(StreamPlayer, NoticesOneWrongBitOfOneFrame) {
 }
 
 TEST(StreamPlayer, NoticesAServerWithOtherWindows) {
-  rig r(1, 200, "sliding-window:inner=lookup,commit=3,buffer=2");
+  stream_rig r(1, 200, "sliding-window:inner=lookup,commit=3,buffer=2");
   const stream_play_result got = r.play();
   EXPECT_GT(got.mismatches, 0U);
   ASSERT_FALSE(got.notes.empty());
@@ -198,7 +97,7 @@ TEST(StreamPlayer, NoticesAServerWithOtherWindows) {
 }
 
 TEST(StreamPlayer, GivesUpAnExperimentWithALostRequestAndPlaysTheNextOne) {
-  rig r(3);
+  stream_rig r(3);
   int enqueued = 0;
   r.to.judge = [&](std::uint32_t function) {
     return function == qec::kEnqueueFunctionId && ++enqueued == 50 ? server_link::fate::lost
@@ -214,7 +113,7 @@ TEST(StreamPlayer, GivesUpAnExperimentWithALostRequestAndPlaysTheNextOne) {
 }
 
 TEST(StreamPlayer, SendsRefusedReadsAndRoundsAgain) {
-  rig r(2);
+  stream_rig r(2);
   int reads = 0, enqueued = 0, tails = 0;
   r.to.judge = [&](std::uint32_t function) {
     const bool busy = (function == qec::kGetCommittedFunctionId && ++reads <= 3) ||
@@ -230,7 +129,7 @@ TEST(StreamPlayer, SendsRefusedReadsAndRoundsAgain) {
 }
 
 TEST(StreamPlayer, SaysThatARefusedRequestLeftAGap) {
-  rig r(2);
+  stream_rig r(2);
   r.options.cycle_us = 0;
   r.slot_bytes = 60; // many requests, and those after the refused one are accepted
   r.to.is_slow = true;
@@ -246,15 +145,15 @@ TEST(StreamPlayer, SaysThatARefusedRequestLeftAGap) {
 }
 
 TEST(StreamPlayer, EndsWhenTheServerIsSilentOrHasEnded) {
-  rig silent(1000);
+  stream_rig silent(1000);
   silent.to.judge = [](std::uint32_t) { return server_link::fate::lost; };
   const stream_play_result got = silent.play();
   EXPECT_TRUE(got.stalled);
   EXPECT_GT(got.lost, 0U);
-  rig full(1);
+  stream_rig full(1);
   full.to.room = 0;
   EXPECT_TRUE(full.play().stalled);
-  rig closed(1);
+  stream_rig closed(1);
   closed.to.judge = [&](std::uint32_t function) {
     closed.to.lives = closed.to.lives && function != qec::kBeginTailFunctionId;
     return closed.to.lives ? server_link::fate::served : server_link::fate::lost;
