@@ -2,6 +2,7 @@
 #include "tools/decode/decode.h"
 
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
@@ -20,6 +21,8 @@
 
 namespace cudaq::realtime::tools {
 namespace {
+
+using qec::number_of;
 
 constexpr std::size_t kMostShotsInABatch = 1024;
 constexpr std::size_t kBytesOfABatch = std::size_t{1} << 20; ///< about; at least one shot
@@ -137,6 +140,7 @@ public:
                     format_rate(wall_ns_ == 0 ? 0 : static_cast<double>(shots_) / seconds),
                     predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, num_threads_,
                     num_threads_ == 1 ? "" : "s");
+    text += fmt::format("each shot       {}\n", in_.shot_text());
     if (!choices_.predecoder.empty())
       text += fmt::format("predecoder      {}\n", choices_.predecoder);
     if (!choices_.decoder.empty())
@@ -243,9 +247,10 @@ private:
   /// Reads the observables of the shot that the input had; both files must end together.
   void follow(qec::shot_reader &reader, std::span<std::uint8_t> row, bool more) const {
     if (reader.read({}, row) != more)
-      throw usage_error(fmt::format("{}: {} than {}, which has {} shots", reader.name(),
-                                    more ? fmt::format("{} shots, fewer", reader.shots()) : "more shots", in_.name(),
-                                    more ? fmt::format("at least {}", in_.shots()) : fmt::format("{}", in_.shots())));
+      throw usage_error(
+          fmt::format("{}: {} than {}, which has {} of {} (is the model that of the shots?)", reader.name(),
+                      more ? fmt::format("{}, fewer", number_of(reader.shots(), "shot")) : "more shots", in_.name(),
+                      (more ? "at least " : "") + number_of(in_.shots(), "shot"), in_.shot_text()));
   }
 
   /// Writes and counts the answers of a batch. Returns the error text of a shot that cannot be decoded, or of the

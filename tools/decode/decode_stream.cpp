@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `decode --stream`: one experiment of any length, round by round. One thread reads and writes; it decodes, too, if
 // there are no workers.
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "lib/qec/stream/stream_factory.h"
 #include "tools/common/clock.h"
@@ -21,6 +22,8 @@
 namespace cudaq::realtime::tools {
 namespace {
 
+using qec::number_of;
+
 constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
 
 /// The format of a file of a stream. Throws usage_error for one that is none.
@@ -35,7 +38,7 @@ qec::shot_format stream_format(const char *option, const shot_source &source) {
 /// The parts of an experiment, for people.
 std::string parts_of(const qec::repeating_model &model) {
   const auto part = [](std::uint64_t detectors, std::size_t rounds) {
-    return fmt::format("{} detectors in {} round{}", detectors, rounds, rounds == 1 ? "" : "s");
+    return number_of(detectors, "detector") + " in " + number_of(rounds, "round");
   };
   return fmt::format("head {}, body {}, tail {}", part(model.head_detectors(), model.head().size()),
                      part(model.body_detectors(), model.body().size()),

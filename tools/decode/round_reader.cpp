@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/decode/round_reader.h"
 
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "tools/decode/several_shots.h"
 
@@ -10,14 +11,12 @@
 namespace cudaq::realtime::tools {
 namespace {
 
+using qec::number_of;
+
 constexpr std::size_t kChunk = std::size_t{1} << 16;
 
 /// On a character of 01: the line ends after it.
 constexpr std::uint8_t kLineEnd = 2;
-
-std::string number_of(std::uint64_t count, const char *unit) {
-  return fmt::format("{} {}{}", count, unit, count == 1 ? "" : "s");
-}
 
 } // namespace
 

@@ -2,6 +2,7 @@
 #include "tools/shots/own_data.h"
 
 #include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "tools/common/output_file.h"
 #include "tools/common/report.h"
@@ -19,10 +20,13 @@
 namespace cudaq::realtime::tools {
 namespace {
 
+using qec::number_of;
+
 constexpr std::size_t kMostBytes = std::size_t{1} << 32; ///< of one file, unpacked
 
 struct shot_rows {
   std::vector<std::uint8_t> detections, observables;
+  std::string shot; ///< shot_reader::shot_text()
 };
 
 /// All shots of a file. `bits`: the numbers of bits that each shot must have.
@@ -34,6 +38,7 @@ shot_rows read_rows(const shot_source &source, const char *option, qec::shot_bit
   const auto bytes_of = [](std::uint64_t count) { return static_cast<std::size_t>((count + 7) / 8); };
   std::vector<std::uint8_t> detectors(bytes_of(bits.detectors)), observables(bytes_of(bits.observables));
   shot_rows rows;
+  rows.shot = reader.shot_text();
   while (reader.read(detectors, observables)) {
     if (rows.detections.size() + rows.observables.size() + detectors.size() + observables.size() > kMostBytes)
       throw usage_error(fmt::format("{} {}: more than 4 GiB of shots; give a part of them", option, source.path));
@@ -92,8 +97,9 @@ qec::shot_set load_own_shots(const own_data &data) {
         return std::vector<std::uint8_t>{};
       auto rows = read_rows(source, option, {0, set.num_observables}).observables;
       if (rows.size() != set.shots * set.observable_bytes())
-        throw usage_error(fmt::format("{} {}: {} shots, but --in has {}", option, source.path,
-                                      rows.size() / set.observable_bytes(), set.shots));
+        throw usage_error(fmt::format("{} {}: {}, but --in has {} of {} (is the model that of the shots?)", option,
+                                      source.path, number_of(rows.size() / set.observable_bytes(), "shot"), set.shots,
+                                      in.shot));
       return rows;
     };
     set.observables = appended ? std::move(in.observables) : observables_of(data.obs_in, "--obs_in");

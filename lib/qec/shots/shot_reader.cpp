@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/shots/byte_input.h"
 #include "lib/qec/shots/format_codec.h"
 #include "lib/qec/shots/shot_stream.h"
@@ -131,17 +132,21 @@ struct shot_reader::input {
     return k < bits.detectors || bits.all() == bits.detectors ? "detector " + std::to_string(k)
                                                               : "observable " + std::to_string(k - bits.detectors);
   }
-  [[nodiscard]] std::string expected() const {
-    std::string text = "; a shot has ";
+  [[nodiscard]] std::string shot_text() const {
+    std::string text;
     if (bits.detectors != 0)
-      text += std::to_string(bits.detectors) + " detectors";
+      text += number_of(bits.detectors, "detector");
     if (bits.detectors != 0 && bits.observables != 0)
       text += " and ";
     if (bits.observables != 0)
-      text += std::to_string(bits.observables) + " observables";
+      text += number_of(bits.observables, "observable");
+    return format == shot_format::b8 ? text + " = " + number_of((bits.all() + 7) / 8, "byte") : text;
+  }
+  [[nodiscard]] std::string expected() const {
+    std::string text = "; a shot has " + shot_text();
     if (format == shot_format::ptb64)
       text += ", and a ptb64 file has groups of 64 shots";
-    return text + " (is " + std::string(name_of(format)) + " the right format?)";
+    return text + " (is " + std::string(name_of(format)) + " the right format, and the model that of the shots?)";
   }
 };
 
@@ -172,6 +177,8 @@ shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits 
 shot_reader::~shot_reader() = default;
 
 const std::string &shot_reader::name() const noexcept { return input_->source.name(); }
+
+std::string shot_reader::shot_text() const { return input_->shot_text(); }
 
 std::uint64_t shot_reader::expected_shots() const noexcept {
   const off_t read = ftello(input_->file);

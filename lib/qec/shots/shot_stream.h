@@ -50,6 +50,8 @@ public:
   [[nodiscard]] std::uint64_t expected_shots() const noexcept;
   /// The path, or "stdin".
   [[nodiscard]] const std::string &name() const noexcept;
+  /// A shot, for people: "24 detectors"; of b8 "24 detectors and 1 observable = 4 bytes".
+  [[nodiscard]] std::string shot_text() const;
 
 private:
   struct input;

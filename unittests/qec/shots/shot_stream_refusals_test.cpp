@@ -37,7 +37,7 @@ protected:
 TEST_F(ShotStreamRefusals, B8) {
   expect_refusal({shot_format::b8, zeros(3), 1,
                   "shot 1, byte 3: b8 data ends in the middle of a shot: 1 of its 2 bytes are there; a shot has 10 "
-                  "detectors (is b8 the right format?)"});
+                  "detectors = 2 bytes (is b8 the right format, and the model that of the shots?)"});
   expect_refusal({shot_format::b8, zeros(3) + "\x04", 1, "shot 1, byte 4: bit 10 is set; a shot has 10 detectors"});
 }
 

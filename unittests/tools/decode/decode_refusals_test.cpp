@@ -56,7 +56,7 @@ TEST_F(DecodeRefusals, AnswersBeforeABadShotAreWritten) {
 TEST_F(DecodeRefusals, FilesMustHaveTheSameNumberOfShots) {
   SKIP_WITHOUT_PYMATCHING();
   const std::string run = "--dem " + chain() + " --in " + file("s.01", "110\n011\n") + " --out /dev/null ";
-  expect_refusal(run + "--obs_in " + file("o.01", "1\n"), "o.01: 1 shots, fewer than");
+  expect_refusal(run + "--obs_in " + file("o.01", "1\n"), "o.01: 1 shot, fewer than");
   expect_refusal(run + "--obs_in " + file("o.01", "1\n0\n0\n"), "o.01: more shots than");
   expect_refusal(run + "--predictions " + file("o.01", "1\n0\n0\n"), "which has 2 shots");
   expect_refusal(run + "--obs_in " + file("o.01", "11\n0\n"),

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are not what the options say: the text says what was expected, and what the file may be.
+#include "unittests/tools/decode/decode_test_support.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+class DecodeWrongFiles : public testing::Test {
+protected:
+  std::string file(const std::string &name, const std::string &content) const {
+    std::ofstream(scratch_.path() / name, std::ios::binary) << content;
+    return (scratch_.path() / name).string();
+  }
+  /// The model of a chain of detectors. The first one has an error of its own.
+  [[nodiscard]] std::string chain(int detectors) const {
+    std::string text = "error(0.1) D0 L0\n";
+    for (int k = 1; k < detectors; ++k)
+      text += "error(0.1) D" + std::to_string(k - 1) + " D" + std::to_string(k) + "\n";
+    return file("chain" + std::to_string(detectors) + ".dem", text);
+  }
+  static void expect_refusal(const std::string &command, const std::string &text) {
+    const program_result r = run_program(command);
+    EXPECT_EQ(r.exit_code, 2) << command;
+    EXPECT_TRUE(contains(r.err, text)) << command << "\n" << r.err;
+    EXPECT_EQ(r.err.find('\0'), std::string::npos) << command;
+  }
+  const scratch_folder scratch_;
+};
+
+TEST_F(DecodeWrongFiles, TheReportSaysWhatAShotOfTheModelIs) {
+  // 10 shots of 40 detectors are 50 shots of 8: nothing in the file says which.
+  const std::string shots = file("s.b8", std::string(50, '\0'));
+  const program_result r =
+      run_program("decode --decoder lookup --dem " + chain(8) + " --in " + shots + " --out /dev/null");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "decoded         50 shots")) << r.out;
+  EXPECT_TRUE(contains(r.out, "each shot       8 detectors = 1 byte\n")) << r.out;
+}
+
+TEST_F(DecodeWrongFiles, OtherNumbersOfShotsMayComeFromAnotherModel) {
+  const std::string data = " --dem " + chain(8) + " --in " + file("s.b8", std::string(50, '\0')) + " --obs_in " +
+                           file("o.b8", std::string(10, '\0'));
+  expect_refusal("decode --decoder lookup --out /dev/null" + data,
+                 "o.b8: 10 shots, fewer than " + file("s.b8", std::string(50, '\0')) +
+                     ", which has at least 11 shots of 8 detectors = 1 byte (is the model that of the shots?)");
+  expect_refusal("pipeline --decoder lookup" + data,
+                 "o.b8: 10 shots, but --in has 50 of 8 detectors = 1 byte (is the model that of the shots?)");
+}
+
+TEST_F(DecodeWrongFiles, ABinaryFileThatEndsInsideAShotIsRefused) {
+  const std::string text =
+      "b8 data ends in the middle of a shot: 2 of its 3 bytes are there; a shot has 17 detectors = 3 "
+      "bytes (is b8 the right format, and the model that of the shots?)";
+  const std::string data = " --decoder lookup --dem " + chain(17) + " --in " + file("s.b8", std::string(50, '\0'));
+  expect_refusal("decode --out /dev/null" + data, text);
+  expect_refusal("pipeline" + data, text);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
