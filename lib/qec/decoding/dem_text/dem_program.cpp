@@ -134,7 +134,10 @@ private:
       return kind::shift;
     if (name == "repeat")
       return kind::repeat;
-    fail("unknown instruction \"" + name + "\"");
+    constexpr const char *kOfCircuit = ": is this a Stim circuit? Its model is made by `stim analyze_errors "
+                                       "--decompose_errors --in circuit.stim --out model.dem`";
+    fail("unknown instruction \"" + std::string(text_.substr(begin, at_ - begin)) + "\"" +
+         (made_.instructions.empty() ? kOfCircuit : ""));
   }
 
   void skip_tag() {
