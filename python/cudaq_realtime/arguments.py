@@ -19,6 +19,7 @@ Model = Union[str, "os.PathLike[str]", "stim.DetectorErrorModel"]
 Form = Literal["indices", "bits", "rows of bits", "rows of packed bits"]
 
 _FIRST_WORD = re.compile(r"(?:\s|#[^\n]*)*(\w+|\S?)")  # after comments; empty in an empty model
+_NO_DETECTORS = ": the model has no detectors"
 _INSTRUCTIONS = ("", "error", "detector", "logical_observable", "shift_detectors", "repeat")
 
 
@@ -37,7 +38,8 @@ def to_native(given: npt.ArrayLike, count: int, form: Form, what: str) -> npt.ND
     one = form == "bits"
     if array.shape != (count,) if one else array.ndim != 2 or array.shape[1] != width:
         accepted = f"({count},)" if one else f"rows of {width} {'bytes' if packed else 'bits'}"
-        raise ValueError(f"{what} has the shape {array.shape}, accepted: {accepted}")
+        none = "" if one or count else _NO_DETECTORS
+        raise ValueError(f"{what} has the shape {array.shape}, accepted: {accepted}{none}")
     if packed:
         if array.dtype != np.uint8:
             raise ValueError(f"{what} has the type {array.dtype}, accepted for packed bits: uint8")
@@ -91,6 +93,8 @@ def _indices(array: npt.NDArray[Any], count: int, what: str) -> npt.NDArray[np.u
         raise ValueError(f"{what} has the shape {array.shape}, {accepted}")
     if array.min() < 0:
         raise ValueError(f"{what} contains {array.min()}, accepted: 0 to {count - 1}")
+    if count == 0:
+        raise ValueError(f"{what} contains {array.max()}, accepted: an empty list{_NO_DETECTORS}")
     if array.size == count > 2 and array.max() <= 1:  # as indices, some would be there twice
         raise ValueError(f"{what} has {count} values, all of them 0 or 1, as bits have; {accepted}")
     return np.ascontiguousarray(array, dtype=np.uint64)

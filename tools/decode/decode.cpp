@@ -44,6 +44,8 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
     qec::decoder_result second = qec::make_decoder(o.decoder, dem_text);
     if (!second)
       throw usage_error(fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, second.error));
+    if (second.instance->num_detectors() == 0)
+      throw usage_error(no_detectors_text(o.data));
     // A decoder of windows takes models that are too long for a predecoder.
     auto first = predecoder == "passthrough" ? qec::make_passthrough_predecoder(second.instance->num_detectors(),
                                                                                 second.instance->num_observables())

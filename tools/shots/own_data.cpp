@@ -72,6 +72,10 @@ std::string read_dem_file(const std::string &path) {
   return text;
 }
 
+std::string no_detectors_text(const own_data &data) {
+  return fmt::format("--dem {}: the model has no detectors: a shot has at least one", data.dem);
+}
+
 qec::shot_set load_own_shots(const own_data &data) {
   if (!data.in.given())
     throw usage_error("--dem: the shots are missing; name their file with --in");
@@ -83,6 +87,8 @@ qec::shot_set load_own_shots(const own_data &data) {
   const auto model = qec::parse_dem(set.dem_text);
   if (model.failed())
     throw usage_error(fmt::format("--dem {}: {}", data.dem, model.text()));
+  if (model->num_detectors == 0)
+    throw usage_error(no_detectors_text(data));
   set.num_detectors = model->num_detectors;
   set.num_observables = model->num_observables;
   try {

@@ -32,6 +32,9 @@ struct own_data {
 /// The text of a detector error model. Throws usage_error with the file's name.
 std::string read_dem_file(const std::string &path);
 
+/// The refusal of a model that has no detectors.
+std::string no_detectors_text(const own_data &data);
+
 /// Reads all files of `data` into memory. Throws usage_error if a file cannot be used, has no shots, or has another
 /// number of shots than `in`.
 qec::shot_set load_own_shots(const own_data &data);

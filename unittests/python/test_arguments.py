@@ -138,6 +138,15 @@ def test_a_model_is_taken_as_an_object_a_text_and_a_path(entry, tmp_path, monkey
     assert Decoder("lookup", "").num_detectors == Decoder("lookup", "# nothing").num_detectors == 0
 
 
+def test_shots_for_an_empty_model_are_refused_because_it_has_no_detectors():
+    empty = Decoder("lookup", "# nothing")
+    assert empty.decode([]).shape == (0,)
+    for call in (lambda: empty.decode_batch(ROW), lambda: empty.decode_batch(ROW, bit_packed_shots=True),
+                 lambda: empty.decode([0]), lambda: StreamDecoder("")):
+        with pytest.raises(ValueError, match="the model has no detectors"):
+            call()
+
+
 @pytest.mark.parametrize("entry", MODELS)
 def test_what_is_no_model_is_refused_with_the_remedy(entry, tmp_path):
     CIRCUIT.to_file(tmp_path / "code.stim")

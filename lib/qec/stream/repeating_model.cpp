@@ -80,6 +80,8 @@ expected<repeating_model> repeating_model::parse(std::string_view dem_text, roun
     repeating_model made;
     made.program_ = read_program(dem_text, limits);
     made.limits_ = limits;
+    if (made.program_.instructions.empty())
+      return reason("the model has no detectors");
     made.loop_ = longest_loop(made.program_);
     if (made.loop_ == SIZE_MAX)
       return reason("the model has no loop (repeat): it describes an experiment of one length, which is decoded as a "

@@ -25,7 +25,8 @@ struct round_rule {
 /// Head, body and tail have whole rounds.
 class repeating_model {
 public:
-  /// Refused: no loop; a body that moves no detectors; detectors without a coordinate, or not in the order of rounds.
+  /// Refused: an empty text; no loop; a body that moves no detectors; detectors without a coordinate, or not in the
+  /// order of rounds.
   static expected<repeating_model> parse(std::string_view dem_text, round_rule rule, const dem_limits &limits = {});
 
   /// The whole model with this number of repetitions.

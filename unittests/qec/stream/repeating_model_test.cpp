@@ -88,6 +88,7 @@ TEST(RepeatingModel, TakesABodyWhoseErrorsReachTwoRepetitionsAhead) {
 TEST(RepeatingModel, RefusesWhatHasNoRoundsWithAText) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"error(0.1) D0 L0\n", "no loop"},
+      {"# nothing\n", "the model has no detectors"},
       {"repeat 5 {\nerror(0.1) D0 L0\n}\n", "moves no detectors"},
       {"repeat 5 {\ndetector(1) D0\ndetector(0) D1\nerror(0.1) D0 L0\nshift_detectors 2\n}\n", "order of rounds"},
       {"repeat 5 {\ndetector(1) D0\nerror(0.1) D0 D1 L0\nshift_detectors(1) 2\n}\n", "does not declare"},

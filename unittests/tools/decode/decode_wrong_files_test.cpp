@@ -68,5 +68,14 @@ TEST_F(DecodeWrongFiles, ACircuitIsRefusedWithTheCommandThatMakesItsModel) {
     expect_refusal(command + data, text);
 }
 
+TEST_F(DecodeWrongFiles, AModelWithoutDetectorsIsRefused) {
+  const std::string shots = " --in " + file("s.b8", "");
+  for (const std::string command : {"decode", "decode --decoder bp-osd", "pipeline", "demo"})
+    for (const std::string text : {"", "# nothing\n", "error(0.1) L0\n"})
+      expect_refusal(command + shots + " --dem " + file("m.dem", text),
+                     "m.dem: the model has no detectors: a shot has at least one");
+  expect_refusal("decode --stream" + shots + " --dem " + file("m.dem", ""), "the model has no detectors");
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test
