@@ -128,6 +128,8 @@ public:
     }
     if (!error.empty())
       throw usage_error(fmt::format("{}\n{} shots were decoded before that", error, shots_));
+    if (shots_ == 0 && all_decoded())
+      throw usage_error(fmt::format("{}: there are no shots", in_.name()));
   }
 
   [[nodiscard]] bool ok() const noexcept { return differences_ == 0; }

@@ -97,7 +97,7 @@ qec::shot_set load_own_shots(const own_data &data) {
     set.detections = std::move(in.detections);
     set.shots = set.detections.size() / set.detection_bytes();
     if (set.shots == 0)
-      throw usage_error(fmt::format("--in {}: the file has no shots", data.in.path));
+      throw usage_error(fmt::format("{}: there are no shots", data.in.path));
     const auto observables_of = [&set](const shot_source &source, const char *option) {
       if (!source.given())
         return std::vector<std::uint8_t>{};
