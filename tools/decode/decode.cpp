@@ -73,12 +73,12 @@ public:
         predecoder_(workers.front()->engine().name()), layout_(workers.front()->stage().layout()),
         num_threads_(workers.size()), truth_appended_(o.data.in_includes_appended_observables),
         in_(o.data.in.path, o.data.in.shot_format(),
-            {layout_.num_detectors, truth_appended_ ? layout_.num_observables : 0}) {
+            {layout_.num_detectors, truth_appended_ ? layout_.num_observables : 0}, "--in_format") {
     const qec::shot_bits observables{0, layout_.num_observables};
     if (o.data.obs_in.given())
-      truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), observables);
+      truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), observables, "--obs_in_format");
     if (o.data.predictions.given())
-      golden_.emplace(o.data.predictions.path, o.data.predictions.shot_format(), observables);
+      golden_.emplace(o.data.predictions.path, o.data.predictions.shot_format(), observables, "--predictions_format");
     in_.stop_when(&interrupt_guard::interrupted);
     for (std::optional<qec::shot_reader> *const other : {&truth_, &golden_})
       if (*other)

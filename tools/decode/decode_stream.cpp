@@ -58,7 +58,8 @@ public:
                            }});
     in_.stop_when(&interrupt_guard::interrupted);
     if (o.data.obs_in.given())
-      truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), qec::shot_bits{0, stream_->num_observables()});
+      truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), qec::shot_bits{0, stream_->num_observables()},
+                     "--obs_in_format");
   }
 
   /// Decodes until the end of the input. An error leaves the frames before it in the output.

@@ -85,10 +85,11 @@ void round_reader::fill() {
     if (character == '0' || character == '1') {
       buffer_[end_++] = character - '0';
     } else if (character != '\n') {
+      const bool is_text = character > ' ' && character < 0x7f;
       bad_text_ =
-          fmt::format("{}: byte {}: {} is neither 0, 1 nor the end of a line", name(), source_.bytes() - (last - at),
-                      character > ' ' && character < 0x7f ? fmt::format("'{}'", static_cast<char>(character))
-                                                          : fmt::format("{:#04x}", character));
+          fmt::format("{}: byte {}: {} is neither 0, 1 nor the end of a line{}", name(), source_.bytes() - (last - at),
+                      is_text ? fmt::format("'{}'", static_cast<char>(character)) : fmt::format("{:#04x}", character),
+                      is_text ? "" : " (is the file b8? try --in_format b8)");
       has_ended_ = true;
       return;
     } else if (end_ != begin_) { // else the line ends after a round that was given out

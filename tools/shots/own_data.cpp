@@ -34,7 +34,7 @@ shot_rows read_rows(const shot_source &source, const char *option, qec::shot_bit
   if (source.path == "-")
     throw usage_error(fmt::format("{} -: this subcommand repeats the shots, so it needs a file", option));
   refuse_output_file(option, source.path);
-  qec::shot_reader reader(source.path, source.shot_format(), bits);
+  qec::shot_reader reader(source.path, source.shot_format(), bits, std::string(option) + "_format");
   const auto bytes_of = [](std::uint64_t count) { return static_cast<std::size_t>((count + 7) / 8); };
   std::vector<std::uint8_t> detectors(bytes_of(bits.detectors)), observables(bytes_of(bits.observables));
   shot_rows rows;

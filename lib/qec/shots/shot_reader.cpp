@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <stdio_ext.h>
+#include <utility>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -80,8 +81,12 @@ struct shot_reader::input {
   std::uint64_t shot_begin = 0; ///< bytes that stdio got before the present shot
   bool too_long = false;
   char last = '\n';
+  const std::string format_option;
+  std::vector<char> stdio_buffer = std::vector<char>(std::size_t{1} << 16);
+  std::size_t buffered = 0; ///< bytes of the last call of next_bytes
 
-  input(const std::string &path, shot_format format_, shot_bits bits_) : source(path), format(format_), bits(bits_) {}
+  input(const std::string &path, shot_format format_, shot_bits bits_, std::string format_option_)
+      : source(path), format(format_), bits(bits_), format_option(std::move(format_option_)) {}
   ~input() {
     decoder.reset();
     if (file != nullptr)
@@ -96,6 +101,7 @@ struct shot_reader::input {
     if (in.too_long)
       return 0;
     const ssize_t got = in.source.read({buffer, size});
+    in.buffered = got > 0 && buffer == in.stdio_buffer.data() ? static_cast<std::size_t>(got) : 0;
     if (got > 0)
       in.last = buffer[got - 1];
     return got;
@@ -142,19 +148,34 @@ struct shot_reader::input {
       text += number_of(bits.observables, "observable");
     return format == shot_format::b8 ? text + " = " + number_of((bits.all() + 7) / 8, "byte") : text;
   }
+  /// The byte that was read last, if the format is a text and the byte is none: in hexadecimal, else "".
+  [[nodiscard]] std::string byte_that_is_no_text() const {
+    const bool is_text = format == shot_format::text01 || format == shot_format::hits || format == shot_format::dets;
+    const auto at = static_cast<std::uint64_t>(std::max<off_t>(ftello(file), 0));
+    const std::uint64_t begin = source.bytes() - buffered;
+    if (!is_text || at <= begin || at > source.bytes())
+      return "";
+    const auto byte = static_cast<unsigned char>(stdio_buffer[static_cast<std::size_t>(at - 1 - begin)]);
+    if ((byte >= ' ' && byte < 0x7f) || (byte >= '\t' && byte <= '\r'))
+      return "";
+    constexpr const char *kDigits = "0123456789abcdef";
+    return std::string("0x") + kDigits[byte / 16] + kDigits[byte % 16];
+  }
   [[nodiscard]] std::string expected() const {
     std::string text = "; a shot has " + shot_text();
+    if (!format_option.empty() && !byte_that_is_no_text().empty())
+      return text + " (is the file b8? try " + format_option + " b8)";
     if (format == shot_format::ptb64)
       text += ", and a ptb64 file has groups of 64 shots";
     return text + " (is " + std::string(name_of(format)) + " the right format, and the model that of the shots?)";
   }
 };
 
-shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits bits) {
+shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits bits, std::string format_option) {
   if (bits.all() == 0)
     throw shot_file_error((path == "-" ? "stdin" : path) +
                           ": by its model a shot has no bits, so the file can hold no shots");
-  input_ = std::make_unique<input>(path, format, bits);
+  input_ = std::make_unique<input>(path, format, bits, std::move(format_option));
   input &in = *input_;
   cookie_io_functions_t functions{};
   functions.read = &input::next_bytes;
@@ -162,7 +183,7 @@ shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits 
   in.file = fopencookie(&in, "rb", functions);
   if (in.file == nullptr)
     throw shot_file_error(in.source.name() + ": cannot be opened: " + std::strerror(errno));
-  std::setvbuf(in.file, nullptr, _IOFBF, std::size_t{1} << 16);
+  std::setvbuf(in.file, in.stdio_buffer.data(), _IOFBF, in.stdio_buffer.size());
   __fsetlocking(in.file, FSETLOCKING_BYCALLER); // one thread reads: no lock for each character
   if (format == shot_format::b8)
     in.decoder = std::make_unique<b8_decoder>(in.file, bits.all());
@@ -209,7 +230,8 @@ bool shot_reader::read(std::span<std::uint8_t> detectors, std::span<std::uint8_t
   } catch (const std::exception &failure) {
     if (in.source.stopped())
       return false;
-    in.fail(shots_, one_line(failure.what()) + in.expected());
+    const std::string byte = in.byte_that_is_no_text();
+    in.fail(shots_, (byte.empty() ? one_line(failure.what()) : "the byte " + byte + " is no text") + in.expected());
   }
   if (in.source.error() != 0 || in.too_long)
     in.fail(shots_, "");

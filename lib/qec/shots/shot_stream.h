@@ -24,8 +24,8 @@ public:
 class shot_reader {
 public:
   /// `path`: "-" is stdin. Throws shot_file_error if the file cannot be opened, a shot has no bits, or this build does
-  /// not know the format.
-  shot_reader(const std::string &path, shot_format format, shot_bits bits);
+  /// not know the format. `format_option`: what names the format, for the text about a file that is no text; "": none.
+  shot_reader(const std::string &path, shot_format format, shot_bits bits, std::string format_option = "");
   ~shot_reader();
   shot_reader(const shot_reader &) = delete;
   shot_reader &operator=(const shot_reader &) = delete;

@@ -49,6 +49,10 @@ TEST_F(ShotStreamRefusals, TextFormats) {
   expect_refusal({shot_format::text01, good01 + "00000000001\n", 1, "shot 1, byte 22: 01 data didn't end with"});
   expect_refusal({shot_format::text01, "0000000001", 0, "shot 0, byte 10: 01 data didn't end with a newline"});
   expect_refusal({shot_format::text01, "00000z0001\n", 0, "shot 0, byte 6: Unexpected character"});
+  expect_refusal({shot_format::text01, good01 + "00\x7f" + "0", 1,
+                  "shot 1, byte 14: the byte 0x7f is no text; a shot has 10 detectors (is 01 the right format"});
+  expect_refusal({shot_format::hits, zeros(2), 0, "shot 0, byte 1: the byte 0x00 is no text; a shot has 10"});
+  expect_refusal({shot_format::dets, "shot\xff\n", 0, "shot 0, byte 5: the byte 0xff is no text; a shot has 10"});
 
   expect_refusal({shot_format::hits, "3\n\n3,10\n", 2, "shot 2, byte 8: hit index is too large; a shot has 10"});
   expect_refusal({shot_format::hits, "18446744073709551617\n", 0, "shot 0"});

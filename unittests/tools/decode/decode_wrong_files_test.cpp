@@ -85,5 +85,23 @@ TEST_F(DecodeWrongFiles, AnEmptyFileOfShotsIsRefused) {
   expect_refusal("decode" + model, "stdin: there are no shots");
 }
 
+TEST_F(DecodeWrongFiles, ABinaryFileThatIsReadAsTextIsRefusedWithTheByteAndTheFormat) {
+  SKIP_WITHOUT_PYMATCHING(); // and so without Stim's readers
+  const std::string model = " --dem " + chain(9) + " --out /dev/null";
+  const std::string good = file("good", "000000000\n"), zeros = file("shots", std::string(6, '\0')),
+                    high = file("shots-high", "\x90\x01");
+  const std::string of_shot = "; a shot has 9 detectors (is the file b8? try --in_format b8)";
+  expect_refusal("decode" + model + " --in " + zeros, "shots: shot 0, byte 1: the byte 0x00 is no text" + of_shot);
+  expect_refusal("decode" + model + " --in " + high, "shots-high: shot 0, byte 1: the byte 0x90 is no text" + of_shot);
+  expect_refusal("decode --in_format hits" + model + " --in " + high, "the byte 0x90 is no text" + of_shot);
+  expect_refusal("pipeline --dem " + chain(9) + " --in " + zeros, "the byte 0x00 is no text" + of_shot);
+  expect_refusal("decode" + model + " --in " + good + " --obs_in " + zeros,
+                 "the byte 0x00 is no text; a shot has 1 observable (is the file b8? try --obs_in_format b8)");
+  const std::string loop = file("loop.dem", "repeat 9 {\ndetector(0) D0\nerror(0.1) D0 D1 L0\nshift_detectors(1) 1\n}\n"
+                                            "detector(0) D0\nerror(0.1) D0\n");
+  expect_refusal("decode --stream --commit 2 --buffer 2 --dem " + loop + " --in " + zeros,
+                 "byte 0: 0x00 is neither 0, 1 nor the end of a line (is the file b8? try --in_format b8)");
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test
