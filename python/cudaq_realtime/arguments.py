@@ -110,7 +110,7 @@ def model_text(dem: Model) -> str:
             raise TypeError(f"dem is {dem!r:.60}, accepted: a stim.DetectorErrorModel, its text, or the path of a file")
         return str(dem)
     text, where = dem, "dem"
-    if not isinstance(dem, str) or ("\n" not in dem and os.path.isfile(dem)):
+    if not isinstance(dem, str) or ("\n" not in dem and (os.path.isfile(dem) or os.path.isdir(dem))):
         where = f"the file {os.fspath(dem)}"
         with open(dem, encoding="utf-8", errors="replace") as file:
             text = file.read()

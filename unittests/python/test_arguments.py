@@ -158,6 +158,9 @@ def test_what_is_no_model_is_refused_with_the_remedy(entry, tmp_path):
             MODELS[entry](name)
     with pytest.raises(FileNotFoundError, match="missing.dem"):
         MODELS[entry](tmp_path / "missing.dem")
+    for folder in (tmp_path, str(tmp_path)):
+        with pytest.raises(IsADirectoryError, match=f"Is a directory.*{tmp_path.name}"):
+            MODELS[entry](folder)
     for other in (None, 5, CHAIN.encode(), [CHAIN], DECODER):
         with pytest.raises(TypeError, match="dem is .*accepted: a stim.DetectorErrorModel, its text, or the path"):
             MODELS[entry](other)
