@@ -37,7 +37,9 @@ def to_native(given: npt.ArrayLike, count: int, form: Form, what: str) -> npt.ND
     width = (count + 7) // 8 if packed else count
     one = form == "bits"
     if array.shape != (count,) if one else array.ndim != 2 or array.shape[1] != width:
-        accepted = f"({count},)" if one else f"rows of {width} {'bytes' if packed else 'bits'}"
+        accepted = f"({count},)" if one else f"rows of {_number_of(width, 'byte' if packed else 'bit')}"
+        if form == "rows of bits":
+            accepted += f", or packed rows of {_number_of((count + 7) // 8, 'byte')} with bit_packed_shots=True"
         none = "" if one or count else _NO_DETECTORS
         raise ValueError(f"{what} has the shape {array.shape}, accepted: {accepted}{none}")
     if packed:
@@ -63,6 +65,10 @@ def stream_bits(given: npt.ArrayLike, count: int | None, what: str) -> tuple[npt
         raise ValueError(f"{what} is {array.dtype}{list(array.shape)}, accepted for {count} packed bits: "
                          f"uint8[{(count + 7) // 8}]")
     return np.ascontiguousarray(array), count
+
+
+def _number_of(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _array(given: npt.ArrayLike, form: str, what: str) -> npt.NDArray[Any]:
