@@ -136,6 +136,16 @@ public:
   [[nodiscard]] bool has_truth() const noexcept { return truth_appended_ || truth_; }
   [[nodiscard]] error_rate logical_errors() const noexcept { return {logical_errors_, shots_}; }
 
+  /// What `auto` took, for the time before the first shot: a slow decoder should not be a surprise. "" if nothing.
+  [[nodiscard]] std::string choice_text() const {
+    std::string text;
+    if (!choices_.predecoder.empty())
+      text += fmt::format("predecoder      {}\n", choices_.predecoder);
+    if (!choices_.decoder.empty())
+      text += fmt::format("decoder         {}\n", choices_.decoder);
+    return text;
+  }
+
   [[nodiscard]] std::string text() const {
     const double seconds = static_cast<double>(wall_ns_) * 1e-9;
     std::string text =
@@ -145,10 +155,6 @@ public:
                     predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, num_threads_,
                     num_threads_ == 1 ? "" : "s");
     text += fmt::format("each shot       {}\n", in_.shot_text());
-    if (!choices_.predecoder.empty())
-      text += fmt::format("predecoder      {}\n", choices_.predecoder);
-    if (!choices_.decoder.empty())
-      text += fmt::format("decoder         {}\n", choices_.decoder);
     const qec::deadline_counts &deadlines = totals_.deadlines;
     if (has_deadlines())
       text += fmt::format("deadlines       {} met, {} missed; of these {} late, {} without a solution\n", deadlines.met,
@@ -365,12 +371,17 @@ int run_decode(const decode_options &o, const output &out) {
   } catch (const qec::shot_file_error &error) {
     throw usage_error(error.what());
   }
+  const auto say = [&](const std::string &text) {
+    if (o.out.path == "-")
+      print_error("{}", text);
+    else
+      out.raw(text);
+  };
   const interrupt_guard guard; // until here there is nothing to report
+  say(run->choice_text());
+  std::fflush(stdout);
   run->go();
-  if (o.out.path == "-")
-    print_error("{}", run->text());
-  else
-    out.raw(run->text());
+  say(run->text());
   return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions", kExitCheckFailed,
                     run->end(guard.interrupted()), &decode_html);
 }
