@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Literal, NamedTuple, Sequence, overload
 
 import numpy as np
@@ -68,7 +69,8 @@ class Decoder:
         return hash((self._name, self._dem))
 
     def __repr__(self) -> str:
-        return (f"Decoder({self._name!r}, {self.num_detectors} detectors, {self.num_observables} observables)")
+        name = re.sub("^auto(?=:|$)", self.name.rpartition("+")[2], self._name)  # without the predecoder
+        return f"Decoder({name!r}, {self.num_detectors} detectors, {self.num_observables} observables)"
 
     @property
     def name(self) -> str:

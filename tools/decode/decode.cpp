@@ -358,6 +358,15 @@ void check(const decode_options &o, const output &out) {
 
 } // namespace
 
+void say_beside_answers(const decode_options &o, const output &out, const std::string &text) {
+  if (o.out.path == "-") {
+    print_error("{}", text);
+  } else {
+    out.raw(text);
+    std::fflush(stdout);
+  }
+}
+
 int run_decode(const decode_options &o, const output &out) {
   check(o, out);
   const std::string dem_text = read_dem_file(o.data.dem);
@@ -371,17 +380,10 @@ int run_decode(const decode_options &o, const output &out) {
   } catch (const qec::shot_file_error &error) {
     throw usage_error(error.what());
   }
-  const auto say = [&](const std::string &text) {
-    if (o.out.path == "-")
-      print_error("{}", text);
-    else
-      out.raw(text);
-  };
   const interrupt_guard guard; // until here there is nothing to report
-  say(run->choice_text());
-  std::fflush(stdout);
+  say_beside_answers(o, out, run->choice_text());
   run->go();
-  say(run->text());
+  say_beside_answers(o, out, run->text());
   return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions", kExitCheckFailed,
                     run->end(guard.interrupted()), &decode_html);
 }

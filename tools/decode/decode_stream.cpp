@@ -87,6 +87,12 @@ public:
       throw usage_error(fmt::format("{}\n{} rounds were final before that", error, committed_));
   }
 
+  /// Why `auto` did not take its first choice, for the time before the first round; else "".
+  [[nodiscard]] std::string choice_text() const {
+    const std::string &reason = qec::choice_of(*stream_).reason;
+    return reason.empty() ? "" : fmt::format("decoder         {}\n", reason);
+  }
+
   [[nodiscard]] std::string text() const {
     const auto rounds = static_cast<double>(stream_->pushed_rounds());
     std::string text = fmt::format("decoded         {} rounds{} in {}, {} rounds/s; {}\n", stream_->pushed_rounds(),
@@ -113,7 +119,7 @@ public:
 
   [[nodiscard]] json report() const {
     json j = {{"model", options_.data.dem},
-              {"decoder", options_.decoder},
+              {"decoder", qec::choice_of(*stream_).name},
               {"predecoder", options_.predecoder},
               {"threads", std::max<std::size_t>(options_.workers, 1)},
               {"workers", options_.workers},
@@ -135,6 +141,8 @@ public:
               {"frames", frames_},
               {"round_mean_ns", round_mean_ns()},
               {"window_ns", latency_json(window_ns_)}};
+    if (!qec::choice_of(*stream_).reason.empty())
+      j["decoder_choice"] = qec::choice_of(*stream_).reason;
     if (const qec::deadline_counts deadlines = stream_->statistics().deadlines; deadlines.met + deadlines.missed != 0) {
       j["deadline_met"] = deadlines.met;
       j["deadline_missed"] = deadlines.missed;
@@ -282,11 +290,9 @@ int run_decode_stream(const decode_options &o, const std::string &dem_text, cons
     throw usage_error(error.what());
   }
   const interrupt_guard guard; // until here there is nothing to report
+  say_beside_answers(o, out, run->choice_text());
   run->go();
-  if (o.out.path == "-")
-    print_error("{}", run->text());
-  else
-    out.raw(run->text());
+  say_beside_answers(o, out, run->text());
   return out.finish(run->report(), "", kExitCheckFailed, run->end(guard.interrupted()),
                     [&](const json &report) { return decode_stream_html(report, run->window_ns()); });
 }

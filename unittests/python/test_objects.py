@@ -98,6 +98,12 @@ def test_the_text_of_an_object_says_what_it_is(tested):
     assert " object at 0x" not in text and (text.startswith(tested.__name__ + "(") or tested is Report), text
 
 
+def test_the_text_of_a_decoder_names_the_one_that_auto_took():
+    made = Decoder("auto", CHAIN)
+    assert made.name != "auto" and repr(made).startswith(f"Decoder('{made.name}', ")
+    assert f"; {made.name}; " in repr(StreamDecoder(LOOP, commit=1, buffer=1))
+
+
 def test_objects_of_other_values_differ():
     assert Decoder("lookup", CHAIN) != Decoder("bp-osd", CHAIN) != Decoder("bp-osd", UNSOLVED) != CHAIN
     assert SinterDecoder("lookup") != SinterDecoder("bp-osd") != "bp-osd"

@@ -3,6 +3,7 @@
 #include "cudaq/qec/decoding/stream.h"
 
 #include "lib/qec/decoders/stream_settings.h"
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/stream/code_distance.h"
 #include "lib/qec/stream/repeating_model.h"
 #include "lib/qec/stream/stream_engine.h"
@@ -102,8 +103,8 @@ stream_result made_or_throw(const stream_source &source, std::uint64_t push_bits
   const std::uint64_t queue = queue_or_throw(model, layout, pool != nullptr, options.queue_rounds, push_bits);
   const std::string description = "commit " + std::to_string(sizes.commit) + " and buffer " +
                                   std::to_string(sizes.buffer) + " rounds" + sizes.where_from + "; a repetition has " +
-                                  std::to_string(model.body_detectors()) + " detectors in " +
-                                  std::to_string(model.body().size()) + " rounds; " + made.decoder_name() +
+                                  number_of(model.body_detectors(), "detector") + " in " +
+                                  number_of(model.body().size(), "round") + "; " + made.choice().name +
                                   (layout.parallel ? "; parallel" : "; sequential") +
                                   (pool != nullptr ? ", " + std::to_string(threads) + " workers" : "");
   return {std::make_unique<stream_engine>(std::move(made), std::move(pool), threads, queue, description), {}};
@@ -162,6 +163,10 @@ decode_status push_when_free(stream_decoder &stream, std::span<const std::uint8_
       return status;
     static_cast<void>(stream.wait_committed(committed + 1, std::chrono::steady_clock::time_point::max()));
   }
+}
+
+const decoder_choice &choice_of(const stream_decoder &stream) noexcept {
+  return static_cast<const stream_engine &>(stream).choice();
 }
 
 std::uint64_t complete_rounds(const stream_decoder &stream) noexcept {

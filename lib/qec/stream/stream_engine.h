@@ -57,6 +57,7 @@ public:
   std::uint64_t num_observables() const noexcept override { return model().num_observables(); }
   bool is_parallel() const noexcept override { return layout().parallel; }
   const std::string &description() const noexcept override { return description_; }
+  const decoder_choice &choice() const noexcept { return windows_.choice(); }
 
 private:
   /// A window from the arrival of its last bit until it is released.

@@ -3,6 +3,7 @@
 
 #include "cudaq/qec/decoding/stream.h"
 #include "lib/qec/stream/repeating_model.h"
+#include "lib/qec/stream/window_set.h"
 
 #include <cstdint>
 #include <span>
@@ -37,6 +38,9 @@ void listen(stream_decoder &stream, const stream_listener &listener) noexcept;
 /// push, but where that is busy it waits until there is room. A call of the owner.
 [[nodiscard]] decode_status push_when_free(stream_decoder &stream, std::span<const std::uint8_t> bits,
                                            std::uint64_t count) noexcept;
+
+/// The decoder of the windows.
+[[nodiscard]] const decoder_choice &choice_of(const stream_decoder &stream) noexcept;
 
 /// The rounds that are final, or will be without further bits. A call of the owner.
 [[nodiscard]] std::uint64_t complete_rounds(const stream_decoder &stream) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/stream/window_set.h"
 
+#include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoding/connected_parts.h"
@@ -63,6 +64,7 @@ window_set::window_set(repeating_model model, std::string decoder, window_layout
     }
   }
   source_.reset();
+  name_choice();
 }
 
 window &window_set::regular(std::uint64_t j) noexcept {
@@ -111,10 +113,13 @@ void window_set::choose_form() {
     const window_rounds first = layout_.rounds_of(0);
     std::string taken;
     try {
-      const decoder_result made = make_decoder(decoder_, source_until(first.end).window(first).text);
+      const std::string text = source_until(first.end).window(first).text;
+      const decoder_result made = make_decoder(decoder_, text);
       taken = made ? made.instance->name() : "";
-    } catch (const stream_error &) { // matching needs another form of the errors, or does not take them
+      choice_.reason = auto_reason(decoder_, taken, text);
+    } catch (const stream_error &failure) { // matching needs another form of the errors, or does not take them
       taken = "bp-osd";
+      choice_.reason = "auto took bp-osd, because its first choice refuses the windows: " + std::string(failure.what());
     }
     source_.reset();
     if (taken == "bp-osd")
@@ -124,6 +129,24 @@ void window_set::choose_form() {
   if (form.failed())
     throw stream_error(form.text());
   form_ = *form;
+}
+
+void window_set::name_choice() {
+  choice_.name = decoder_;
+  const auto parsed = decoder_name::parse(decoder_);
+  if (parsed.failed() || parsed->name != "auto")
+    return;
+  std::vector<std::string> taken;
+  for (const auto *const windows : {&regular_, &last_})
+    for (const auto &one : *windows) {
+      const std::string name = one->decoders.front().inner->name();
+      if (std::ranges::find(taken, name) == taken.end())
+        taken.push_back(name);
+    }
+  std::string names;
+  for (const std::string &name : taken)
+    names += (names.empty() ? "" : " and ") + name.substr(name.rfind('+') + 1); // without the predecoder
+  choice_.name.replace(0, parsed->name.size(), names);
 }
 
 window_source window_set::source_of(std::uint64_t repetitions) const {

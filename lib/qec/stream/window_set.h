@@ -70,6 +70,12 @@ struct window {
   std::vector<window_decoder *> idle; ///< those that no thread has; never grows
 };
 
+/// The decoder of windows: its name with its settings. Of auto the name is that of the decoder that it made, or the
+/// names, if windows have different ones; `reason` says why that is not its first choice, else it is "".
+struct decoder_choice {
+  std::string name, reason;
+};
+
 /// The windows of a model. Late windows repeat: they are like the one a whole number of repetitions earlier.
 class window_set {
 public:
@@ -78,8 +84,7 @@ public:
 
   [[nodiscard]] const repeating_model &model() const noexcept { return model_; }
   [[nodiscard]] const window_layout &layout() const noexcept { return layout_; }
-  /// The decoder's name with its settings.
-  [[nodiscard]] const std::string &decoder_name() const noexcept { return decoder_; }
+  [[nodiscard]] const decoder_choice &choice() const noexcept { return choice_; }
 
   /// Window j of a stream that goes on.
   [[nodiscard]] window &regular(std::uint64_t j) noexcept;
@@ -99,6 +104,7 @@ private:
   std::uint64_t common_repetitions() const noexcept { return common_ / body(); }
 
   void choose_form();
+  void name_choice();
   window_source source_of(std::uint64_t repetitions) const;
   const window_source &source_until(std::uint64_t end);
   std::unique_ptr<window> build(window_model model, std::size_t decoders, bool must_have_boundary);
@@ -106,6 +112,7 @@ private:
 
   const repeating_model model_;
   std::string decoder_;
+  decoder_choice choice_;
   const window_layout layout_;
   const std::uint64_t common_; ///< rounds after which both windows and repetitions begin again
   error_form form_ = error_form::components;

@@ -61,7 +61,7 @@ TEST(ServerStreamConfig, TakesTheDecoderOfEachWindowAsTheNameOfAStream) {
   const auto setups = built(config_of("    type: lookup\n    stream: true\n", kChain));
   ASSERT_TRUE(setups.ok()) << setups.text();
   EXPECT_EQ(setups->front().unit->stream()->description(),
-            "commit 2 and buffer 2 rounds (distance 2); a repetition has 1 detectors in 1 rounds; lookup; sequential");
+            "commit 2 and buffer 2 rounds (distance 2); a repetition has 1 detector in 1 round; lookup; sequential");
 }
 
 TEST(ServerStreamConfig, GivesAllStreamsTheSameWorkers) {

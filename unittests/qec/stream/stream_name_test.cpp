@@ -15,11 +15,11 @@ std::string description_of(const stream_options &options, const std::string &tex
 
 TEST(StreamName, MayBeTheWholeForm) {
   const std::string same = description_of({.decoder = "lookup", .commit = 4, .buffer = 2});
-  EXPECT_EQ(same, "commit 4 and buffer 2 rounds; a repetition has 1 detectors in 1 rounds; lookup; sequential");
+  EXPECT_EQ(same, "commit 4 and buffer 2 rounds; a repetition has 1 detector in 1 round; lookup; sequential");
   EXPECT_EQ(description_of({.decoder = "sliding-window:inner=lookup,commit=4,buffer=2"}), same);
   EXPECT_EQ(description_of({.decoder = "sliding-window:inner=lookup,commit=4", .commit = 4, .buffer = 2}), same);
   EXPECT_EQ(description_of({.decoder = "sliding-window:inner=lookup,mode=parallel", .commit = 4, .buffer = 2}),
-            "commit 4 and buffer 2 rounds; a repetition has 1 detectors in 1 rounds; lookup; parallel");
+            "commit 4 and buffer 2 rounds; a repetition has 1 detector in 1 round; lookup; parallel");
   EXPECT_EQ(description_of({.decoder = "sliding-window:rounds=index:1,inner=bp-osd", .commit = 4, .buffer = 4},
                            repetition_dem(3, 0.01, 1, 100)),
             "commit 4 and buffer 4 rounds; a repetition has 2 detectors in 2 rounds; bp-osd; sequential");

@@ -35,5 +35,35 @@ TEST(DecodeChoice, IsReportedBeforeTheFirstShotComes) {
   EXPECT_FALSE(contains(rest, "auto took")) << "once";
 }
 
+TEST(DecodeChoice, AStreamNamesTheDecoderOfItsWindowsAndTheReason) {
+  SKIP_WITHOUT_PYMATCHING();
+  const scratch_folder scratch;
+  const auto decoded = [&](const std::string &round, const std::string &errors, const std::string &bits) {
+    std::ofstream(scratch.path() / "m.dem") << "repeat 9 {\n" + round + errors + "shift_detectors(1) " +
+                                                   std::to_string(bits.size()) + "\n}\n" + round + "error(0.1) D0\n";
+    std::ofstream shots(scratch.path() / "s.01");
+    for (int k = 0; k < 10; ++k)
+      shots << bits << "\n";
+    shots.close();
+    return "decode --stream --commit 2 --buffer 2 --out /dev/null --dem " + (scratch.path() / "m.dem").string() +
+           " --in " + (scratch.path() / "s.01").string();
+  };
+  const std::string graph = decoded("detector(0) D0\n", "error(0.1) D0 D1 L0\nerror(0.1) D0\n", "0");
+  auto j = run_good_program(graph + " --json");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_EQ(j.at("decoder"), "pymatching");
+  EXPECT_FALSE(j.contains("decoder_choice"));
+  EXPECT_TRUE(contains(j.at("stream"), "a repetition has 1 detector in 1 round; pymatching; sequential"));
+  const std::string hyper = decoded("detector(0) D0\ndetector(0) D1\ndetector(0) D2\n",
+                                    "error(0.1) D0 D1 D2 L0\nerror(0.1) D0\nerror(0.1) D1\nerror(0.1) D2\n", "000");
+  j = run_good_program(hyper + " --json");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_EQ(j.at("decoder"), "bp-osd");
+  EXPECT_TRUE(contains(j.at("decoder_choice"), "auto took bp-osd, because its first choice refuses "));
+  const std::string text = run_program(hyper).out;
+  EXPECT_TRUE(text.starts_with("decoder         auto took bp-osd, because")) << text;
+  EXPECT_TRUE(contains(text, "; bp-osd; sequential")) << text;
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test
