@@ -73,6 +73,7 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
   add_threads_option(decode, o.threads);
   add_stream_options(decode, o);
   add_html_option(decode, chosen.output);
+  decode.get_option("--html")->description("report as one HTML page, into FILE; with plots of the windows if --stream");
   run_when_chosen(decode, chosen, [options](const output &out) { return run_decode(*options, out); });
 }
 

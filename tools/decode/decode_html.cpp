@@ -13,7 +13,8 @@ std::string decode_html(const json &report) {
   const std::string model = report["model"].get<std::string>(), predecoder = report["predecoder"].get<std::string>();
   const std::uint64_t shots = number("shots"), wall_ns = number("wall_ns");
   const auto wall = static_cast<double>(wall_ns);
-  html_page page("Decoded shots of " + model);
+  const bool is_checked = report.contains("logical_errors") || report.contains("differences_from_predictions");
+  html_page page("Decoded shots of " + model, is_checked ? "" : "the shots came without observables and predictions");
   page.add("Shots",
            html_table({{"", "shots", "time", "shots/s", "threads"},
                        {(predecoder == "passthrough" ? "" : predecoder + "+") + report["decoder"].get<std::string>(),
@@ -48,15 +49,17 @@ std::string decode_stream_html(const json &report, const latency_histogram &wind
   const std::uint64_t rounds = number("rounds"), wall_ns = number("wall_ns");
   const auto wall = static_cast<double>(wall_ns);
   const std::vector<plotted_latency> windows{{"windows", &window_ns}};
-  html_page page("Decoded stream of " + report["model"].get<std::string>());
+  constexpr measured_words kWords{"decode time", "windows"};
+  html_page page("Decoded stream of " + report["model"].get<std::string>(),
+                 report.contains("logical_errors") ? "" : "the stream came without observables (--obs_in)");
   page.add("Rounds",
            html_table({{"", "rounds", "final", "frames", "time", "rounds/s", "time of a round"},
                        {report["decoder"].get<std::string>(), std::to_string(rounds),
                         std::to_string(number("committed_rounds")), std::to_string(number("frames")), format_ns(wall),
                         format_rate(wall_ns == 0 ? 0 : static_cast<double>(rounds) / wall * 1e9),
                         format_ns(report["round_mean_ns"].get<double>())}}));
-  page.add("Windows", html_paragraph(report["stream"].get<std::string>()) + latency_table(windows) +
-                          histogram_plot(windows) + percentile_plot(windows));
+  page.add("Windows", html_paragraph(report["stream"].get<std::string>()) + latency_table(windows, kWords) +
+                          histogram_plot(windows, kWords) + percentile_plot(windows, kWords));
   page.add("Observables", html_paragraph(report["committed_observables"].get<std::string>() +
                                          (!report.contains("logical_errors") ? ""
                                           : number("logical_errors") == 0    ? ", as in --obs_in"

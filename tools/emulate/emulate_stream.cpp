@@ -119,11 +119,13 @@ std::string stream_html(const json &report, const stream_play_result &r) {
                                                 "frames, {} of them not the expected ones. Pace: {}.",
                                                 r.rounds, report["cycle_us"].get<double>(), r.ended, r.experiments,
                                                 r.frames, r.mismatches, r.pace.text())));
-  const std::vector<plotted_latency> latencies{
-      {"lag", &r.lag_time}, {"window", &r.window_time}, {"tail", &r.tail_time}, {"round trip", &r.request_time}};
-  page.add("Backlog over time: lag", timeline_plot(r.backlog));
-  page.add("Latency histogram", histogram_plot(latencies));
-  page.add("Latency percentiles", percentile_plot(latencies) + latency_table(latencies));
+  const std::vector<plotted_latency> lags{{"lag", &r.lag_time}, {"window", &r.window_time}, {"tail", &r.tail_time}},
+      requests{{"round trip", &r.request_time}};
+  constexpr measured_words kWords{"lag", "frames"};
+  page.add("Backlog over time: lag", timeline_plot(r.backlog, kWords));
+  page.add("Lag histogram", histogram_plot(lags, kWords));
+  page.add("Lag percentiles", percentile_plot(lags, kWords) + latency_table(lags, kWords));
+  page.add("Round trip of requests", histogram_plot(requests) + latency_table(requests));
   return page.text(report);
 }
 

@@ -54,12 +54,17 @@ std::string machine_text(const json &machine) {
                      governor.empty() ? "" : ", governor " + governor);
 }
 
-std::string header(const std::string &title, const json &report) {
+std::string header(const std::string &title, const std::string &unchecked, const json &report) {
   const bool ok = report.value("ok", false), partial = report.value("exit_status", 0) == kExitInterrupted;
-  const std::string result = ok        ? "Good: every check passed"
-                             : partial ? "Not complete: " + report.value("error", std::string())
-                                       : "Failed: " + report.value("error", std::string("unknown"));
-  return fmt::format("<h1>{}</h1>\n<p class=\"result {}\">{}{}</p>\n<dl>\n", html_text(title), ok ? "good" : "bad",
+  const bool is_unchecked = ok && !unchecked.empty();
+  const std::string result = is_unchecked ? "Nothing was checked: " + unchecked
+                             : ok         ? "Good: every check passed"
+                             : partial    ? "Not complete: " + report.value("error", std::string())
+                                          : "Failed: " + report.value("error", std::string("unknown"));
+  return fmt::format("<h1>{}</h1>\n<p class=\"result {}\">{}{}</p>\n<dl>\n", html_text(title),
+                     is_unchecked ? ""
+                     : ok         ? "good"
+                                  : "bad",
                      html_text(result), report.value("interrupted", false) ? " (ended by a signal)" : "") +
          fact("Command", report.value("command_line", std::string())) +
          fact("Machine", machine_text(report["machine"])) +
@@ -101,7 +106,7 @@ std::string html_page::text(const json &report) const {
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
           "<title>{}</title>\n<style>:root{{color-scheme:light dark;{}}}{}{}</style>\n</head>\n<body>\n<main>\n",
           html_text(title_), kLightColours, kPlotStyle, kStyle) +
-      header(title_, report);
+      header(title_, unchecked_, report);
   for (const auto &[heading, content] : sections_)
     page += fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", html_text(heading), content);
   return page + "<details>\n<summary>All figures</summary>\n<div class=\"table\"><table>\n" + rows(report, "") +
@@ -120,8 +125,8 @@ std::string html_table(const std::vector<std::vector<std::string>> &rows) {
   return out + "</table></div>\n";
 }
 
-std::string latency_table(const std::vector<plotted_latency> &rows) {
-  std::vector<std::vector<std::string>> cells{{"", "requests", "min", "mean", "p50", "p90", "p99", "p99.9", "max"}};
+std::string latency_table(const std::vector<plotted_latency> &rows, const measured_words &words) {
+  std::vector<std::vector<std::string>> cells{{"", words.things, "min", "mean", "p50", "p90", "p99", "p99.9", "max"}};
   for (const auto &[name, h] : rows) {
     std::vector<std::string> row{name, std::to_string(h->count()), format_ns(static_cast<double>(h->min())),
                                  format_ns(h->mean())};

@@ -14,7 +14,9 @@ namespace cudaq::realtime::tools {
 
 class html_page {
 public:
-  explicit html_page(std::string title) : title_(std::move(title)) {}
+  /// `unchecked`: the result of a good run that had nothing to check; "": it had, and every check passed.
+  explicit html_page(std::string title, std::string unchecked = "")
+      : title_(std::move(title)), unchecked_(std::move(unchecked)) {}
 
   /// `content` is HTML; an empty one adds no section.
   void add(const std::string &heading, const std::string &content);
@@ -24,14 +26,14 @@ public:
   [[nodiscard]] std::string text(const json &report) const;
 
 private:
-  std::string title_;
+  std::string title_, unchecked_;
   std::vector<std::pair<std::string, std::string>> sections_;
 };
 
 /// A table. The first row is its head; the first column is text, the others are aligned to the right.
 std::string html_table(const std::vector<std::vector<std::string>> &rows);
 /// A table of latencies: count, minimum, percentiles and maximum.
-std::string latency_table(const std::vector<plotted_latency> &rows);
+std::string latency_table(const std::vector<plotted_latency> &rows, const measured_words &words = {});
 std::string html_paragraph(const std::string &text);
 
 } // namespace cudaq::realtime::tools

@@ -22,6 +22,8 @@ std::vector<named_line> names_of(const std::vector<plotted_latency> &series) {
   return names;
 }
 
+std::string logarithmic_title(const char *what) { return std::string(what) + " (logarithmic)"; }
+
 /// A horizontal part of a line.
 std::string step(double from, double to, double y) {
   return fmt::format("{0:.1f},{2:.1f} {1:.1f},{2:.1f} ", from, to, y);
@@ -135,7 +137,7 @@ std::string percentile_marks(const latency_histogram &h, const plot_axis &x) {
 
 } // namespace
 
-std::string histogram_plot(const std::vector<plotted_latency> &series) {
+std::string histogram_plot(const std::vector<plotted_latency> &series, const measured_words &words) {
   const value_range range = range_of(series);
   if (range.high == 0)
     return "";
@@ -148,8 +150,8 @@ std::string histogram_plot(const std::vector<plotted_latency> &series) {
     most = std::max(most, std::ranges::max(bars.back()));
   }
   const plot_axis y = plot_axis::logarithmic(kHalf, 1.2 * most, kBottom, kTop);
-  std::string out = horizontal(x, ticks(x, 8, &time_label), "latency (logarithmic)") +
-                    vertical(y, ticks(y, 6, &count_label), "requests (logarithmic)");
+  std::string out = horizontal(x, ticks(x, 8, &time_label), logarithmic_title(words.time)) +
+                    vertical(y, ticks(y, 6, &count_label), logarithmic_title(words.things));
   for (std::size_t s = 0; s < series.size(); ++s) {
     std::string points;
     for (std::size_t i = 0; i < edges.bars; ++i)
@@ -159,10 +161,11 @@ std::string histogram_plot(const std::vector<plotted_latency> &series) {
           fmt::format(R"(<polygon class="filled" points="{},{} {}{},{}"/>)", kLeft, kBottom, points, kRight, kBottom);
     out += polyline(line_class(s), points);
   }
-  return plot("latency histogram", out + percentile_marks(*series.front().histogram, x), names_of(series));
+  return plot(std::string(words.time) + " histogram", out + percentile_marks(*series.front().histogram, x),
+              names_of(series));
 }
 
-std::string percentile_plot(const std::vector<plotted_latency> &series) {
+std::string percentile_plot(const std::vector<plotted_latency> &series, const measured_words &words) {
   const value_range range = range_of(series);
   if (range.high == 0)
     return "";
@@ -179,7 +182,7 @@ std::string percentile_plot(const std::vector<plotted_latency> &series) {
     nines = value == 10 ? "99 %" : value == 100 ? "99.9 %" : nines.substr(0, nines.size() - 2) + "9 %";
   }
   std::string out = horizontal(x, labels, "percentile (logarithmic towards 100 %)") +
-                    vertical(y, ticks(y, 7, &time_label), "latency (logarithmic)");
+                    vertical(y, ticks(y, 7, &time_label), logarithmic_title(words.time));
   for (std::size_t s = 0; s < series.size(); ++s) {
     const latency_histogram &h = *series[s].histogram;
     std::string points;
@@ -198,10 +201,10 @@ std::string percentile_plot(const std::vector<plotted_latency> &series) {
     });
     out += polyline(line_class(s), points);
   }
-  return plot("latency over percentile", out, names_of(series));
+  return plot(std::string(words.time) + " over percentile", out, names_of(series));
 }
 
-std::string timeline_plot(const run_timeline &recorded) {
+std::string timeline_plot(const run_timeline &recorded, const measured_words &words) {
   const joined_parts timeline(recorded);
   value_range range;
   double most = 0;
@@ -234,11 +237,11 @@ std::string timeline_plot(const run_timeline &recorded) {
   end_line();
   const std::string title = "time since the first answer, in parts of " + time_label(timeline.part_ns);
   const std::string times = horizontal(x, ticks(x, 8, &time_label), title);
-  return plot("latency over time",
-              times + vertical(latency, ticks(latency, 7, &time_label), "latency (logarithmic)") + lines,
+  return plot(std::string(words.time) + " over time",
+              times + vertical(latency, ticks(latency, 7, &time_label), logarithmic_title(words.time)) + lines,
               {{"mean", line_class(0)}, {"longest", line_class(1)}}) +
          plot("rate over time",
-              times + vertical(rate, ticks(rate, 5, &count_label), "answers per second") +
+              times + vertical(rate, ticks(rate, 5, &count_label), std::string(words.things) + " per second") +
                   polyline(line_class(0), rates),
               {{"rate", line_class(0)}});
 }

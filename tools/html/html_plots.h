@@ -17,17 +17,22 @@ struct plotted_latency {
   const latency_histogram *histogram;
 };
 
+/// What was measured, for axes and tables: `time` of each of `things`.
+struct measured_words {
+  const char *time = "latency", *things = "requests";
+};
+
 /// How many requests took how long: both axes logarithmic, with marks at p50, p99 and p99.9 of the first series. "" if
 /// no series has values. Powers of ten are edges of bars. At most four series have colours and dashes of their own.
-std::string histogram_plot(const std::vector<plotted_latency> &series);
+std::string histogram_plot(const std::vector<plotted_latency> &series, const measured_words &words = {});
 
 /// Latency over percentile. The axis of the percentiles is stretched towards 100 %: 90 %, 99 % and 99.9 % have the same
 /// distance.
-std::string percentile_plot(const std::vector<plotted_latency> &series);
+std::string percentile_plot(const std::vector<plotted_latency> &series, const measured_words &words = {});
 
 /// Mean and longest latency, and the rate, over the time of the run, as steps: the parts take a round time. A part
 /// without answers has a rate of 0 and no latency. "" if nothing was recorded.
-std::string timeline_plot(const run_timeline &timeline);
+std::string timeline_plot(const run_timeline &timeline, const measured_words &words = {"latency", "answers"});
 
 /// Parts of a whole, as one bar with a legend. `ns` are mean times.
 struct plotted_stage {

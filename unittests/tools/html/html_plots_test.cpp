@@ -60,6 +60,20 @@ TEST(HtmlPlots, HaveTitlesUnitsAndNames) {
   EXPECT_TRUE(has(percentile_plot({{"one", &h}}), ">90 %</text>"));
 }
 
+TEST(HtmlPlots, NameWhatWasMeasured) {
+  const latency_histogram h = histogram({1000, 2000});
+  run_timeline timeline;
+  timeline.record(0, 1000);
+  const measured_words words{"lag", "frames"};
+  for (const std::string &plot :
+       {histogram_plot({{"one", &h}}, words), percentile_plot({{"one", &h}}, words), timeline_plot(timeline, words)}) {
+    EXPECT_TRUE(has(plot, ">lag (logarithmic)<")) << plot;
+    EXPECT_FALSE(has(plot, "latency") || has(plot, "requests") || has(plot, "answers per")) << plot;
+  }
+  EXPECT_TRUE(has(histogram_plot({{"one", &h}}, words), ">frames (logarithmic)<"));
+  EXPECT_TRUE(has(timeline_plot(timeline, words), ">frames per second<"));
+}
+
 // Known failure 71.
 TEST(HtmlPlots, TheLastPercentileIsNotCutOff) {
   latency_histogram h;
