@@ -13,6 +13,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -54,7 +56,18 @@ std::string stdout_problem() {
 run_end ended(bool signalled, std::uint64_t done, std::uint64_t all, const char *unit) {
   if (!signalled || done == all)
     return {signalled, ""};
-  return {true, all == kNotKnown ? fmt::format("{} {}", done, unit) : fmt::format("{} of {} {}", done, all, unit)};
+  std::string noun = unit;
+  if ((all == kNotKnown ? done : all) == 1 && noun.ends_with('s'))
+    noun.pop_back();
+  return {true, all == kNotKnown ? fmt::format("{} {}", done, noun) : fmt::format("{} of {} {}", done, all, noun)};
+}
+
+/// A reader of one sees the other: a terminal, `2>&1`.
+bool are_stdout_and_stderr_one_file() {
+  struct stat out {
+  }, err{};
+  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
+         out.st_ino == err.st_ino;
 }
 
 void print_refusal(const std::string &name, const std::string &reason) { print_error("{}: {}\n", name, reason); }
@@ -149,7 +162,8 @@ int output::finish(json body, const std::string &problem, int status, const run_
   int code = problem.empty() ? int{kExitOk} : status;
   if (!end.partial.empty()) {
     const std::string partial = "interrupted after " + end.partial;
-    raw("\n" + partial + "\n");
+    if (!end.answers_on_stdout && !are_stdout_and_stderr_one_file()) // else what is printed to stderr is enough
+      raw("\n" + partial + "\n");
     code = problem.empty() ? int{kExitInterrupted} : code;
     why += (problem.empty() ? "" : "; ") + partial;
   }

@@ -72,12 +72,13 @@ struct output_options {
 
 /// How a run ended that ends well.
 struct run_end {
-  bool signalled = false; ///< Ctrl-C or SIGTERM
-  std::string partial;    ///< what was done before the signal: "51200 of 100000 shots"; "": everything
+  bool signalled = false;         ///< Ctrl-C or SIGTERM
+  std::string partial;            ///< what was done before the signal: "51200 of 100000 shots"; "": everything
+  bool answers_on_stdout = false; ///< so no text belongs there
 };
 
 inline constexpr std::uint64_t kNotKnown = UINT64_MAX;
-/// `all`: what was to be done, or kNotKnown.
+/// `all`: what was to be done, or kNotKnown. `unit`: in the plural.
 run_end ended(bool signalled, std::uint64_t done, std::uint64_t all, const char *unit);
 
 /// Writes a text for people. A stream that is closed, or whose disk is full, ends no run.

@@ -148,12 +148,11 @@ public:
 
   [[nodiscard]] std::string text() const {
     const double seconds = static_cast<double>(wall_ns_) * 1e-9;
-    std::string text =
-        fmt::format("decoded         {} shots{} in {}, {} shots/s; {}, {} thread{}\n", shots_,
-                    all_decoded() ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
-                    format_rate(wall_ns_ == 0 ? 0 : static_cast<double>(shots_) / seconds),
-                    predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, num_threads_,
-                    num_threads_ == 1 ? "" : "s");
+    std::string text = fmt::format(
+        "decoded         {}{} in {}, {} shots/s; {}, {}\n", number_of(shots_, "shot"),
+        all_decoded() ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
+        format_rate(wall_ns_ == 0 ? 0 : static_cast<double>(shots_) / seconds),
+        predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, number_of(num_threads_, "thread"));
     text += fmt::format("each shot       {}\n", in_.shot_text());
     const qec::deadline_counts &deadlines = totals_.deadlines;
     if (has_deadlines())
@@ -175,7 +174,9 @@ public:
   }
 
   [[nodiscard]] run_end end(bool signalled) const {
-    return ended(signalled, shots_, all_decoded() ? shots_ : kNotKnown, "shots");
+    run_end end = ended(signalled, shots_, all_decoded() ? shots_ : kNotKnown, "shots");
+    end.answers_on_stdout = options_.out.path == "-";
+    return end;
   }
 
   [[nodiscard]] json report() const {

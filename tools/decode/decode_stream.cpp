@@ -95,10 +95,10 @@ public:
 
   [[nodiscard]] std::string text() const {
     const auto rounds = static_cast<double>(stream_->pushed_rounds());
-    std::string text = fmt::format("decoded         {} rounds{} in {}, {} rounds/s; {}\n", stream_->pushed_rounds(),
-                                   has_ended_ ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
-                                   format_rate(wall_ns_ == 0 ? 0 : rounds / static_cast<double>(wall_ns_) * 1e9),
-                                   stream_->description());
+    std::string text = fmt::format(
+        "decoded         {}{} in {}, {} rounds/s; {}\n", number_of(stream_->pushed_rounds(), "round"),
+        has_ended_ ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
+        format_rate(wall_ns_ == 0 ? 0 : rounds / static_cast<double>(wall_ns_) * 1e9), stream_->description());
     text += fmt::format("parts           {}\n", parts_of(model_));
     text += fmt::format("windows         {}, {} a round{}", stream_->windows(), format_ns(round_mean_ns()),
                         options_.workers == 0 ? "" : " for the reading thread");
@@ -114,7 +114,10 @@ public:
   }
 
   [[nodiscard]] run_end end(bool signalled) const {
-    return ended(signalled, stream_->pushed_rounds(), has_ended_ ? stream_->pushed_rounds() : kNotKnown, "rounds");
+    run_end end =
+        ended(signalled, stream_->pushed_rounds(), has_ended_ ? stream_->pushed_rounds() : kNotKnown, "rounds");
+    end.answers_on_stdout = options_.out.path == "-";
+    return end;
   }
 
   [[nodiscard]] json report() const {

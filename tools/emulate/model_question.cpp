@@ -2,6 +2,7 @@
 #include "tools/emulate/model_question.h"
 
 #include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/server/wire_requests.h"
 #include "tools/common/api_objects.h"
 #include "tools/emulate/server_question.h"
@@ -10,7 +11,8 @@ namespace cudaq::realtime::tools {
 namespace {
 
 std::string text_of(const qec::model_facts &m) {
-  return fmt::format("{} detectors, {} observables, digest {:016x}", m.detectors, m.observables, m.digest);
+  return fmt::format("{}, {}, digest {:016x}", qec::number_of(m.detectors, "detector"),
+                     qec::number_of(m.observables, "observable"), m.digest);
 }
 
 constexpr std::uint64_t kNamedIds = 32;

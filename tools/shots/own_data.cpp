@@ -121,8 +121,8 @@ qec::shot_set load_own_shots(const own_data &data) {
 
 std::string describe(const qec::shot_set &set) {
   return (set.distance == 0 ? "" : fmt::format("d={}, {} rounds, p={}, ", set.distance, set.rounds, set.noise)) +
-         fmt::format("{} recorded shots, repeated; {} detectors = {} bytes per request{}", set.shots, set.num_detectors,
-                     set.detection_bytes(),
+         fmt::format("{}, repeated; {} = {} per request{}", number_of(set.shots, "recorded shot"),
+                     number_of(set.num_detectors, "detector"), number_of(set.detection_bytes(), "byte"),
                      set.num_observables == 1 ? "" : fmt::format("; {} observables", set.num_observables));
 }
 

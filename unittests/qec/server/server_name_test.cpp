@@ -98,8 +98,8 @@ TEST(ServerConfigPlaces, AreThoseOfTheNewFileInARejectedReload) {
             "line 4, column 5: decoders[1] (id 8): the running server has id 7 in this place; ids and their order are "
             "fixed");
   EXPECT_EQ(reason_for(first + "  - {id: 7, type: lookup, queue_length: 0, dem: \"error(0.1) D0 L0\"}\n"),
-            "line 4, column 5: decoders[1] (id 7): the new model has 1 bits per shot, 1 detectors and 1 observables, "
-            "the running one has 3 bits per shot, 3 detectors and 1 observables; these are fixed");
+            "line 4, column 5: decoders[1] (id 7): the new model has 1 bit per shot, 1 detector and 1 observable, "
+            "the running one has 3 bits per shot, 3 detectors and 1 observable; these are fixed");
 }
 
 TEST(ServerConfigPlaces, SayWhoseLinesATextCounts) {

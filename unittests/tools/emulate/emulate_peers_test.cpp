@@ -103,8 +103,8 @@ TEST_F(EmulatePeers, AServerWithAnotherModelIsNamedWithBothModels) {
     const std::string to = where(transport, server->line());
     const program_result r = run_program("emulate --config d13 --shots 10" + to);
     EXPECT_EQ(r.exit_code, 2) << r.err;
-    EXPECT_TRUE(contains(r.err, "the server has another model than the shots: 24 detectors, 1 observables")) << r.err;
-    EXPECT_TRUE(contains(r.err, "surface_z_d13_p0.005 has 2184 detectors, 1 observables")) << r.err;
+    EXPECT_TRUE(contains(r.err, "the server has another model than the shots: 24 detectors, 1 observable")) << r.err;
+    EXPECT_TRUE(contains(r.err, "surface_z_d13_p0.005 has 2184 detectors, 1 observable")) << r.err;
     if (!contains(options, "512")) { // else the sizes of the slots differ
       const auto noise = run_program("emulate --json --config d3 --noise 0.003 --shots 10" + to).json();
       EXPECT_EQ(noise.value("server_has_other_model", false), true) << noise.dump(2);

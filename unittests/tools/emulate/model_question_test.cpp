@@ -80,9 +80,9 @@ TEST(ModelQuestion, NamesBothModelsIfTheContentDiffers) {
   question_bench b;
   answering_link server(b.with("error(0.1) D0 L0\nerror(0.3) D0 D1\nerror(0.1) D1\n"));
   const std::string note = b.ask(server).note;
-  EXPECT_TRUE(note.starts_with("the server has another model than the shots: 2 detectors, 1 observables, digest "))
+  EXPECT_TRUE(note.starts_with("the server has another model than the shots: 2 detectors, 1 observable, digest "))
       << note;
-  EXPECT_NE(note.find("; the shots has 2 detectors, 1 observables, digest "), std::string::npos) << note;
+  EXPECT_NE(note.find("; the shots has 2 detectors, 1 observable, digest "), std::string::npos) << note;
 }
 
 TEST(ModelQuestion, RefusesAModelOfAnotherSize) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/session/decoding_unit.h"
 
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/server/wire_requests.h"
 
 #include <algorithm>
@@ -46,13 +47,13 @@ bool decoding_unit::same_shape(const decoding_unit &other) const noexcept {
 }
 
 std::string decoding_unit::shape_text() const {
-  const std::string observables = " and " + std::to_string(num_observables()) + " observables";
+  const std::string observables = " and " + number_of(num_observables(), "observable");
   if (is_stream())
-    return "is a stream with " + std::to_string(stream_->head_detectors()) + " detectors in the head, " +
+    return "is a stream with " + number_of(stream_->head_detectors(), "detector") + " in the head, " +
            std::to_string(num_detectors()) + " in a repetition, " + std::to_string(stream_->tail_detectors()) +
            " in the tail," + observables;
-  return "has " + std::to_string(bits_per_shot()) + " bits per shot, " + std::to_string(num_detectors()) +
-         " detectors" + observables;
+  return "has " + number_of(bits_per_shot(), "bit") + " per shot, " + number_of(num_detectors(), "detector") +
+         observables;
 }
 
 decode_status decoding_unit::decode_stream(std::span<const std::uint8_t> bits,
