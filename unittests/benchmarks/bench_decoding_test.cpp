@@ -43,10 +43,11 @@ TEST(BenchDecoding, AnotherSeedSendsOtherShots) {
   EXPECT_NE(counts("--shots 5000 --errors 6"), counts("--shots 5000"));
 }
 
-// The plug-in sleeps a second in each shot with detector 4, which half of the shots have.
+// The plug-in sleeps a second in each shot with detector 4, which half of the shots have. It takes models whose error k
+// flips detector k.
 nlohmann::json slow_run_after_a_signal(const scratch_folder &scratch, const std::vector<std::string> &more) {
   const std::string model = scratch.path() / "slow.dem";
-  std::ofstream(model) << "error(0.5) D4 L0\nerror(0) D0 D1 D2 D3 L0\n";
+  std::ofstream(model) << "error(0) D0\nerror(0) D1\nerror(0) D2\nerror(0) D3\nerror(0.5) D4 L0\n";
   std::vector<std::string> words{"decoding", "--dem", model, "--decoder",
                                  std::string(CUDAQ_TEST_EARLY_PLUGIN) + ":deadline_us=1000000000"};
   words.insert(words.end(), more.begin(), more.end());

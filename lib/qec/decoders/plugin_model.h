@@ -44,8 +44,8 @@ struct plugin_model {
 };
 
 /// Which weights corrections of a model can have: sums of log((1 - p) / p). A decoder may count equal errors (the same
-/// detectors and observables) by themselves or as one error, with the probability that an odd number of them happens. So
-/// the weight is in an interval. Example: two equal errors of 0.1 and one of 0.2.
+/// detectors and observables) by themselves or as one error, with the probability that an odd number of them happens.
+/// So the weight is in an interval. Example: two equal errors of 0.1 and one of 0.2.
 ///
 ///   correction                  weight of each    as one: p = 0.18   interval
 ///   an equal error              log(9) = 2.20     1.52               1.52 to 2.20
