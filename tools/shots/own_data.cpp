@@ -98,7 +98,7 @@ qec::shot_set load_own_shots(const own_data &data) {
     set.shots = set.detections.size() / set.detection_bytes();
     if (set.shots == 0)
       throw usage_error(fmt::format("{}: there are no shots", data.in.path));
-    const auto observables_of = [&set](const shot_source &source, const char *option) {
+    const auto observables_of = [&set, &in](const shot_source &source, const char *option) {
       if (!source.given())
         return std::vector<std::uint8_t>{};
       auto rows = read_rows(source, option, {0, set.num_observables}).observables;
