@@ -17,6 +17,7 @@
 #include <cudaq/qec/decoding/decoder_plugin.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -147,7 +148,9 @@ private:
   static std::int32_t why_end(const cudaq_qec_decode_control_t *control) noexcept {
     if (control == nullptr)
       return CUDAQ_QEC_DECODE_OK;
-    if (control->cancel != nullptr && __atomic_load_n(control->cancel, __ATOMIC_RELAXED) != 0)
+    // The constant word is only read.
+    if (control->cancel != nullptr &&
+        std::atomic_ref(const_cast<std::uint32_t &>(*control->cancel)).load(std::memory_order_relaxed) != 0)
       return CUDAQ_QEC_DECODE_CANCELLED;
     const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch(); // CLOCK_MONOTONIC
     return static_cast<std::uint64_t>(now.count()) < control->deadline_ns ? CUDAQ_QEC_DECODE_OK
