@@ -79,8 +79,8 @@ TEST_F(DecodeWrongFiles, AModelWithoutDetectorsIsRefused) {
 
 TEST_F(DecodeWrongFiles, AnEmptyFileOfShotsIsRefused) {
   const std::string model = " --decoder lookup --dem " + chain(3), none = file("s.b8", "");
-  for (const std::string command :
-       {"decode --out /dev/null", "decode --threads 2 --obs_in " + none, "pipeline", "demo"})
+  for (const std::string &command :
+       std::vector<std::string>{"decode --out /dev/null", "decode --threads 2 --obs_in " + none, "pipeline", "demo"})
     expect_refusal(command + model + " --in " + none, "s.b8: there are no shots");
   expect_refusal("decode" + model, "stdin: there are no shots");
 }
