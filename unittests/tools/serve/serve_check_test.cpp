@@ -44,7 +44,7 @@ TEST_F(ServeCheck, RefusesWhatTheServerRefusesWithTheSameTextAndStatus) {
       {one + "lookup\n    queue_length: -1\n", "queue_length"},
       {one + "lookup\n    dem_file: model.dem\n", "more than one model"},
       {"decoders:\n  - {id: 6, type: pymatching, dem: 'error(0.1) D0 D1 D2 L0'}\n", "decoders[0] (id 6): "},
-      {one + CUDAQ_TEST_SOCKET_PROVIDER "\n", "cudaq_qec_decoder_plugin_get"},
+      {one + CUDAQ_TEST_SOCKET_PROVIDER + "\n", "cudaq_qec_decoder_plugin_get"},
       {one + "lookup\n  - {id: 6, type: lookup, dem: 'error(0.1) D0 L0'}\n", "id"},
       {one + "lookup\n    queue_length: 65536\n    measurements: 1048576\n    D_sparse: [0, -1]\n", "MiB, at most"}};
   for (const auto &[text, reason] : refused) {
@@ -65,7 +65,8 @@ TEST_F(ServeCheck, RefusesWhatTheServerRefusesWithTheSameTextAndStatus) {
 TEST_F(ServeCheck, NamesFilesBesideTheConfigurationWithOneDotOnly) {
   const auto check_here = [this](const std::string &type, const std::string &model_of) {
     write(yaml(), "decoders:\n  - {id: 6, type: " + type + ", " + model_of + "}\n");
-    return run_program("-C '" + folder_.path().string() + "' '" CUDAQ_TOOL_PATH "' serve --check decoders.yaml --json",
+    return run_program("-C '" + folder_.path().string() + "' '" + CUDAQ_TOOL_PATH +
+                           "' serve --check decoders.yaml --json",
                        "/usr/bin/env");
   };
   std::filesystem::create_symlink(CUDAQ_TEST_STUCK_DECODER, folder_.path() / "plugin.so");
