@@ -106,7 +106,7 @@ TEST(OwnData, IsRefusedIfFilesOrOptionsDoNotFit) {
     expect_refusal(" --in " + set.file("dets"), "--in requires --dem");
     expect_refusal(dem + " --in " + set.file("dets") + " --noise 0.003", "excludes");
     expect_refusal(dem + " --in -", "needs a file");
-    expect_refusal(dem + " --in /dev/null --in_format b8", "has no shots");
+    expect_refusal(dem + " --in /dev/null --in_format b8", "there are no shots");
     expect_refusal(dem + " --in " + other.file("dets"), "rotated_x.dets.b8: shot ");
   }
 }

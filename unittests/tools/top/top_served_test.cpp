@@ -195,7 +195,7 @@ TEST_F(Top, EndsWhenItsOutputIsClosed) {
 }
 
 TEST_F(Top, CountsTheWinsOfARaceFromTheLastExchange) {
-  const std::string race = "decoders:\n  - id: 6\n    type: race:lookup|bp-osd\n    dem: |\n" + model(0);
+  const std::string race = "decoders:\n  - id: 6\n    type: race:bp-osd|relay-bp\n    dem: |\n" + model(0);
   write(yaml(), race);
   running_program server(arguments({"--counters", counters()}), err());
   ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
