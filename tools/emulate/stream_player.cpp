@@ -225,7 +225,8 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
     return fail(
         fmt::format("status {}: {}", status,
                     gap ? "SYNDROMES_DROPPED: a request with rounds was BUSY, and a later one was not; give the "
-                          "server a longer queue_length or more slots, or a smaller --window"
+                          "server a longer queue_length or more slots, or a smaller --window. Or another requester "
+                          "uses the decoder"
                         : answer_status_text(true, status)));
   }
   if (phase_ == phase::draining)

@@ -128,10 +128,11 @@ std::string html_table(const std::vector<std::vector<std::string>> &rows) {
 std::string latency_table(const std::vector<plotted_latency> &rows, const measured_words &words) {
   std::vector<std::vector<std::string>> cells{{"", words.things, "min", "mean", "p50", "p90", "p99", "p99.9", "max"}};
   for (const auto &[name, h] : rows) {
-    std::vector<std::string> row{name, std::to_string(h->count()), format_ns(static_cast<double>(h->min())),
-                                 format_ns(h->mean())};
+    const auto cell = [&](double ns) { return h->count() == 0 ? "-" : format_ns(ns); };
+    std::vector<std::string> row{name, std::to_string(h->count()), cell(static_cast<double>(h->min())),
+                                 cell(h->mean())};
     for (const double percent : {50.0, 90.0, 99.0, 99.9, 100.0})
-      row.push_back(format_ns(static_cast<double>(h->percentile(percent))));
+      row.push_back(cell(static_cast<double>(h->percentile(percent))));
     cells.push_back(std::move(row));
   }
   return html_table(cells);

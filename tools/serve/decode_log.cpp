@@ -43,9 +43,9 @@ void decode_log::look_at_failures() {
 
 /// The time counts from the first look that has seen the decode, so it is too short by the time between two looks.
 void decode_log::look_at_decode(cudaq::qec::realtime::served_decoder &decoder, seen &before, clock::time_point now) {
-  const std::uint64_t answers = decoder.answers();
-  if (answers != before.answers || !decoder.is_serving()) {
-    before.answers = answers;
+  const std::uint64_t begun = decoder.begun();
+  if (begun != before.begun || !decoder.is_serving()) {
+    before.begun = begun;
     before.serving_since.reset();
     before.reported = false;
     return;

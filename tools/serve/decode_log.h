@@ -28,7 +28,7 @@ private:
   using clock = std::chrono::steady_clock;
   /// What the last looks have seen of a decoder.
   struct seen {
-    std::uint64_t failures = 0, answers = 0;
+    std::uint64_t failures = 0, begun = 0;
     std::optional<clock::time_point> serving_since; ///< the same request, at each look since
     bool reported = false;                          ///< its line is printed
   };

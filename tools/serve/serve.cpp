@@ -405,8 +405,9 @@ int check(const serve_options &o, const output &out, signal_events &signals) {
   json decoders = json::array();
   for (const server_ns::decoder_setup &setup : loaded->setups)
     decoders.push_back({{"id", setup.limits.id}, {"decoder", setup.unit->identity()->name}});
+  const std::string transport = o.transport.empty() ? loaded->config.transport : o.transport;
   const std::string line = fmt::format("QEC_DECODING_SERVER_CONFIG_GOOD decoders={} transport={}\n", decoders.size(),
-                                       loaded->config.transport.empty() ? "none" : loaded->config.transport);
+                                       transport.empty() ? "none" : transport);
   signals.begin_end();
   loaded.reset(); // calls the plug-ins' destroy
   out.text("{}", line);

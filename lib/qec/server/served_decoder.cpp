@@ -211,6 +211,7 @@ void served_decoder::answer_waits(bool new_stream) noexcept {
 server_answer served_decoder::serve(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
                                     bool too_old) noexcept {
   const std::lock_guard<std::mutex> lock(session_mutex_);
+  begun_.bump();
   const std::uint64_t shots = session_->shots();
   exchange_if_possible();
   const deadline_counts before = session_->unit().deadlines();
@@ -378,13 +379,6 @@ decoder_counts served_decoder::counts() const noexcept {
   c.repeated = repeated_.value();
   c.requests = requests_.value();
   return c;
-}
-
-std::uint64_t served_decoder::answers() const noexcept {
-  std::uint64_t all = 0;
-  for (const auto &of_status : by_status_)
-    all += of_status.value();
-  return all;
 }
 
 bool served_decoder::is_serving() noexcept {

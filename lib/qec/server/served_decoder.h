@@ -125,8 +125,8 @@ public:
   /// Requests in the queue, at some recent moment. Those that wait for a round are not in it any more.
   [[nodiscard]] std::uint64_t waiting() const noexcept;
   [[nodiscard]] decoder_counts counts() const noexcept;
-  /// Answers so far: their number stays the same while a request is decoded.
-  [[nodiscard]] std::uint64_t answers() const noexcept;
+  /// Requests that a thread has begun to serve: their number stays the same while one is decoded.
+  [[nodiscard]] std::uint64_t begun() const noexcept { return begun_.value(); }
   /// At this moment a thread serves a request. Never waits, by any thread.
   [[nodiscard]] bool is_serving() noexcept;
   /// By any thread. Throws std::bad_alloc.
@@ -203,7 +203,7 @@ private:
   cudaq::realtime::detail::shared_word<std::uint32_t> has_news_;
   cudaq::realtime::detail::shared_word<std::uint32_t> held_; ///< 1: the first request of the queue waits for news
   cudaq::realtime::detail::counter requests_, shots_, too_old_, exchanges_, answered_, tail_ns_;
-  cudaq::realtime::detail::counter repeated_;
+  cudaq::realtime::detail::counter repeated_, begun_;
   cudaq::realtime::detail::counter deadline_met_, deadline_missed_, deadline_late_;
   cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_;
   std::array<cudaq::realtime::detail::counter, kServerStatuses> by_status_;

@@ -64,8 +64,10 @@ bool tcp_listening::visit_sockets(Visit &&visit) noexcept {
     errno = 0; // at the end of the folder it stays 0
     return readdir(descriptors_);
   };
+  bool sees_itself = false; // the folder is empty if the process's first thread has ended
   while (const dirent *const entry = next()) {
     const int number = std::atoi(entry->d_name);
+    sees_itself = sees_itself || number == dirfd(descriptors_);
     // Of files no copies: at the end of one the system takes the process's locks of the file away.
     if (entry->d_name[0] == '.' || number == copy_ || own_address(number).sin_port != address_.sin_port)
       continue;
@@ -75,7 +77,7 @@ bool tcp_listening::visit_sockets(Visit &&visit) noexcept {
     if (const sockaddr_in own = own_address(copy_); own.sin_port == address_.sin_port)
       visit(number, copy_, own.sin_addr.s_addr);
   }
-  const bool whole = errno == 0;
+  const bool whole = errno == 0 && sees_itself;
   // Ends the last copy. It fails too where copies failed: if the program has lowered its limit below their number.
   return dup3(dirfd(descriptors_), copy_, O_CLOEXEC) >= 0 && whole;
 }

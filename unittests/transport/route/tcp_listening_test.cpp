@@ -117,7 +117,6 @@ TEST(TcpListening, EndsOnlyWhatItsListenerHasAccepted) {
   }
 }
 
-// Sockets of other threads get the numbers that the owner closes.
 TEST(TcpListening, KnowsNothingBeforeItHasLooked) {
   tcp_listening sockets;
   const loopback_socket unbound(socket(AF_INET, SOCK_STREAM, 0));
@@ -126,6 +125,7 @@ TEST(TcpListening, KnowsNothingBeforeItHasLooked) {
   EXPECT_FALSE(sockets.end_accepted());
 }
 
+// Sockets of other threads get the numbers that the owner closes.
 TEST(TcpListening, EndsNoSocketThatGetsTheNumberOfOne) {
   if (realtime::test::kSanitized)
     GTEST_SKIP() << "ThreadSanitizer reports a copy of a descriptor that its owner closes meanwhile";

@@ -24,8 +24,9 @@ decoding_unit::decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_mea
       num_observables_(decoder_->num_observables()), from_measurements_(std::move(from_measurements)),
       bits_per_shot_(bits_per_shot), digest_(digest),
       events_(from_measurements_.rows() == 0 ? 0 : decoder_->event_bytes()) {
-  for (auto &[member, won] : decoder_->wins())
-    identity_->members.push_back(std::move(member));
+  for (auto &[member, won] : decoder_->wins()) // counted by name: several may have the same
+    if (std::ranges::find(identity_->members, member) == identity_->members.end())
+      identity_->members.push_back(std::move(member));
   identity_->wins.resize(identity_->members.size());
 }
 
