@@ -29,7 +29,9 @@ TEST(Interrupted, PipelineReportsTheShotsThatItHasSent) {
                                               "--obs_in", model + ".obs.b8", "--decoder", "lookup", "--shots",
                                               "100000000", "--rate", "40", "--workers", "1"});
     ASSERT_TRUE(report.contains("submitted")) << report;
-    EXPECT_GT(report.at("latency_since_due_ns").at("min"), 0) << "no shot is sent before it is due";
+    if (report.at("completed") != 0) { // on a busy machine the signal may come before the first shot
+      EXPECT_GT(report.at("latency_since_due_ns").at("min"), 0) << "no shot is sent before it is due";
+    }
     EXPECT_LT(report.at("submitted").get<std::uint64_t>(), 100000000u);
     EXPECT_EQ(report.at("submitted"), report.at("completed"));
   }
