@@ -159,10 +159,7 @@ std::string with_plugin_folder(std::string_view name, const std::string &folder)
                         before.ends_with('|') || before.ends_with("inner=");
     const std::size_t end = begins ? std::max(std::min(name.find_first_of(":(,|)", at), name.size()), at + 1) : at + 1;
     const std::string token(name.substr(at, end - at));
-    if (begins && !token.starts_with('/') && decoder_name{token, decoder_settings{}}.is_plugin())
-      result += path_in(folder, token);
-    else
-      result += token;
+    result += begins && decoder_name{token, decoder_settings{}}.is_plugin() ? path_in(folder, token) : token;
     at = end;
   }
   return result;

@@ -55,6 +55,8 @@ protected:
     all.insert(all.end(), {"--", "--socket=" + socket().string()});
     return all;
   }
+  /// Reloads while requests run, which get the answer of either model; after it that of model(shift).
+  void reload_under_requests(running_program &server, socket_peer &peer, std::uint64_t &counter, unsigned shift);
 
   scratch_folder folder_;
 };
@@ -63,5 +65,19 @@ inline bytes enqueue(std::uint64_t counter, std::uint8_t bits, std::uint64_t id 
   return joined(numbers({id, counter, 0, 4}), {bits});
 }
 inline bytes get(bool clear = true) { return joined(numbers({6, 4}), {clear ? std::uint8_t{1} : std::uint8_t{0}}); }
+
+inline void Serve::reload_under_requests(running_program &server, socket_peer &peer, std::uint64_t &counter,
+                                         unsigned shift) {
+  server.signal(SIGHUP);
+  for (int shot = 0; shot < 50; ++shot) {
+    ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
+    const wire_answer answer = peer.ask(kGet, get());
+    ASSERT_EQ(answer.status, 0);
+    ASSERT_TRUE(answer.result == bytes{1} || answer.result == bytes{2});
+  }
+  EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED") << read_file(err());
+  ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
+  EXPECT_EQ(peer.ask(kGet, get()).result, bytes{static_cast<std::uint8_t>(1U << shift)});
+}
 
 } // namespace cudaq::realtime::tools::test

@@ -34,16 +34,7 @@ TEST_F(Serve, ReloadsWithoutLosingARequest) {
   std::uint64_t counter = 0;
   for (unsigned reload = 1; reload <= 10; ++reload) {
     write(yaml(), config(reload % 2));
-    server.signal(SIGHUP);
-    for (int shot = 0; shot < 50; ++shot) {
-      ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
-      const wire_answer answer = peer.ask(kGet, get());
-      ASSERT_EQ(answer.status, 0);
-      ASSERT_TRUE(answer.result == bytes{1} || answer.result == bytes{2});
-    }
-    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED") << read_file(err());
-    ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
-    EXPECT_EQ(peer.ask(kGet, get()).result, bytes{static_cast<std::uint8_t>(1u << (reload % 2))});
+    ASSERT_NO_FATAL_FAILURE(reload_under_requests(server, peer, counter, reload % 2));
   }
 }
 

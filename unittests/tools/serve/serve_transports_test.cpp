@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorded shots through the server over each transport, every answer against the recorded prediction.
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
-#include "unittests/support/program_paths.h"
-#include "unittests/tools/serve/served_program.h"
+#include "unittests/tools/serve/serve_fixture.h"
 
 #include <arpa/inet.h>
 #include <functional>
@@ -10,7 +9,6 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-constexpr std::uint32_t kEnqueue = 0x7ED8BE82, kGet = 0x882D5BA1, kOneShot = 0xC4B0E4BF;
 constexpr std::size_t kShots = 1000, kRow = 3; ///< 24 detectors
 const std::string kSet = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
 
