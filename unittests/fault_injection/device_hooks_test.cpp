@@ -5,7 +5,7 @@
 #include "cudaq/realtime/detail/loop/hook_transport.h"
 #include "unittests/loop/loop_host.h"
 #include "unittests/support/api_fixture.h"
-#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fake_cuda/fake_cuda.h"
 
 namespace cudaq::realtime::test {
 namespace {

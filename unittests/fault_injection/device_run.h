@@ -5,7 +5,7 @@
 
 #include "unittests/loop/loop_host.h"
 #include "unittests/support/api_fixture.h"
-#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fake_cuda/fake_cuda.h"
 
 #include "cudaq/realtime/detail/kernel_abi/launch_state.h"
 

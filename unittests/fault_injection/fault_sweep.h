@@ -6,7 +6,7 @@
 #pragma once
 
 #include "unittests/support/api_fixture.h"
-#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fake_cuda/fake_cuda.h"
 #include "unittests/support/fault_points.h"
 #include "unittests/support/test_scale.h"
 

@@ -2,7 +2,7 @@
 // lib/gpu_memory/gdrcopy_memory.cpp, on a double of GDRCopy's library and a CUDA runtime without a GPU: what is asked
 // of the module, and that everything is given back, whichever call fails.
 #include "lib/gpu_memory/mapping_ways.h"
-#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fake_cuda/fake_cuda.h"
 #include "unittests/support/fault_points.h"
 #include "unittests/support/gdrcopy_double/gdrcopy_double.h"
 #include "unittests/support/program_paths.h"

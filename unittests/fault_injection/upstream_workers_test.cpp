@@ -4,7 +4,7 @@
 #define CUDAQ_REALTIME_UPSTREAM_INTERFACE
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "unittests/support/api_fixture.h"
-#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fake_cuda/fake_cuda.h"
 
 #include <atomic>
 

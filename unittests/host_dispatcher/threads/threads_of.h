@@ -1,37 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's threads in this process, as the kernel lists them.
+// The cores and the time of the library's threads in this process.
 #pragma once
 
 #include "unittests/host_dispatcher/traffic.h"
+#include "unittests/support/threads_named.h"
 
-#include <dirent.h>
-#include <fstream>
 #include <sched.h>
 #include <unistd.h>
 
 namespace cudaq::realtime::test {
 
-struct thread_seen {
-  pid_t tid = 0;
-  std::string name;
-};
-
-/// The threads whose name begins with `prefix`.
-inline std::vector<thread_seen> threads_named(const std::string &prefix) {
-  std::vector<thread_seen> found;
-  DIR *tasks = opendir("/proc/self/task");
-  while (const dirent *entry = readdir(tasks)) {
-    std::ifstream file("/proc/self/task/" + std::string(entry->d_name) + "/comm");
-    std::string name;
-    if (std::getline(file, name) && name.rfind(prefix, 0) == 0)
-      found.push_back({static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10)), name});
-  }
-  closedir(tasks);
-  return found;
-}
-
-/// Waits until no such thread is left; false after the deadline. A joined thread is still listed for a moment: the
-/// kernel wakes the joiner before it removes the task from the list.
+/// Waits until no such thread is left; false after the deadline.
 inline bool soon_without_threads_named(const std::string &prefix) {
   return eventually([&] { return threads_named(prefix).empty(); });
 }

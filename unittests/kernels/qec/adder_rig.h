@@ -3,7 +3,7 @@
 #pragma once
 
 #include "unittests/qec/pipeline/pipeline_rig.h"
-#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fake_cuda/fake_cuda.h"
 
 #include <functional>
 

@@ -5,6 +5,7 @@
 
 #include "cudaq/qec/realtime/pipeline.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
+#include "unittests/support/threads_named.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +14,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <dirent.h>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -42,16 +41,10 @@ bool eventually(Done &&done) {
 
 /// Id of the thread of this process that has this name, or 0.
 inline pid_t thread_named(const std::string &wanted) {
-  pid_t found = 0;
-  DIR *tasks = opendir("/proc/self/task");
-  while (const dirent *entry = readdir(tasks)) {
-    std::ifstream file("/proc/self/task/" + std::string(entry->d_name) + "/comm");
-    std::string name;
-    if (std::getline(file, name) && name == wanted)
-      found = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-  }
-  closedir(tasks);
-  return found;
+  for (const auto &seen : cudaq::realtime::test::threads_named(wanted))
+    if (seen.name == wanted)
+      return seen.tid;
+  return 0;
 }
 
 /// A payload that is different for each request: its id, then bytes computed from the id.

@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads that decoders share.
 #include "unittests/qec/server/server_threads_support.h"
-
-#include <filesystem>
-#include <fstream>
+#include "unittests/support/threads_named.h"
 
 namespace {
 
 using namespace cudaq::qec::realtime;
 using namespace cudaq::qec::realtime::test;
-
-/// Threads of this process that serve decoders.
-std::size_t pool_threads() {
-  std::size_t found = 0;
-  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name;
-    std::getline(std::ifstream(entry.path() / "comm"), name);
-    found += name.starts_with("qec-decode-") ? 1 : 0;
-  }
-  return found;
-}
 
 std::vector<decoder_setup> setups_of(std::uint64_t decoders, std::uint32_t queue_length) {
   std::vector<decoder_setup> setups;
@@ -32,7 +19,7 @@ TEST(ServerPool, ServesManyDecodersWithAFewThreadsInTheOrderOfEachDecoder) {
   constexpr std::uint64_t kDecoders = 300, kRounds = 20;
   decoding_server server(setups_of(kDecoders, kRounds));
   ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK, 3).text(), "");
-  EXPECT_EQ(pool_threads(), 3U);
+  EXPECT_EQ(cudaq::realtime::test::threads_named("qec-decode-").size(), 3U);
   std::deque<requester> clients; // one for each decoder, so that order() is that of the decoder
   for (std::uint64_t id = 0; id < kDecoders; ++id)
     clients.emplace_back(server);

@@ -3,9 +3,7 @@
 #include "lib/qec/server/server_config.h"
 #include "unittests/qec/server/server_stream_support.h"
 #include "unittests/qec/stream/stream_test_support.h"
-
-#include <filesystem>
-#include <fstream>
+#include "unittests/support/threads_named.h"
 
 namespace {
 
@@ -65,15 +63,6 @@ TEST(ServerStreamConfig, TakesTheDecoderOfEachWindowAsTheNameOfAStream) {
 }
 
 TEST(ServerStreamConfig, GivesAllStreamsTheSameWorkers) {
-  const auto threads = [] {
-    std::size_t count = 0;
-    for (const auto &one : std::filesystem::directory_iterator("/proc/self/task")) {
-      std::string name;
-      std::getline(std::ifstream(one.path() / "comm"), name);
-      count += name.starts_with("stream") ? 1 : 0;
-    }
-    return count;
-  };
   const std::pair<std::string, std::string> modes[] = {{"", "; parallel, 2 workers"},
                                                        {", mode: auto", "; parallel, 2 workers"},
                                                        {", mode: parallel", "; parallel, 2 workers"},
@@ -91,7 +80,7 @@ TEST(ServerStreamConfig, GivesAllStreamsTheSameWorkers) {
     const std::string &description = (*setups)[id].unit->stream()->description();
     EXPECT_NE(description.find(modes[id].second), std::string::npos) << description;
   }
-  EXPECT_EQ(threads(), 2U);
+  EXPECT_EQ(cudaq::realtime::test::threads_named("stream").size(), 2U);
   EXPECT_EQ(built("stream_workers: 1025\n" + config_of(kType, kDem)).text(),
             "line 1, column 17: stream_workers: \"1025\" is not a whole number from 0 to 1024");
 }

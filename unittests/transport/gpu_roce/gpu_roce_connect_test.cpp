@@ -3,35 +3,28 @@
 // that fails or does not end.
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "unittests/support/program_paths.h"
+#include "unittests/support/threads_named.h"
 #include "unittests/transport/gpu_roce/gpu_roce_fixture.h"
 
 #include <cstring>
 #include <dlfcn.h>
-#include <filesystem>
-#include <fstream>
 
 namespace cudaq::realtime::test {
 namespace {
 
-/// Threads of this process whose name begins so.
-int threads_named(const std::string &begin) {
-  int found = 0;
-  for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream file(task.path() / "comm");
-    std::string name;
-    found += std::getline(file, name) && name.rfind(begin, 0) == 0 ? 1 : 0;
-  }
-  return found;
+/// Waits until the provider has no thread of its own.
+bool soon_without_monitor() {
+  return eventually([] { return threads_named("cudaq-gpu-roce").empty(); });
 }
 
 TEST_F(GpuRoceBridge, RunsTheMonitorFromConnectToDisconnect) {
   ASSERT_EQ(create(), CUDAQ_OK) << error_text();
   ASSERT_EQ(cudaq_bridge_connect(handle), CUDAQ_OK) << error_text();
-  EXPECT_EQ(threads_named("cudaq-gpu-roce"), 1);
+  EXPECT_EQ(threads_named("cudaq-gpu-roce").size(), 1U);
   EXPECT_TRUE(eventually([] { return script().monitors == 1; }));
   ASSERT_EQ(cudaq_bridge_launch(handle), CUDAQ_OK) << error_text();
   ASSERT_EQ(cudaq_bridge_disconnect(handle), CUDAQ_OK) << error_text();
-  EXPECT_EQ(threads_named("cudaq-gpu-roce"), 0);
+  EXPECT_TRUE(soon_without_monitor());
   EXPECT_EQ(script().closes, 1);
   EXPECT_EQ(script().destroyed, 0) << "the ring is there until destroy";
   ASSERT_EQ(destroy(), CUDAQ_OK) << error_text();
@@ -49,7 +42,7 @@ TEST_F(GpuRoceBridge, LaunchReportsAMonitorThatHasFailed) {
   ASSERT_EQ(create(), CUDAQ_OK) << error_text();
   script().monitor_throws = true;
   ASSERT_EQ(cudaq_bridge_connect(handle), CUDAQ_OK) << error_text();
-  ASSERT_TRUE(eventually([] { return threads_named("cudaq-gpu-roce") == 0; }));
+  ASSERT_TRUE(soon_without_monitor());
   EXPECT_EQ(cudaq_bridge_launch(handle), CUDAQ_ERR_INTERNAL);
   EXPECT_NE(std::string(error_text()).find("has ended: poll returned ret=-1"), std::string::npos) << error_text();
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider's table, called as a loader calls it.
 #include "unittests/support/program_paths.h"
+#include "unittests/support/threads_named.h"
 #include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/datagram/udp_peer.h"
 
-#include <filesystem>
 #include <fstream>
 #include <sched.h>
 
@@ -156,13 +156,10 @@ TEST_F(UdpProvider, ReturnsNoRequestToALoopAfterDisconnect) {
 /// The list of cores in /proc of each thread of this process with this name.
 std::vector<std::string> cores_of_threads(const std::string &name) {
   std::vector<std::string> all;
-  for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string line;
-    std::ifstream comm(task.path() / "comm"), status(task.path() / "status");
-    if (!std::getline(comm, line) || line != name)
-      continue;
+  for (const thread_seen &seen : threads_named(name)) {
+    std::ifstream status("/proc/self/task/" + std::to_string(seen.tid) + "/status");
     const std::string key = "Cpus_allowed_list:\t";
-    while (std::getline(status, line))
+    for (std::string line; std::getline(status, line);)
       if (line.rfind(key, 0) == 0)
         all.push_back(line.substr(key.size()));
   }
@@ -185,6 +182,7 @@ TEST_F(UdpProvider, RunsItsThreadOnTheCoreAndNoOtherThread) {
   EXPECT_NE(anywhere[0], std::to_string(last)) << "without the option";
   EXPECT_EQ(library().table->destroy(handle), CUDAQ_OK);
   handle = nullptr;
+  EXPECT_TRUE(eventually([] { return threads_named("cudaq-udp").empty(); }));
 
   ASSERT_EQ(create({"--core", std::to_string(last)}), CUDAQ_OK);
   ASSERT_EQ(library().table->launch(handle), CUDAQ_OK) << library().error_text();

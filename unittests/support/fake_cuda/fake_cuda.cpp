@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fake_cuda/fake_cuda.h"
 
 #include "unittests/support/fault_points.h"
 

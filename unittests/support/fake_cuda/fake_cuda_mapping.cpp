@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls of lib/gpu_memory on the CUDA runtime without a GPU. Its devices are coherent unless a test says otherwise.
 // No Vulkan device is one of them: the calls after that are refused.
-#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fake_cuda/fake_cuda.h"
 
 #include "unittests/support/fault_points.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The devices' contexts of the CUDA runtime without a GPU. As in CUDA 12, cudaSetDevice makes a context on a device
 // that has none, and so does the first call that needs one.
-#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fake_cuda/fake_cuda.h"
 
 #include "unittests/support/fault_points.h"
 
