@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds variants and runs their tests in one ctest run:
 #   scripts/test.sh [ctest option...]                               release: all tests; the other variants: the rooms
-#                                                                   of their presets, with samples of long sweeps
+#                                                                   of their presets, with samples of long sweeps.
+#                                                                   Without options a test that fails runs once more
 #   scripts/test.sh --all [ctest option...]                         all variants, all tests, whole sweeps
 #   scripts/test.sh --variants "release tsan" [ctest option...]     the same for these variants
 #   scripts/test.sh --quick [room...] [ctest option...]             release only, only these rooms of unittests/
@@ -70,7 +71,10 @@ $tests
 cudaq_check_processor_times()"
   fi
   echo "$tests" >build/CTestTestfile.cmake
-  exec ctest --test-dir build "${ctest_options[@]}" "$@"
+  if [ "$extent" = all ] || [ $# -gt 0 ]; then
+    exec ctest --test-dir build "${ctest_options[@]}" "$@"
+  fi
+  ctest --test-dir build "${ctest_options[@]}" --repeat until-pass:2 | awk -v most=3 -f scripts/second_tries.awk
 }
 
 # Rooms that --quick takes only by name: they take long, need a GPU, or need the whole build.
