@@ -2,6 +2,7 @@
 #include "tools/doctor/doctor_checks.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/ranges.h>
 #include <map>
 #include <sys/resource.h>
@@ -21,6 +22,21 @@ finding cores_line(const std::vector<int> &cores) {
     f.remedy = "with 4 or more, the system and the handlers do not use the cores of dispatcher and client";
   }
   return f;
+}
+
+/// Dispatcher and client spin, each on a core of its own.
+finding load_line(const system_files &files) {
+  const std::string average = files.line("/proc/loadavg"); // "0.12 0.34 0.56 1/234 5678"
+  const std::size_t online = parse_cpu_list(files.line(std::string(kCpu) + "online")).size();
+  double load = 0;
+  if (std::from_chars(average.data(), average.data() + average.size(), load).ec != std::errc() || online == 0)
+    return {"load", grade::good, "not known", ""};
+  const std::string text = fmt::format("{:.2f} in the last minute, of {} cores", load, online);
+  if (load <= std::max(0.5, static_cast<double>(online) - 2))
+    return {"load", grade::good, text, ""};
+  return {"load", grade::warning, text,
+          "other programs take the cores of dispatcher and client, latencies grow to milliseconds; end them (top), or "
+          "give them other cores (taskset)"};
 }
 
 finding governor_line(const system_files &files, const std::vector<int> &cores) {
@@ -115,14 +131,9 @@ finding locked_memory_line() {
 
 std::vector<finding> check_machine(const system_files &files, const std::vector<int> &cores) {
   const std::vector<int> isolated = files.isolated_cores();
-  return {cores_line(cores),
-          governor_line(files, cores),
-          sleep_line(files, cores),
-          isolation_line(isolated),
-          interrupts_line(files, isolated),
-          huge_pages_line(files),
-          priority_line(),
-          locked_memory_line()};
+  return {cores_line(cores),        load_line(files),         governor_line(files, cores),
+          sleep_line(files, cores), isolation_line(isolated), interrupts_line(files, isolated),
+          huge_pages_line(files),   priority_line(),          locked_memory_line()};
 }
 
 } // namespace cudaq::realtime::tools

@@ -25,12 +25,15 @@ TEST(Doctor, FindsNothingToChangeOnAPreparedMachine) {
   m.each_core("cpuidle/state1/disable", "1");
   m.file("sys/devices/system/cpu/isolated", "2-3,8");
   m.file("proc/irq/9/effective_affinity_list", "0-1");
+  m.file("sys/devices/system/cpu/online", "0-3");
+  m.file("proc/loadavg", "2.00 9.00 9.00 9/99 999");
   m.file("proc/meminfo", "MemTotal: 5 kB\nHugePages_Free:       64");
   const auto j = m.doctor().json();
   EXPECT_TRUE(contains(line_of(j, "machine", "frequency governor"), "good: performance on"));
   EXPECT_EQ(line_of(j, "machine", "sleep states"), "good: none that the system reports");
   EXPECT_EQ(line_of(j, "machine", "isolated cores"), "good: 2, 3, 8");
   EXPECT_EQ(line_of(j, "machine", "interrupts"), "good: none goes to an isolated core");
+  EXPECT_EQ(line_of(j, "machine", "load"), "good: 2.00 in the last minute, of 4 cores");
   EXPECT_EQ(line_of(j, "machine", "huge pages"), "good: 64 free");
 }
 
@@ -42,10 +45,13 @@ TEST(Doctor, NamesWhatMakesAMachineSlow) {
   m.file("sys/devices/system/cpu/isolated", "2-3");
   m.file("proc/irq/9/effective_affinity_list", "3");
   m.file("proc/irq/11/effective_affinity_list", "0");
+  m.file("sys/devices/system/cpu/online", "0-3");
+  m.file("proc/loadavg", "2.01 0.00 0.00 9/99 999");
   const auto j = m.doctor().json();
   EXPECT_TRUE(contains(line_of(j, "machine", "frequency governor"), "warning: powersave on"));
   EXPECT_EQ(line_of(j, "machine", "sleep states"), "warning: C6 takes 133 us to leave");
   EXPECT_EQ(line_of(j, "machine", "interrupts"), "warning: 1 go to isolated cores: 9");
+  EXPECT_EQ(line_of(j, "machine", "load"), "warning: 2.01 in the last minute, of 4 cores");
   EXPECT_EQ(line_of(j, "machine", "huge pages"), "warning: none free");
 }
 
