@@ -174,6 +174,28 @@ void take_node_line(const counter_line &line, const std::string &name, std::vect
       member = count;
 }
 
+/// All that the server gives to one connection.
+std::string read_page(const sockaddr_un &address, std::uint64_t end) {
+  const unix_connection server;
+  connect_to(server, address, end);
+  std::string text;
+  char part[16384];
+  for (;;) {
+    wait_for_bytes(server, end);
+    const ssize_t n = recv(server.fd(), part, sizeof part, 0);
+    if (n == 0)
+      return text;
+    if (n < 0 || text.size() > kMostBytes)
+      throw std::runtime_error(kNoAnswer);
+    text.append(part, static_cast<std::size_t>(n));
+  }
+}
+
+/// A server ends an exchange that takes too long, which may be so on a machine without a free core.
+bool is_cut(const std::string &text) {
+  return text.empty() || (text.starts_with("# HELP cudaq_") && !text.ends_with(kEndOfCounters));
+}
+
 constexpr const char *kNotCounters = "it does not give the counters of a server or a router";
 
 } // namespace
@@ -222,19 +244,12 @@ std::string read_counters(const std::string &path) {
         fmt::format("--counters {}: the path has more than {} characters", path, sizeof address.sun_path - 1));
   std::memcpy(address.sun_path, path.data(), path.size());
   const std::uint64_t end = now_ns() + kAnswerLimitNs;
-  const unix_connection server;
-  connect_to(server, address, end);
-  std::string text;
-  char part[16384];
-  for (;;) {
-    wait_for_bytes(server, end);
-    const ssize_t n = recv(server.fd(), part, sizeof part, 0);
-    if (n == 0)
-      return text;
-    if (n < 0 || text.size() > kMostBytes)
-      throw std::runtime_error(kNoAnswer);
-    text.append(part, static_cast<std::size_t>(n));
+  std::string text = read_page(address, end);
+  while (is_cut(text) && now_ns() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    text = read_page(address, end);
   }
+  return text;
 }
 
 } // namespace cudaq::realtime::tools

@@ -2,11 +2,25 @@
 // What `top` shows besides rates: totals, deadlines, races, and the nodes of a router.
 #include "tools/top/top_sample.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools::test {
 namespace {
+
+/// Gives these pages to its readers, one each.
+void give_pages(int listener, const std::vector<std::string> &pages) {
+  for (const std::string &page : pages) {
+    const int reader = accept(listener, nullptr, nullptr);
+    EXPECT_EQ(write(reader, page.data(), page.size()), static_cast<ssize_t>(page.size()));
+    close(reader);
+  }
+}
 
 bool has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
 
@@ -91,6 +105,23 @@ TEST(TopSample, SaysThatATextIsNeitherOfAServerNorOfARouter) {
         }
       },
       std::runtime_error);
+}
+
+TEST(TopReading, AsksAgainForAPageThatWasCut) {
+  const std::string path = testing::TempDir() + "top-counters-" + std::to_string(getpid());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener, 4), 0);
+  const std::string whole = "# HELP cudaq_server_processed_total x\n# TYPE x counter\n" + server_page(3, 1, 2);
+  std::thread server([&] { give_pages(listener, {whole.substr(0, 200), "", whole, "another_total 7\n"}); });
+  EXPECT_EQ(read_counters(path), whole);
+  EXPECT_EQ(read_counters(path), "another_total 7\n") << "that of another program is no part of a page";
+  server.join();
+  close(listener);
+  unlink(path.c_str());
 }
 
 } // namespace
