@@ -127,7 +127,7 @@ public:
         error += (error.empty() ? "" : "; ") + std::string(failure.what());
     }
     if (!error.empty())
-      throw usage_error(fmt::format("{}\n{} shots were decoded before that", error, shots_));
+      throw usage_error(fmt::format("{}\nshots decoded before that: {}", error, shots_));
     if (shots_ == 0 && all_decoded())
       throw usage_error(fmt::format("{}: there are no shots", in_.name()));
   }

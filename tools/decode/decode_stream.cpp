@@ -84,7 +84,7 @@ public:
         error += (error.empty() ? "" : "; ") + std::string(failure.what());
     }
     if (!error.empty())
-      throw usage_error(fmt::format("{}\n{} rounds were final before that", error, committed_));
+      throw usage_error(fmt::format("{}\nrounds final before that: {}", error, committed_));
   }
 
   /// Why `auto` did not take its first choice, for the time before the first round; else "".

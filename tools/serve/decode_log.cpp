@@ -34,7 +34,7 @@ void decode_log::look_at_failures() {
     const cudaq::qec::realtime::decode_failures found = decoder.failures();
     if (found.count == decoders_[k].failures)
       continue;
-    print_error("cudaq-realtime: decoder {}: {} decodes failed; the last one: {}\n", decoder.limits().id, found.count,
+    print_error("cudaq-realtime: decoder {}: failed decodes: {}; the last one: {}\n", decoder.limits().id, found.count,
                 found.last);
     decoders_[k].failures = found.count;
     failures_logged_ = clock::now();

@@ -32,7 +32,7 @@ TEST_F(DecodeRefusals, AnswersBeforeABadShotAreWritten) {
     const std::string odd = "s.01: shot 2: no error of the model causes these detection events";
     expect_refusal(run + file("s.01", "110\n011\n100\n000\n"), odd, "1\n0\n");
     expect_refusal(run + file("s.01", "110\n011\n100\n0\n"), odd, "1\n0\n");
-    expect_refusal(run + file("s.01", "110\n011\n100\n"), "2 shots were decoded before that", "1\n0\n");
+    expect_refusal(run + file("s.01", "110\n011\n100\n"), "shots decoded before that: 2", "1\n0\n");
     // A file that is cut.
     expect_refusal(run + file("s.01", "110\n011\n00"), "s.01: shot 2, byte 10: 01 data ended", "1\n0\n");
     expect_refusal(run + file("s.hits", "0,1\n7\n"), "s.hits: shot 1, byte 6: hit index is too large; a shot has 3",
@@ -44,8 +44,8 @@ TEST_F(DecodeRefusals, AnswersBeforeABadShotAreWritten) {
     many += k % 3 == 0 ? "110\n" : "011\n";
     answers += k % 3 == 0 ? "1\n" : "0\n";
   }
-  expect_refusal("--threads 4 --dem " + chain() + " --in " + file("many.01", many + "001\n"), "5000 shots were decoded",
-                 answers);
+  expect_refusal("--threads 4 --dem " + chain() + " --in " + file("many.01", many + "001\n"),
+                 "shots decoded before that: 5000", answers);
   // A bad shot in the first of many batches: nothing after it is written.
   for (const char *threads : {"1", "2", "4"})
     expect_refusal(std::string("--threads ") + threads + " --dem " + chain() + " --in " +

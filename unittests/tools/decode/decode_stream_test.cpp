@@ -159,8 +159,8 @@ TEST_F(DecodeStream, WorkersNameAWindowThatFailsAfterTheFramesBeforeIt) {
   const std::string model = file("pairs.dem", "repeat 9 {\n" + round + "shift_detectors(1) 2\n}\n" + round);
   expect_refusal("--stream --workers 2 --decoder sliding-window:mode=sequential --commit 2 --buffer 1 --dem " + model +
                      " --in " + file("r.01", "00\n11\n00\n00\n00\n10\n00\n00\n00\n00\n00\n"),
-                 "no error of the model causes these detection events (odd parity without a boundary?)\n4 rounds were "
-                 "final before that",
+                 "no error of the model causes these detection events (odd parity without a boundary?)\nrounds final "
+                 "before that: 4",
                  "2 1\n4 1\n");
 }
 
@@ -253,7 +253,7 @@ TEST_F(DecodeStream, AnInputThatEndsTooEarlyKeepsTheFramesBeforeIt) {
                                  "round";
   expect_refusal(dem + file("r.01", rounds),
                  "r.01: the input ends 2 bits after round 7, where no experiment ends" + experiment +
-                     "\n6 rounds were final before that",
+                     "\nrounds final before that: 6",
                  "2 0\n4 0\n6 0\n");
   expect_refusal(dem + file("r.01", rounds + "0"), "r.01: the input ends 3 bits after round 7", "2 0\n4 0\n6 0\n");
   expect_refusal(dem + file("r.01", ""), "r.01: the input ends 0 bits after its beginning");
