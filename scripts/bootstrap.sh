@@ -40,7 +40,8 @@ may|cmd:rpmbuild|rpm|the test of the RPM packages
 may|cmd:lintian|lintian|what Debian's check of packages finds in them
 may|cmd:mkdocs|mkdocs|the site of the documents
 may|cmd:doxygen|doxygen|the interface in the site
-may|venv|python3-venv|the test of the Python package
+may|venv|python3-venv|the tests of the Python package
+may|python-headers|python3-dev|the same: headers of Python
 may|cmd:abidiff|abigail-tools|the comparison with the released ABI
 may|cmd:spin|spin|the model of the slot protocol
 may|file:/usr/share/vulkan/icd.d|mesa-vulkan-drivers|a Vulkan device without a GPU, for a client of the provider shm
@@ -78,6 +79,7 @@ present() {
     sbin:*) PATH=$PATH:/usr/sbin:/sbin command -v "${1#sbin:}" >/dev/null ;;
     libfuzzer) [ -e "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ] ;;
     venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
+    python-headers) [ -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h" ] ;;
     pip) python3 -m pip --version >/dev/null 2>&1 ;;
   esac
 }

@@ -7,8 +7,8 @@ namespace {
 
 decoder_result absent() {
   return {nullptr, "this library was built without PyMatching: configure with a network and python3-pip, or give "
-                   "CUDAQ_PYMATCHING_DIR and CUDAQ_STIM_DIR; the decoders lookup (small codes) and bp-osd "
-                   "need no download"};
+                   "CUDAQ_PYMATCHING_DIR and CUDAQ_STIM_DIR; the decoders lookup (small codes), bp-osd "
+                   "and relay-bp need no download"};
 }
 
 } // namespace

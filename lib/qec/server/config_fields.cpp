@@ -28,12 +28,13 @@ constexpr config_object kCustom{kCustomFields};
 constexpr config_field kDecoderFields[] = {
     {"id", number, true, 0, kMostIds, "", "number by which requests name the decoder; each is used once", nullptr},
     {"type", text, true, 0, 0, "",
-     "pymatching, pymatching-correlated, bp-osd, lookup, auto, sliding-window, or the path of a plug-in, with a /; a "
-     "relative path begins in the folder of the configuration. Settings may follow: NAME:key=value,...",
+     "pymatching, pymatching-correlated, bp-osd, relay-bp, lookup, race, auto, sliding-window, or the path of a "
+     "plug-in, with a /; a relative path begins in the folder of the configuration. Settings may follow: "
+     "NAME:key=value,...",
      nullptr},
     {"stream", choice, false, 0, 0, "true|false",
-     "true: the rounds have no end until begin_tail. Needs the type sliding-window and a model with a loop. false or "
-     "missing: whole shots",
+     "true: the rounds have no end until begin_tail; needs a model with a loop. The type is sliding-window, or the "
+     "decoder of each window. false or missing: whole shots",
      nullptr},
     {"dispatch", choice, false, 0, 0, "host|device_graph",
      "host: the decoder runs on the CPU. device_graph: on the GPU cuda_device_id, for relay-bp only", nullptr},

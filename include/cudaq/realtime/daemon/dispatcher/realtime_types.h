@@ -23,7 +23,7 @@
 #define CUDAQ_REALTIME_HAS_CUDA_HEADER 1
 #endif
 
-/* Three names have two forms: that of the specification, which is the default, and that of the newer interface of the
+/* Four names have two forms: that of the specification, which is the default, and that of the newer interface of the
  * existing system ("upstream"). The forms are ..._spec and ..._upstream; upstream_interface.h binds the name to one. */
 #if defined(CUDAQ_REALTIME_PEER_INTERFACE)
 #error "CUDAQ_REALTIME_PEER_INTERFACE is now called CUDAQ_REALTIME_UPSTREAM_INTERFACE, and ..._peer is ..._upstream"
