@@ -51,8 +51,8 @@ struct reading_interrupted : std::runtime_error {
 server_counters parse_counters(const std::string &text);
 
 /// All that the server at the socket `path` gives to a connection. A page of counters that was cut is asked for again.
-/// Throws std::runtime_error with the reason: no listener, no file, no answer within 10 s (a server that reloads answers
-/// late); reading_interrupted.
+/// Throws std::runtime_error with the reason: no listener, no file, no answer within 10 s (a server that reloads
+/// answers late); reading_interrupted.
 std::string read_counters(const std::string &path);
 
 } // namespace cudaq::realtime::tools

@@ -85,17 +85,19 @@ TEST_F(PipelineBacklog, KeepsTheOrderOfTheRequests) {
   graph_rig g(pipeline_rig::small(1, 8), 8);
   wire(g);
   std::vector<std::uint64_t> order; // read after stop
-  g.rig.pipeline->set_completion_handler([&](const completion &c) {
-    order.push_back(c.request_id - g.rig.first_id);
-    g.rig.record(c);
+  g.rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) { // of completions no order is promised
+    std::uint64_t id = 0;
+    std::memcpy(&id, c.gpu_output, sizeof(id));
+    order.push_back(id - g.rig.first_id);
+    return pipeline_rig::echo(c);
   });
   g.rig.pipeline->start();
   ASSERT_NO_FATAL_FAILURE(submit_while_a_hook_is_held(g));
   ASSERT_TRUE(eventually([&] { return g.rig.seen.all == 8; })) << g.rig.pipeline->dump();
   g.rig.pipeline->stop();
   EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
-  EXPECT_EQ(g.fake.handed_launches, 7u);
-  EXPECT_EQ(g.fake.own_launches, 1u);
+  EXPECT_GE(g.fake.handed_launches, 6u); // the dispatcher may have looked at the first one before the others came
+  EXPECT_EQ(g.fake.handed_launches + g.fake.own_launches, 8u);
 }
 
 TEST_F(PipelineBacklog, LosesNothingInALongRunWithAStop) {
