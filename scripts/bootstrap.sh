@@ -79,7 +79,9 @@ present() {
     sbin:*) PATH=$PATH:/usr/sbin:/sbin command -v "${1#sbin:}" >/dev/null ;;
     libfuzzer) [ -e "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ] ;;
     venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
-    python-headers) python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ;;
+    python-headers)
+      python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null
+      ;;
     pip) python3 -m pip --version >/dev/null 2>&1 ;;
   esac
 }

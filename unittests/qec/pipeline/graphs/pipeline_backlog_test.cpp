@@ -84,7 +84,7 @@ TEST_F(PipelineBacklog, IsNeededForAWorkerToLaunch) {
 TEST_F(PipelineBacklog, KeepsTheOrderOfTheRequests) {
   graph_rig g(pipeline_rig::small(1, 8), 8);
   wire(g);
-  std::vector<std::uint64_t> order; // read after stop
+  std::vector<std::uint64_t> order;                               // read after stop
   g.rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) { // of completions no order is promised
     std::uint64_t id = 0;
     std::memcpy(&id, c.gpu_output, sizeof(id));
