@@ -12,8 +12,9 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// A server that does not know the question may drop it: without an answer the run goes on after this time.
-constexpr std::uint64_t kPatienceNs = 500'000'000;
+/// A server that does not know the question may drop it: without an answer the run goes on after this time. One that
+/// knows it may have no core for a second on a busy machine.
+constexpr std::uint64_t kPatienceNs = 2'000'000'000;
 
 /// Whether a text of the other side may be shown on a terminal.
 bool is_printable(const std::string &text) {

@@ -20,7 +20,7 @@ struct question_answer {
   std::vector<std::uint8_t> result;
 };
 
-/// Sends one request with the id `next_id`, and waits for its answer. Nothing: no answer in the shorter of 0.5 s and
+/// Sends one request with the id `next_id`, and waits for its answer. Nothing: no answer in the shorter of 2 s and
 /// --timeout, or one in a slot of another size that the link does not deliver. Throws api_error if no server listens.
 std::optional<question_answer> ask_server(link &to, const emulate_options &options, std::uint32_t &next_id,
                                           std::uint32_t function, std::span<const std::uint8_t> payload);

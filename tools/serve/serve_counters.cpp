@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -180,42 +181,52 @@ std::string status_label(std::size_t status) {
 std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
                           std::uint64_t reloads) {
   std::string text;
-  using cudaq::qec::realtime::served_decoder;
+  using cudaq::qec::realtime::decoder_counts;
+  /// Read once for the whole page, in the order of the members, so that no page has more answers than requests.
+  struct reading {
+    std::uint64_t id;
+    cudaq::qec::realtime::latency_counters::counts latency;
+    std::size_t waiting;
+    decoder_counts counts;
+  };
+  std::vector<reading> readings;
+  for (const auto &decoder : server.decoders())
+    readings.push_back({decoder->limits().id, decoder->latency(), decoder->waiting(), decoder->counts()});
   const auto each = [&](const char *name, const char *type, const char *help, const auto &value) {
     family(text, name, type, help);
-    for (const auto &decoder : server.decoders())
-      text += fmt::format("{}{{decoder=\"{}\"}} {}\n", name, decoder->limits().id, value(*decoder));
+    for (const reading &now : readings)
+      text += fmt::format("{}{{decoder=\"{}\"}} {}\n", name, now.id, value(now.counts));
   };
   each("cudaq_decoder_requests_total", "counter", "Requests for the decoder.",
-       [](const served_decoder &d) { return d.counts().requests; });
+       [](const decoder_counts &c) { return c.requests; });
   each("cudaq_decoder_shots_total", "counter", "Shots that were decoded; streams that ended.",
-       [](const served_decoder &d) { return d.counts().shots; });
-  each("cudaq_decoder_waiting", "gauge", "Requests in the queue.", [](const served_decoder &d) { return d.waiting(); });
+       [](const decoder_counts &c) { return c.shots; });
+  family(text, "cudaq_decoder_waiting", "gauge", "Requests in the queue.");
+  for (const reading &now : readings)
+    text += fmt::format("cudaq_decoder_waiting{{decoder=\"{}\"}} {}\n", now.id, now.waiting);
   each("cudaq_decoder_too_old_total", "counter", "Requests above the age limit.",
-       [](const served_decoder &d) { return d.counts().too_old; });
+       [](const decoder_counts &c) { return c.too_old; });
   each("cudaq_decoder_repeated_total", "counter", "Requests that were sent again and got their first answer.",
-       [](const served_decoder &d) { return d.counts().repeated; });
+       [](const decoder_counts &c) { return c.repeated; });
   each("cudaq_decoder_exchanges_total", "counter", "New models that took the place of the previous one.",
-       [](const served_decoder &d) { return d.counts().exchanges; });
+       [](const decoder_counts &c) { return c.exchanges; });
   each("cudaq_decoder_deadline_met_total", "counter",
        "Decodes of shots, and of windows, that ended before their deadline.",
-       [](const served_decoder &d) { return d.counts().deadlines.met; });
+       [](const decoder_counts &c) { return c.deadlines.met; });
   each("cudaq_decoder_deadline_missed_total", "counter", "Decodes that did not.",
-       [](const served_decoder &d) { return d.counts().deadlines.missed; });
+       [](const decoder_counts &c) { return c.deadlines.missed; });
   each("cudaq_decoder_deadline_late_total", "counter", "Of these: the decoder went on after its deadline.",
-       [](const served_decoder &d) { return d.counts().deadlines.late; });
+       [](const decoder_counts &c) { return c.deadlines.late; });
   text += races_text(server);
   text += streams_text(server);
   family(text, "cudaq_decoder_answers_total", "counter", "Answers by status, of all functions.");
-  for (const auto &decoder : server.decoders()) {
-    const auto counts = decoder->counts();
-    for (std::size_t i = 0; i < counts.by_status.size(); ++i)
-      text += fmt::format("cudaq_decoder_answers_total{{decoder=\"{}\",status=\"{}\"}} {}\n", decoder->limits().id,
-                          status_label(i), counts.by_status[i]);
-  }
+  for (const reading &now : readings)
+    for (std::size_t i = 0; i < now.counts.by_status.size(); ++i)
+      text += fmt::format("cudaq_decoder_answers_total{{decoder=\"{}\",status=\"{}\"}} {}\n", now.id, status_label(i),
+                          now.counts.by_status[i]);
   family(text, "cudaq_decoder_latency_seconds", "histogram", "From a request's arrival at the decoder to its answer.");
-  for (const auto &decoder : server.decoders())
-    text += latency_text(decoder->limits().id, decoder->latency());
+  for (const reading &now : readings)
+    text += latency_text(now.id, now.latency);
   const auto one = [&](const char *name, const char *type, const char *help, std::uint64_t value) {
     family(text, name, type, help);
     text += fmt::format("{} {}\n", name, value);

@@ -204,7 +204,7 @@ TEST(Deferred, LateCompletionsMayComeWhileTheDispatcherIsRestarted) {
       const std::lock_guard lock(mutex);
       return jobs.size() == i + 1;
     }));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop_timeout(b.get(), ms(1)));
+    CUDAQ_EXPECT_OK(stop_again(b.get(), ms(1)));
     EXPECT_EQ(b.client.collect(slot).header.status, CUDAQ_RPC_ERR_SHUTTING_DOWN);
   }
   stop = true;
@@ -267,7 +267,7 @@ TEST(Deferred, PayloadStaysValidUntilTheHandlerReturnsThoughTheAnswerIsOut) {
     b.client.send(kFn, {'n', 'e', 'w'}, 2);
     refilled = true;
     EXPECT_TRUE(eventually([&] { return b.dispatcher->stats().dispatched == 2; }));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop_timeout(b.get(), ms(50)));
+    CUDAQ_EXPECT_OK(stop_again(b.get(), ms(50)));
     EXPECT_EQ(seen, "old") << (in_place ? "in place" : "separate");
   }
 }

@@ -67,10 +67,12 @@ TEST(SignalStorm, DoesNotMoveTheDeadlineOfAStop) {
   const signal_storm storm;
   const std::uint32_t slot = b.client.send(7, {}, 1);
   ASSERT_TRUE(eventually([&] { return closed.occupied(); }));
-  const double spent =
-      milliseconds([&] { EXPECT_EQ(cudaq_dispatcher_stop_timeout(b.get(), ms(300)), CUDAQ_ERR_TIMEOUT); });
-  EXPECT_GE(spent, 299);
-  EXPECT_GE(signals.load(), 30);
+  signals.store(0);
+  run_until_signals(30, [&] { // one stop, except on a busy machine, where pending signals are merged
+    const double spent =
+        milliseconds([&] { EXPECT_EQ(cudaq_dispatcher_stop_timeout(b.get(), ms(300)), CUDAQ_ERR_TIMEOUT); });
+    EXPECT_GE(spent, 299);
+  });
   closed.open();
   EXPECT_TRUE(eventually([&] { return cudaq_dispatcher_stop(b.get()) == CUDAQ_OK; }));
   EXPECT_EQ(b.client.collect(slot).header.status, 0);

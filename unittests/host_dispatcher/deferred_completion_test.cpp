@@ -232,7 +232,7 @@ TEST_P(DeferredCompletion, AfterStopIsRefusedAndTheRequestIsAnsweredShuttingDown
   for (int run = 0; run < 3; ++run) {
     const std::uint32_t slot = client.send(1, {}, 7);
     const cudaq_host_call_t call = kept.wait_for_one();
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop_timeout(dispatcher->get, 5000000));
+    CUDAQ_EXPECT_OK(stop_again(dispatcher->get, 5000000));
     const answer got = client.collect(slot);
     EXPECT_EQ(got.header.status, CUDAQ_RPC_ERR_SHUTTING_DOWN);
     EXPECT_EQ(got.header.request_id, 7u);

@@ -196,7 +196,7 @@ TEST_F(GraphRun, ANewRunIsRefusedUntilTheCallerHasReleasedEveryWorker) {
   ASSERT_TRUE(eventually([&] { return ready.load() == 1; }));
   cudaq_host_job_t old{};
   ASSERT_TRUE(rig.dispatcher.worker_job(0, old).ok());
-  EXPECT_TRUE(rig.stop(std::chrono::milliseconds(100)));
+  EXPECT_TRUE(eventually([&] { return rig.stop(std::chrono::milliseconds(100)); }));
   expect_answer(rig, 0, CUDAQ_RPC_ERR_SHUTTING_DOWN);
   cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
   const detail::expected<> result = rig.start();

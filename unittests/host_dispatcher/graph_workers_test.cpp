@@ -256,7 +256,7 @@ TEST_F(GraphWorker, StopDoesNotAnswerAfterTheCallerHasRaisedTheTxFlag) {
   ASSERT_TRUE(eventually([&] { return raised.load(); }));
   cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
   rig.send(0, 2, 5, 2); // the slot is free: rx was cleared at the launch
-  EXPECT_TRUE(rig.stop(std::chrono::milliseconds(200)));
+  EXPECT_TRUE(eventually([&] { return rig.stop(std::chrono::milliseconds(200)); }));
   EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "the slot was answered twice";
   EXPECT_EQ(rig.stats().responded, 1u);
 }

@@ -156,22 +156,27 @@ def test_other_python_threads_run_while_a_batch_is_decoded():
     decoder = Decoder("pymatching", circuit.detector_error_model(decompose_errors=True))
     events, _ = shots_of(circuit, 3000)
     packed = np.packbits(events, axis=1, bitorder="little")
-    seconds = []
 
-    def decode():
-        begin = time.perf_counter()
-        decoder.decode_batch(packed, bit_packed_shots=True)
-        seconds.append(time.perf_counter() - begin)
+    def longest_stand():
+        """The part of the time of a batch for which another thread stood still."""
+        seconds = []
 
-    thread = threading.Thread(target=decode)
-    thread.start()
-    longest, last = 0.0, time.perf_counter()
-    while thread.is_alive():
-        time.sleep(0)
-        now = time.perf_counter()
-        longest, last = max(longest, now - last), now
-    # With the GIL held, this loop would stand still for the whole batch.
-    assert longest < 0.5 * seconds[0]
+        def decode():
+            begin = time.perf_counter()
+            decoder.decode_batch(packed, bit_packed_shots=True)
+            seconds.append(time.perf_counter() - begin)
+
+        thread = threading.Thread(target=decode)
+        thread.start()
+        longest, last = 0.0, time.perf_counter()
+        while thread.is_alive():
+            time.sleep(0.0001)
+            now = time.perf_counter()
+            longest, last = max(longest, now - last), now
+        return longest / seconds[0]
+
+    # With the GIL held, the loop would stand still for the whole of each batch. On a busy machine it may for one.
+    assert any(longest_stand() < 0.5 for _ in range(20))
 
 
 def test_a_decoder_can_be_pickled_and_used_by_several_threads():

@@ -93,8 +93,8 @@ def test_a_decoder_that_fails_differs_from_a_shot_that_cannot_be_decoded():
 def test_ctrl_c_ends_a_run():
     pipeline = Pipeline("lookup", CHAIN)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()  # not before: the signal would end the whole session
         pipeline.run(np.zeros((1000, 2), dtype=bool), rate=1.0)  # would take 1000 s
     timer.join()
     assert len(pipeline.run(np.zeros((3, 2), dtype=bool))[0]) == 3

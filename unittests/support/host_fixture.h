@@ -41,6 +41,16 @@ bool eventually(Done &&done, std::chrono::nanoseconds limit = kDeadline) {
   return true;
 }
 
+/// Stops again until the loop has ended: on a busy machine its thread may have no core for the time of a short stop.
+inline cudaq_status_t stop_again(cudaq_dispatcher_t *dispatcher, std::uint64_t timeout_ns) {
+  cudaq_status_t status = CUDAQ_ERR_TIMEOUT;
+  eventually([&] {
+    status = cudaq_dispatcher_stop_timeout(dispatcher, timeout_ns);
+    return status != CUDAQ_ERR_TIMEOUT;
+  });
+  return status;
+}
+
 struct ring_shape {
   std::uint32_t num_slots = 8;
   std::uint32_t slot_size = 256;

@@ -82,9 +82,11 @@ void datagram_client::transmit(std::uint32_t place) {
 }
 
 void datagram_client::note_refusal() {
-  refused_last_ = clock::now();
-  if (!refused_)
-    refused_since_ = refused_last_;
+  const clock::time_point now = clock::now();
+  const clock::duration longest_gap = std::max<clock::duration>(std::chrono::seconds(1), 2 * options_.retry_after);
+  if (!refused_ || now - refused_last_ > longest_gap) // this process may have stood still between two refusals
+    refused_since_ = now;
+  refused_last_ = now;
   refused_ = true;
 }
 

@@ -17,7 +17,7 @@ TEST(CpuDataplaneEnd, StopAnswersWhatIsOpen) {
   for (std::uint32_t id = 1; id <= 3; ++id)
     b.provider.send(1, {}, id);
   ASSERT_TRUE(eventually([&] { return b.view.stats().dispatched == 3; }));
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(b.view.get));
+  CUDAQ_EXPECT_OK(stop_again(b.view.get, 50'000'000));
   for (std::uint32_t id = 1; id <= 3; ++id)
     EXPECT_EQ(b.provider.collect(id).header.status, CUDAQ_RPC_ERR_SHUTTING_DOWN);
   EXPECT_EQ(b.provider.slots_with_the_loop(), 0u);

@@ -128,7 +128,7 @@ struct with_late_job {
     ring_client client(ring);
     const std::uint32_t slot = client.send(1, {}, 77);
     EXPECT_TRUE(eventually([this] { return deferred.load(); }));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher->get));
+    CUDAQ_EXPECT_OK(stop_again(dispatcher->get, 1));
     EXPECT_EQ(client.collect(slot).header.status, CUDAQ_RPC_ERR_SHUTTING_DOWN);
   }
   cudaq_status_t complete() const { return cudaq_host_complete_deferred(dispatcher->get, &job, 0, 0); }

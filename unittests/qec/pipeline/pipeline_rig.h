@@ -27,14 +27,18 @@ using namespace experimental;
 inline constexpr std::uint32_t kFunction = cudaq::realtime::fnv1a_hash("qec_decode");
 inline constexpr std::uint64_t kSecond = 1000000000u;
 
-/// Polls `done` until it returns true. Returns false after 20 s. Every wait of a test uses this function.
+/// Polls `done` until it returns true: yields 100 times, then sleeps, so that the thread it waits for can run. Returns
+/// false after 50 s. Every wait of a test uses this function.
 template <class Done>
 bool eventually(Done &&done) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!done()) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(50);
+  for (int polls = 0; !done(); ++polls) {
     if (std::chrono::steady_clock::now() >= end)
       return done();
-    std::this_thread::yield();
+    if (polls < 100)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   return true;
 }

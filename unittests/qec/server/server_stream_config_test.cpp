@@ -5,6 +5,9 @@
 #include "unittests/qec/stream/stream_test_support.h"
 #include "unittests/support/threads_named.h"
 
+#include <cstdio>
+#include <unistd.h>
+
 namespace {
 
 using namespace cudaq::qec::realtime;
@@ -86,12 +89,14 @@ TEST(ServerStreamConfig, GivesAllStreamsTheSameWorkers) {
 }
 
 TEST(ServerStreamConfig, TakesTheModelFromTheFieldOfTheExistingServer) {
-  const std::string folder = testing::TempDir();
-  std::ofstream(folder + "/stream.dem") << kDem;
-  EXPECT_EQ(after_six_rounds("decoders:\n  - id: 1\n    queue_length: 0\n    stim_dem_path: stream.dem\n" + kType +
+  const std::string folder = testing::TempDir(); // other builds may run this test at the same time
+  const std::string file = "stream_" + std::to_string(getpid()) + ".dem";
+  std::ofstream(folder + "/" + file) << kDem;
+  EXPECT_EQ(after_six_rounds("decoders:\n  - id: 1\n    queue_length: 0\n    stim_dem_path: " + file + "\n" + kType +
                                  "    decoder_custom_args: {inner: lookup, commit: 2, buffer: 1}\n",
                              folder),
             committed(4, 6, "11"));
+  std::remove((folder + "/" + file).c_str());
 }
 
 TEST(ServerStreamConfig, MapsTheWindowsOfTheExistingServer) {

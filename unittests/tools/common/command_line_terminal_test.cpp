@@ -30,7 +30,7 @@ std::vector<long_run> long_runs() {
            {"pipeline", "--dem", model() + ".dem", "--in", model() + ".dets.b8", "--decoder", "lookup", "--rate", "20",
             "--shots", "30", "--workers", "1"},
            "of 30 shots"},
-          {"Demo", {"demo", "--config", "d3", "--decoder", "lookup", "--rate", "50", "--duration", "1.5"}, "pass: "}};
+          {"Demo", {"demo", "--config", "d3", "--decoder", "lookup", "--rate", "50", "--duration", "5"}, "pass: "}};
 }
 
 class TerminalRun : public testing::TestWithParam<long_run> {};

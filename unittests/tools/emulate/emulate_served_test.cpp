@@ -226,7 +226,7 @@ TEST_P(Reports, AsAPageAndAsHistogramsHaveEachAnswerAndEachLoss) {
   const std::filesystem::path json = scratch_.path() / "run.json", html = scratch_.path() / "run.html",
                               prefix = scratch_.path() / "run";
   const program_result r =
-      run_program("emulate --timeout 1 --config d3 --shots 300 --transport udp --port " + std::to_string(relay.port()) +
+      run_program("emulate --timeout 5 --config d3 --shots 300 --transport udp --port " + std::to_string(relay.port()) +
                   " --json " + json.string() + " --html " + html.string() + " --hgrm " + prefix.string());
   EXPECT_EQ(r.exit_code, 1) << "what is lost is a failed check\n" << r.err;
   const auto j = nlohmann::json::parse(read_file(json));

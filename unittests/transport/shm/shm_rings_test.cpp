@@ -3,6 +3,7 @@
 #include "unittests/transport/shm/provider_handle.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
+#include <atomic>
 #include <chrono>
 #include <gtest/gtest.h>
 #include <set>
@@ -44,6 +45,23 @@ public:
   std::unique_ptr<shm_client> attach(std::uint64_t timeout_ns = kPatience) {
     std::unique_ptr<shm_client> made;
     std::thread thread([&] { made = std::make_unique<shm_client>(name, CUDAQ_WAIT_SPIN_YIELD, timeout_ns); });
+    thread.join();
+    return made;
+  }
+
+  /// Attaches while this thread polls: only a poll gives away a ring whose client has left, and the thread of the
+  /// provider may see late that it has left.
+  std::unique_ptr<shm_client> attach_while_polling() {
+    std::unique_ptr<shm_client> made;
+    std::atomic<bool> done{false};
+    std::thread thread([&] {
+      made = std::make_unique<shm_client>(name, CUDAQ_WAIT_SPIN_YIELD, kPatience);
+      done = true;
+    });
+    for (std::uint32_t none = 0; !done;) {
+      EXPECT_FALSE(poll(none));
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
     thread.join();
     return made;
   }
@@ -266,7 +284,7 @@ TEST(ShmRings, AnAnswerToAClientThatLeftNeverReachesTheNextOne) {
   loop.drop(second);
   for (int i = 0; i < 128; ++i) // one of each 64 polls looks for dropped requests
     ASSERT_FALSE(loop.poll(none));
-  const auto next = loop.attach();
+  const auto next = loop.attach_while_polling();
   ASSERT_EQ(next->status, CUDAQ_OK) << next->text;
   for (std::uint32_t i = 0; i < next->num_slots; ++i) {
     EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&next->ring, i), 1);
@@ -287,10 +305,13 @@ TEST(ShmRings, AttachIsRefusedBeyondMaxClientsAndWaitsForAFreeRing) {
   EXPECT_EQ(c->status, CUDAQ_ERR_TIMEOUT);
   EXPECT_NE(c->text.find("all 2 rings of the server are in use"), std::string::npos) << c->text;
   std::unique_ptr<shm_client> waiting;
-  std::thread thread([&] { waiting = std::make_unique<shm_client>(loop.name); });
+  std::atomic<bool> done{false};
+  std::thread thread([&] {
+    waiting = std::make_unique<shm_client>(loop.name);
+    done = true;
+  });
   a->detach();
-  std::uint32_t none = 0;
-  for (int i = 0; i < 2000; ++i) {
+  for (std::uint32_t none = 0; !done;) { // the attach ends by itself after its patience
     EXPECT_FALSE(loop.poll(none));
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
