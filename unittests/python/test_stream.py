@@ -144,14 +144,23 @@ def test_other_threads_run_while_a_stream_decodes():
     stream = StreamDecoder(surface_code(51, distance=5, noise=0.008).detector_error_model(decompose_errors=True))
     random = np.random.default_rng(1)
     bits = random.random(stream.head_detectors + 3000 * stream.body_detectors) < 0.1
-    packed, counted = np.packbits(bits, bitorder="little"), [0]
-    decoding = threading.Thread(target=stream.push, args=(packed,), kwargs={"count": len(bits)})
-    decoding.start()
-    while decoding.is_alive():  # with the GIL held by the decode this would run once or twice
-        counted[0] += 1
-        time.sleep(0.0005)
-    decoding.join()
-    assert counted[0] >= 10 and stream.windows > 100
+    packed = np.packbits(bits, bitorder="little")
+
+    def turns_beside_a_decode():
+        """How often another thread runs while the stream decodes these bits."""
+        turns = 0
+        decoding = threading.Thread(target=stream.push, args=(packed,), kwargs={"count": len(bits)})
+        decoding.start()
+        while decoding.is_alive():  # with the GIL held by the decode this would run once or twice
+            turns += 1
+            time.sleep(0.0005)
+        decoding.join()
+        assert stream.windows > 100
+        stream.reset()
+        return turns
+
+    # On a busy machine the thread may have no core for the time of one decode.
+    assert any(turns_beside_a_decode() >= 10 for _ in range(10))
 
 
 def test_calls_of_several_threads_follow_one_another():
