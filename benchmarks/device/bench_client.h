@@ -5,7 +5,6 @@
 #include "tools/ring/ring_exchange.h"
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace cudaq::realtime::tools {

@@ -5,8 +5,6 @@
 #include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
-#include <cstddef>
-
 namespace cudaq::realtime::tools {
 namespace {
 

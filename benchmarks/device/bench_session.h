@@ -9,8 +9,6 @@
 #include "tools/services/device_service.h"
 
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <vector>
 
 namespace cudaq::realtime::tools {

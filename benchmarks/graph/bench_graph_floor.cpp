@@ -3,7 +3,6 @@
 
 #include "tools/common/machine.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <cuda.h>

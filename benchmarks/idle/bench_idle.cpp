@@ -12,7 +12,6 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <thread>
 
 namespace cudaq::realtime::tools {

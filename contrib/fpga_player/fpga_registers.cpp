@@ -4,8 +4,6 @@
 #include "cudaq/realtime/version.h"
 
 #include <algorithm>
-#include <cstring>
-#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "contrib/fpga_player/playback.h"
 
-#include <optional>
 #include <vector>
 
 namespace cudaq::realtime::tools {

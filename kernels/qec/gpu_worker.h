@@ -12,8 +12,6 @@
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 
 #include <memory>
-#include <string>
-#include <string_view>
 
 namespace cudaq::qec::realtime::gpu {
 

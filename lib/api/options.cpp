@@ -4,8 +4,6 @@
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 
-#include <cstring>
-
 using namespace cudaq::realtime::detail;
 
 namespace cudaq::realtime::detail {

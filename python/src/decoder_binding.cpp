@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <cudaq/qec/decoding/decoder.h>
 #include <limits>
 #include <mutex>

@@ -2,7 +2,6 @@
 // Reads the files in which the system describes itself. Tests give a folder with made-up files instead of the root.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>

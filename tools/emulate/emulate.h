@@ -16,7 +16,6 @@
 #include "tools/shots/own_data.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

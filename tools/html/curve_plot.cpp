@@ -3,7 +3,6 @@
 #include "tools/html/plot_frame.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <set>
 

@@ -6,7 +6,6 @@
 #include "tools/common/run_timeline.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace cudaq::realtime::tools {

@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <fmt/core.h>
-#include <memory>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -17,9 +17,6 @@
 #include "tools/common/report.h"
 
 #include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace cudaq::realtime::tools {
 

@@ -6,7 +6,6 @@
 #include "tools/shots/shot_plan.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>

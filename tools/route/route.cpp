@@ -40,18 +40,7 @@ route_config load_route(const std::string &path) {
 }
 
 cudaq_wait_policy_t router_wait(const std::string &word) {
-  if (word == "spin")
-    return CUDAQ_WAIT_SPIN;
-  return word == "block" || (word == "auto" && std::thread::hardware_concurrency() < 4) ? CUDAQ_WAIT_BLOCK
-                                                                                        : CUDAQ_WAIT_SPIN_YIELD;
-}
-
-std::string chosen_transport(const route_options &o, const route_config &config) {
-  if (!o.transport.empty())
-    return o.transport;
-  if (config.transport.empty())
-    throw usage_error("--transport is missing, and the configuration has no transport.provider; give one, such as udp");
-  return config.transport;
+  return wait_policy_of(word, std::thread::hardware_concurrency() < 4);
 }
 
 std::vector<std::string> chosen_args(const route_options &o, const route_config &config) {
@@ -74,7 +63,8 @@ class routing {
 public:
   routing(const route_options &o, route_config config, const output &out)
       : options_(o), out_(out), lines_(out.uses_stdout_for_json() ? stderr : stdout), config_(std::move(config)),
-        transport_(provider_library(chosen_transport(o, config_)), chosen_args(o, config_), router_wait(o.wait)),
+        transport_(provider_library(chosen_transport(o.transport, config_.transport)), chosen_args(o, config_),
+                   router_wait(o.wait)),
         link_(ucx_library("route").make_link(link_options())), calls_(transport_.num_slots()),
         engine_(
             config_.table, complete_limits(config_.limits, transport_.num_slots()), transport_.slot_bytes(), *link_,

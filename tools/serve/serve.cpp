@@ -39,22 +39,6 @@ constexpr auto kAfterEndLimit = 3s;
 /// 2: answers_by_status has names and counts all functions, in place of busy and failed_one_shots.
 constexpr int kServeSchemaVersion = 2;
 
-cudaq_wait_policy_t wait_of(const std::string &word, bool few_cores) {
-  if (word == "spin")
-    return CUDAQ_WAIT_SPIN;
-  if (word == "block" || (word == "auto" && few_cores))
-    return CUDAQ_WAIT_BLOCK;
-  return CUDAQ_WAIT_SPIN_YIELD;
-}
-
-std::string chosen_transport(const serve_options &o, const server_ns::server_config &config) {
-  if (!o.transport.empty())
-    return o.transport;
-  if (config.transport.empty())
-    throw usage_error("--transport is missing, and the configuration has no transport.provider; give one, such as udp");
-  return config.transport;
-}
-
 /// A provider of this project gets slots in which each decoder's shot fits, unless its options name a size.
 std::vector<std::string> chosen_args(const serve_options &o, const server_ns::server_config &config,
                                      const std::string &library, std::uint64_t most_bits) {
@@ -85,8 +69,8 @@ public:
       : options_(o), out_(out), signals_(signals), lines_(out.uses_stdout_for_json() ? stderr : stdout),
         config_(std::move(loaded.config)), most_bits_(most_bits_of(loaded.setups)), server_(std::move(loaded.setups)),
         few_cores_(std::thread::hardware_concurrency() < server_.threads_for(o.decoder_threads) + 3),
-        library_(provider_library(chosen_transport(o, config_))),
-        transport_(library_, chosen_args(o, config_, library_, most_bits_), wait_of(o.wait, false)),
+        library_(provider_library(chosen_transport(o.transport, config_.transport))),
+        transport_(library_, chosen_args(o, config_, library_, most_bits_), wait_policy_of(o.wait, false)),
         listeners_(o.counters, o.prometheus_port) {
     for (const auto &decoder : server_.decoders())
       if (const std::uint64_t bytes =
@@ -178,7 +162,7 @@ void serving::start() {
         (void)static_cast<serving *>(self)->transport_.complete(job, answer.status, answer.bytes);
       },
       this};
-  if (const auto result = server_.start(receiver, wait_of(options_.wait, few_cores_), options_.decoder_threads);
+  if (const auto result = server_.start(receiver, wait_policy_of(options_.wait, few_cores_), options_.decoder_threads);
       result.failed())
     throw api_error("the decoders' threads: " + result.text());
   transport_.start();

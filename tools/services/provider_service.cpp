@@ -36,6 +36,18 @@ std::string provider_library(const std::string &name) {
   return "libcudaq-realtime-bridge-" + dashes + ".so";
 }
 
+const std::string &chosen_transport(const std::string &option, const std::string &configured) {
+  if (option.empty() && configured.empty())
+    throw usage_error("--transport is missing, and the configuration has no transport.provider; give one, such as udp");
+  return option.empty() ? configured : option;
+}
+
+cudaq_wait_policy_t wait_policy_of(const std::string &word, bool few_cores) {
+  if (word == "spin")
+    return CUDAQ_WAIT_SPIN;
+  return word == "block" || (word == "auto" && few_cores) ? CUDAQ_WAIT_BLOCK : CUDAQ_WAIT_SPIN_YIELD;
+}
+
 constexpr std::string_view kLibraryBegins = "libcudaq-realtime-bridge-";
 
 /// The providers of this project that are installed or built beside the program.

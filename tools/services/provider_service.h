@@ -16,6 +16,12 @@ namespace cudaq::realtime::tools {
 /// install tree and in that of a build tree; else the dynamic linker looks for it.
 std::string provider_library(const std::string &name);
 
+/// The transport to serve: the one of --transport, else the configured one. Throws usage_error without either.
+const std::string &chosen_transport(const std::string &option, const std::string &configured);
+
+/// The policy of a word of --wait: "spin", "block", "auto" (blocks with `few_cores`), or "yield".
+cudaq_wait_policy_t wait_policy_of(const std::string &word, bool few_cores);
+
 /// The value of `key` in a line of key=value words; `otherwise` if the line has no such key.
 std::string endpoint_value(const std::string &endpoint, const std::string &key, const std::string &otherwise);
 

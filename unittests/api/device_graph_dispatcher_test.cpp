@@ -17,13 +17,7 @@ cudaq_dispatch_graph_io_t one_context() {
   return {sizeof(cudaq_dispatch_graph_io_t), CUDAQ_GRAPH_IO_FORWARDED, 0, 1, contexts};
 }
 
-class DeviceGraphDispatcher : public ::testing::Test {
-protected:
-  void SetUp() override {
-    if (!has_device_path())
-      GTEST_SKIP() << "this library was built without the CUDA runtime";
-  }
-};
+class DeviceGraphDispatcher : public device_path_test {};
 
 // Known failures 9, 11, 12.
 TEST_F(DeviceGraphDispatcher, IsARegularKernelWithARingForItself) {

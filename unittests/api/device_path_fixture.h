@@ -8,6 +8,15 @@ namespace cudaq::realtime::test {
 
 inline bool has_device_path() { return (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_DEVICE_PATH) != 0; }
 
+/// Skips the test in a library without the device path.
+class device_path_test : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!has_device_path())
+      GTEST_SKIP() << "this library was built without the CUDA runtime";
+  }
+};
+
 /// Returns true if the library finds a driver and a device.
 inline bool has_device() {
   cudaq_ringbuffer_options_t options;

@@ -9,13 +9,7 @@
 namespace cudaq::realtime::test {
 namespace {
 
-class DevicePath : public ::testing::Test {
-protected:
-  void SetUp() override {
-    if (!has_device_path())
-      GTEST_SKIP() << "this library was built without the CUDA runtime";
-  }
-};
+class DevicePath : public device_path_test {};
 
 cudaq_dispatcher_config_t unified_config() {
   cudaq_dispatcher_config_t config{};

@@ -19,16 +19,9 @@ TEST(NoCuda, DevicePathIsRefusedByALibraryWithoutTheRuntime) {
   EXPECT_TRUE(error_names({"config->dispatch_path is 0", "without the CUDA runtime"}));
 }
 
-class device_path_rules : public ::testing::Test {
-protected:
-  void SetUp() override {
-    if (!has_device_path())
-      GTEST_SKIP() << "this library was built without the CUDA runtime";
-  }
-};
-class DeviceConfigRules : public device_path_rules {};
-class DeviceRingRules : public device_path_rules {};
-class DeviceOptionRules : public device_path_rules {};
+class DeviceConfigRules : public device_path_test {};
+class DeviceRingRules : public device_path_test {};
+class DeviceOptionRules : public device_path_test {};
 
 void expect_config_refused(const std::function<void(config_t &)> &spoil, cudaq_status_t status,
                            const std::vector<std::string> &words) {

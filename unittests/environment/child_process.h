@@ -14,9 +14,6 @@
 
 namespace cudaq::realtime::test {
 
-/// The exit status of a child that could not make the environment that it tests.
-inline constexpr int kChildSkipped = 77;
-
 /// The library's error text, for the child's report.
 inline std::string last_error() { return cudaq_last_error_message(); }
 

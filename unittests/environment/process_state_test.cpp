@@ -4,7 +4,6 @@
 #include "unittests/environment/child_process.h"
 
 #include <cstdlib>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace cudaq::realtime::test {

@@ -72,7 +72,7 @@ TEST_F(LostDevice, EndsARunWithoutWaitingAndItsHandleCanBeClosed) {
   fake_cuda::release(s.words);
 }
 
-// Before, the call waited for the kernel without limit.
+// The call does not wait for the kernel, which may never end.
 // Known failure 53.
 TEST_F(LostDevice, AKernelThatRunsKeepsItsRingUntilItIsStopped) {
   if (!has_device_path())

@@ -6,8 +6,6 @@
 #include "unittests/support/api_fixture.h"
 #include "unittests/support/fake_cuda/fake_cuda.h"
 
-#include <atomic>
-
 namespace cudaq::realtime::test {
 namespace {
 

@@ -2,7 +2,6 @@
 // Runs each fuzz target over its corpus, without libFuzzer: every input, and every input cut off at up to 64 places.
 #include "unittests/support/program_paths.h"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>

@@ -47,7 +47,7 @@ private:
   detail::host_dispatcher dispatcher_;
 };
 
-// Before, turn 256 walked the ring, however large, and served the request at turn 257.
+// A walk over the whole ring in turn 256 would serve the request at turn 257.
 // Known failure 52.
 TEST(IdleTurns, FindARequestOutOfOrderAfterBoundedWork) {
   turned_dispatcher dispatcher(1u << 16);
@@ -78,7 +78,7 @@ double stop_ms(std::uint32_t num_slots) {
   return best;
 }
 
-// Before, 65 ms with 2^20 slots. The factor is generous; a walk over the records costs hundreds of times a stop.
+// The factor is generous: a walk over the records of 2^20 slots costs hundreds of times a stop.
 TEST(IdleTurns, StopTimeDoesNotGrowWithTheSlots) {
   double few = 0, many = 1e9;
   for (int run = 0; run < 5 && many >= 20 * few + 5; ++run) { // the machine may be busier in one half
@@ -102,7 +102,7 @@ double request_ms(std::uint32_t num_slots) {
   return all[all.size() / 2];
 }
 
-// Before, most of the idle time was spent in walks of 43 ms and more, for which a request had to wait.
+// A request would have to wait for a walk over all slots, which takes 43 ms and more.
 TEST(IdleTurns, LatencyAfterIdlenessDoesNotGrowWithTheSlots) {
   double few = 0, many = 1e9;
   for (int run = 0; run < 5 && many >= 20 * few + 5; ++run) { // the machine may be busier in one half
@@ -117,7 +117,8 @@ std::size_t bytes_in_use() {
   return now.uordblks + now.hblkhd;
 }
 
-// Before, functions x slots words: 4 GB here. Under a sanitizer mallinfo2 counts nothing; then the limit is the memory.
+// A word for each function and slot would be 4 GB here. Under a sanitizer mallinfo2 counts nothing; then the limit is
+// the memory.
 TEST(IdleTurns, QueuesTakeNoMemoryForSlotsThatAreNotInFlight) {
   detail::job_table jobs(kMany, 1);
   const std::size_t before = bytes_in_use();

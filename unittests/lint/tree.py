@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of the project, and how a check reports its findings."""
-import os
 import pathlib
 import subprocess
 import sys

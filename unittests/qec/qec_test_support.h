@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <memory>
 #include <ostream>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -32,7 +32,7 @@ protected:
   std::shared_ptr<job_table> jobs = std::make_shared<job_table>(kManySlots, 1);
 };
 
-// Before, one call walked all slots. A call that looked at more slots than it may would find the request earlier.
+// A call that looked at more slots than it may would find the request earlier.
 // Known failure 52.
 TEST_F(IdleCost, OneLookReadsABoundedNumberOfSlots) {
   for (const std::uint32_t slot : {1u, 127u, 128u, 129u, 5000u, kManySlots - 1}) {
@@ -127,7 +127,7 @@ void write_request(job_table &jobs, std::uint32_t slot, std::uint32_t function_i
   jobs.ring.signal(slot);
 }
 
-// Before, every attach and every remove walked the ring: it asked about each job that any member was given.
+// An attach or a remove that walked the ring would look at each job that any member was given.
 TEST_F(IdleCost, AMemberThatLeavesDoesNotLookAtTheJobsOfOthers) {
   ring_router router(jobs);
   counting_member busy(*jobs, 1), other(*jobs, 2);

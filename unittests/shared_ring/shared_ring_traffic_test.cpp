@@ -19,10 +19,8 @@ struct flavour {
 
 /// CUDAQ_SOAK_MESSAGES, or a number that a continuous build can run. With few slots each message costs a thread switch.
 std::uint32_t messages(const flavour &f) {
-  if (const char *soak = std::getenv("CUDAQ_SOAK_MESSAGES"))
-    return static_cast<std::uint32_t>(std::strtoul(soak, nullptr, 10));
   const bool costly = f.shape.num_slots < 8 || f.wait == CUDAQ_WAIT_SPIN;
-  return load_size(costly ? 4000 : 100000);
+  return static_cast<std::uint32_t>(number_from("CUDAQ_SOAK_MESSAGES", load_size(costly ? 4000 : 100000)));
 }
 
 class SharedRing : public ::testing::TestWithParam<flavour> {};

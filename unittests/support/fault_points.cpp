@@ -150,14 +150,6 @@ std::map<std::string, std::uint64_t> made() {
   return counts;
 }
 
-std::string injected_text() {
-  std::string text;
-  for (const point &p : all_points())
-    if (p.failed != 0)
-      text += (text.empty() ? "" : ", ") + std::string(p.what) + " " + std::to_string(p.failed);
-  return text;
-}
-
 holdings held() { return {blocks.load(), mappings.load(), live_threads.load()}; }
 
 namespace {

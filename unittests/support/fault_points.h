@@ -41,8 +41,6 @@ private:
 
 /// How often this call has failed in this process. Names of several calls begin alike: "cuda" counts all of CUDA.
 std::uint64_t injected(const std::string &prefix);
-/// "operator new 812, pthread_create 40, ..."
-std::string injected_text();
 
 /// What the program holds now; blocks of memory are those of operator new.
 struct holdings {

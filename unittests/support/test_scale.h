@@ -34,6 +34,12 @@ T whole_or_sample(T whole, T sample) {
 /// For sweeps that are long only with a sanitizer or under an emulator.
 inline bool samples_where_slow() { return (kSanitized || kEmulated) && !whole_sweeps(); }
 
+/// The number in an environment variable, for campaigns that are longer than a test.
+inline std::uint64_t number_from(const char *variable, std::uint64_t usual) {
+  const char *const set = std::getenv(variable);
+  return set == nullptr ? usual : std::strtoull(set, nullptr, 10);
+}
+
 /// How many of `full` messages or rounds a load test has. A sanitizer makes each of them about ten times as long.
 inline std::uint32_t load_size(std::uint32_t full) {
   const std::uint32_t whole = kSanitized ? full / 10 : full;

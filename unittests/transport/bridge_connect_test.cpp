@@ -2,8 +2,6 @@
 // connect: its thread, its deadline, how disconnect cancels it, and what is reported when.
 #include "unittests/transport/bridge_fixture.h"
 
-#include <csignal>
-
 namespace cudaq::realtime::test {
 namespace {
 

@@ -3,7 +3,6 @@
 // passes its address as the double's option `script=ADDRESS`.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>

@@ -5,7 +5,6 @@
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/qec_expected.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -94,9 +94,4 @@ detector_graph_view detector_graph::view() const noexcept {
           boundary_.data(), list_first_.data(), lists_.data()};
 }
 
-std::size_t detector_graph::num_boundary_edges() const noexcept {
-  return static_cast<std::size_t>(
-      std::count_if(boundary_.begin(), boundary_.end(), [](std::uint32_t list) { return list != kNoBoundary; }));
-}
-
 } // namespace cudaq::qec::realtime

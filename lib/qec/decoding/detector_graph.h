@@ -21,8 +21,6 @@ public:
 
   /// Valid as long as this object exists, also after it is moved.
   [[nodiscard]] detector_graph_view view() const noexcept;
-  [[nodiscard]] std::size_t num_edges() const noexcept { return edges_.size() / 2; } ///< without boundary edges
-  [[nodiscard]] std::size_t num_boundary_edges() const noexcept;
   /// Number of lists of observables, including the empty list.
   [[nodiscard]] std::uint32_t num_lists() const noexcept { return static_cast<std::uint32_t>(list_first_.size() - 1); }
 

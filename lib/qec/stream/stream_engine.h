@@ -93,7 +93,6 @@ private:
   }
   flight &flight_of(std::uint64_t number) noexcept { return flights_[number & (flights_.size() - 1)]; }
 
-  std::uint64_t bits_of_rounds(std::uint64_t rounds) const noexcept;
   std::uint64_t rounds_in_ring() const noexcept { return queue_rounds_ + 2 * model().body().size(); }
   void begin() noexcept;
   void cancel() noexcept;

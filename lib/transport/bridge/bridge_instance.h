@@ -36,7 +36,6 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
-#include <utility>
 
 namespace cudaq::realtime::detail {
 
@@ -80,7 +79,6 @@ public:
   expected<> set_function_table(const cudaq_function_table_t *table);
 
 private:
-  using entries_t = cudaq_realtime_bridge_interface_t;
   class exclusive;
 
   template <class... Parameters, class... Arguments>

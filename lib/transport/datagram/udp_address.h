@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <netinet/in.h>
 #include <string_view>
 #include <sys/socket.h>

@@ -18,7 +18,6 @@
 #include "lib/transport/shm/shm_layout.h"
 
 #include <functional>
-#include <memory>
 #include <vector>
 
 namespace cudaq::realtime::detail {

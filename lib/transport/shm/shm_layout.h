@@ -28,7 +28,6 @@
 #include "lib/transport/shm/shm_bell.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <unistd.h>

@@ -25,7 +25,7 @@ std::unique_ptr<host_dispatcher_handle> make(const manager_handle &manager, cons
                                                   shared ? std::vector<cudaq_function_entry_t>{} : kReverse, config);
 }
 
-// Before, both served the ring: 20,000 handler calls for 19,993 requests.
+// Two dispatchers that both serve a ring call the handlers more often than there are requests.
 // Known failure 53.
 TEST(RingOwners, ARingUnderTwoManagersIsRefused) {
   const host_ring ring(kShape);
@@ -191,7 +191,7 @@ struct loose_ring {
   cudaq_ringbuffer_t ring{};
 };
 
-// Before, the memory was unmapped below the loop.
+// A loop of the ring still reads its flags.
 TEST(RingOwners, ARingIsNotDestroyedBeforeItsLastDispatcherStops) {
   const loose_ring r;
   const host_ring unused(kShape);

@@ -8,17 +8,11 @@
 #include "unittests/tools/serve/served_program.h"
 
 #include <arpa/inet.h>
-#include <atomic>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
 namespace cudaq::realtime::tools::test {
 namespace {
-
-std::string value_in_line(const std::string &line, const std::string &key) {
-  const std::size_t at = line.find(" " + key + "=");
-  return at == std::string::npos ? "" : line.substr(at + key.size() + 2, line.find(' ', at + 1) - at - key.size() - 2);
-}
 
 /// Runs cudaq-realtime-fpga-player.
 program_result run_player(const std::string &arguments) { return run_program(arguments, CUDAQ_FPGA_PLAYER_PATH); }
@@ -37,7 +31,7 @@ public:
     program_ = std::make_unique<running_program>(words, err_, "", CUDAQ_FPGA_PLAYER_PATH);
     ready = program_->line();
     EXPECT_TRUE(contains(ready, "CUDAQ_REALTIME_EMULATOR_READY")) << ready << read_file(err_);
-    port = value_in_line(ready, "control_port");
+    port = value_in(ready, "control_port");
   }
   /// Ends it and returns its report.
   nlohmann::json end(int status = 0) {
@@ -76,7 +70,7 @@ protected:
     server_ = std::make_unique<running_program>(words, scratch_.path() / "serve.err");
     const std::string ready = server_->line();
     ASSERT_TRUE(contains(ready, "QEC_DECODING_SERVER_READY")) << ready << read_file(scratch_.path() / "serve.err");
-    port_ = value_in_line(ready, "port");
+    port_ = value_in(ready, "port");
   }
 
   std::vector<std::string> fpga_options(const std::vector<std::string> &more = {}) const {

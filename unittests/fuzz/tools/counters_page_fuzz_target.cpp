@@ -4,7 +4,6 @@
 #include "tools/top/counters_reader.cpp"
 #include "unittests/fuzz/fuzz_input.h"
 
-#include <cmath>
 #include <set>
 
 using namespace cudaq::realtime::tools;

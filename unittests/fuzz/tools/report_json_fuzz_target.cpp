@@ -7,7 +7,6 @@
 #include "benchmarks/compare/report_reader.cpp"
 #include "unittests/fuzz/fuzz_input.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 

@@ -298,7 +298,6 @@ public:
   std::uint64_t wrong = 0;
   std::string last_wrong;
   std::vector<std::vector<std::uint64_t>> latency_ns; ///< one list per target; only targets below its size are measured
-  const std::vector<std::uint64_t> &sent_to() const { return sent_to_; }
   std::uint32_t next_slot() const { return next_; }
 
 private:

@@ -8,7 +8,6 @@
 #include "unittests/support/checked_payload.h"
 
 #include <algorithm>
-#include <cinttypes>
 
 namespace cudaq::realtime::test {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unittests/gpu/support/wrapped_cuda.h"
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cuda_runtime_api.h>

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <map>
-#include <random>
 #include <set>
 
 namespace cudaq::qec::realtime::test {

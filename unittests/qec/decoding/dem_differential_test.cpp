@@ -3,6 +3,7 @@
 // number of random texts, CUDAQ_DEM_SEED the seed of the first; the next text has the next seed.
 #include "lib/qec/decoding/dem.h"
 #include "unittests/qec/decoding/random_model_text.h"
+#include "unittests/support/test_scale.h"
 
 #include "stim/dem/detector_error_model.h"
 #include <gtest/gtest.h>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -156,15 +156,10 @@ std::string difference(const std::string &text, tally &count) {
   return flat(*ours) == flat(*by_stim) ? "" : "not the model that Stim reads";
 }
 
-std::uint64_t from_environment(const char *name, std::uint64_t otherwise) {
-  const char *value = std::getenv(name);
-  return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
-}
-
 // Known failure 43.
 TEST(DemDifferential, RandomTextsMeanWhatStimSays) {
-  const std::uint64_t models = from_environment("CUDAQ_DEM_MODELS", 20000);
-  const std::uint64_t seed = from_environment("CUDAQ_DEM_SEED", 1);
+  const std::uint64_t models = cudaq::realtime::test::number_from("CUDAQ_DEM_MODELS", 20000);
+  const std::uint64_t seed = cudaq::realtime::test::number_from("CUDAQ_DEM_SEED", 1);
   tally count;
   int differences = 0;
   for (std::uint64_t k = 0; k < models && differences < 10; ++k) {

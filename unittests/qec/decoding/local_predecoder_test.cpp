@@ -6,7 +6,6 @@
 
 #include <cstring>
 #include <map>
-#include <optional>
 #include <set>
 
 namespace cudaq::qec::realtime::test {

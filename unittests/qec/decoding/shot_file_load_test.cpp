@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unittests/qec/qec_test_support.h"
+#include "unittests/support/scratch_folder.h"
 
-#include <cstdlib>
 #include <fstream>
 
 namespace cudaq::qec::realtime::test {
@@ -13,16 +13,12 @@ namespace fs = std::filesystem;
 class ShotFile : public testing::Test {
 protected:
   void SetUp() override {
-    std::string folder = (fs::temp_directory_path() / "shot_file_XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
     write("set.meta", kMeta);
     write("set.dem", "error(0.1) D9 L0\n");
     write("set.dets.b8", std::string("\x05\x02\x00\x00\xFF\x03", 6));
     write("set.obs.b8", std::string("\x01\x00\x01", 3));
     write("set.pred.b8", std::string("\x01\x01\x01", 3));
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   void write(const std::string &name, const std::string &content) {
     std::ofstream(folder_ / name, std::ios::binary) << content;
@@ -40,7 +36,8 @@ protected:
 
   static constexpr const char *kMeta = "# a comment\nformat=1\ndistance=3\nrounds=2\nnoise=0.25\nshots=3\n"
                                        "num_detectors=10\nnum_observables=1\noffline_logical_errors=1\n";
-  fs::path folder_;
+  const cudaq::realtime::test::scratch_folder scratch_;
+  const fs::path folder_ = scratch_.path();
 };
 
 TEST_F(ShotFile, LoadsRowsAndNumbers) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bp-osd against exact answers, on models that are small enough for them.
+#include "unittests/qec/decoders/every_error_set.h"
 #include "unittests/qec/propagation/bp_osd_test_support.h"
 
 #include <random>
@@ -58,13 +59,6 @@ std::map<std::uint64_t, double> least_weights(const tanner_graph &graph, int mos
     at->second = std::min(at->second, weight);
   }
   return least;
-}
-
-std::vector<std::uint64_t> indices_of(std::uint64_t mask) {
-  std::vector<std::uint64_t> result;
-  for (; mask != 0; mask &= mask - 1)
-    result.push_back(static_cast<std::uint64_t>(std::countr_zero(mask)));
-  return result;
 }
 
 TEST(BpOsdExactness, SolvesExactlyTheSyndromesThatHaveASolution) {

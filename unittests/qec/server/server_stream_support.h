@@ -3,9 +3,6 @@
 
 #include "unittests/qec/server/server_test_support.h"
 
-#include <optional>
-#include <span>
-
 namespace cudaq::qec::realtime::test {
 
 /// A model of streams: head, repetition and tail are one round of `n` detectors. Detector k of a round is flipped only

@@ -5,7 +5,6 @@
 
 #include <deque>
 #include <mutex>
-#include <thread>
 
 namespace cudaq::qec::realtime::test {
 

@@ -2,6 +2,7 @@
 // Which engine is loaded, built or refused. A fake maker is used instead of TensorRT.
 #include "lib/qec/services/engine_files.h"
 #include "lib/qec/services/tensor_shapes.h"
+#include "unittests/support/scratch_folder.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,7 +10,6 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <thread>
-#include <unistd.h>
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -54,12 +54,10 @@ public:
 
 class EngineFiles : public ::testing::Test {
 protected:
-  EngineFiles() : folder_(fs::temp_directory_path() / ("engine_files_test." + std::to_string(::getpid()))) {
-    fs::remove_all(folder_);
+  EngineFiles() {
     fs::create_directories(folder_ / "cache");
     write("d7.onnx", "model A");
   }
-  ~EngineFiles() override { fs::remove_all(folder_); }
 
   std::string path(const std::string &name) const { return (folder_ / name).string(); }
   void write(const std::string &name, const std::string &content) const {
@@ -85,7 +83,8 @@ protected:
     return "not refused";
   }
 
-  const fs::path folder_;
+  const cudaq::realtime::test::scratch_folder scratch_;
+  const fs::path folder_ = scratch_.path();
   fake_maker maker_;
 };
 

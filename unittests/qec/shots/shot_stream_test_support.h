@@ -4,13 +4,11 @@
 #include "lib/qec/shots/shot_stream.h"
 
 #include "cudaq/qec/decoding/decoder.h"
+#include "unittests/support/scratch_folder.h"
 
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -29,19 +27,9 @@ inline std::string as_text(std::span<const std::uint8_t> row, std::uint64_t bits
 /// A folder of its own for the files of a test.
 class ShotStreamFolder : public testing::Test {
 protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "shot_stream_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  [[nodiscard]] std::string path() const { return (folder_ / "shots").string(); }
+  [[nodiscard]] std::string path() const { return (folder_.path() / "shots").string(); }
   void write(const std::string &content) const { std::ofstream(path(), std::ios::binary) << content; }
-  [[nodiscard]] std::string content() const {
-    std::ifstream in(path(), std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  [[nodiscard]] std::string content() const { return cudaq::realtime::test::read_file(path()); }
   /// All shots of the file; detectors and observables are separated by a blank.
   [[nodiscard]] shot_list read_all(shot_format format, shot_bits bits) const {
     shot_reader reader(path(), format, bits);
@@ -55,7 +43,7 @@ protected:
   }
 
 private:
-  std::filesystem::path folder_;
+  const cudaq::realtime::test::scratch_folder folder_;
 };
 
 /// b8 works in every build.

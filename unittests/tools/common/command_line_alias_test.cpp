@@ -24,8 +24,6 @@ nlohmann::json expect_note(const std::string &arguments, const std::string &note
   return r.json();
 }
 
-bool has_decoders() { return run_program("demo --help").exit_code == 0; }
-
 // Known failure 69.
 TEST(OldNames, RoundsAreRepeats) {
   const auto old = expect_note("latency --exchanges 4000 --rounds 3",

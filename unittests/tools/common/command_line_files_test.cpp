@@ -3,8 +3,6 @@
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
-#include <algorithm>
-
 namespace cudaq::realtime::tools::test {
 namespace {
 
@@ -15,8 +13,6 @@ void expect_refused_before_the_work(const std::string &arguments, const std::str
   EXPECT_TRUE(contains(r.err, text)) << arguments << "\n" << r.err;
   EXPECT_EQ(r.out, "") << arguments << ": something was done";
 }
-
-bool has_decoders() { return run_program("demo --help").exit_code == 0; }
 
 // Known failure 69.
 TEST(OutputFiles, AreOpenedBeforeTheWork) {

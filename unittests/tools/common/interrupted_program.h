@@ -15,9 +15,7 @@ inline nlohmann::json report_after(int signal, std::vector<std::string> argument
   const std::string out = scratch.path() / "report.json";
   arguments.insert(arguments.end(), {"--json", out});
   running_program program(arguments, scratch.path() / "err");
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
-  while (!program.catches(signal) && program.runs() && std::chrono::steady_clock::now() < limit)
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  program.until([&] { return program.catches(signal); });
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   program.signal(signal);
   EXPECT_EQ(program.wait(), 130) << read_file(scratch.path() / "err");

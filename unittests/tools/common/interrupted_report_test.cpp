@@ -92,10 +92,8 @@ TEST(Interrupted, DecodeWritesThePredictionsOfTheShotsThatItHasRead) {
   running_program program({"decode", "--dem", model + ".dem", "--in", in, "--in_format", "b8", "--out", answers,
                            "--out_format", "b8", "--json", out},
                           scratch.path() / "err");
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
   int unread = 1;
-  while ((ioctl(fifo, FIONREAD, &unread) != 0 || unread != 0) && std::chrono::steady_clock::now() < limit)
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  program.until([&] { return ioctl(fifo, FIONREAD, &unread) == 0 && unread == 0; });
   EXPECT_EQ(unread, 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   program.signal(SIGINT);
@@ -151,11 +149,8 @@ TEST(Interrupted, BeforeTheFirstRequestItLeavesNoFile) {
                              scratch.path() / "kept.html"},
                             err);
     // It waits for the input as soon as the test can open the other end without waiting.
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
     int writer = -1;
-    while ((writer = open(in.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && program.runs() &&
-           std::chrono::steady_clock::now() < limit)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    program.until([&] { return (writer = open(in.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0; });
     ASSERT_GE(writer, 0) << read_file(err);
     program.signal(signal);
     EXPECT_EQ(program.wait(), -1) << "signal " << signal;

@@ -22,11 +22,8 @@ protected:
                                        model,    "--in",      in};
     arguments.insert(arguments.end(), more.begin(), more.end());
     running_program program(arguments, err);
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
     int unread = 1;
-    while ((!program.catches(SIGINT) || ioctl(fifo, FIONREAD, &unread) != 0 || unread != 0) && program.runs() &&
-           std::chrono::steady_clock::now() < limit)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    program.until([&] { return program.catches(SIGINT) && ioctl(fifo, FIONREAD, &unread) == 0 && unread == 0; });
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     program.signal(SIGINT);
     EXPECT_EQ(program.wait(), 130);

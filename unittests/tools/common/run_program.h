@@ -3,6 +3,7 @@
 #pragma once
 
 #include "unittests/support/program_paths.h"
+#include "unittests/support/scratch_folder.h"
 
 #include <array>
 #include <cstdio>
@@ -19,31 +20,8 @@
 
 namespace cudaq::realtime::tools::test {
 
-/// A folder that the destructor removes.
-class scratch_folder {
-public:
-  scratch_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "cudaq-tool-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-      throw std::runtime_error("no scratch folder");
-    path_ = name;
-  }
-  ~scratch_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  scratch_folder(const scratch_folder &) = delete;
-  scratch_folder &operator=(const scratch_folder &) = delete;
-  [[nodiscard]] const std::filesystem::path &path() const { return path_; }
-
-private:
-  std::filesystem::path path_;
-};
-
-inline std::string read_file(const std::filesystem::path &path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+using realtime::test::read_file;
+using realtime::test::scratch_folder;
 
 struct program_result {
   int exit_code = -1; ///< -1: ended by a signal
@@ -86,5 +64,14 @@ inline nlohmann::json run_good_program(const std::string &arguments,
 }
 
 inline bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+/// The value of a word " key=value" of the line; "" if there is none.
+inline std::string value_in(const std::string &line, const std::string &key) {
+  const std::size_t at = line.find(" " + key + "=");
+  return at == std::string::npos ? "" : line.substr(at + key.size() + 2, line.find(' ', at + 1) - at - key.size() - 2);
+}
+
+/// This build has decoders that `demo` can run.
+inline bool has_decoders() { return run_program("demo --help").exit_code == 0; }
 
 } // namespace cudaq::realtime::tools::test

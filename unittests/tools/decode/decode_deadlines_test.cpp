@@ -10,25 +10,22 @@ namespace {
 
 const std::string kEarly = CUDAQ_TEST_EARLY_PLUGIN, kBreaking = CUDAQ_TEST_BREAKING_PLUGIN;
 
-class DecodeDeadlines : public testing::Test {
+class DecodeDeadlines : public decode_files_test {
 protected:
   void SetUp() override {
-    write("model.dem", "error(0.1) D0 L0\nerror(0.1) D1 L0\nerror(0.1) D2 L0\nerror(0.1) D3 L0\n");
+    file("model.dem", "error(0.1) D0 L0\nerror(0.1) D1 L0\nerror(0.1) D2 L0\nerror(0.1) D3 L0\n");
     // early_plugin: a shot with detector 0 ends at its deadline; with detector 1, too, it has a best solution.
-    write("shots.01", "0001\n1000\n1101\n0011\n1000\n");
-    write("truth.01", "1\n1\n1\n0\n0\n");
+    file("shots.01", "0001\n1000\n1101\n0011\n1000\n");
+    file("truth.01", "1\n1\n1\n0\n0\n");
   }
-  void write(const std::string &name, const std::string &text) const { std::ofstream(scratch_.path() / name) << text; }
-  [[nodiscard]] std::string path(const std::string &name) const { return (scratch_.path() / name).string(); }
   [[nodiscard]] program_result decode(const std::string &decoder, const std::string &more = "") const {
     return run_program("decode --dem " + path("model.dem") + " --in " + path("shots.01") + " --out " + path("out.01") +
                        " --decoder '" + decoder + "' " + more);
   }
-  const scratch_folder scratch_;
 };
 
 TEST_F(DecodeDeadlines, AreCountedAndTheRunGoesOn) {
-  write("shots.01", "0001\n1000\n1101\n0100\n1000\n");
+  file("shots.01", "0001\n1000\n1101\n0100\n1000\n");
   for (const char *threads : {"1", "2"}) {
     const program_result r = decode(kEarly + ":deadline_us=100000",
                                     "--threads " + std::string(threads) + " --obs_in " + path("truth.01") + " --json");
@@ -56,7 +53,7 @@ TEST_F(DecodeDeadlines, OfNoneAreNotReported) {
 }
 
 TEST_F(DecodeDeadlines, ShotsThatDoNotConvergeAreCountedToo) {
-  write("shots.01", "1000\n1100\n0001\n");
+  file("shots.01", "1000\n1100\n0001\n");
   const program_result r = decode(CUDAQ_TEST_PLUGIN, "--json");
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.json()["not_converged"], 1);
@@ -94,7 +91,7 @@ TEST_F(DecodeDeadlines, OfARaceComeWithItsMembersAndTheirSettings) {
 
 // With detector 2 the errors of the plug-in are not those of the model.
 TEST_F(DecodeDeadlines, AMemberOfARaceThatFailsIsNamed) {
-  write("shots.01", "0010\n0010\n0001\n0001\n");
+  file("shots.01", "0010\n0010\n0001\n0001\n");
   const std::string race = "race:bp-osd|" + kEarly + ",mode=best", errors = "--errors_out " + path("errors.txt");
   const program_result r = decode(race, errors + " --json");
   ASSERT_EQ(r.exit_code, 0) << r.err;
@@ -111,7 +108,7 @@ TEST_F(DecodeDeadlines, ABrokenPromiseEndsTheRunAndIsNamed) {
            {"bits",
             ": shot 0: internal error of the decoder: plug-in breaking: decode set the observable 1, the model"},
            {"answer", "flip observable 0; the answer has it as 1"}}) {
-    write("shots.01", "0101\n");
+    file("shots.01", "0101\n");
     const program_result r = decode(kBreaking + ":break=" + broken, "--threads 2");
     EXPECT_EQ(r.exit_code, 2);
     EXPECT_TRUE(contains(r.err, text)) << r.err;

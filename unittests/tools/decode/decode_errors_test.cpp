@@ -8,19 +8,16 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-class DecodeErrors : public testing::Test {
+class DecodeErrors : public decode_files_test {
 protected:
   void SetUp() override {
-    write("model.dem", "error(0.1) D0 D1 D2 L0\nerror(0) D0\nerror(0.1) D0\nerror(0.1) D1 L1\n");
-    write("shots.01", "111\n110\n000\n");
+    file("model.dem", "error(0.1) D0 D1 D2 L0\nerror(0) D0\nerror(0.1) D0\nerror(0.1) D1 L1\n");
+    file("shots.01", "111\n110\n000\n");
   }
-  void write(const std::string &name, const std::string &text) const { std::ofstream(scratch_.path() / name) << text; }
-  [[nodiscard]] std::string path(const std::string &name) const { return (scratch_.path() / name).string(); }
   [[nodiscard]] program_result decode(const std::string &more) const {
     return run_program("decode --dem " + path("model.dem") + " --in " + path("shots.01") + " --out " + path("out.01") +
                        " " + more);
   }
-  const scratch_folder scratch_;
 };
 
 TEST_F(DecodeErrors, AreWrittenInEachFormat) {

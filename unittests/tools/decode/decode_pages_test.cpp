@@ -7,12 +7,8 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-class DecodePages : public testing::Test {
+class DecodePages : public decode_files_test {
 protected:
-  [[nodiscard]] std::string file(const std::string &name, const std::string &content) const {
-    std::ofstream(scratch_.path() / name, std::ios::binary) << content;
-    return (scratch_.path() / name).string();
-  }
   [[nodiscard]] std::string page_of(const std::string &options) const {
     const std::string page = (scratch_.path() / "page.html").string();
     const program_result r = run_program("decode --decoder lookup --out /dev/null " + options + " --html " + page);
@@ -21,7 +17,6 @@ protected:
   }
   /// The green result of a page.
   static constexpr const char *kGood = "<p class=\"result good\">Good: every check passed";
-  const scratch_folder scratch_;
 };
 
 TEST_F(DecodePages, ARunWithoutObservablesAndPredictionsCheckedNothing) {

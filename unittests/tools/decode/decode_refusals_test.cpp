@@ -7,21 +7,10 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-class DecodeRefusals : public testing::Test {
+class DecodeRefusals : public decode_files_test {
 protected:
-  std::string file(const std::string &name, const std::string &content) const {
-    std::ofstream(scratch_.path() / name, std::ios::binary) << content;
-    return (scratch_.path() / name).string();
-  }
   /// A chain of three detectors; odd numbers of events have no solution.
   [[nodiscard]] std::string chain() const { return file("m.dem", "error(0.1) D0 D1 L0\nerror(0.1) D1 D2\n"); }
-  void expect_refusal(const std::string &options, const std::string &text, const std::string &out = "") const {
-    const program_result r = run_program("decode " + options);
-    EXPECT_EQ(r.exit_code, 2) << options;
-    EXPECT_TRUE(contains(r.err, text)) << options << "\n" << r.err;
-    EXPECT_EQ(r.out, out) << options;
-  }
-  scratch_folder scratch_;
 };
 
 TEST_F(DecodeRefusals, AnswersBeforeABadShotAreWritten) {

@@ -16,7 +16,7 @@ std::string lines(std::size_t shots, std::size_t detectors) {
   return text;
 }
 
-class DecodeStreamOfShots : public testing::Test {
+class DecodeStreamOfShots : public decode_files_test {
 protected:
   void SetUp() override {
     std::ofstream(path("model.dem")) << qec::realtime::test::surface_dem();
@@ -24,7 +24,6 @@ protected:
     detectors_ = model.head_detectors() + model.repetitions() * model.body_detectors() + model.tail_detectors();
     body_ = model.body_detectors();
   }
-  [[nodiscard]] std::string path(const std::string &name) const { return (scratch_.path() / name).string(); }
   /// Decodes a file of this content.
   [[nodiscard]] program_result decode(const std::string &name, const std::string &content,
                                       const std::string &options = "--stream") const {
@@ -40,7 +39,6 @@ protected:
   }
 
   std::size_t detectors_ = 0, body_ = 0;
-  scratch_folder scratch_;
 };
 
 TEST_F(DecodeStreamOfShots, ShotsInB8AreRefusedWithTheirNumber) {

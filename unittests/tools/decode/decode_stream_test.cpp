@@ -72,21 +72,10 @@ std::string with_a_tail_of_two_rounds(std::string model) {
   return model.insert(model.find("}\n") + 2, model.substr(0, model.find("repeat")));
 }
 
-class DecodeStream : public testing::Test {
+class DecodeStream : public decode_files_test {
 protected:
-  std::string file(const std::string &name, const std::string &content) const {
-    std::ofstream(scratch_.path() / name, std::ios::binary) << content;
-    return (scratch_.path() / name).string();
-  }
   /// A repetition code with two detectors a round, a head and a tail of one round, and one round in the loop.
   std::string chain() const { return file("chain.dem", qec_test::repetition_dem(3, 0.01, 1, 10)); }
-  void expect_refusal(const std::string &options, const std::string &text, const std::string &out = "") const {
-    const program_result r = run_program("decode " + options);
-    EXPECT_EQ(r.exit_code, 2) << options;
-    EXPECT_TRUE(contains(r.err, text)) << options << "\n" << r.err;
-    EXPECT_EQ(r.out, out) << options;
-  }
-  scratch_folder scratch_;
 };
 
 TEST_F(DecodeStream, FramesAreThoseOfTheInterfaceInEachFormat) {

@@ -4,3 +4,25 @@
 
 #include "unittests/tools/common/run_program.h"
 #include "unittests/tools/decode/own_sets.h"
+
+namespace cudaq::realtime::tools::test {
+
+/// A test with files of its own, in a folder that is removed.
+class decode_files_test : public testing::Test {
+protected:
+  [[nodiscard]] std::string path(const std::string &name) const { return (scratch_.path() / name).string(); }
+  /// Writes the file and returns its path.
+  std::string file(const std::string &name, const std::string &content) const {
+    std::ofstream(path(name), std::ios::binary) << content;
+    return path(name);
+  }
+  static void expect_refusal(const std::string &options, const std::string &text, const std::string &out = "") {
+    const program_result r = run_program("decode " + options);
+    EXPECT_EQ(r.exit_code, 2) << options;
+    EXPECT_TRUE(contains(r.err, text)) << options << "\n" << r.err;
+    EXPECT_EQ(r.out, out) << options;
+  }
+  const scratch_folder scratch_;
+};
+
+} // namespace cudaq::realtime::tools::test

@@ -7,12 +7,8 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-class DecodeWrongFiles : public testing::Test {
+class DecodeWrongFiles : public decode_files_test {
 protected:
-  std::string file(const std::string &name, const std::string &content) const {
-    std::ofstream(scratch_.path() / name, std::ios::binary) << content;
-    return (scratch_.path() / name).string();
-  }
   /// The model of a chain of detectors. The first one has an error of its own.
   [[nodiscard]] std::string chain(int detectors) const {
     std::string text = "error(0.1) D0 L0\n";
@@ -26,7 +22,6 @@ protected:
     EXPECT_TRUE(contains(r.err, text)) << command << "\n" << r.err;
     EXPECT_EQ(r.err.find('\0'), std::string::npos) << command;
   }
-  const scratch_folder scratch_;
 };
 
 TEST_F(DecodeWrongFiles, TheReportSaysWhatAShotOfTheModelIs) {

@@ -4,7 +4,6 @@
 
 #include "unittests/tools/common/run_program.h"
 
-#include <gtest/gtest.h>
 #include <optional>
 
 namespace cudaq::realtime::tools::test {

@@ -2,8 +2,6 @@
 // The expected answers of `emulate` are those of the server's decoder, whatever it is; and a server that is BUSY.
 #include "unittests/tools/emulate/two_terminals.h"
 
-#include <fstream>
-
 namespace cudaq::realtime::tools::test {
 namespace {
 

@@ -74,9 +74,7 @@ TEST_F(EmulatePeers, AServerThatIsStoppedEndsTheRunAfterTheTimeout) {
                              where(transport, ready));
     running_program client(std::vector<std::string>(std::istream_iterator<std::string>(words), {}),
                            scratch_.path() / "client.err");
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
-    while (!client.catches(SIGTERM) && client.runs() && std::chrono::steady_clock::now() < limit)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    client.until([&] { return client.catches(SIGTERM); });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     server->signal(SIGSTOP);
     EXPECT_EQ(client.wait(), 1) << transport << options << read_file(scratch_.path() / "client.err");

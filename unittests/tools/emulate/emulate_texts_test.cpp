@@ -2,8 +2,6 @@
 // What emulate says if options, decoders and other requesters do not fit together.
 #include "unittests/tools/emulate/two_terminals.h"
 
-#include <csignal>
-
 namespace cudaq::realtime::tools::test {
 namespace {
 
@@ -57,10 +55,8 @@ TEST_P(EmulateTexts, SayThatAStreamMayHaveASecondRequester) {
                                               "--decoder-ids", "4",           "--dem",   dem(),       "--cycle-us",
                                               "200",           "--rounds",    "1000000", "--timeout", "30"};
   running_program first(arguments, scratch_.path() / "first");
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
   const std::string none = "\ncudaq_decoder_rounds_committed_total{decoder=\"4\"} 0\n";
-  while (contains(counters_at(counters()), none) && std::chrono::steady_clock::now() < limit)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  first.until([&] { return !contains(counters_at(counters()), none); });
   running_program second(arguments, scratch_.path() / "second");
   for (running_program *const player : {&first, &second})
     EXPECT_EQ(player->wait(), 1);

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <gtest/gtest.h>
-#include <vector>
 
 namespace cudaq::realtime::tools {
 namespace {

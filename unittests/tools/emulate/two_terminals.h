@@ -21,11 +21,6 @@ struct shape {
 };
 inline void PrintTo(const shape &s, std::ostream *out) { *out << s.name; }
 
-inline std::string value_in(const std::string &line, const std::string &key) {
-  const std::size_t at = line.find(" " + key + "=");
-  return at == std::string::npos ? "" : line.substr(at + key.size() + 2, line.find(' ', at + 1) - at - key.size() - 2);
-}
-
 class TwoTerminals : public testing::TestWithParam<shape> {
 protected:
   void SetUp() override {

@@ -6,7 +6,6 @@
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
-#include <condition_variable>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <mutex>

@@ -3,9 +3,8 @@
 // stopped.
 //
 //   CUDAQ_ROUTE_KILLS=N   nodes that are killed, each while another one is stopped (4)
+#include "unittests/support/test_scale.h"
 #include "unittests/tools/route/routed_servers.h"
-
-#include <cstdlib>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -67,8 +66,7 @@ TEST_P(RouteOver, NodesThatDieAndStopCostOnlyStatuses) {
   checked_streams streams(servers.router_port(), kNodes * kStreamsPerNode, 7);
   streams.run_for(200ms);
   std::mt19937 random(11);
-  const char *const kills = std::getenv("CUDAQ_ROUTE_KILLS");
-  for (int round = 0, rounds = kills == nullptr ? 4 : std::atoi(kills); round < rounds; ++round) {
+  for (std::uint64_t kills = realtime::test::number_from("CUDAQ_ROUTE_KILLS", 4); kills != 0; --kills) {
     const auto node = static_cast<std::uint32_t>(random() % kNodes), other = (node + 1) % kNodes;
     servers.kill(node);
     servers.node(other).signal(SIGSTOP);

@@ -192,7 +192,6 @@ public:
     return found == by_status_.end() ? 0 : found->second;
   }
   std::chrono::nanoseconds longest() const { return longest_; }
-  bool healthy(std::uint32_t id) const { return !streams_[id].needs_reset; }
 
 private:
   struct stream {

@@ -89,6 +89,14 @@ public:
     return false;
   }
 
+  /// Waits until `done()` holds, but not longer than the program runs, and not beyond the limit. Not after wait.
+  template <class Done>
+  void until(Done &&done) const {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+    while (!done() && runs() && std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+
   /// The next line of stdout; "" at its end or after the limit.
   std::string line() {
     for (;;) {

@@ -173,9 +173,7 @@ TEST_F(Top, CtrlCBeforeTheFirstReadingIsAReportToo) {
     const auto out = folder_.path() / "top.json";
     running_program top({"top", "--counters", counters() + (full ? "_full" : ""), "--count", "3", "--json", out},
                         err());
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
-    while (!top.catches(SIGINT) && top.runs() && std::chrono::steady_clock::now() < limit)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    top.until([&] { return top.catches(SIGINT); });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     top.signal(SIGINT);
     EXPECT_EQ(top.wait(), 130) << read_file(err());

@@ -15,8 +15,6 @@ std::string trace_of(const std::string &arguments) {
   return read_file(file);
 }
 
-bool has_decoders() { return run_program("demo --help").exit_code == 0; }
-
 void expect_all_requests(const checked_trace &trace, int run, std::size_t requests,
                          const std::vector<std::pair<std::string, std::string>> &events) {
   for (const auto &[name, track] : events) {

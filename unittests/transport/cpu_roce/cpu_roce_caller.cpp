@@ -21,7 +21,6 @@
 #include <optional>
 #include <poll.h>
 #include <sched.h>
-#include <set>
 #include <string>
 #include <vector>
 

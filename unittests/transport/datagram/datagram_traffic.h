@@ -3,10 +3,10 @@
 #pragma once
 
 #include "lib/transport/datagram/datagram_client.h"
+#include "unittests/support/test_scale.h"
 #include "unittests/transport/datagram/datagram_service.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -55,10 +55,6 @@ inline traffic_result send_messages(detail::datagram_client &client, std::uint64
   return result;
 }
 
-inline std::uint64_t number_from(const char *variable, std::uint64_t usual) {
-  const char *const set = std::getenv(variable);
-  return set == nullptr ? usual : std::strtoull(set, nullptr, 10);
-}
 /// The messages and the kills of a campaign.
 inline std::uint64_t campaign_messages(std::uint64_t usual) { return number_from("CUDAQ_UDP_MESSAGES", usual); }
 inline std::uint64_t campaign_kills(std::uint64_t usual) { return number_from("CUDAQ_UDP_KILLS", usual); }

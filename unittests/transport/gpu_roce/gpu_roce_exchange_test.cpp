@@ -4,7 +4,6 @@
 #include "unittests/transport/gpu_roce/gpu_roce_fixture.h"
 
 #include <arpa/inet.h>
-#include <cstring>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

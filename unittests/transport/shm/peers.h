@@ -3,6 +3,7 @@
 #pragma once
 
 #include "unittests/support/program_paths.h"
+#include "unittests/support/test_scale.h"
 #include "unittests/transport/shm/provider_handle.h"
 #include "unittests/transport/shm/shm_process.h"
 
@@ -61,11 +62,5 @@ private:
     return words;
   }
 };
-
-/// The number in an environment variable, for campaigns that are longer than a test.
-inline std::uint64_t campaign(const char *variable, std::uint64_t usual) {
-  const char *set = std::getenv(variable);
-  return set == nullptr ? usual : std::strtoull(set, nullptr, 10);
-}
 
 } // namespace cudaq::realtime::test

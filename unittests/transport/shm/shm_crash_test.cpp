@@ -23,7 +23,7 @@ TEST(ShmCrash, KilledClientsHarmNoOtherClientAndTheirRingIsUsedAgain) {
   ASSERT_EQ(a.line(), "GO");
   ASSERT_EQ(b.line(), "GO");
   std::mt19937 random(1);
-  const std::uint64_t kills = campaign("CUDAQ_TEST_SHM_KILLS", 20);
+  const std::uint64_t kills = number_from("CUDAQ_TEST_SHM_KILLS", 20);
   for (std::uint64_t i = 0; i < kills; ++i) {
     peer_client victim({"stream", name, "8"}); // always in the third ring
     ASSERT_EQ(victim.line(), "GO") << "kill " << i;
@@ -42,7 +42,7 @@ TEST(ShmCrash, TheOneRingOfTheRingShapeSurvivesKilledClients) {
   const std::string name = own_name("killring");
   peer_server server("ring", name);
   std::mt19937 random(2);
-  for (std::uint64_t i = 0; i < campaign("CUDAQ_TEST_SHM_KILLS", 20); ++i) {
+  for (std::uint64_t i = 0; i < number_from("CUDAQ_TEST_SHM_KILLS", 20); ++i) {
     peer_client victim({"stream", name, "8"});
     ASSERT_EQ(victim.line(), "GO") << "kill " << i;
     std::this_thread::sleep_for(microseconds(random() % 3000));
@@ -56,7 +56,7 @@ TEST(ShmCrash, TheOneRingOfTheRingShapeSurvivesKilledClients) {
 /// Kills a server of `shape` again and again, each time with requests of all its `clients` open.
 void kill_servers(const std::string &shape, const std::string &name, unsigned clients, std::uint32_t seed) {
   std::mt19937 random(seed);
-  for (std::uint64_t i = 0; i < campaign("CUDAQ_TEST_SHM_KILLS", 3); ++i) {
+  for (std::uint64_t i = 0; i < number_from("CUDAQ_TEST_SHM_KILLS", 3); ++i) {
     peer_server server(shape, name);
     std::vector<std::unique_ptr<peer_client>> streams;
     for (unsigned n = 0; n < clients; ++n) {

@@ -84,7 +84,7 @@ TEST_P(ShmProcesses, OneRingServesManyClientsAfterEachOther) {
 
 TEST(ShmTraffic, AMillionMessagesArriveInOrderAndIntact) {
   const std::string name = own_name("million");
-  const std::uint64_t count = campaign("CUDAQ_TEST_SHM_MESSAGES", kSanitized ? 20'000 : 1'000'000);
+  const std::uint64_t count = number_from("CUDAQ_TEST_SHM_MESSAGES", kSanitized ? 20'000 : 1'000'000);
   peer_server server("unified", name, {"--num-slots=64", "--max-clients=2"});
   peer_client one({"send", name, std::to_string(count / 2), "64"});
   peer_client two({"send", name, std::to_string(count - count / 2), "64"});

@@ -8,9 +8,7 @@
 #include "unittests/support/checked_payload.h"
 
 #include <cstdint>
-#include <cstring>
 #include <string>
-#include <vector>
 
 namespace cudaq::realtime::test {
 

@@ -10,7 +10,6 @@
 #include "lib/qec/decoders/bp_osd/tanner_graph.h"
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -5,7 +5,6 @@
 #include "lib/qec/decoders/bp_osd/tanner_graph.h"
 #include "lib/qec/decoders/stop_check.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -3,7 +3,6 @@
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <new>
 

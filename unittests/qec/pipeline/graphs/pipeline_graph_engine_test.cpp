@@ -4,8 +4,6 @@
 #include "unittests/qec/pipeline/foreign_ring.h"
 #include "unittests/qec/pipeline/graph_rig.h"
 
-#include <stdexcept>
-
 namespace cudaq::qec::realtime::test {
 
 namespace {
