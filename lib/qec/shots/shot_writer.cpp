@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <stdio_ext.h>
 #include <unistd.h>
 #include <utility>
@@ -78,11 +79,19 @@ struct shot_writer::output {
   }
 };
 
+/// Closing it shows errors that come late, and other users of stdout keep theirs.
+static std::FILE *copy_of_stdout() {
+  const int copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  std::FILE *const file = copy < 0 ? nullptr : fdopen(copy, "wb");
+  if (file == nullptr && copy >= 0)
+    close(copy);
+  return file;
+}
+
 shot_writer::shot_writer(const std::string &path, shot_format format, std::uint64_t observables, const char *unit)
     : output_(std::make_unique<output>(path, format, unit)) {
   output &out = *output_;
-  // A copy of stdout's number: closing it shows errors that come late, and other users of stdout keep theirs.
-  out.file = path == "-" ? fdopen(dup(STDOUT_FILENO), "wb") : std::fopen(path.c_str(), "wbe");
+  out.file = path == "-" ? copy_of_stdout() : std::fopen(path.c_str(), "wbe");
   if (out.file == nullptr)
     throw shot_file_error(out.name + ": cannot be opened: " + std::strerror(errno));
   std::setvbuf(out.file, nullptr, _IOFBF, std::size_t{1} << 16);
