@@ -74,7 +74,7 @@ cudaq_check_processor_times()"
   if [ "$extent" = all ] || [ $# -gt 0 ]; then
     exec ctest --test-dir build "${ctest_options[@]}" "$@"
   fi
-  ctest --test-dir build "${ctest_options[@]}" --repeat until-pass:2 | awk -v most=3 -f scripts/second_tries.awk
+  exec scripts/second_tries.py 3 ctest --test-dir build "${ctest_options[@]}" --repeat until-pass:2
 }
 
 # Rooms that --quick takes only by name: they take long, need a GPU, or need the whole build.

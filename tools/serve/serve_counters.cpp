@@ -43,9 +43,19 @@ std::string latency_text(std::uint64_t id, const cudaq::qec::realtime::latency_c
                             static_cast<double>(counts.sum_ns) * 1e-9, up_to);
 }
 
+using cudaq::qec::realtime::decoder_counts;
+
+/// Read once for the whole page, in the order of the members, so that no page has more answers than requests.
+struct reading {
+  std::uint64_t id;
+  bool is_stream;
+  cudaq::qec::realtime::latency_counters::counts latency;
+  std::size_t waiting;
+  decoder_counts counts;
+};
+
 /// The lines of streams; none without one.
-std::string streams_text(const cudaq::qec::realtime::decoding_server &server) {
-  using cudaq::qec::realtime::decoder_counts;
+std::string streams_text(const std::vector<reading> &readings) {
   constexpr struct {
     const char *name, *type, *help;
     std::uint64_t (*value)(const decoder_counts &counts);
@@ -60,10 +70,10 @@ std::string streams_text(const cudaq::qec::realtime::decoding_server &server) {
        [](const decoder_counts &c) { return c.stream.worst_lag; }},
   };
   std::string text;
-  const auto each_stream = [&server](const auto &add) {
-    for (const auto &decoder : server.decoders())
-      if (decoder->is_stream())
-        add(decoder->limits().id, decoder->counts());
+  const auto each_stream = [&readings](const auto &add) {
+    for (const reading &now : readings)
+      if (now.is_stream)
+        add(now.id, now.counts);
   };
   bool any = false;
   each_stream([&any](std::uint64_t, const decoder_counts &) { any = true; });
@@ -95,7 +105,8 @@ constexpr std::chrono::milliseconds kExchangeLimit{200};
 
 std::string failure(const std::string &what) { return what + ": " + std::strerror(errno); }
 
-/// An exchange with one reader, on a descriptor that does not block. Gives up when the time for all of it has passed.
+/// An exchange with one reader, on a descriptor that does not block. Gives up a reader that is not ready when the time
+/// for all of it has passed.
 class exchange_with_reader {
 public:
   explicit exchange_with_reader(int fd) : fd_(fd) {}
@@ -181,17 +192,10 @@ std::string status_label(std::size_t status) {
 std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
                           std::uint64_t reloads) {
   std::string text;
-  using cudaq::qec::realtime::decoder_counts;
-  /// Read once for the whole page, in the order of the members, so that no page has more answers than requests.
-  struct reading {
-    std::uint64_t id;
-    cudaq::qec::realtime::latency_counters::counts latency;
-    std::size_t waiting;
-    decoder_counts counts;
-  };
   std::vector<reading> readings;
   for (const auto &decoder : server.decoders())
-    readings.push_back({decoder->limits().id, decoder->latency(), decoder->waiting(), decoder->counts()});
+    readings.push_back(
+        {decoder->limits().id, decoder->is_stream(), decoder->latency(), decoder->waiting(), decoder->counts()});
   const auto each = [&](const char *name, const char *type, const char *help, const auto &value) {
     family(text, name, type, help);
     for (const reading &now : readings)
@@ -218,7 +222,7 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
   each("cudaq_decoder_deadline_late_total", "counter", "Of these: the decoder went on after its deadline.",
        [](const decoder_counts &c) { return c.deadlines.late; });
   text += races_text(server);
-  text += streams_text(server);
+  text += streams_text(readings);
   family(text, "cudaq_decoder_answers_total", "counter", "Answers by status, of all functions.");
   for (const reading &now : readings)
     for (std::size_t i = 0; i < now.counts.by_status.size(); ++i)

@@ -167,12 +167,14 @@ def test_other_python_threads_run_while_a_batch_is_decoded():
             seconds.append(time.perf_counter() - begin)
 
         thread = threading.Thread(target=decode)
+        longest, last = 0.0, time.perf_counter()  # before start(), which waits for the GIL, too
         thread.start()
-        longest, last = 0.0, time.perf_counter()
-        while thread.is_alive():
-            time.sleep(0.0001)
+        running = True
+        while running:
+            running = thread.is_alive()
             now = time.perf_counter()
             longest, last = max(longest, now - last), now
+            time.sleep(0.0001)
         return longest / seconds[0]
 
     # With the GIL held, the loop would stand still for the whole of each batch. On a busy machine it may for one.

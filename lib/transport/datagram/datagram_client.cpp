@@ -83,7 +83,8 @@ void datagram_client::transmit(std::uint32_t place) {
 
 void datagram_client::note_refusal() {
   const clock::time_point now = clock::now();
-  const clock::duration longest_gap = std::max<clock::duration>(std::chrono::seconds(1), 2 * options_.retry_after);
+  // Linux reports at most one refusal a second of another machine.
+  const clock::duration longest_gap = std::max<clock::duration>(std::chrono::seconds(2), 2 * options_.retry_after);
   if (!refused_ || now - refused_last_ > longest_gap) // this process may have stood still between two refusals
     refused_since_ = now;
   refused_last_ = now;

@@ -5,6 +5,7 @@
 #include "unittests/host_dispatcher/traffic.h"
 #include "unittests/support/threads_named.h"
 
+#include <fstream>
 #include <sched.h>
 #include <unistd.h>
 

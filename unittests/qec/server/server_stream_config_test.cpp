@@ -6,6 +6,7 @@
 #include "unittests/support/threads_named.h"
 
 #include <cstdio>
+#include <fstream>
 #include <unistd.h>
 
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a link over UDP finds out that its server has ended.
+#include "lib/transport/datagram/datagram_client.h"
 #include "lib/transport/datagram/udp_socket.h"
+#include "lib/transport/udp/udp_wire.h"
 #include "tools/emulate/links.h"
 
 #include <chrono>
@@ -10,6 +12,23 @@
 
 namespace cudaq::realtime::tools::test {
 namespace {
+
+// A process that has no core, or is stopped, may hear of two short absences of a server that runs between them.
+TEST(DatagramLink, CountsRefusalsOnlyIfTheyFollowOneAnother) {
+  detail::datagram_client client;
+  detail::datagram_client_options options;
+  options.port = 1; // no program listens there
+  options.retry_after = std::chrono::milliseconds(100);
+  options.reports_refusals = true;
+  ASSERT_TRUE(client.open(options, detail::make_udp_wire(options.slot_size)).ok());
+  for (const auto pause :
+       {std::chrono::milliseconds(0), std::chrono::milliseconds(2100), std::chrono::milliseconds(1000)}) {
+    std::this_thread::sleep_for(pause);
+    client.probe();
+    client.probe(); // has the answer to the first one
+    EXPECT_FALSE(client.refused());
+  }
+}
 
 TEST(DatagramLink, NoticesTheEndOfAServerThatHadReceivedAllRequests) {
   detail::udp_address address;
