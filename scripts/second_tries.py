@@ -56,13 +56,13 @@ class SecondTries:
 
 def main():
     tries = SecondTries(int(sys.argv[1]))
-    with subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True, errors="replace") as ctest:
+    with subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE) as ctest:
         signal.signal(signal.SIGTERM, lambda *_: ctest.terminate())
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to ctest, too
         for line in ctest.stdout:
-            for own in tries.lines_before(line.rstrip("\n")):
-                print(own)
-            print(line, end="", flush=True)
+            own = tries.lines_before(line.decode(errors="replace").rstrip("\n"))
+            sys.stdout.buffer.write("".join(text + "\n" for text in own).encode() + line)
+            sys.stdout.buffer.flush()
     sys.exit(ctest.returncode if ctest.returncode != 0 else int(tries.refused))
 
 
