@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of the decoding server: golden frames, lost and repeated datagrams, limits, and a server that runs."""
+import os
 import pathlib
 import shutil
 import socket
@@ -284,7 +285,7 @@ def server(request, tmp_path):
   - {id: 7, type: sliding-window, stream: true, dem_file: loop.dem,
      decoder_custom_args: {inner: lookup, commit: 2, buffer: 1}}
 """)
-    name = f"python{tmp_path.name}"[:60]
+    name = f"python{os.getpid()}{tmp_path.name}"[:60]
     options = {"udp": [], "udp with a replay window": ["--replay-window=64"],
                "shm": ["--name", name, "--wait-us=1000", "--num-slots=1"]}[request.param]
     with subprocess.Popen([program, "serve", "--config", tmp_path / "decoders.yaml", "--timeout", "100",
