@@ -99,6 +99,11 @@ def check(container, config):
     run(*container(*json.loads(last_stage["CMD"]), "--config", "d3"))
     model = "/usr/share/cudaq-realtime/data/surface_z_d3_p0.005.dem"
     (config / "decoders.yaml").write_text(f'decoders: [{{id: 0, type: pymatching, dem_file: "{model}"}}]\n')
+    # The provider that only libibverbs makes possible is there, and looks for an adapter.
+    refused = subprocess.run(container("serve", "--config", "/config/decoders.yaml", "--transport", "cpu_roce", "--",
+                                       "--device=none"), stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    if not refused.returncode or "--device none: this machine has" not in refused.stderr:
+        sys.exit(f"the provider cpu_roce in the container: {refused.stderr}")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
