@@ -4,6 +4,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "unittests/support/eventually.h"
 #include "unittests/support/observer.h"
 
 #include <chrono>
@@ -21,25 +22,6 @@ namespace cudaq::realtime::test {
 /// Expects that an API call succeeds. Otherwise prints the library's error text.
 #define CUDAQ_EXPECT_OK(call) EXPECT_EQ((call), CUDAQ_OK) << cudaq_last_error_message()
 #define CUDAQ_ASSERT_OK(call) ASSERT_EQ((call), CUDAQ_OK) << cudaq_last_error_message()
-
-/// Only so that a hang ends: on a busy machine, threads that yield in a loop may keep the others from running for 40 s.
-inline constexpr auto kDeadline = std::chrono::seconds(50); // below the limit of a GPU test
-
-/// Polls `done` until it holds: yields 100 times, then sleeps, so that the thread it waits for can run. Returns false
-/// after the deadline. Every wait of a test uses this.
-template <class Done>
-bool eventually(Done &&done, std::chrono::nanoseconds limit = kDeadline) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  for (int polls = 0; !done(); ++polls) {
-    if (std::chrono::steady_clock::now() >= end)
-      return done();
-    if (polls < 100)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
-  return true;
-}
 
 /// Stops again until the loop has ended: on a busy machine its thread may have no core for the time of a short stop.
 inline cudaq_status_t stop_again(cudaq_dispatcher_t *dispatcher, std::uint64_t timeout_ns) {

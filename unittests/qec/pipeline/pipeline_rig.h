@@ -5,6 +5,7 @@
 
 #include "cudaq/qec/realtime/pipeline.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
+#include "unittests/support/eventually.h"
 #include "unittests/support/threads_named.h"
 
 #include <gtest/gtest.h>
@@ -23,25 +24,10 @@
 namespace cudaq::qec::realtime::test {
 
 using namespace experimental;
+using cudaq::realtime::test::eventually;
 
 inline constexpr std::uint32_t kFunction = cudaq::realtime::fnv1a_hash("qec_decode");
 inline constexpr std::uint64_t kSecond = 1000000000u;
-
-/// Polls `done` until it returns true: yields 100 times, then sleeps, so that the thread it waits for can run. Returns
-/// false after 50 s. Every wait of a test uses this function.
-template <class Done>
-bool eventually(Done &&done) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(50);
-  for (int polls = 0; !done(); ++polls) {
-    if (std::chrono::steady_clock::now() >= end)
-      return done();
-    if (polls < 100)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
-  return true;
-}
 
 /// Id of the thread of this process that has this name, or 0.
 inline pid_t thread_named(const std::string &wanted) {

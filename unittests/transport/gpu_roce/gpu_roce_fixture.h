@@ -3,29 +3,17 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "unittests/support/eventually.h"
 #include "unittests/support/gpu_roce_double/gpu_roce_double.h"
 #include "unittests/support/program_paths.h"
 
-#include <chrono>
-#include <functional>
 #include <gtest/gtest.h>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace cudaq::realtime::test {
 
 inline const char *error_text() { return cudaq_last_error_message(); }
-
-/// Waits up to 30 s.
-inline bool eventually(const std::function<bool()> &done) {
-  for (int i = 0; i < 30000; ++i) {
-    if (done())
-      return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
 
 class GpuRoceBridge : public ::testing::Test {
 protected:
