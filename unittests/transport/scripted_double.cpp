@@ -41,6 +41,12 @@ class inside {
 public:
   inside(double_script &s, const std::string &entry)
       : s_(s), connect_(entry == "connect"), disconnect_(entry == "disconnect") {
+    {
+      const std::lock_guard lock(s.mutex); // before the flags: who sees a flag finds the entry in the log
+      s.log.push_back(entry);
+      if (connect_)
+        s.connect_thread = std::this_thread::get_id();
+    }
     if (connect_)
       s.connecting = true;
     if (disconnect_)
@@ -49,10 +55,6 @@ public:
     if (s.inside.fetch_add(1) != 0 && !allowed)
       s.overlaps.fetch_add(1);
     s.calls.fetch_add(1);
-    const std::lock_guard lock(s.mutex);
-    s.log.push_back(entry);
-    if (connect_)
-      s.connect_thread = std::this_thread::get_id();
   }
   ~inside() {
     s_.inside.fetch_sub(1);
