@@ -79,8 +79,9 @@ expected<> check_matching_graph(const detector_error_model &model) {
     if (c.detectors > 2)
       return reason(
           line_of(c) + "a component has " + std::to_string(c.detectors) +
-          " detectors, matching takes one or two: make the model with decompose_errors=True, or, if it cannot be "
-          "decomposed, use another decoder; the decoder bp-osd takes such models");
+          " detectors, matching takes one or two, and it is no sum of such errors of the model, one in each part: make "
+          "the model with decompose_errors=True, or, if it cannot be decomposed, use another decoder; the decoder "
+          "bp-osd takes such models");
     if (c.detectors > 0 && c.probability >= 1)
       return reason(line_of(c) + "an error of probability 1 has no finite weight; the decoder bp-osd takes it");
   }

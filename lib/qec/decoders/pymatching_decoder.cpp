@@ -3,6 +3,7 @@
 #include "lib/qec/decoders/matching/wide_matcher.h"
 #include "lib/qec/decoders/matching_graph.h"
 #include "lib/qec/decoding/connected_parts.h"
+#include "lib/qec/decoding/decompose_errors.h"
 #include "lib/qec/decoding/event_bits.h"
 
 #include "pymatching/sparse_blossom/driver/mwpm_decoding.h"
@@ -271,6 +272,7 @@ decoder_result make_with(std::string_view dem_text, const char *name, matching_o
       parsed = place_observables(std::move(*parsed));
     if (parsed.failed())
       return failed(parsed.text());
+    parsed = decompose_errors(std::move(*parsed));
     if (expected<> result = options.correlated ? check_correlated_graph(*parsed) : check_matching_graph(*parsed);
         result.failed())
       return failed(result.text());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoding/detector_graph.h"
 
+#include "lib/qec/decoding/decompose_errors.h"
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -34,18 +36,18 @@ private:
 } // namespace
 
 expected<detector_graph> detector_graph::from_dem(const detector_error_model &given) {
-  const auto placed = place_observables(given);
+  auto placed = place_observables(given);
   if (placed.failed())
     return placed.reason();
-  const detector_error_model &model = *placed;
+  const detector_error_model model = decompose_errors(std::move(*placed));
   edge_variants variants;
   for (const dem_component &c : model.components) {
     if (c.detectors == 0)
       continue;
     if (c.detectors > 2)
-      return reason(
-          "line " + std::to_string(c.line) + ": a component with " + std::to_string(c.detectors) +
-          " detectors is not an edge; make the model with decompose_errors=True; the decoder bp-osd takes such models");
+      return reason("line " + std::to_string(c.line) + ": a component with " + std::to_string(c.detectors) +
+                    " detectors is not an edge, nor a sum of edges of the model, one in each part; make the model with "
+                    "decompose_errors=True; the decoder bp-osd takes such models");
     const auto detectors = model.detectors_of(c);
     const auto observables = model.observables_of(c);
     double &p = variants[{detectors.front(), c.detectors == 2 ? detectors.back() : kBoundaryEnd}]

@@ -15,7 +15,7 @@ namespace cudaq::qec::realtime {
 /// matcher.
 class detector_graph {
 public:
-  /// Fails for a component with more than two detectors.
+  /// Fails for a component with more than two detectors that decompose_errors() does not split.
   static expected<detector_graph> from_dem(const detector_error_model &model);
   static expected<detector_graph> from_text(std::string_view dem_text);
 

@@ -5,6 +5,7 @@
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoding/connected_parts.h"
+#include "lib/qec/decoding/decompose_errors.h"
 
 #include <algorithm>
 #include <numeric>
@@ -149,10 +150,20 @@ void window_set::name_choice() {
   choice_.name.replace(0, parsed->name.size(), names);
 }
 
+/// Whether the decoder is a kind of matching. Windows cut errors, so they must be decomposed before.
+bool window_set::takes_edges_only() const {
+  const auto parsed = decoder_name::parse(decoder_);
+  const bool is_lookup =
+      parsed.ok() && (parsed->name == "lookup" || (parsed->name == "auto" && !pymatching_available()));
+  return form_ != error_form::whole && !is_lookup;
+}
+
 window_source window_set::source_of(std::uint64_t repetitions) const {
   auto unrolled = model_.unrolled(repetitions);
   if (unrolled.ok() && form_ != error_form::whole)
     unrolled = place_observables(std::move(*unrolled));
+  if (unrolled.ok() && takes_edges_only())
+    unrolled = decompose_errors(std::move(*unrolled));
   if (unrolled.failed())
     throw stream_error("windows of " + std::to_string(layout_.commit) + " and " + std::to_string(layout_.buffer) +
                        " rounds: " + unrolled.text());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unittests/qec/stream/stream_test_support.h"
+#include "unittests/qec/whole_errors.h"
 
 #include <thread>
 
@@ -13,8 +14,11 @@ protected:
   void SetUp() override { CUDAQ_SKIP_WITHOUT_PYMATCHING(); }
 };
 
-TEST_F(Stream, CorrectsEverySingleErrorAtEveryLength) {
-  const std::string text = surface_dem();
+class StreamOfModel : public testing::TestWithParam<bool> {};
+
+TEST_P(StreamOfModel, CorrectsEverySingleErrorAtEveryLength) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const std::string text = GetParam() ? surface_dem() : whole_errors(surface_dem());
   const repeating_model model = repeating_or_throw(text);
   const auto stream = stream_or_throw(text, {.decoder = "pymatching"});
   for (const std::uint64_t repetitions : {0U, 1U, 2U, 5U, 6U}) {
@@ -28,6 +32,25 @@ TEST_F(Stream, CorrectsEverySingleErrorAtEveryLength) {
       ASSERT_EQ(flips_of(*stream), shot.observables) << "line " << c.line << ", " << repetitions << " repetitions";
     }
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, StreamOfModel, testing::Bool(),
+                         [](const auto &tested) { return tested.param ? "Decomposed" : "Whole"; });
+
+TEST_F(Stream, WindowsOfWholeErrorsMayBeParallel) {
+  const std::string text = whole_errors(surface_dem());
+  const auto stream = stream_or_throw(text, {.commit = 4, .buffer = 4, .mode = stream_mode::parallel, .workers = 2});
+  EXPECT_NE(stream->description().find("pymatching; parallel"), std::string::npos) << stream->description();
+  const auto whole = *repeating_or_throw(text).unrolled(20);
+  component_sampler errors(whole, 3);
+  int wrong = 0;
+  for (int k = 0; k < 100; ++k) {
+    const auto shot = errors.next();
+    stream->reset();
+    ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
+    wrong += flips_of(*stream) != shot.observables;
+  }
+  EXPECT_LT(wrong, 30) << "of 100 shots of 42 rounds";
 }
 
 TEST_F(Stream, CorrectsEveryPairOfErrorsOfADistance5Code) {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors with more than two detectors become edges, and matching decodes models that Stim did not decompose.
+#include "lib/qec/decoding/decompose_errors.h"
+#include "unittests/qec/qec_test_support.h"
+#include "unittests/qec/whole_errors.h"
+
+#include <sstream>
+#include <utility>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+/// The components of the errors with a probability below 0.1, in the form of Stim: "D0 D1 L0 ^ D4".
+std::string decomposed(const std::string &dem) {
+  const detector_error_model model = decompose_errors(*parse_dem(dem));
+  std::ostringstream text;
+  const dem_component *before = nullptr;
+  for (const dem_component &c : model.components) {
+    if (c.probability >= 0.1)
+      continue;
+    if (before != nullptr)
+      text << (before->mechanism == c.mechanism ? " ^ " : "; ");
+    const char *gap = "";
+    for (const std::uint64_t d : model.detectors_of(c))
+      text << std::exchange(gap, " ") << 'D' << d;
+    for (const std::uint64_t o : model.observables_of(c))
+      text << std::exchange(gap, " ") << 'L' << o;
+    before = &c;
+  }
+  return text.str();
+}
+
+/// Two parts, D0 to D3 and D4 to D7, in lines with a boundary at each end.
+const std::string kTwoParts = "error(0.1) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D1 D2\nerror(0.1) D2 D3\nerror(0.1) D3\n"
+                              "error(0.1) D4 L1\nerror(0.1) D4 D5\nerror(0.1) D5 D6\nerror(0.1) D6 D7\nerror(0.1) D7\n";
+
+TEST(DecomposeErrors, SplitsAnErrorIntoOneEdgeOfEachPart) {
+  EXPECT_EQ(decomposed(kTwoParts + "error(0.01) D1 D2 D5 D6\n"), "D1 D2 ^ D5 D6");
+  EXPECT_EQ(decomposed(kTwoParts + "error(0.01) D5 D2 D1 D6 L0 L0\n"), "D1 D2 ^ D5 D6") << "in any order";
+  EXPECT_EQ(decomposed(kTwoParts + "error(0.01) D0 D5 D6 L0\n"), "D0 L0 ^ D5 D6");
+  EXPECT_EQ(decomposed(kTwoParts + "error(0.02) D0 D4 D5 L0\nerror(0.01) D2 D3 D7\n"), "D0 L0 ^ D4 D5; D2 D3 ^ D7");
+  EXPECT_EQ(decomposed(kTwoParts + "error(0.01) D1 D2 D5 D6 ^ D0 L0\n"), "D1 D2 ^ D5 D6 ^ D0 L0") << "one error";
+}
+
+TEST(DecomposeErrors, SplitsAnErrorWithOneDetectorOfEachPartOnlyBesideLargerOnes) {
+  const std::string both = "error(0.01) D0 D4 L0 L1\n";
+  EXPECT_EQ(decomposed(kTwoParts + both + "error(0.01) D1 D2 D5 D6\n"), "D0 L0 ^ D4 L1; D1 D2 ^ D5 D6");
+  EXPECT_EQ(decomposed(kTwoParts + both), "D0 D4 L0 L1") << "a model that matching takes is not changed";
+}
+
+TEST(DecomposeErrors, LeavesWhatIsNoSumOfEdges) {
+  for (const char *error : {"D1 D2 D5 D6 L0",     // other observables
+                            "D0 D1 D2 D5",        // three of one part
+                            "D1 D3 D5 D6",        // no edge between D1 and D3
+                            "D1 D5 D6",           // D1 has no boundary
+                            "D1 D2 D5 D6 D8 D9"}) // two detectors of no part
+    EXPECT_EQ(decomposed(kTwoParts + "error(0.01) " + error + "\n"), error);
+  // The Steane code: each error of a qubit in the middle flips three checks, which edges connect.
+  const std::string steane = "error(0.1) D0 L0\nerror(0.1) D1 L0\nerror(0.1) D2\nerror(0.1) D0 D1\nerror(0.1) D0 D2\n"
+                             "error(0.1) D1 D2\n";
+  EXPECT_EQ(decomposed(steane + "error(0.01) D0 D1 D2\n"), "D0 D1 D2");
+}
+
+TEST(DecomposeErrors, TakesTheLikeliestOfErrorsThatDifferInTheirObservables) {
+  const std::string variants = "error(0.2) D1 D2 L1\nerror(0.3) D5 D6 L1\n";
+  EXPECT_EQ(decomposed(kTwoParts + variants + "error(0.01) D1 D2 D5 D6\n"), "D1 D2 L1 ^ D5 D6 L1");
+  EXPECT_EQ(decomposed(kTwoParts + variants + "error(0.01) D1 D2 D5 D6 L1\n"), "D1 D2 ^ D5 D6 L1");
+}
+
+TEST(DecomposeErrors, EndsSoonForModelsOfNoCode) {
+  std::string dem;
+  for (int k = 0; k < 3000; ++k) // each detector with thousands of errors, each with other observables
+    dem += "error(0.1) D" + std::to_string(k % 4) + " L" + std::to_string(k) + "\nerror(0.1) D" +
+           std::to_string(k % 4) + " D" + std::to_string(4 + k % 4) + " L" + std::to_string(k) + "\n";
+  std::string wide = "error(0.01)";
+  for (int k = 0; k < 3000; ++k)
+    wide += " D" + std::to_string(k);
+  EXPECT_EQ(decomposed(dem + wide + "\n" + "error(0.01) D0 D1 D4 D5\n"), wide.substr(12) + "; D0 D1 D4 D5");
+}
+
+/// Logical errors of all shots of a set. `name` must be a kind of matching for this model.
+std::uint64_t logical_errors(const shot_set &set, std::string_view name, const std::string &dem) {
+  const auto with = make_or_throw(name, dem);
+  EXPECT_TRUE(std::string_view(with->name()).starts_with("pymatching")) << with->name();
+  std::vector<std::uint64_t> events(set.num_detectors);
+  std::vector<std::uint8_t> out(with->observable_bytes());
+  std::uint64_t wrong = 0;
+  for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
+    const auto unpacked = unpack_events(set.detection_row(shot), set.num_detectors, events);
+    EXPECT_EQ(with->decode(std::span(events).first(unpacked.count), out), decode_status::ok) << shot;
+    const auto truth = set.observable_row(shot);
+    wrong += !std::equal(out.begin(), out.end(), truth.begin(), truth.end());
+  }
+  return wrong;
+}
+
+class UndecomposedModel : public testing::TestWithParam<std::string> {};
+
+TEST_P(UndecomposedModel, HasAsFewLogicalErrorsAsStimsDecomposition) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const shot_set set = load_committed(GetParam());
+  const std::string whole = whole_errors(set.dem_text);
+  ASSERT_NE(whole, set.dem_text);
+  const std::uint64_t few = 3; // shots in which equally likely corrections decide
+  EXPECT_LE(logical_errors(set, "auto", whole), set.offline_logical_errors + few);
+  EXPECT_LE(logical_errors(set, "pymatching-correlated", whole),
+            logical_errors(set, "pymatching-correlated", set.dem_text) + few);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfStim, UndecomposedModel,
+                         testing::Values("surface_z_d3_p0.003", "surface_z_d3_p0.005", "surface_z_d5_p0.003",
+                                         "surface_z_d5_p0.005"),
+                         kind_name);
+
+TEST(UndecomposedModel, TheLookupDecoderTakesWholeErrors) {
+  const std::string dem = kTwoParts + "error(0.09) D1 D2 D5 D6 L1\n";
+  EXPECT_EQ(decode(*make_or_throw("lookup", dem), {1, 2, 5, 6}).observables, bits(2, {1}));
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test
