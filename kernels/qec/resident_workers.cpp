@@ -105,9 +105,11 @@ private:
     w.in_use = true;
     ++num_in_use_;
   }
-  /// The last worker ends the blocks of all. False: they still run.
+  /// The last worker ends the blocks of all. False: they still run, or wait for room.
   bool end(worker &w) {
     const std::lock_guard lock(control_);
+    if (!w.in_use) // its begin has thrown: blocks of that launch may still wait for room
+      return num_in_use_ != 0 || end_blocks();
     if (num_in_use_ == 1 && !end_blocks())
       return false;
     w.in_use = false;

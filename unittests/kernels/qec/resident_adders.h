@@ -20,6 +20,7 @@ struct blocks_of_a_test {
   std::atomic<int> alive{0}, launches{0}, loads{0};
   std::atomic<bool> hang{false}; ///< stages do not return
   std::atomic<bool> room{true};  ///< the device has room for the blocks
+  std::atomic<bool> stuck{false}; ///< other kernels hold the device: a launch does not begin, nor end
   std::atomic<bool> quit{false}; ///< blocks end when they see a request
   std::atomic<int> served{0};
   cudaError_t launch_error = cudaSuccess;
@@ -32,7 +33,7 @@ struct blocks_of_a_test {
       }
       ++launches;
       fake_cuda::launch(stream, [this, boxes, blocks] {
-        while (!room && boxes.flags[boxes.workers] == 0)
+        while (stuck || (!room && boxes.flags[boxes.workers] == 0))
           nap();
         std::vector<std::thread> threads;
         for (unsigned w = 0; w < blocks && room; ++w)
@@ -79,7 +80,7 @@ public:
 
   resident_adders() = default;
   ~resident_adders() {
-    blocks.hang = false;
+    blocks.hang = blocks.stuck = false;
     end();
     EXPECT_TRUE(eventually([&] { return blocks.alive == 0; }));
     EXPECT_EQ(fake_cuda::violations(), "");

@@ -60,6 +60,26 @@ TEST_F(ResidentWorkersOnHost, AStartWithoutRoomTakesItsTimeLimitOnce) {
   r.pipeline.stop();
 }
 
+TEST_F(ResidentWorkersOnHost, EndAfterABeginThatHasThrownSaysWhetherBlocksAreLeft) {
+  gpu::resident_config c = config_of(1);
+  c.timeout_ns = 200'000'000;
+  make(c);
+  const gpu_worker_resources r = resources(0);
+  blocks.stuck = true;
+  EXPECT_THROW(r.stage_begin_fn(r.host_stage_data), std::runtime_error);
+  EXPECT_FALSE(r.stage_end_fn(r.host_stage_data)) << "the launch still waits for room";
+  blocks.stuck = false;
+  EXPECT_TRUE(eventually([&] { return r.stage_end_fn(r.host_stage_data); }));
+  blocks.launch_error = cudaErrorMemoryAllocation;
+  EXPECT_THROW(r.stage_begin_fn(r.host_stage_data), std::runtime_error);
+  EXPECT_TRUE(r.stage_end_fn(r.host_stage_data));
+  blocks.launch_error = cudaSuccess;
+  r.stage_begin_fn(r.host_stage_data);
+  EXPECT_EQ(blocks.alive, 1);
+  EXPECT_TRUE(r.stage_end_fn(r.host_stage_data));
+  EXPECT_EQ(blocks.alive, 0);
+}
+
 TEST_F(ResidentWorkersOnHost, ARequestThatItsBlockLeftIsNotServedByTheNextRun) {
   make(config_of(1));
   adder_rig r([this](int id) { return workers->resources(id, kFunction, nullptr); }, 1);
