@@ -3,16 +3,13 @@
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 #include "kernels/qec/device_memory.h"
-#include "kernels/qec/relay_bp/relay_bp_plan.h"
+#include "kernels/qec/relay_bp/relay_bp_instances.h"
 #include "lib/base/cpu_relax.h"
 #include "lib/base/cuda_device.h"
 #include "lib/qec/decoders/stop_check.h"
 #include "lib/qec/decoding/dem.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
-#include <optional>
 #include <utility>
 
 namespace cudaq::qec::realtime::gpu {
@@ -87,14 +84,16 @@ device_block copy_of(const std::vector<T> &values) {
 
 } // namespace
 
-/// The device memory of a layout, the blocks, and their mailbox. Made while the device is current.
+/// The device memory of a layout, the blocks, and their mailbox.
 class relay_bp_gpu::impl {
 public:
-  impl(relay_layout made, int device_id, const cudaDeviceProp &device)
+  impl(relay_layout made, const cudaDeviceProp &device)
       : layout(std::move(made)), job_(layout.job()),
         description_(std::string(device.name) + ", " + std::to_string(job_.chains) +
                      (job_.chains == 1 ? " chain, " : " chains, ") + std::to_string(job_.chains * job_.parts) + " of " +
-                     std::to_string(device.multiProcessorCount) + " multiprocessors, " + layout.variant_text()) {
+                     std::to_string(device.multiProcessorCount) + " multiprocessors, " + layout.variant_text()) {}
+  /// Called while the device is current. Not in the constructor: what is there after a failure is freed with the rest.
+  void allocate(int device_id) {
     upload();
     resident_config config;
     config.num_workers = 1;
@@ -108,13 +107,18 @@ public:
   }
   /// Launches the blocks, and waits until they run.
   void begin() { worker_.stage_begin_fn(worker_.host_stage_data); }
-  /// False: the blocks have not ended, so their memory stays.
+  /// Waits some seconds for the end of the blocks. False: they have not ended, so their memory stays.
   bool end() noexcept {
     try {
-      return worker_.stage_end_fn(worker_.host_stage_data);
+      return workers_ == nullptr || worker_.stage_end_fn(worker_.host_stage_data);
     } catch (...) {
       return false;
     }
+  }
+
+  /// The same without waiting.
+  bool has_ended() noexcept {
+    return workers_ == nullptr || (worker_.stage_error_fn(worker_.host_stage_data) != 0 && end());
   }
 
   decode_status solve(std::span<const std::uint8_t> syndrome, const decode_control &control,
@@ -226,54 +230,9 @@ private:
 
 namespace {
 
-/// The instances of each device, and the multiprocessors that they have taken. Freeing pinned memory waits for all
-/// kernels of the device, so it must wait until the blocks of the last instance have ended: until then an instance that
-/// was destroyed keeps its memory.
-class instances {
-public:
-  /// Counts an instance from before its allocations.
-  void begin(int device_id) {
-    const std::lock_guard lock(mutex_);
-    ++of_[device_id].running;
-  }
-  relay_chain_counts taken(int device_id) {
-    const std::lock_guard lock(mutex_);
-    return of_[device_id].taken;
-  }
-  /// Takes the room of the job's blocks on the device. False: others have taken it since they were counted.
-  bool take(int device_id, relay_gpu gpu, const relay_job &job) {
-    const std::lock_guard lock(mutex_);
-    gpu.taken = of_[device_id].taken;
-    if (gpu.room_for(job.parts) < job.chains)
-      return false;
-    of_[device_id].taken.add(job.chains, job.parts);
-    return true;
-  }
-  /// `ended`: the blocks of `memory` have ended, so that their room is free; else it is kept until the process ends, as
-  /// all memory after it. job: null if no room was taken.
-  void end(int device_id, std::shared_ptr<void> memory, bool ended, const relay_job *job) {
-    std::vector<std::shared_ptr<void>> unused;
-    const std::lock_guard lock(mutex_);
-    device &d = of_[device_id];
-    d.running -= ended ? 1 : 0;
-    if (ended && job != nullptr)
-      d.taken.remove(job->chains, job->parts);
-    d.kept.push_back(std::move(memory));
-    if (d.running == 0)
-      unused.swap(d.kept);
-  }
-
-private:
-  struct device {
-    int running = 0;
-    relay_chain_counts taken;
-    std::vector<std::shared_ptr<void>> kept;
-  };
-  std::mutex mutex_;
-  std::map<int, device> of_;
-};
-instances &all_instances() {
-  static instances all;
+/// Never destroyed: at the end of the process kernels may still run, and freeing memory would wait for them.
+relay_instances &all_instances() {
+  static relay_instances &all = *new relay_instances;
   return all;
 }
 
@@ -283,7 +242,7 @@ relay_layout layout_with_room(const tanner_graph &graph, const relay_bp_options 
   for (relay_gpu gpu = empty_gpu(device);;) {
     gpu.taken = all_instances().taken(device_id);
     relay_layout found = layout_of(graph, options, device, gpu, limits);
-    if (all_instances().take(device_id, gpu, found.job()))
+    if (all_instances().take(device_id, gpu, found.job().chains, found.job().parts))
       return found;
   }
 }
@@ -309,20 +268,29 @@ relay_bp_gpu::relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &op
     const cudaDeviceProp device = properties_of(device_id);
     relay_layout layout = layout_with_room(graph, options, device_id, device, limits);
     job = layout.job();
-    impl_ = std::make_shared<impl>(std::move(layout), device_id, device);
+    impl_ = std::make_shared<impl>(std::move(layout), device);
+    impl_->allocate(device_id);
     impl_->begin();
   } catch (...) {
-    const bool ended = impl_ == nullptr || impl_->end();
-    all_instances().end(device_id, std::move(impl_), ended, job ? &*job : nullptr);
+    end(job);
     throw;
   }
 }
 
 relay_bp_gpu::~relay_bp_gpu() {
-  const bool ended = impl_->end();
   const device_guard here(device_id_);
-  const relay_job job = impl_->layout.job();
-  all_instances().end(device_id_, std::move(impl_), ended, &job);
+  impl_->end();
+  end(impl_->layout.job());
+}
+
+void relay_bp_gpu::end(const std::optional<relay_job> &job) {
+  relay_instances::instance last;
+  if (job)
+    last = {nullptr, job->chains, job->parts};
+  if (impl_ != nullptr)
+    last.has_ended = [ended = impl_.get()] { return ended->has_ended(); };
+  last.memory = std::move(impl_);
+  all_instances().end(device_id_, std::move(last));
 }
 
 decode_status relay_bp_gpu::solve(std::span<const std::uint8_t> syndrome, const decode_control &control) noexcept {

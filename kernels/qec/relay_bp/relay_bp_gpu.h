@@ -7,6 +7,7 @@
 #include "kernels/qec/relay_bp/relay_bp_layout.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ struct relay_bp_gpu_limits {
 /// An ensemble of chains on one GPU, one or several blocks each. The blocks run from the constructor until the
 /// destructor, and occupy a multiprocessor each, also without requests. Several instances share a GPU while it has
 /// multiprocessors. Those of this process are counted: one for which there is no room in any case is refused before it
-/// launches anything. Room that other kernels have taken is found at the launch, within two seconds.
+/// launches anything. Room that other kernels have taken is found at the launch, within two seconds; the launch then
+/// waits for its end, and its multiprocessors count as taken until these kernels have given room.
 ///
 /// In the modes least_weight and in_step corrections are those of relay_bp with the same options, bit for bit. Not for
 /// two threads at once.
@@ -57,6 +59,9 @@ public:
 
 private:
   class impl;
+  /// Gives memory and room back when the blocks have ended. `job`: it has room on the device.
+  void end(const std::optional<relay_job> &job);
+
   const int device_id_;
   std::shared_ptr<impl> impl_;
   std::vector<double> log_odds_;

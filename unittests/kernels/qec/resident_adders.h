@@ -18,10 +18,10 @@ struct cpu_block {
 /// What the blocks of a launch share with the test.
 struct blocks_of_a_test {
   std::atomic<int> alive{0}, launches{0}, loads{0};
-  std::atomic<bool> hang{false}; ///< stages do not return
-  std::atomic<bool> room{true};  ///< the device has room for the blocks
+  std::atomic<bool> hang{false};  ///< stages do not return
+  std::atomic<bool> room{true};   ///< the device has room for the blocks
   std::atomic<bool> stuck{false}; ///< other kernels hold the device: a launch does not begin, nor end
-  std::atomic<bool> quit{false}; ///< blocks end when they see a request
+  std::atomic<bool> quit{false};  ///< blocks end when they see a request
   std::atomic<int> served{0};
   cudaError_t launch_error = cudaSuccess;
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The relay-bp decoders of a process on each GPU: what they have taken of it, and when their memory is freed. No CUDA.
+#pragma once
+
+#include "kernels/qec/relay_bp/relay_bp_plan.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace cudaq::qec::realtime::gpu {
+
+/// The instances of each device, and the multiprocessors that they have taken. Freeing pinned memory waits for all
+/// kernels of the device, so it must wait until the blocks of the last instance have ended: until then an instance that
+/// was destroyed keeps its memory. Any thread.
+///
+/// The mutex of a device is the outermost one: resident workers and the C API, whose locks are taken under it when
+/// memory is freed, do not call these functions.
+class relay_instances {
+public:
+  /// Counts an instance from before its allocations. Waits while memory of the device is freed, which the instance's
+  /// kernel would hold up.
+  void begin(int device_id) {
+    device &d = of(device_id);
+    const std::lock_guard lock(d.mutex);
+    d.look_for_ends();
+    ++d.running;
+  }
+  relay_chain_counts taken(int device_id) {
+    device &d = of(device_id);
+    const std::lock_guard lock(d.mutex);
+    return d.taken;
+  }
+  /// Takes the room of the chains on the device. False: others have taken it since they were counted.
+  bool take(int device_id, relay_gpu gpu, std::uint32_t chains, std::uint32_t blocks) {
+    device &d = of(device_id);
+    const std::lock_guard lock(d.mutex);
+    gpu.taken = d.taken;
+    if (gpu.room_for(blocks) < chains)
+      return false;
+    d.taken.add(chains, blocks);
+    return true;
+  }
+
+  /// An instance that ends.
+  struct instance {
+    std::shared_ptr<void> memory;         ///< null: its construction has failed before there was any
+    std::uint32_t chains = 0, blocks = 1; ///< the room that it has taken
+    std::function<bool()> has_ended = {}; ///< does not wait, nor throw; empty: it launched nothing
+  };
+  /// If its blocks run, or wait for room, its memory and that of all others is kept, and its room is taken, until a
+  /// later begin() or end() finds that they have ended.
+  void end(int device_id, instance last) {
+    device &d = of(device_id);
+    const std::lock_guard lock(d.mutex);
+    d.ending.push_back(std::move(last));
+    d.look_for_ends();
+    if (d.running == 0)
+      d.kept.clear(); // under the lock: see begin()
+  }
+
+private:
+  struct device {
+    std::mutex mutex; ///< for all members
+    int running = 0;
+    relay_chain_counts taken;
+    std::vector<instance> ending;
+    std::vector<std::shared_ptr<void>> kept;
+
+    void look_for_ends() {
+      std::erase_if(ending, [this](instance &i) {
+        if (i.has_ended && !i.has_ended())
+          return false;
+        --running;
+        taken.remove(i.chains, i.blocks);
+        kept.push_back(std::move(i.memory));
+        return true;
+      });
+    }
+  };
+  device &of(int device_id) {
+    const std::lock_guard lock(mutex_);
+    return of_[device_id];
+  }
+
+  std::mutex mutex_; ///< for the map; its elements stay where they are
+  std::map<int, device> of_;
+};
+
+} // namespace cudaq::qec::realtime::gpu

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the memory and the room of decoders on a GPU become free.
+#include "kernels/qec/relay_bp/relay_bp_instances.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+
+namespace cudaq::qec::realtime::gpu {
+namespace {
+
+/// Memory that calls `freed` when it is freed.
+template <class Freed>
+std::shared_ptr<void> memory_with(Freed freed) {
+  return {nullptr, [freed](void *) { freed(); }};
+}
+
+TEST(RelayInstances, KeepTheirMemoryUntilTheLastOneHasEnded) {
+  relay_instances all;
+  int freed = 0;
+  const auto memory = [&] { return memory_with([&freed] { ++freed; }); };
+  for (int k = 0; k < 3; ++k)
+    all.begin(0);
+  all.begin(1);
+  all.end(0, {memory()});
+  all.end(0, {}); // its construction has failed
+  EXPECT_EQ(freed, 0);
+  all.end(1, {memory()});
+  EXPECT_EQ(freed, 1) << "another device";
+  all.end(0, {memory()});
+  EXPECT_EQ(freed, 3);
+}
+
+TEST(RelayInstances, OneThatHasNotEndedKeepsItsRoomAndAllMemoryUntilItHas) {
+  relay_instances all;
+  relay_gpu gpu{"a GPU", 8, {}, {}};
+  gpu.most.add(8, 1);
+  int freed = 0;
+  bool has_ended = false;
+  const auto memory = [&] { return memory_with([&freed] { ++freed; }); };
+  all.begin(0);
+  ASSERT_TRUE(all.take(0, gpu, 5, 1));
+  all.end(0, {memory(), 5, 1, [&] { return has_ended; }});
+  all.begin(0);
+  EXPECT_FALSE(all.take(0, gpu, 5, 1));
+  EXPECT_EQ(all.taken(0).blocks(), 5u);
+  all.end(0, {memory()});
+  EXPECT_EQ(freed, 0);
+  has_ended = true;
+  all.begin(0);
+  EXPECT_EQ(all.taken(0).blocks(), 0u);
+  EXPECT_TRUE(all.take(0, gpu, 5, 1));
+  EXPECT_EQ(freed, 0) << "a constructor does not free: that could wait for other kernels";
+  all.end(0, {memory(), 5, 1});
+  EXPECT_EQ(freed, 3);
+  EXPECT_EQ(all.taken(0).blocks(), 0u);
+}
+
+TEST(RelayInstances, ANewOneWaitsWhileMemoryIsFreed) {
+  using namespace std::chrono_literals;
+  relay_instances all;
+  std::promise<void> frees;
+  std::future<void> other;
+  std::atomic<bool> begun{false};
+  all.begin(0);
+  all.end(0, {memory_with([&] {
+            other = std::async(std::launch::async, [&] {
+              frees.set_value();
+              all.begin(0);
+              begun = true;
+            });
+            frees.get_future().wait();
+            std::this_thread::sleep_for(50ms);
+            EXPECT_FALSE(begun) << "its kernel would hold up the free";
+          })});
+  other.wait();
+  EXPECT_TRUE(begun);
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::gpu
