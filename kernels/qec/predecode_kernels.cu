@@ -95,8 +95,7 @@ bool fits_a_block(const predecoder_layout &layout) { return predecode_scratch::b
 cudaError_t launch_predecode(const request_source &from, const predecode_job &job, std::uint8_t *output,
                              cudaStream_t stream) {
   const std::size_t memory = predecode_scratch::bytes(job.layout);
-  if (const cudaError_t refused =
-          cudaFuncSetAttribute(predecode_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(memory));
+  if (const cudaError_t refused = detail::allow_shared_memory(reinterpret_cast<const void *>(predecode_kernel), memory);
       refused != cudaSuccess)
     return refused;
   predecode_kernel<<<1, predecode_threads(job.layout), memory, stream>>>(from, job, output);

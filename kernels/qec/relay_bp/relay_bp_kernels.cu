@@ -147,15 +147,12 @@ resident_launcher launch_relay_bp(const relay_job &job, relay_variant variant) {
 
 cudaError_t most_relay_chains(unsigned parts, std::size_t block_bytes, unsigned &chains) {
   chains = 0;
-  const auto kernel = &relay_bp_kernel<relay_variant::cluster>;
-  if (const cudaError_t refused =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(block_bytes));
-      refused != cudaSuccess)
+  const auto *const kernel = reinterpret_cast<const void *>(&relay_bp_kernel<relay_variant::cluster>);
+  if (const cudaError_t refused = detail::allow_shared_memory(kernel, block_bytes); refused != cudaSuccess)
     return refused;
   const detail::launch_configuration launch(parts, kBlockThreads, block_bytes, nullptr, parts);
   int found = 0;
-  const cudaError_t error =
-      cudaOccupancyMaxActiveClusters(&found, reinterpret_cast<const void *>(kernel), &launch.config);
+  const cudaError_t error = cudaOccupancyMaxActiveClusters(&found, kernel, &launch.config);
   chains = static_cast<unsigned>(found);
   return error;
 }

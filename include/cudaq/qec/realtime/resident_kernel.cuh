@@ -53,6 +53,23 @@ struct launch_configuration {
   cudaLaunchAttribute attribute{};
 };
 
+/// Loads a kernel on the current device, and allows it the most dynamic shared memory that a block can have there:
+/// what is allowed belongs to the kernel, so less would refuse a launch of another thread at that time.
+/// cudaErrorInvalidValue: it is less than shared_bytes.
+inline cudaError_t allow_shared_memory(const void *kernel, std::size_t shared_bytes) {
+  int device = 0, of_block = 0;
+  cudaFuncAttributes attributes{};
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (error == cudaSuccess)
+    error = cudaFuncGetAttributes(&attributes, kernel);
+  const int most = of_block - static_cast<int>(attributes.sharedSizeBytes);
+  if (error == cudaSuccess)
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+  return error == cudaSuccess && shared_bytes > static_cast<std::size_t>(most) ? cudaErrorInvalidValue : error;
+}
+
 /// Launches `blocks` blocks of a kernel that stays on the GPU, in clusters of `cluster` blocks; 0: loads it only.
 /// `together`: blocks that must find room at the same time on an empty device; else
 /// cudaErrorCooperativeLaunchTooLarge.
@@ -61,12 +78,10 @@ cudaError_t launch_to_stay(void (*kernel)(Parameters...), unsigned together, uns
                            unsigned threads, std::size_t shared_bytes, cudaStream_t stream, Parameters... values) {
   if (threads == 0 || threads > 1024 || threads % 32 != 0 || cluster == 0)
     return cudaErrorInvalidConfiguration;
-  if (const cudaError_t refused =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
-      refused != cudaSuccess)
+  const auto *const code = reinterpret_cast<const void *>(kernel);
+  if (const cudaError_t refused = allow_shared_memory(code, shared_bytes); refused != cudaSuccess)
     return refused;
   const launch_configuration launch(blocks == 0 ? together : blocks, threads, shared_bytes, stream, cluster);
-  const auto *const code = reinterpret_cast<const void *>(kernel);
   int device = 0, processors = 0, at_once = 0;
   if (cluster > 1) {
     if (const cudaError_t unknown = cudaOccupancyMaxActiveClusters(&at_once, code, &launch.config);
