@@ -146,12 +146,15 @@ CUDAQ_QEC_HOST_DEVICE void lead_shot(const Group &group, const relay_job &job, c
     now.request = request;
     now.begin_ns = group.now_ns();
     now.reason = relay_status::complete;
-    detail::store_of_device(team.limit, UINT64_MAX);
-    detail::store_of_device(team.winner, std::uint32_t{0});
-    detail::store_of_device(team.ready, std::uint32_t{0});
-    detail::store_of_device(team.stopped, std::uint32_t{0});
-    detail::store_of_device(team.best, relay_team::kNoChain);
-    detail::store_of_device(team.so_far, relay_team::kNoChain);
+    // Relaxed: a release each would wait for the store before it. The acquire of `ended` above orders these stores
+    // after all accesses of the shot before. This thread's release of `shot` publishes them: a chain of another block
+    // accesses the words after its thread 0 has acquired `shot`, and a barrier; this block after the barriers below.
+    detail::words::store_relaxed(team.limit, UINT64_MAX);
+    detail::words::store_relaxed(team.winner, std::uint32_t{0});
+    detail::words::store_relaxed(team.ready, std::uint32_t{0});
+    detail::words::store_relaxed(team.stopped, std::uint32_t{0});
+    detail::words::store_relaxed(team.best, relay_team::kNoChain);
+    detail::words::store_relaxed(team.so_far, relay_team::kNoChain);
   }
   group.sync();
   for (std::uint32_t w = group.thread(); w < job.total_words; w += group.threads()) {
