@@ -25,7 +25,7 @@ struct holdings {
     std::uint64_t in_pool = 0;
     cudaMemPool_t pool = nullptr;
     CUDA_EXPECT_OK(cudaDeviceSynchronize());
-    CUDA_EXPECT_OK(cudaDeviceGetDefaultMemPool(&pool, 0));
+    CUDA_EXPECT_OK(cudaDeviceGetDefaultMemPool(&pool, test_device()));
     CUDA_EXPECT_OK(cudaMemPoolTrimTo(pool, 0));
     CUDA_EXPECT_OK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &in_pool));
     CUDA_EXPECT_OK(cudaMemGetInfo(&free, &total));

@@ -96,6 +96,33 @@ TEST_F(RelayBpGpu, EndsAtItsDeadlineAndWhenItIsCancelled) {
   EXPECT_EQ(tested.solve(syndrome_.bytes(), {1, nullptr}), decode_status::deadline) << "long ago";
 }
 
+TEST_F(RelayBpGpu, AfterADeadlineOrACancelTheNextAnswerIsThatOfTheCpu) {
+  const relay_bp_options options = options_of("mode=least_weight,ensemble=2,num_sets=2000,stop_nconv=1000000");
+  ASSERT_TRUE(syndrome_.take(set_.shots.front()));
+  relay_bp expected(graph_, options);
+  ASSERT_EQ(expected.solve(syndrome_.bytes()), decode_status::ok);
+  const auto job = gpu::relay_layout(graph_, options, {}).job();
+  const std::size_t shared = gpu::relay_memory_bytes(job, relay_variant::shared);
+  for (const relay_bp_gpu_limits limits :
+       {relay_bp_gpu_limits{0, SIZE_MAX}, relay_bp_gpu_limits{2, SIZE_MAX}, relay_bp_gpu_limits{8, SIZE_MAX},
+        relay_bp_gpu_limits{1, gpu::relay_memory_bytes(job, relay_variant::registers)}, relay_bp_gpu_limits{1, shared},
+        relay_bp_gpu_limits{1, shared - 1}}) {
+    relay_bp_gpu tested(graph_, options, test_device(), limits);
+    const auto expect_the_answer = [&] {
+      ASSERT_EQ(tested.solve(syndrome_.bytes(), {}), decode_status::ok) << tested.fault();
+      ASSERT_TRUE(std::ranges::equal(tested.correction(), expected.correction())) << tested.description();
+      ASSERT_EQ(tested.weight(), expected.weight());
+    };
+    for (int k = 0; k < 2; ++k) {
+      ASSERT_EQ(tested.solve(syndrome_.bytes(), {monotonic_ns() + 1000000, nullptr}), decode_status::deadline);
+      ASSERT_NO_FATAL_FAILURE(expect_the_answer());
+      std::uint32_t cancel = 1; // the kernel sees it in its first iterations
+      ASSERT_EQ(tested.solve(syndrome_.bytes(), {kNoDeadline, &cancel}), decode_status::cancelled);
+      ASSERT_NO_FATAL_FAILURE(expect_the_answer());
+    }
+  }
+}
+
 TEST_F(RelayBpGpu, SeveralDecodersShareAGpuAndEndWhileTheOthersRun) {
   relay_bp_gpu busy(graph_, options_of(kEndless + "mode=first"), test_device());
   graph_syndrome other_syndrome(graph_);
