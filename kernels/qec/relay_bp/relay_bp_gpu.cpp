@@ -74,7 +74,13 @@ relay_layout layout_of(const tanner_graph &graph, const relay_bp_options &option
       throw std::runtime_error("blocks is " + std::to_string(blocks) +
                                ", and the model does not fit into the shared memory of so many blocks");
   }
-  return with_blocks(0);
+  relay_layout found = with_blocks(0);
+  const std::size_t needed = relay_memory_bytes(found.job(), found.variant());
+  if (const std::size_t has = std::min(device.sharedMemPerBlockOptin, limits.shared_bytes); needed > has)
+    throw std::runtime_error("the model needs " + std::to_string(needed) +
+                             " bytes of shared memory in a block, most for its " + std::to_string(graph.num_columns()) +
+                             " columns; " + device.name + " has " + std::to_string(has));
+  return found;
 }
 
 template <class T>

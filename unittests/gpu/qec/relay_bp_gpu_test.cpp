@@ -162,9 +162,10 @@ TEST_F(RelayBpGpu, AreCountedAndOneMoreIsRefusedAtOnceWhereTheGpuIsFull) {
 }
 
 TEST_F(RelayBpGpu, IsRefusedWithTheReasonWithoutRoomOrDevice) {
-  const auto refusal = [&](const std::string &setting, int device) -> std::string {
+  const auto refusal = [&](const std::string &setting, int device,
+                           const relay_bp_gpu_limits &limits = {}) -> std::string {
     try {
-      relay_bp_gpu(graph_, options_of(setting), device);
+      relay_bp_gpu(graph_, options_of(setting), device, limits);
       return "made";
     } catch (const std::runtime_error &reason) {
       return reason.what();
@@ -173,6 +174,9 @@ TEST_F(RelayBpGpu, IsRefusedWithTheReasonWithoutRoomOrDevice) {
   EXPECT_NE(refusal("ensemble=1", 200).find("device 200 is not there"), std::string::npos);
   EXPECT_NE(refusal("ensemble=1024", test_device()).find("multiprocessors, and each chain needs one for each block"),
             std::string::npos);
+  const std::string too_large = refusal("ensemble=1", test_device(), {1, 500});
+  EXPECT_NE(too_large.find("bytes of shared memory in a block"), std::string::npos) << too_large;
+  EXPECT_NE(too_large.find(" has 500"), std::string::npos) << too_large;
 }
 
 } // namespace
