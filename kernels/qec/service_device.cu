@@ -2,6 +2,7 @@
 #include "cudaq/qec/realtime/gpu_services.h"
 
 #include "kernels/qec/device_memory.h"
+#include "lib/base/cuda_device.h"
 #include "lib/qec/services/service_steps.h"
 
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
@@ -61,11 +62,19 @@ __global__ void __launch_bounds__(kThreads) entry_kernel(service_queue q) {
     detail::publish_entry(q, frames.request);
 }
 
+using cudaq::realtime::detail::device_guard;
+
+struct entered_or_throw : device_guard {
+  explicit entered_or_throw(int id) : device_guard(id) { require(error(), "cudaSetDevice"); }
+};
+
+/// Each call makes the device current while it runs: the caller, and the services of another device, have their own.
 class cuda_device final : public experimental::service_device {
 public:
-  explicit cuda_device(int id) : id_(id) { require(cudaSetDevice(id), "cudaSetDevice"); }
+  explicit cuda_device(int id) : id_(id) { const entered_or_throw here(id); }
 
   shared_memory allocate_shared(std::size_t bytes) override {
+    const entered_or_throw here(id_);
     shared_memory made;
     require(cudaHostAlloc(&made.host, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
     std::memset(made.host, 0, bytes);
@@ -75,8 +84,12 @@ public:
     }
     return made;
   }
-  void free_shared(const shared_memory &memory) noexcept override { cudaFreeHost(memory.host); }
+  void free_shared(const shared_memory &memory) noexcept override {
+    const device_guard here(id_);
+    cudaFreeHost(memory.host);
+  }
   void *allocate(std::size_t bytes) override {
+    const entered_or_throw here(id_);
     void *made = nullptr;
     require(cudaMalloc(&made, bytes), "cudaMalloc");
     if (const cudaError_t error = cudaMemset(made, 0, bytes)) {
@@ -85,12 +98,21 @@ public:
     }
     return made;
   }
-  void free(void *memory) noexcept override { cudaFree(memory); }
+  void free(void *memory) noexcept override {
+    const device_guard here(id_);
+    cudaFree(memory);
+  }
   cudaError_t enqueue_input(const service_queue &queue, cudaStream_t stream) override {
+    const device_guard here(id_);
+    if (here.error() != cudaSuccess)
+      return here.error();
     input_kernel<<<1, kThreads, 0, stream>>>(queue);
     return cudaGetLastError();
   }
   cudaError_t enqueue_output(const service_queue &queue, cudaStream_t stream) override {
+    const device_guard here(id_);
+    if (here.error() != cudaSuccess)
+      return here.error();
     if (queue.depth == 0)
       answer_kernel<<<1, kThreads, 0, stream>>>(queue);
     else
@@ -112,10 +134,13 @@ public:
       throw std::runtime_error(result.text);
     return graph.release();
   }
-  void destroy(cudaGraphExec_t graph) noexcept override { cudaGraphExecDestroy(graph); }
+  void destroy(cudaGraphExec_t graph) noexcept override {
+    const device_guard here(id_);
+    cudaGraphExecDestroy(graph);
+  }
 
 private:
-  int id_;
+  const int id_;
 };
 
 } // namespace

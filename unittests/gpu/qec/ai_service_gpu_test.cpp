@@ -15,23 +15,24 @@ constexpr std::size_t kBytes = 2016; // d7, INT32 measurements
 
 /// Frames in mapped memory, and the mailbox.
 struct frames {
-  explicit frames(std::size_t n) : ring(n * kStride), mailbox(1) {}
-  static constexpr std::size_t kStride = 2048;
-  std::uint8_t *at(std::size_t k) const { return ring.host + k * kStride; }
+  const std::size_t bytes, stride;
+  explicit frames(std::size_t n, std::size_t payload = kBytes)
+      : bytes(payload), stride((CUDAQ_RPC_HEADER_SIZE + payload + 63) / 64 * 64), ring(n * stride), mailbox(1) {}
+  std::uint8_t *at(std::size_t k) const { return ring.host + k * stride; }
   void fill(std::size_t k, std::uint32_t request) const {
-    const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, 1, kBytes, request, request};
+    const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, 1, static_cast<std::uint32_t>(bytes), request, request};
     std::memcpy(at(k), &header, sizeof(header));
-    for (std::uint32_t i = 0; i < kBytes / 4; ++i) {
-      const std::uint32_t word = request * 1000003 + i;
-      std::memcpy(at(k) + sizeof(header) + 4 * i, &word, 4);
-    }
+    for (std::size_t i = 0; i < bytes; ++i)
+      at(k)[sizeof(header) + i] = byte_of(request, i);
   }
-  static bool right(const void *bytes, std::uint32_t request) {
-    const auto *words = static_cast<const std::uint32_t *>(bytes);
-    for (std::uint32_t i = 0; i < kBytes / 4; ++i)
-      if (words[i] != request * 1000003 + i)
+  bool right(const void *answer, std::uint32_t request) const {
+    for (std::size_t i = 0; i < bytes; ++i)
+      if (static_cast<const std::uint8_t *>(answer)[i] != byte_of(request, i))
         return false;
     return true;
+  }
+  static std::uint8_t byte_of(std::uint32_t request, std::size_t i) {
+    return static_cast<std::uint8_t>((request * 1000003 + i / 4) >> 8 * (i % 4));
   }
   mapped_array<std::uint8_t> ring;
   mapped_array<void *> mailbox;
@@ -40,23 +41,26 @@ struct frames {
 class AiServiceOnGpu : public gpu_test {};
 
 TEST_F(AiServiceOnGpu, TheGraphOfTheBaseClassAnswersInTheFrame) {
-  frames f(1);
-  pipe::ai_decoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
-                                   qec::realtime::gpu::cuda_service_device(test_device()), f.mailbox.dev);
-  service.set_slot_size(frames::kStride);
-  service.capture_graph();
-  f.mailbox.host[0] = f.ring.dev;
-  side_stream stream;
-  for (std::uint32_t request = 1; request <= 100; ++request) {
-    f.fill(0, request);
-    CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
-    CUDA_ASSERT_OK(stream.wait());
-    cudaq_rpc_response_t header;
-    std::memcpy(&header, f.at(0), sizeof(header));
-    ASSERT_EQ(header.magic, CUDAQ_RPC_MAGIC_RESPONSE);
-    ASSERT_EQ(header.request_id, request);
-    ASSERT_EQ(header.result_len, kBytes);
-    ASSERT_TRUE(frames::right(f.at(0) + sizeof(header), request));
+  // Less than each thread copies at a time, the measurements of d13 and some odd bytes, and several passes of a block.
+  for (const std::size_t bytes : {kBytes, std::size_t{9472 + 3}, std::size_t{40000}}) {
+    frames f(1, bytes);
+    pipe::ai_decoder_service service(qec::realtime::gpu::passthrough_engine(bytes),
+                                     qec::realtime::gpu::cuda_service_device(test_device()), f.mailbox.dev);
+    service.set_slot_size(f.stride);
+    service.capture_graph();
+    f.mailbox.host[0] = f.ring.dev;
+    side_stream stream;
+    for (std::uint32_t request = 1; request <= 100; ++request) {
+      f.fill(0, request);
+      CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
+      CUDA_ASSERT_OK(stream.wait());
+      cudaq_rpc_response_t header;
+      std::memcpy(&header, f.at(0), sizeof(header));
+      ASSERT_EQ(header.magic, CUDAQ_RPC_MAGIC_RESPONSE);
+      ASSERT_EQ(header.request_id, request);
+      ASSERT_EQ(header.result_len, bytes);
+      ASSERT_TRUE(f.right(f.at(0) + sizeof(header), request));
+    }
   }
 }
 
@@ -67,7 +71,7 @@ TEST_F(AiServiceOnGpu, ThePredecodersQueueHandsOverEveryInferenceInOrder) {
   pipe::ai_predecoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
                                       qec::realtime::gpu::cuda_service_device(test_device()), f.mailbox.dev, kDepth);
   service.capture_graph();
-  service.set_ring({f.ring.host, f.ring.dev}, frames::kStride);
+  service.set_ring({f.ring.host, f.ring.dev}, f.stride);
   side_stream stream;
   std::uint32_t received = 0, wrong = 0;
   pipe::predecoder_job job;
@@ -75,13 +79,13 @@ TEST_F(AiServiceOnGpu, ThePredecodersQueueHandsOverEveryInferenceInOrder) {
     if (!service.poll_next_job(job))
       return;
     wrong += job.origin_slot != static_cast<int>(received % (2 * kDepth)) ||
-             job.ring_buffer_ptr != f.at(received % (2 * kDepth)) || !frames::right(job.inference_data, received);
+             job.ring_buffer_ptr != f.at(received % (2 * kDepth)) || !f.right(job.inference_data, received);
     service.release_job(job.slot_idx);
     ++received;
   };
   for (std::uint32_t k = 0; k < kRequests; ++k) {
     f.fill(k % (2 * kDepth), k);
-    f.mailbox.host[0] = f.ring.dev + k % (2 * kDepth) * frames::kStride;
+    f.mailbox.host[0] = f.ring.dev + k % (2 * kDepth) * f.stride;
     CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
     // The mailbox has only one word, so this launch must end before the next one.
     ASSERT_TRUE(eventually([&] { return cudaStreamQuery(stream.get) != cudaErrorNotReady; }));
@@ -117,6 +121,36 @@ TEST_F(AiServiceOnGpu, AFullQueueMakesTheGraphWaitUntilAnEntryIsFreeOrAStop) {
   service.stop();
   CUDA_EXPECT_OK(stream.wait());
   EXPECT_EQ(service.refused(), 1);
+}
+
+class AiServicesOnTwoGpus : public gpu_test {
+protected:
+  AiServicesOnTwoGpus() : gpu_test(2) {}
+};
+
+TEST_F(AiServicesOnTwoGpus, EachUsesItsDeviceAndLeavesTheCallersAlone) {
+  const int other = test_device() == 0 ? 1 : 0;
+  const auto here = qec::realtime::gpu::cuda_service_device(test_device());
+  const auto there = qec::realtime::gpu::cuda_service_device(other);
+  EXPECT_EQ(device_now(), test_device());
+  for (const auto &[number, device] : {std::pair{test_device(), here}, std::pair{other, there}}) {
+    const frames f(1);
+    pipe::ai_decoder_service service(qec::realtime::gpu::passthrough_engine(kBytes), device, f.mailbox.dev);
+    service.set_slot_size(f.stride);
+    service.capture_graph();
+    EXPECT_EQ(device_now(), test_device());
+    f.mailbox.host[0] = f.ring.dev;
+    f.fill(0, 5);
+    const current_device on(number);
+    const side_stream stream;
+    CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
+    CUDA_ASSERT_OK(stream.wait());
+    cudaq_rpc_response_t header;
+    std::memcpy(&header, f.at(0), sizeof(header));
+    EXPECT_EQ(header.magic, CUDAQ_RPC_MAGIC_RESPONSE);
+    EXPECT_EQ(header.result_len, kBytes);
+  }
+  EXPECT_EQ(device_now(), test_device());
 }
 
 } // namespace

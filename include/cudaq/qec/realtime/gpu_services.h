@@ -11,7 +11,8 @@
 
 namespace cudaq::qec::realtime::gpu {
 
-/// The CUDA device with this number. Throws std::runtime_error.
+/// The CUDA device with this number, for services of any thread. The caller's current device is not changed, now or by
+/// the services. Throws std::runtime_error.
 CUDAQ_QEC_REALTIME_API std::shared_ptr<experimental::service_device> cuda_service_device(int device_id = 0);
 
 /// An engine without a model: the output is the input, `bytes` of UINT8. It is for measurements without an inference
