@@ -51,6 +51,33 @@ CUDAQ_QEC_HOST_DEVICE inline std::uint32_t payload_size(const service_queue &q, 
   return header.arg_len < room ? header.arg_len : static_cast<std::uint32_t>(room);
 }
 
+/// Copies n bytes; both ends are 8-byte aligned and do not overlap. A thread loads several words before it stores the
+/// first one: each load may be a trip over the bus, some 1.3 us.
+CUDAQ_QEC_HOST_DEVICE inline void copy_bytes(std::uint8_t *to, const std::uint8_t *from, std::size_t n,
+                                             std::uint32_t thread, std::uint32_t threads) {
+  constexpr std::size_t kAtOnce = 8; // 16 KiB with 256 threads
+  const auto *const in = reinterpret_cast<const std::uint64_t *>(from);
+  auto *const out = reinterpret_cast<std::uint64_t *>(to);
+  const std::size_t words = n / 8;
+  for (std::size_t first = thread; first < words; first += kAtOnce * threads) {
+    std::uint64_t held[kAtOnce];
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::size_t k = 0; k < kAtOnce; ++k)
+      if (const std::size_t at = first + k * threads; at < words)
+        held[k] = in[at];
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::size_t k = 0; k < kAtOnce; ++k)
+      if (const std::size_t at = first + k * threads; at < words)
+        out[at] = held[k];
+  }
+  for (std::size_t i = words * 8 + thread; i < n; i += threads)
+    to[i] = from[i];
+}
+
 /// Copies the payload to the input tensor: at most the tensor's size, with zeros after a shorter payload.
 CUDAQ_QEC_HOST_DEVICE inline void copy_input(const service_queue &q, const std::uint8_t *frame, std::uint32_t thread,
                                              std::uint32_t threads) {
@@ -58,20 +85,9 @@ CUDAQ_QEC_HOST_DEVICE inline void copy_input(const service_queue &q, const std::
   memcpy(&header, frame, sizeof(header));
   const std::size_t size = payload_size(q, header);
   const std::size_t given = size < q.input_bytes ? size : q.input_bytes;
-  const std::size_t words = given / 8;
-  for (std::size_t i = thread; i < words; i += threads)
-    reinterpret_cast<std::uint64_t *>(q.input)[i] =
-        reinterpret_cast<const std::uint64_t *>(frame + CUDAQ_RPC_HEADER_SIZE)[i];
-  for (std::size_t i = words * 8 + thread; i < q.input_bytes; i += threads)
-    q.input[i] = i < given ? frame[CUDAQ_RPC_HEADER_SIZE + i] : 0;
-}
-
-CUDAQ_QEC_HOST_DEVICE inline void copy_bytes(std::uint8_t *to, const std::uint8_t *from, std::size_t n,
-                                             std::uint32_t thread, std::uint32_t threads) {
-  for (std::size_t i = thread; i < n / 8; i += threads) // both are 8-byte aligned
-    reinterpret_cast<std::uint64_t *>(to)[i] = reinterpret_cast<const std::uint64_t *>(from)[i];
-  for (std::size_t i = n / 8 * 8 + thread; i < n; i += threads)
-    to[i] = from[i];
+  copy_bytes(q.input, frame + CUDAQ_RPC_HEADER_SIZE, given, thread, threads);
+  for (std::size_t i = given + thread; i < q.input_bytes; i += threads)
+    q.input[i] = 0;
 }
 
 /// Without a queue: the status of the answer. A payload whose size is not the input's is not a shot of this model.
