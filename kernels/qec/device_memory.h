@@ -4,11 +4,14 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cudaq::qec::realtime::gpu {
 
@@ -24,11 +27,15 @@ class device_block {
 public:
   device_block() = default;
   explicit device_block(std::size_t bytes) : device_block() { // so that the destructor runs if the body throws
-    require(cudaMalloc(&at_, bytes == 0 ? 1 : bytes), "cudaMalloc");
-    require(cudaMemset(at_, 0, bytes), "cudaMemset");
+    allocate(bytes);
+    // Copies, not cudaMemset: that may be a kernel, which waits where other kernels have taken the whole device.
+    const std::vector<std::uint8_t> zeros(std::min(bytes, std::size_t{1} << 20));
+    for (std::size_t at = 0; at < bytes; at += zeros.size())
+      copy(at, zeros.data(), std::min(zeros.size(), bytes - at));
   }
-  device_block(const void *from, std::size_t bytes) : device_block(bytes) {
-    require(cudaMemcpy(at_, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  device_block(const void *from, std::size_t bytes) : device_block() {
+    allocate(bytes);
+    copy(0, from, bytes);
   }
   device_block(device_block &&other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
   device_block &operator=(device_block &&other) noexcept {
@@ -42,6 +49,13 @@ public:
   }
 
 private:
+  void allocate(std::size_t bytes) { require(cudaMalloc(&at_, bytes == 0 ? 1 : bytes), "cudaMalloc"); }
+  void copy(std::size_t at, const void *from, std::size_t bytes) {
+    require(cudaMemcpy(as<std::uint8_t>() + at, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    // It may return before the bytes are there, and kernels on non-blocking streams do not wait for them.
+    require(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
+  }
+
   void *at_ = nullptr;
 };
 
