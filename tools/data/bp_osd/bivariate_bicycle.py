@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bivariate bicycle codes, and their memory experiment with circuit noise as a Stim circuit.
 
-    venv/bin/python bivariate_bicycle.py [--code 72|90|108|144] [--rounds 6] [--noise 0.003] [--both] > circuit.stim
+    venv/bin/python bivariate_bicycle.py [--code 72|90|108|144|288] [--rounds 6] [--noise 0.003] [--both] > circuit.stim
 
 Codes, syndrome cycle and noise are those of S. Bravyi et al., "High-threshold and low-overhead fault-tolerant quantum
 memory", Nature 627, 778 (2024), arXiv:2308.07915: section "Syndrome measurement circuit". A cycle has 8 time steps; 7
@@ -22,7 +22,8 @@ import stim
 
 # Shifts l, m; A = x^a1 + y^a2 + y^a3, B = y^b1 + x^b2 + x^b3.
 CODES = {72: (6, 6, (3, 1, 2), (3, 1, 2)), 90: (15, 3, (9, 1, 2), (0, 2, 7)),
-         108: (9, 6, (3, 1, 2), (3, 1, 2)), 144: (12, 6, (3, 1, 2), (3, 1, 2))}
+         108: (9, 6, (3, 1, 2), (3, 1, 2)), 144: (12, 6, (3, 1, 2), (3, 1, 2)),
+         288: (12, 12, (3, 2, 7), (3, 1, 2))}
 # The neighbour that each kind of check uses in each step; None: it waits, is reset or measured.
 X_STEPS = (None, 1, 4, 3, 5, 0, 2)
 Z_STEPS = (3, 5, 0, 1, 2, 4, None)
