@@ -85,7 +85,8 @@ public:
     }
     if constexpr (kIsCluster) {
       copy(m_.checks, job.checks, job.sizes.num_check_lanes);
-      copy(m_.holders, job.holders, job.num_cut);
+      copy(m_.cuts, job.cuts, job.sizes.num_cuts);
+      copy(m_.sends_to, job.sends_to, job.sizes.num_slots);
       for (std::uint32_t w = group.thread(); w < job.num_words(); w += group.threads()) {
         m_.is_cut[w] = 0;
         for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane)

@@ -2,7 +2,7 @@
 // What the blocks of a cluster tell each other in an iteration. Each block has a part of the columns and all messages
 // of these columns. A check is cut if several parts have messages of it. One exchange:
 //
-//   send()   the pair of this part's messages of a cut check, to all parts that have messages of it
+//   send()   the pair of this part's messages of a cut check, to the other parts that have messages of it
 //   open     bits of checks that did not fit in the iteration before, to all parts
 //   arrive() and wait(): a barrier of the cluster
 //   merged() the pair of all messages of a cut check
@@ -10,7 +10,11 @@
 //   clear()  after a barrier of the block: the bits for the exchange after the next one
 //
 // All memory exists twice, for even and odd exchanges: a block that is ahead by one writes to the other half. It cannot
-// be ahead by two, because of the barrier.
+// be ahead by two, because of the barrier. Only a part's own pairs exist once: no other block writes them.
+//
+// A part has a slot for each pair that another part sends to it, and knows its slots in the other parts. Example: parts
+// 0, 1 and 3 have messages of a check. Slots 12 and 13 of part 1 are for the pairs of parts 0 and 3, so first_slot is
+// 12. Part 1 sends its own pair to slot 7 of part 0 and to slot 21 of part 3: sends_to[12] is 7 and sends_to[13] is 21.
 //
 // Group: rank(), of_part(pointer to memory of this block, part), and what relay_bp_body.h needs.
 #pragma once
@@ -55,13 +59,17 @@ public:
     clear(1);
   }
   CUDAQ_QEC_HOST_DEVICE void send(std::uint32_t parity, std::uint32_t cut, const relay_pair &pair) const {
-    for_each_holder(m_.holders[cut],
-                    [&](std::uint32_t part) { *group_.of_part(pair_of(parity, group_.rank(), cut), part) = pair; });
+    const relay_cut where = m_.cuts[cut];
+    m_.own_pairs[cut] = pair;
+    std::uint32_t slot = where.first_slot;
+    for (std::uint32_t left = where.others; left != 0; left &= left - 1, ++slot)
+      *group_.of_part(pairs(parity) + m_.sends_to[slot], lowest_bit(left)) = pair;
   }
   /// This part's errors flip the check an odd number of times. (The part that has the bit of the syndrome counts it.)
   CUDAQ_QEC_HOST_DEVICE void flip_cut(std::uint32_t parity, std::uint32_t cut) const {
+    const std::uint32_t number = m_.cuts[cut].number;
     for (std::uint32_t part = 0; part < job_.parts; ++part)
-      group_.flip_bits(*group_.of_part(cut_open(parity) + cut / kWarpLanes, part), 1u << cut % kWarpLanes);
+      group_.flip_bits(*group_.of_part(cut_open(parity) + number / kWarpLanes, part), 1u << number % kWarpLanes);
   }
   /// A check that only this part has does not fit.
   CUDAQ_QEC_HOST_DEVICE void open(std::uint32_t parity) const {
@@ -72,8 +80,11 @@ public:
     return !group_.any_word(cut_open(parity), job_.num_cut_words()) && m_.progress->open[parity] == 0;
   }
   CUDAQ_QEC_HOST_DEVICE relay_pair merged(std::uint32_t parity, std::uint32_t cut) const {
-    relay_pair all{kLargestMessage<float>, kLargestMessage<float>};
-    for_each_holder(m_.holders[cut], [&](std::uint32_t part) { all = merge(all, *pair_of(parity, part, cut)); });
+    const relay_cut where = m_.cuts[cut];
+    const relay_pair *const theirs = pairs(parity) + where.first_slot;
+    relay_pair all = m_.own_pairs[cut];
+    for (std::uint32_t k = 0; k < where.num_others; ++k)
+      all = merge(all, theirs[k]);
     return all;
   }
   CUDAQ_QEC_HOST_DEVICE void clear(std::uint32_t parity) const {
@@ -84,18 +95,10 @@ public:
   }
 
 private:
-  /// In ascending order of parts.
-  template <class Body>
-  CUDAQ_QEC_HOST_DEVICE void for_each_holder(std::uint32_t holders, const Body &body) const {
-    for (std::uint32_t left = holders; left != 0; left &= left - 1)
-      body(lowest_bit(left));
-  }
   CUDAQ_QEC_HOST_DEVICE std::uint32_t *cut_open(std::uint32_t parity) const {
     return m_.cut_open + parity * job_.num_cut_words();
   }
-  CUDAQ_QEC_HOST_DEVICE relay_pair *pair_of(std::uint32_t parity, std::uint32_t part, std::uint32_t cut) const {
-    return m_.pairs + (parity * job_.parts + part) * job_.num_cut + cut;
-  }
+  CUDAQ_QEC_HOST_DEVICE relay_pair *pairs(std::uint32_t parity) const { return m_.pairs + parity * job_.most_slots; }
 
   const Group &group_;
   const relay_job &job_;

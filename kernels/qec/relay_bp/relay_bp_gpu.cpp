@@ -170,7 +170,8 @@ private:
     const auto put = [&](auto &pointer, const auto &values) {
       pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(add(copy_of(values)));
     };
-    put(job_.holders, layout.holders);
+    put(job_.cuts, layout.cuts);
+    put(job_.sends_to, layout.sends_to);
     put(job_.checks, layout.checks);
     put(job_.group_of_row, layout.group_of_row);
     put(job_.column_groups, layout.column_groups);

@@ -26,7 +26,14 @@ inline constexpr std::uint32_t kMostParts = 8;
 struct relay_check {
   static constexpr std::uint32_t kNotCut = UINT32_MAX;
   std::uint32_t first_cell, rows; ///< row r is first_cell + r * kRowStride
-  std::uint32_t cut; ///< its number among the checks with messages in several blocks of a cluster, or kNotCut
+  std::uint32_t cut;              ///< its number among the cut checks of its part, or kNotCut
+};
+/// A cut check, as one of the parts that have messages of it sees it.
+struct alignas(8) relay_cut {
+  std::uint16_t number;     ///< among all cut checks
+  std::uint16_t first_slot; ///< of this part's slots: one for the pair of each other part with messages of the check
+  std::uint16_t others;     ///< bit p is set if part p is one of these, whose slots are in ascending order
+  std::uint16_t num_others;
 };
 struct relay_column_group {
   std::uint32_t first_row;   ///< of its places: row r of lane k is places[(first_row + r) * kWarpLanes + k]
@@ -37,6 +44,7 @@ struct relay_column_group {
 /// the parts one after another.
 struct relay_part {
   std::uint32_t num_check_lanes = 0, num_cells = 0, num_column_groups = 0, num_place_rows = 0;
+  std::uint32_t num_cuts = 0, num_slots = 0;
   std::uint32_t num_rows = 0; ///< of cells, without those of unused lanes
 };
 
@@ -88,10 +96,12 @@ struct relay_job {
   relay_part part[kMostParts];       ///< with parts
   std::uint32_t parts;               ///< blocks of a chain
   std::uint32_t num_cut;             ///< checks with messages in several parts
+  std::uint32_t most_slots;          ///< of a part
   std::uint32_t total_words;         ///< of a syndrome: of all parts
   std::uint32_t total_column_groups; ///< of all parts
   std::uint32_t first_column_group;  ///< of the part
-  const std::uint8_t *holders;       ///< for each cut check: bit p is set if part p has messages of it
+  const relay_cut *cuts;             ///< for each cut check of each part
+  const std::uint16_t *sends_to;     ///< for each slot of a part, the slot for its own pair in the other part
   const relay_check *checks;         ///< for each lane of checks
   const std::uint16_t *group_of_row; ///< for each row of cells: its group of checks
   const relay_column_group *column_groups;
@@ -136,6 +146,8 @@ CUDAQ_QEC_HOST_DEVICE inline relay_job part_of(const relay_job &all, std::uint32
     const relay_part &before = all.part[p];
     const std::uint32_t lanes = before.num_column_groups * kWarpLanes;
     one.first_column_group += before.num_column_groups;
+    one.cuts += before.num_cuts;
+    one.sends_to += before.num_slots;
     one.checks += before.num_check_lanes;
     one.group_of_row += before.num_rows;
     one.column_groups += before.num_column_groups;
@@ -196,8 +208,10 @@ struct relay_memory {
   relay_check *checks;
   std::uint32_t *is_cut;   ///< a bit for each lane of checks: it is cut
   std::uint32_t *cut_open; ///< for even and odd iterations a bit for each cut check: it does not fit
-  relay_pair *pairs;       ///< for even and odd iterations, for each part: those of its cut checks
-  std::uint8_t *holders;   ///< of the cut checks
+  relay_pair *pairs;       ///< for even and odd iterations, most_slots: those of other parts
+  relay_pair *own_pairs;   ///< of the cut checks: those of this part
+  relay_cut *cuts;
+  std::uint16_t *sends_to;
 
   CUDAQ_QEC_HOST_DEVICE relay_memory(std::uint64_t *block, const relay_job &j) : relay_memory(block, j, true) {}
   static std::size_t bytes(const relay_job &j) { return 8 * relay_memory(nullptr, j, false).words_; }
@@ -209,7 +223,7 @@ private:
     take(progress, 1);
     if constexpr (kIsCluster) { // other blocks write these: they are at the same place in all parts
       take(cut_open, 2 * j.num_cut_words());
-      take(pairs, 2 * j.parts * j.num_cut);
+      take(pairs, 2 * j.most_slots);
     }
     take(syndrome, j.num_words());
     take(residual, 2 * j.num_words());
@@ -226,7 +240,9 @@ private:
       take(gammas, j.num_column_lanes());
       take(checks, has.num_check_lanes);
       take(is_cut, j.num_words());
-      take(holders, j.num_cut);
+      take(own_pairs, has.num_cuts);
+      take(cuts, has.num_cuts);
+      take(sends_to, has.num_slots);
     }
   }
   template <class T>

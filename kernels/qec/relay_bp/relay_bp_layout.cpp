@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 
 namespace cudaq::qec::realtime::gpu {
 namespace {
@@ -81,8 +82,8 @@ relay_layout::relay_layout(const tanner_graph &graph, const relay_bp_options &op
 void relay_layout::cut_graph(const tanner_graph &graph, std::uint32_t parts, std::uint32_t check_lanes) {
   for (auto *const list : {&places, &column_at, &lane_of_check})
     list->clear();
-  checks.clear(), group_of_row.clear(), column_groups.clear();
-  holders.assign(graph.num_checks, 0);
+  checks.clear(), group_of_row.clear(), column_groups.clear(), cuts.clear(), sends_to.clear();
+  std::vector<std::uint16_t> holders(graph.num_checks); // bit p is set if part p has messages of the check
   std::ranges::fill(job_.part, relay_part{});
   job_.parts = parts;
   std::vector<std::uint32_t> begins{0};
@@ -90,27 +91,25 @@ void relay_layout::cut_graph(const tanner_graph &graph, std::uint32_t parts, std
     while (begins.size() < parts && graph.first_check[column] * parts >= graph.checks.size() * begins.size())
       begins.push_back(column);
     for (const std::uint32_t check : graph.checks_of(column))
-      holders[check] |= static_cast<std::uint8_t>(1U << (begins.size() - 1));
+      holders[check] |= static_cast<std::uint16_t>(1U << (begins.size() - 1));
   }
   begins.resize(parts + 1, graph.num_columns());
-  std::vector<std::uint32_t> cut(graph.num_checks, relay_check::kNotCut);
-  std::vector<std::uint8_t> holders_of_cut;
+  std::vector<std::uint32_t> numbers(graph.num_checks, relay_check::kNotCut);
+  job_.num_cut = 0;
   for (std::uint32_t check = 0; check < graph.num_checks; ++check)
-    if (!std::has_single_bit(holders[check])) {
-      cut[check] = static_cast<std::uint32_t>(holders_of_cut.size());
-      holders_of_cut.push_back(holders[check]);
-    }
-  holders.swap(holders_of_cut);
-  job_.num_cut = static_cast<std::uint32_t>(holders.size());
+    if (!std::has_single_bit(holders[check]))
+      numbers[check] = job_.num_cut++;
   lane_of_check.assign(graph.num_checks, grouped_graph::kUnused);
   for (std::uint32_t part = 0; part < parts; ++part)
-    append_part(graph, begins[part], begins[part + 1], part, check_lanes, cut);
+    append_part(graph, begins[part], begins[part + 1], part, check_lanes, holders, numbers);
+  assign_slots();
   job_.total_words = static_cast<std::uint32_t>(checks.size() / kWarpLanes);
   job_.total_column_groups = static_cast<std::uint32_t>(column_groups.size());
 }
 
 void relay_layout::append_part(const tanner_graph &graph, std::uint32_t begin, std::uint32_t end, std::uint32_t number,
-                               std::uint32_t check_lanes, std::span<const std::uint32_t> cut) {
+                               std::uint32_t check_lanes, std::span<const std::uint16_t> holders,
+                               std::span<const std::uint32_t> numbers) {
   tanner_graph own; // the columns of this part, and their checks
   std::vector<std::uint32_t> number_of(graph.num_checks, kNoCheck), check_of;
   own.probability.assign(graph.probability.begin() + begin, graph.probability.begin() + end);
@@ -138,12 +137,23 @@ void relay_layout::append_part(const tanner_graph &graph, std::uint32_t begin, s
       checks.push_back({group.first_cell + lane, groups.rows_of_check[g * kWarpLanes + lane], relay_check::kNotCut});
   }
   part.num_rows = static_cast<std::uint32_t>(group_of_row.size() - rows_before);
-  for (std::uint32_t check = 0; check < own.num_checks; ++check) {
+  std::vector<std::uint32_t> in_order(own.num_checks); // of lanes: neighbouring threads have neighbouring cuts
+  std::iota(in_order.begin(), in_order.end(), 0U);
+  std::ranges::sort(in_order, {}, [&](std::uint32_t check) { return groups.lane_of_check[check]; });
+  for (const std::uint32_t check : in_order) {
+    const std::uint32_t of_all = check_of[check];
     const std::size_t lane = first_lane + groups.lane_of_check[check];
+    if (lane_of_check[of_all] == grouped_graph::kUnused)
+      lane_of_check[of_all] = static_cast<std::uint32_t>(lane);
+    if (numbers[of_all] == relay_check::kNotCut)
+      continue;
     for (std::uint32_t k = 0; k < check_lanes; ++k)
-      checks[lane + k].cut = cut[check_of[check]];
-    if (lane_of_check[check_of[check]] == grouped_graph::kUnused)
-      lane_of_check[check_of[check]] = static_cast<std::uint32_t>(lane);
+      checks[lane + k].cut = part.num_cuts;
+    const auto others = static_cast<std::uint16_t>(holders[of_all] & ~(1U << number));
+    cuts.push_back({static_cast<std::uint16_t>(numbers[of_all]), static_cast<std::uint16_t>(part.num_slots), others,
+                    static_cast<std::uint16_t>(std::popcount(others))});
+    ++part.num_cuts;
+    part.num_slots += cuts.back().num_others;
   }
   for (std::size_t g = 0; g < groups.column_groups.size(); ++g) {
     const grouped_graph::column_group &group = groups.column_groups[g];
@@ -155,6 +165,33 @@ void relay_layout::append_part(const tanner_graph &graph, std::uint32_t begin, s
       column_at.push_back(column == grouped_graph::kUnused ? column : begin + column);
   }
   places.insert(places.end(), groups.places.begin(), groups.places.end());
+}
+
+/// Tells each part its slots in the others. A slot's number has 16 bits: a part has at most kMaxChecks cut checks.
+void relay_layout::assign_slots() {
+  static_assert(kMaxChecks * (kMostParts - 1) <= UINT16_MAX);
+  std::vector<std::uint16_t> first_slots(std::size_t{job_.parts} * job_.num_cut);
+  const auto first_slot = [&](std::uint32_t part, std::uint32_t number) -> std::uint16_t & {
+    return first_slots[std::size_t{part} * job_.num_cut + number];
+  };
+  const auto for_each_cut = [&](const auto &body) {
+    auto cut = cuts.begin();
+    for (std::uint32_t part = 0; part < job_.parts; ++part)
+      for (std::uint32_t k = 0; k < job_.part[part].num_cuts; ++k)
+        body(part, *cut++);
+  };
+  for_each_cut([&](std::uint32_t part, const relay_cut &cut) { first_slot(part, cut.number) = cut.first_slot; });
+  for_each_cut([&](std::uint32_t part, const relay_cut &cut) {
+    const std::uint32_t holders = cut.others | 1U << part;
+    for (std::uint32_t left = cut.others; left != 0; left &= left - 1) {
+      const auto to = static_cast<std::uint32_t>(std::countr_zero(left));
+      const std::uint32_t before = holders & ((1U << part) - 1) & ~(1U << to);
+      sends_to.push_back(static_cast<std::uint16_t>(first_slot(to, cut.number) + std::popcount(before)));
+    }
+  });
+  job_.most_slots = 0;
+  for (const relay_part &part : job_.part)
+    job_.most_slots = std::max(job_.most_slots, part.num_slots);
 }
 
 const char *relay_layout::variant_text() const noexcept {

@@ -39,7 +39,8 @@ public:
   /// Pairs of columns that read the same bank of shared memory at the same time: each costs a cycle.
   [[nodiscard]] std::size_t bank_conflicts() const;
 
-  std::vector<std::uint8_t> holders;
+  std::vector<relay_cut> cuts;
+  std::vector<std::uint16_t> sends_to;
   std::vector<relay_check> checks;
   std::vector<std::uint16_t> group_of_row;
   std::vector<relay_column_group> column_groups;
@@ -53,9 +54,11 @@ public:
 
 private:
   void cut_graph(const tanner_graph &graph, std::uint32_t parts, std::uint32_t check_lanes);
-  /// Columns begin to end - 1.
+  /// Columns begin to end - 1. holders: for each check; numbers: of the cut checks, or kNotCut.
   void append_part(const tanner_graph &graph, std::uint32_t begin, std::uint32_t end, std::uint32_t number,
-                   std::uint32_t check_lanes, std::span<const std::uint32_t> cut);
+                   std::uint32_t check_lanes, std::span<const std::uint16_t> holders,
+                   std::span<const std::uint32_t> numbers);
+  void assign_slots();
   void spread_banks(std::uint32_t check_lanes);
 
   relay_job job_{};

@@ -76,6 +76,8 @@ INSTANTIATE_TEST_SUITE_P(
                    relay_variant::cluster, 2, 4},
         relay_case{"bicycle_72_capacity_p0.04", "mode=in_step,ensemble=2,pre_iter=5,set_max_iter=7,num_sets=9,alpha=0",
                    relay_variant::cluster, 2, 2},
+        relay_case{"bicycle_72_capacity_p0.04", "mode=in_step,num_sets=4,pre_iter=5,set_max_iter=7",
+                   relay_variant::cluster, 2, 8},
         relay_case{"color_d5_p0.003", "mode=in_step,ensemble=2,pre_iter=5,set_max_iter=7", relay_variant::shared, 2},
         relay_case{"color_d5_p0.003", "mode=least_weight,num_sets=3,pre_iter=6", relay_variant::device, 3}));
 

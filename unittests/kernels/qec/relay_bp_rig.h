@@ -93,7 +93,8 @@ public:
         records_(options.ensemble * job_.record_bytes() / 8), values_(3 * options.ensemble * layout.log_odds.size()),
         messages_(std::size_t{options.ensemble} * job_.sizes.num_cells),
         frame_((24 + sizeof(relay_request)) / 8 + job_.total_words / 2 + 1), output_(job_.record_bytes() / 8) {
-    job_.holders = layout.holders.data();
+    job_.cuts = layout.cuts.data();
+    job_.sends_to = layout.sends_to.data();
     job_.checks = layout.checks.data();
     job_.group_of_row = layout.group_of_row.data();
     job_.column_groups = layout.column_groups.data();
