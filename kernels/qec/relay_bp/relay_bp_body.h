@@ -14,18 +14,16 @@
 // the step of checks writes exist twice, for even and odd iterations: slower warps may still read the others.
 //
 // Example, two blocks, iteration 7 of a leg. Check 40 is cut: block 0 has 20 messages of it, block 1 has 15. In block 0
-// four threads take 5 messages each; their pairs are merged to (0.3, 0.7) with sign -, and written to both blocks.
-// Block 1 writes (0.5, 0.6) with sign +. After the barrier both know (0.3, 0.5) with sign -, and answer their messages.
+// four threads take 5 messages each; their pairs are merged to (0.3, 0.7) with sign -, which block 0 sends to block 1.
+// Block 1 sends (0.5, 0.6) with sign +. After the barrier both know (0.3, 0.5) with sign -, and answer their messages.
 //
 // Group: thread(), threads(), sync(), any_word(words, n), flip_bits, set_bits, add, clock(), opaque(word), what
-// relay_bp_team.h needs, and for the variant `cluster` kCheckLanes, across(pair, distance) (that of the thread whose
+// relay_bp_team.h needs, and for variants with clusters kCheckLanes, across(pair, distance) (that of the thread whose
 // number differs in this bit), rank(), of_part(pointer, part), and the barrier of the cluster: arrive() and wait(). The
 // other variants have rank 0, and sync() for all three.
 #pragma once
 
 #include "kernels/qec/relay_bp/relay_bp_exchange.h"
-
-#include <type_traits>
 
 namespace cudaq::qec::realtime::gpu {
 
@@ -61,19 +59,21 @@ struct values_of_thread<0> {
 template <class Group, relay_variant Variant, std::uint32_t Columns = kRegisterRounds,
           std::uint32_t Checks = kRegisterChecks>
 class relay_chain {
-  static constexpr bool kIsCluster = Variant == relay_variant::cluster,
-                        kInRegisters = Variant == relay_variant::registers, kHasPlaces = kIsCluster || kInRegisters;
+  using memory = relay_memory<Variant>;
+  using exchange = relay_exchange<Group, Variant>;
+  static constexpr bool kIsCluster = memory::kIsCluster, kInRegisters = Variant == relay_variant::registers;
   static constexpr std::uint32_t kRounds = kInRegisters ? Columns : 0;
   static constexpr std::uint32_t kCheckLanes = kIsCluster ? Group::kCheckLanes : 1;
-  using place = std::conditional_t<Variant == relay_variant::device, std::uint32_t, std::uint16_t>;
+  using place = relay_place<Variant>;
 
 public:
   /// All threads of the block. `job`: with parts, that of this block.
-  CUDAQ_QEC_HOST_DEVICE relay_chain(const Group &group, const relay_job &job, const relay_memory<Variant> &memory,
+  CUDAQ_QEC_HOST_DEVICE relay_chain(const Group &group, const relay_job &job, const memory &of_block,
                                     std::uint32_t chain)
-      : group_(group), job_(job), m_(memory), chain_(chain), values_(priors(), gammas()) {
-    copy(m_.column_groups, job.column_groups, job.sizes.num_column_groups);
-    if constexpr (kHasPlaces) {
+      : group_(group), job_(job), m_(of_block), chain_(chain), values_(priors(), gammas()) {
+    if constexpr (memory::kHasColumnGroups)
+      copy(m_.column_groups, job.column_groups, job.sizes.num_column_groups);
+    if constexpr (memory::kHasPlaces) {
       copy(m_.places, static_cast<const place *>(job.places), job.sizes.num_place_rows * kWarpLanes);
       copy(m_.group_of_row, job.group_of_row, job.sizes.num_rows);
     }
@@ -83,17 +83,19 @@ public:
         if (const std::uint32_t check = group.thread() + round * group.threads(); check < job.sizes.num_check_lanes)
           own_checks_[round] = job.checks[check];
     }
-    if constexpr (kIsCluster) {
+    if constexpr (memory::kHasAll) {
       copy(m_.checks, job.checks, job.sizes.num_check_lanes);
       copy(m_.cuts, job.cuts, job.sizes.num_cuts);
       copy(m_.sends_to, job.sends_to, job.sizes.num_slots);
+    }
+    if constexpr (kIsCluster) {
       for (std::uint32_t w = group.thread(); w < job.num_words(); w += group.threads()) {
         m_.is_cut[w] = 0;
         for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane)
           if (job.checks[w * kWarpLanes + lane].cut != relay_check::kNotCut)
             m_.is_cut[w] |= 1u << lane;
       }
-      relay_exchange<Group>(group, job, m_).begin();
+      exchange(group, job, m_).begin();
     }
     group.sync();
   }
@@ -166,7 +168,7 @@ private:
   CUDAQ_QEC_HOST_DEVICE void one_column(std::uint32_t round, std::uint32_t lane, const Body &body) {
     if (lane >= job_.num_column_lanes())
       return;
-    const relay_column_group group = m_.column_groups[lane / kWarpLanes];
+    const relay_column_group group = column_groups()[lane / kWarpLanes];
     if (lane % kWarpLanes < group.lanes)
       body(round, lane, group);
   }
@@ -178,41 +180,53 @@ private:
 
   // What the variants have in different kinds of memory.
   CUDAQ_QEC_HOST_DEVICE float *messages() const {
-    if constexpr (Variant == relay_variant::device)
-      return job_.messages + std::size_t{chain_} * job_.sizes.num_cells;
-    else
+    if constexpr (memory::kHasMessages)
       return m_.messages;
+    else
+      return job_.messages + std::size_t{chain_} * job_.total_cells;
+  }
+  CUDAQ_QEC_HOST_DEVICE const relay_column_group *column_groups() const {
+    if constexpr (memory::kHasColumnGroups)
+      return m_.column_groups;
+    else
+      return job_.column_groups;
+  }
+  CUDAQ_QEC_HOST_DEVICE const relay_check *checks() const {
+    if constexpr (memory::kHasAll)
+      return m_.checks;
+    else
+      return job_.checks;
   }
   CUDAQ_QEC_HOST_DEVICE float *device_values(std::uint32_t which) const {
-    return job_.values + (std::size_t{3} * chain_ + which) * job_.num_column_lanes();
+    return job_.values + (std::size_t{3} * chain_ + which) * job_.total_column_lanes();
   }
   CUDAQ_QEC_HOST_DEVICE float *priors() const {
-    if constexpr (kIsCluster)
+    if constexpr (memory::kHasAll)
       return m_.priors;
     else
       return device_values(0);
   }
   CUDAQ_QEC_HOST_DEVICE float *gammas() const {
-    if constexpr (kIsCluster)
+    if constexpr (memory::kHasAll)
       return m_.gammas;
     else
       return device_values(1);
   }
   CUDAQ_QEC_HOST_DEVICE float *posteriors() const {
-    if constexpr (kHasPlaces)
+    if constexpr (memory::kHasPlaces)
       return m_.posteriors;
     else
       return device_values(2);
   }
   CUDAQ_QEC_HOST_DEVICE const place *places_of(std::uint32_t lane, const relay_column_group &group) const {
     const std::size_t first = std::size_t{group.first_row} * kWarpLanes + lane % kWarpLanes;
-    if constexpr (kHasPlaces)
+    if constexpr (memory::kHasPlaces)
       return m_.places + first;
     else
       return static_cast<const place *>(job_.places) + first;
   }
   CUDAQ_QEC_HOST_DEVICE const std::uint16_t *groups_of_rows() const {
-    if constexpr (kHasPlaces)
+    if constexpr (memory::kHasPlaces)
       return m_.group_of_row;
     else
       return job_.group_of_row;
@@ -221,7 +235,7 @@ private:
   CUDAQ_QEC_HOST_DEVICE void start_leg(std::uint32_t leg) {
     group_.sync(); // the threads of the leg before have read its messages and its test
     const std::size_t table = std::size_t{chain_} * (kTabledLegs + 1) + (leg < kTabledLegs ? leg : kTabledLegs);
-    float *const gammas = job_.gammas + table * job_.total_column_groups * kWarpLanes;
+    float *const gammas = job_.gammas + table * job_.total_column_lanes();
     if (leg >= kTabledLegs) // each thread reads what it writes here
       for_each_column([&](std::uint32_t lane, const relay_column_group &) {
         gammas[lane] = static_cast<float>(job_.strengths.of(chain_, leg, detail::constant(job_.column_at + lane)));
@@ -263,7 +277,7 @@ private:
       residual[w] = m_.syndrome[w];
     const float scale = detail::constant(job_.scales + (k < job_.num_scales ? k : job_.num_scales) - 1);
     if constexpr (kIsCluster) {
-      if (const bool fits = exchange(scale, is_last, parity, k > 1 ? before : nullptr); fits || is_last)
+      if (const bool fits = answer_parts(scale, is_last, parity, k > 1 ? before : nullptr); fits || is_last)
         return fits;
     } else if constexpr (kInRegisters) {
       CUDAQ_QEC_UNROLL()
@@ -272,7 +286,7 @@ private:
           answer(own_checks_[round], pair_of(lane, own_checks_[round]), scale);
     } else {
       for (std::uint32_t lane = group_.thread(); lane < job_.sizes.num_check_lanes; lane += group_.threads())
-        answer(job_.checks[lane], pair_of(lane, job_.checks[lane]), scale);
+        answer(checks()[lane], pair_of(lane, checks()[lane]), scale);
     }
     group_.sync();
     if (leads())
@@ -281,8 +295,9 @@ private:
   }
 
   /// The step of checks in a cluster. `before`: the residual that is tested, or null.
-  CUDAQ_QEC_HOST_DEVICE bool exchange(float scale, bool is_last, std::uint32_t parity, const std::uint32_t *before) {
-    const relay_exchange<Group> others(group_, job_, m_);
+  CUDAQ_QEC_HOST_DEVICE bool answer_parts(float scale, bool is_last, std::uint32_t parity,
+                                          const std::uint32_t *before) {
+    const exchange others(group_, job_, m_);
     if (before != nullptr)
       for (std::uint32_t w = group_.thread(); w < job_.num_words(); w += group_.threads())
         if ((before[w] & ~m_.is_cut[w]) != 0)
@@ -290,7 +305,7 @@ private:
     const std::uint32_t lanes = job_.sizes.num_check_lanes;
     for (std::uint32_t first = 0; first < lanes; first += group_.threads()) { // all threads: they exchange pairs
       const std::uint32_t lane = first + group_.thread();
-      const relay_check where = lane < lanes ? m_.checks[lane] : relay_check{0, 0, relay_check::kNotCut};
+      const relay_check where = lane < lanes ? checks()[lane] : relay_check{0, 0, relay_check::kNotCut};
       relay_pair pair{kLargestMessage<float>, kLargestMessage<float>};
       if (!is_last) {
         if (lane < lanes)
@@ -316,7 +331,7 @@ private:
     if (before != nullptr && others.fits(parity))
       return true; // all bits are clear
     for (std::uint32_t lane = group_.thread(); lane < lanes && !is_last; lane += group_.threads())
-      if (const relay_check where = m_.checks[lane]; where.cut != relay_check::kNotCut)
+      if (const relay_check where = checks()[lane]; where.cut != relay_check::kNotCut)
         answer(where, others.merged(parity, where.cut), scale);
     if (is_last) {
       group_.sync();
@@ -365,7 +380,7 @@ private:
     if (watches())
       ++m_.progress->record.steps;
     if constexpr (kIsCluster)
-      relay_exchange<Group>(group_, job_, m_).clear(parity);
+      exchange(group_, job_, m_).clear(parity);
     for_each_own_column([&](std::uint32_t round, std::uint32_t lane, const relay_column_group &group) {
       sum_column(round, lane, group, residual);
     });
@@ -475,7 +490,7 @@ private:
 
   const Group &group_;
   const relay_job &job_;
-  const relay_memory<Variant> m_;
+  const memory m_;
   const std::uint32_t chain_;
   detail::values_of_thread<kRounds> values_;
   relay_check own_checks_[Checks]; ///< with kInRegisters

@@ -45,9 +45,9 @@ CUDAQ_QEC_HOST_DEVICE inline std::uint32_t lowest_bit(std::uint32_t word) {
 #endif
 }
 
-template <class Group>
+template <class Group, relay_variant Variant>
 class relay_exchange {
-  using memory = relay_memory<relay_variant::cluster>;
+  using memory = relay_memory<Variant>;
 
 public:
   CUDAQ_QEC_HOST_DEVICE relay_exchange(const Group &group, const relay_job &job, const memory &m)
@@ -59,15 +59,15 @@ public:
     clear(1);
   }
   CUDAQ_QEC_HOST_DEVICE void send(std::uint32_t parity, std::uint32_t cut, const relay_pair &pair) const {
-    const relay_cut where = m_.cuts[cut];
+    const relay_cut where = cuts()[cut];
     m_.own_pairs[cut] = pair;
     std::uint32_t slot = where.first_slot;
     for (std::uint32_t left = where.others; left != 0; left &= left - 1, ++slot)
-      *group_.of_part(pairs(parity) + m_.sends_to[slot], lowest_bit(left)) = pair;
+      *group_.of_part(pairs(parity) + sends_to()[slot], lowest_bit(left)) = pair;
   }
   /// This part's errors flip the check an odd number of times. (The part that has the bit of the syndrome counts it.)
   CUDAQ_QEC_HOST_DEVICE void flip_cut(std::uint32_t parity, std::uint32_t cut) const {
-    const std::uint32_t number = m_.cuts[cut].number;
+    const std::uint32_t number = cuts()[cut].number;
     for (std::uint32_t part = 0; part < job_.parts; ++part)
       group_.flip_bits(*group_.of_part(cut_open(parity) + number / kWarpLanes, part), 1u << number % kWarpLanes);
   }
@@ -80,7 +80,7 @@ public:
     return !group_.any_word(cut_open(parity), job_.num_cut_words()) && m_.progress->open[parity] == 0;
   }
   CUDAQ_QEC_HOST_DEVICE relay_pair merged(std::uint32_t parity, std::uint32_t cut) const {
-    const relay_cut where = m_.cuts[cut];
+    const relay_cut where = cuts()[cut];
     const relay_pair *const theirs = pairs(parity) + where.first_slot;
     relay_pair all = m_.own_pairs[cut];
     for (std::uint32_t k = 0; k < where.num_others; ++k)
@@ -95,6 +95,18 @@ public:
   }
 
 private:
+  CUDAQ_QEC_HOST_DEVICE const relay_cut *cuts() const {
+    if constexpr (memory::kHasAll)
+      return m_.cuts;
+    else
+      return job_.cuts;
+  }
+  CUDAQ_QEC_HOST_DEVICE const std::uint16_t *sends_to() const {
+    if constexpr (memory::kHasAll)
+      return m_.sends_to;
+    else
+      return job_.sends_to;
+  }
   CUDAQ_QEC_HOST_DEVICE std::uint32_t *cut_open(std::uint32_t parity) const {
     return m_.cut_open + parity * job_.num_cut_words();
   }

@@ -68,19 +68,13 @@ relay_layout layout_of(const tanner_graph &graph, const relay_bp_options &option
     if (relay_layout found = with_blocks(1); found.variant() == relay_variant::cluster)
       return found; // it would not be quicker in parts
   for (const std::uint32_t blocks : *to_try) {
-    if (relay_layout found = with_blocks(blocks); found.variant() == relay_variant::cluster)
+    if (relay_layout found = with_blocks(blocks); is_cluster(found.variant()))
       return found;
     if (limits.blocks > 1)
       throw std::runtime_error("blocks is " + std::to_string(blocks) +
                                ", and the model does not fit into the shared memory of so many blocks");
   }
-  relay_layout found = with_blocks(0);
-  const std::size_t needed = relay_memory_bytes(found.job(), found.variant());
-  if (const std::size_t has = std::min(device.sharedMemPerBlockOptin, limits.shared_bytes); needed > has)
-    throw std::runtime_error("the model needs " + std::to_string(needed) +
-                             " bytes of shared memory in a block, most for its " + std::to_string(graph.num_columns()) +
-                             " columns; " + device.name + " has " + std::to_string(has));
-  return found;
+  return with_blocks(0);
 }
 
 template <class T>
@@ -175,7 +169,7 @@ private:
     put(job_.checks, layout.checks);
     put(job_.group_of_row, layout.group_of_row);
     put(job_.column_groups, layout.column_groups);
-    if (layout.variant() == relay_variant::device)
+    if (has_messages_in_device(layout.variant()))
       job_.places = add(copy_of(layout.places));
     else
       job_.places = add(copy_of(layout.short_places));
@@ -184,14 +178,14 @@ private:
     put(job_.column_at, layout.column_at);
     put(job_.scales, layout.scales);
     put(job_.gammas, layout.gammas);
-    const std::size_t chains = job_.chains, lanes = job_.num_column_lanes();
+    const std::size_t chains = job_.chains;
     job_.team = static_cast<relay_team *>(add(device_block(sizeof(relay_team))));
     job_.syndrome = static_cast<std::uint32_t *>(add(device_block(job_.total_words * sizeof(std::uint32_t))));
     job_.records = static_cast<std::uint8_t *>(add(device_block(chains * job_.record_bytes())));
-    if (layout.variant() == relay_variant::shared || layout.variant() == relay_variant::device)
-      job_.values = static_cast<float *>(add(device_block(3 * chains * lanes * sizeof(float))));
-    if (layout.variant() == relay_variant::device)
-      job_.messages = static_cast<float *>(add(device_block(chains * job_.sizes.num_cells * sizeof(float))));
+    if (has_values_in_device(layout.variant()))
+      job_.values = static_cast<float *>(add(device_block(3 * chains * job_.total_column_lanes() * sizeof(float))));
+    if (has_messages_in_device(layout.variant()))
+      job_.messages = static_cast<float *>(add(device_block(chains * job_.total_cells * sizeof(float))));
     cancel_ = mapped_block(sizeof(std::uint32_t));
     job_.cancel = cancel_.device<std::uint32_t>();
   }

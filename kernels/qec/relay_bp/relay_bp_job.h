@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace cudaq::qec::realtime::gpu {
 
@@ -89,7 +90,50 @@ struct relay_team {
   static constexpr std::uint64_t kNoMoreShots = UINT64_MAX, kNoChain = UINT64_MAX;
 };
 
-/// A kernel argument. Addresses are device addresses; `Place` of the places depends on the variant.
+/// Where the blocks of a chain keep what they change.
+enum class relay_variant {
+  cluster,        ///< all in the shared memory of one block or several ones, which have a part of the columns each
+  cluster_shared, ///< several blocks: messages in shared memory, the values of columns in device memory
+  cluster_device, ///< several blocks: both in device memory
+  registers,      ///< one block: messages, posteriors and places in shared memory, other values in registers
+  shared,         ///< one block: messages in shared memory, the values of columns in device memory
+  device          ///< one block: both in device memory
+};
+/// Blocks have parts of the columns.
+CUDAQ_QEC_HOST_DEVICE constexpr bool is_cluster(relay_variant v) {
+  return v == relay_variant::cluster || v == relay_variant::cluster_shared || v == relay_variant::cluster_device;
+}
+CUDAQ_QEC_HOST_DEVICE constexpr bool has_messages_in_device(relay_variant v) {
+  return v == relay_variant::device || v == relay_variant::cluster_device;
+}
+CUDAQ_QEC_HOST_DEVICE constexpr bool has_values_in_device(relay_variant v) {
+  return v != relay_variant::cluster && v != relay_variant::registers;
+}
+/// The number of a cell.
+template <relay_variant Variant>
+using relay_place = std::conditional_t<has_messages_in_device(Variant), std::uint32_t, std::uint16_t>;
+
+/// Calls body with the variant as a type, std::integral_constant.
+template <class Body>
+decltype(auto) with_variant(relay_variant variant, const Body &body) {
+  switch (variant) {
+  case relay_variant::cluster:
+    return body(std::integral_constant<relay_variant, relay_variant::cluster>{});
+  case relay_variant::cluster_shared:
+    return body(std::integral_constant<relay_variant, relay_variant::cluster_shared>{});
+  case relay_variant::cluster_device:
+    return body(std::integral_constant<relay_variant, relay_variant::cluster_device>{});
+  case relay_variant::registers:
+    return body(std::integral_constant<relay_variant, relay_variant::registers>{});
+  case relay_variant::shared:
+    return body(std::integral_constant<relay_variant, relay_variant::shared>{});
+  case relay_variant::device:
+    break;
+  }
+  return body(std::integral_constant<relay_variant, relay_variant::device>{});
+}
+
+/// A kernel argument. Addresses are device addresses.
 struct relay_job {
   // The model. With parts: all of it, and what part_of() returns is one part.
   relay_part sizes;                  ///< of the part. All of it: without parts the model's, else unused
@@ -99,13 +143,14 @@ struct relay_job {
   std::uint32_t most_slots;          ///< of a part
   std::uint32_t total_words;         ///< of a syndrome: of all parts
   std::uint32_t total_column_groups; ///< of all parts
+  std::uint32_t total_cells;         ///< of all parts
   std::uint32_t first_column_group;  ///< of the part
   const relay_cut *cuts;             ///< for each cut check of each part
   const std::uint16_t *sends_to;     ///< for each slot of a part, the slot for its own pair in the other part
   const relay_check *checks;         ///< for each lane of checks
   const std::uint16_t *group_of_row; ///< for each row of cells: its group of checks
   const relay_column_group *column_groups;
-  const void *places;             ///< cells, as std::uint16_t or std::uint32_t
+  const void *places;             ///< cells, as relay_place
   const float *log_odds;          ///< for each lane of columns
   const std::uint64_t *units;     ///< the same, as weight_units
   const std::uint32_t *column_at; ///< for each lane of columns
@@ -122,14 +167,15 @@ struct relay_job {
   relay_team *team;
   std::uint32_t *syndrome;     ///< of the shot: total_words
   std::uint8_t *records;       ///< of each chain: a relay_record and its solution, record_bytes() apart
-  float *values;               ///< variants `shared` and `device`: 3 values of each lane of columns, for each chain
-  float *messages;             ///< variant `device`: the cells of each chain
+  float *values;               ///< with has_values_in_device: 3 values of each lane of columns, for each chain
+  float *messages;             ///< with has_messages_in_device: the cells of each chain
   const std::uint32_t *cancel; ///< mapped memory: the number of the request to cancel
 
   CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t num_words() const { return sizes.num_check_lanes / kWarpLanes; }
   CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t num_column_lanes() const {
     return sizes.num_column_groups * kWarpLanes;
   }
+  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t total_column_lanes() const { return total_column_groups * kWarpLanes; }
   CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t num_cut_words() const {
     return (num_cut + kWarpLanes - 1) / kWarpLanes;
   }
@@ -139,7 +185,8 @@ struct relay_job {
 };
 
 /// The job of one part: sizes and pointers of what it has.
-CUDAQ_QEC_HOST_DEVICE inline relay_job part_of(const relay_job &all, std::uint32_t part) {
+template <relay_variant Variant>
+CUDAQ_QEC_HOST_DEVICE relay_job part_of(const relay_job &all, std::uint32_t part) {
   relay_job one = all;
   one.sizes = all.part[part];
   for (std::uint32_t p = 0; p < part; ++p) {
@@ -151,23 +198,19 @@ CUDAQ_QEC_HOST_DEVICE inline relay_job part_of(const relay_job &all, std::uint32
     one.checks += before.num_check_lanes;
     one.group_of_row += before.num_rows;
     one.column_groups += before.num_column_groups;
-    one.places = static_cast<const std::uint16_t *>(one.places) + before.num_place_rows * kWarpLanes;
+    one.places = static_cast<const relay_place<Variant> *>(one.places) + before.num_place_rows * kWarpLanes;
     one.log_odds += lanes;
     one.units += lanes;
     one.column_at += lanes;
     one.gammas += lanes;
     one.syndrome += before.num_check_lanes / kWarpLanes;
+    if constexpr (has_values_in_device(Variant))
+      one.values += lanes;
+    if constexpr (has_messages_in_device(Variant))
+      one.messages += before.num_cells;
   }
   return one;
 }
-
-/// Where the blocks of a chain keep what they change.
-enum class relay_variant {
-  cluster,   ///< all in the shared memory of one block or several ones, which have a part of the columns each
-  registers, ///< one block: messages, posteriors and places in shared memory, other values in registers
-  shared,    ///< one block: messages in shared memory, the values of columns in device memory
-  device     ///< one block: both in device memory
-};
 
 /// What the threads of a block share about the shot in progress. Each member has one writer at a time.
 struct relay_progress {
@@ -194,24 +237,24 @@ struct alignas(8) relay_pair {
 /// kind of memory that a pointer leads to.
 template <relay_variant Variant>
 struct relay_memory {
-  static constexpr bool kIsCluster = Variant == relay_variant::cluster,
-                        kHasPlaces = kIsCluster || Variant == relay_variant::registers,
-                        kHasMessages = Variant != relay_variant::device;
+  static constexpr bool kIsCluster = is_cluster(Variant), kHasMessages = !has_messages_in_device(Variant),
+                        kHasPlaces = !has_values_in_device(Variant), kHasAll = Variant == relay_variant::cluster,
+                        kHasColumnGroups = kHasPlaces || Variant == relay_variant::shared;
 
   relay_progress *progress;
   std::uint32_t *syndrome, *residual; ///< num_words(); twice that
-  relay_column_group *column_groups;
-  float *messages;   ///< with kHasMessages
-  float *posteriors; ///< this and what follows with kHasPlaces
+  relay_column_group *column_groups;  ///< with kHasColumnGroups
+  float *messages;                    ///< with kHasMessages
+  float *posteriors;                  ///< this and what follows with kHasPlaces
   std::uint16_t *places, *group_of_row;
-  float *priors, *gammas; ///< this and what follows with kIsCluster
+  float *priors, *gammas; ///< this and what follows with kHasAll
   relay_check *checks;
-  std::uint32_t *is_cut;   ///< a bit for each lane of checks: it is cut
+  relay_cut *cuts;
+  std::uint16_t *sends_to;
+  std::uint32_t *is_cut;   ///< this and what follows with kIsCluster. A bit for each lane of checks: it is cut
   std::uint32_t *cut_open; ///< for even and odd iterations a bit for each cut check: it does not fit
   relay_pair *pairs;       ///< for even and odd iterations, most_slots: those of other parts
   relay_pair *own_pairs;   ///< of the cut checks: those of this part
-  relay_cut *cuts;
-  std::uint16_t *sends_to;
 
   CUDAQ_QEC_HOST_DEVICE relay_memory(std::uint64_t *block, const relay_job &j) : relay_memory(block, j, true) {}
   static std::size_t bytes(const relay_job &j) { return 8 * relay_memory(nullptr, j, false).words_; }
@@ -227,7 +270,12 @@ private:
     }
     take(syndrome, j.num_words());
     take(residual, 2 * j.num_words());
-    take(column_groups, has.num_column_groups);
+    if constexpr (kIsCluster) {
+      take(is_cut, j.num_words());
+      take(own_pairs, has.num_cuts);
+    }
+    if constexpr (kHasColumnGroups)
+      take(column_groups, has.num_column_groups);
     if constexpr (kHasMessages)
       take(messages, has.num_cells);
     if constexpr (kHasPlaces) {
@@ -235,12 +283,10 @@ private:
       take(places, kWarpLanes * has.num_place_rows);
       take(group_of_row, has.num_rows);
     }
-    if constexpr (kIsCluster) {
+    if constexpr (kHasAll) {
       take(priors, j.num_column_lanes());
       take(gammas, j.num_column_lanes());
       take(checks, has.num_check_lanes);
-      take(is_cut, j.num_words());
-      take(own_pairs, has.num_cuts);
       take(cuts, has.num_cuts);
       take(sends_to, has.num_slots);
     }
@@ -257,25 +303,18 @@ private:
 
 /// The bytes of a block's memory: with parts, of the block that needs the most.
 inline std::size_t relay_memory_bytes(const relay_job &job, relay_variant variant) {
-  switch (variant) {
-  case relay_variant::cluster: {
+  return with_variant(variant, [&](auto v) -> std::size_t {
+    if constexpr (!is_cluster(v()))
+      return relay_memory<v()>::bytes(job);
     std::size_t most = 0;
     for (std::uint32_t part = 0; part < job.parts; ++part) {
       relay_job one = job; // without the pointers of part_of(), which may be null
       one.sizes = job.part[part];
-      const std::size_t bytes = relay_memory<relay_variant::cluster>::bytes(one);
+      const std::size_t bytes = relay_memory<v()>::bytes(one);
       most = bytes > most ? bytes : most;
     }
     return most;
-  }
-  case relay_variant::registers:
-    return relay_memory<relay_variant::registers>::bytes(job);
-  case relay_variant::shared:
-    return relay_memory<relay_variant::shared>::bytes(job);
-  case relay_variant::device:
-    break;
-  }
-  return relay_memory<relay_variant::device>::bytes(job);
+  });
 }
 
 } // namespace cudaq::qec::realtime::gpu

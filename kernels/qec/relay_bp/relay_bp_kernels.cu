@@ -94,10 +94,10 @@ template <relay_variant Variant>
 __global__ void __launch_bounds__(kBlockThreads, 1)
     relay_bp_kernel(const __grid_constant__ resident_mailboxes boxes, const __grid_constant__ relay_job job) {
   extern __shared__ std::uint64_t block[];
-  if constexpr (Variant == relay_variant::cluster) {
+  if constexpr (is_cluster(Variant)) {
     __shared__ relay_job part; // registers are scarce
     if (threadIdx.x == 0)
-      part = part_of(job, blockIdx.x % job.parts);
+      part = part_of<Variant>(job, blockIdx.x % job.parts);
     __syncthreads();
     live<Variant>(cluster_group{}, boxes, part, block, blockIdx.x / job.parts);
   } else {
@@ -108,7 +108,8 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
 /// Loads the kernel of each variant: one that is loaded later would wait for the blocks that run.
 cudaError_t load_all() {
   cudaFuncAttributes found{};
-  for (const auto kernel : {&relay_bp_kernel<relay_variant::cluster>, &relay_bp_kernel<relay_variant::registers>,
+  for (const auto kernel : {&relay_bp_kernel<relay_variant::cluster>, &relay_bp_kernel<relay_variant::cluster_shared>,
+                            &relay_bp_kernel<relay_variant::cluster_device>, &relay_bp_kernel<relay_variant::registers>,
                             &relay_bp_kernel<relay_variant::shared>, &relay_bp_kernel<relay_variant::device>})
     if (const cudaError_t error = cudaFuncGetAttributes(&found, reinterpret_cast<const void *>(kernel));
         error != cudaSuccess)
@@ -132,17 +133,7 @@ resident_launcher launcher_of(const relay_job &job) {
 } // namespace
 
 resident_launcher launch_relay_bp(const relay_job &job, relay_variant variant) {
-  switch (variant) {
-  case relay_variant::cluster:
-    return launcher_of<relay_variant::cluster>(job);
-  case relay_variant::registers:
-    return launcher_of<relay_variant::registers>(job);
-  case relay_variant::shared:
-    return launcher_of<relay_variant::shared>(job);
-  case relay_variant::device:
-    break;
-  }
-  return launcher_of<relay_variant::device>(job);
+  return with_variant(variant, [&](auto v) { return launcher_of<v()>(job); });
 }
 
 cudaError_t most_relay_chains(unsigned parts, std::size_t block_bytes, unsigned &chains) {

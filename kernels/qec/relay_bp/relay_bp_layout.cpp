@@ -42,27 +42,30 @@ std::vector<float> scales_of(const relay_bp_options &o) {
 
 relay_layout::relay_layout(const tanner_graph &graph, const relay_bp_options &options, const relay_room &room)
     : scales(scales_of(options)), job_(job_of(options)) {
-  const auto fits = [&](relay_variant variant) { return relay_memory_bytes(job_, variant) <= room.block_bytes; };
-  bool is_cluster = false;
+  const auto fits = [&](relay_variant variant) {
+    const auto few_cells = [](const relay_part &part) { return part.num_cells <= UINT16_MAX + 1U; };
+    return (has_messages_in_device(variant) || std::ranges::all_of(job_.part, few_cells)) &&
+           relay_memory_bytes(job_, variant) <= room.block_bytes;
+  };
   if (room.cluster_blocks != 0) {
     cut_graph(graph, room.cluster_blocks, room.check_lanes);
-    const auto few_cells = [](const relay_part &part) { return part.num_cells <= UINT16_MAX + 1U; };
-    is_cluster = std::ranges::all_of(job_.part, few_cells) && fits(relay_variant::cluster);
+    for (const relay_variant variant :
+         {relay_variant::cluster_device, relay_variant::cluster_shared, relay_variant::cluster}) // the best one last
+      if (fits(variant) && (room.cluster_blocks > 1 || variant == relay_variant::cluster))
+        variant_ = variant;
   }
-  if (is_cluster) {
-    variant_ = relay_variant::cluster;
-  } else {
+  if (!is_cluster(variant_)) {
     cut_graph(graph, 1, 1);
     job_.sizes = job_.part[0];
     const bool few = job_.num_column_lanes() <= kRegisterRounds * kBlockThreads &&
                      job_.sizes.num_check_lanes <= kRegisterChecks * kBlockThreads;
     if (few && fits(relay_variant::registers))
       variant_ = relay_variant::registers;
-    else if (job_.sizes.num_cells <= UINT16_MAX + 1U && fits(relay_variant::shared))
+    else if (fits(relay_variant::shared))
       variant_ = relay_variant::shared;
   }
-  if (variant_ != relay_variant::device) {
-    spread_banks(is_cluster ? room.check_lanes : 1);
+  if (!has_messages_in_device(variant_)) {
+    spread_banks(is_cluster(variant_) ? room.check_lanes : 1);
     short_places.assign(places.begin(), places.end());
   }
   for (const std::uint32_t column : column_at) {
@@ -105,6 +108,9 @@ void relay_layout::cut_graph(const tanner_graph &graph, std::uint32_t parts, std
   assign_slots();
   job_.total_words = static_cast<std::uint32_t>(checks.size() / kWarpLanes);
   job_.total_column_groups = static_cast<std::uint32_t>(column_groups.size());
+  job_.total_cells = 0;
+  for (const relay_part &part : job_.part)
+    job_.total_cells += part.num_cells;
 }
 
 void relay_layout::append_part(const tanner_graph &graph, std::uint32_t begin, std::uint32_t end, std::uint32_t number,
@@ -200,17 +206,19 @@ const char *relay_layout::variant_text() const noexcept {
     return "messages and values of columns in shared memory";
   case relay_variant::registers:
     return "messages in shared memory, values of columns in registers";
+  case relay_variant::cluster_shared:
   case relay_variant::shared:
     return "messages in shared memory, values of columns in device memory";
+  case relay_variant::cluster_device:
   case relay_variant::device:
     break;
   }
-  return "messages in device memory: the model does not fit into the shared memory of a block";
+  return "messages in device memory: the model does not fit into the shared memory of a chain's blocks";
 }
 
 /// Gives the messages of a check other rows, so that columns that are summed at the same time find theirs in different
 /// banks. Passes over all checks exchange two rows of a check if that leaves no more conflicts than before: exchanges
-/// that leave as many lead out of arrangements that no single one makes better.
+/// that leave as many lead out of arrangements that no single one makes better. Large models get fewer passes.
 void relay_layout::spread_banks(std::uint32_t check_lanes) {
   struct message {
     std::size_t at;     ///< in places
@@ -233,8 +241,12 @@ void relay_layout::spread_banks(std::uint32_t check_lanes) {
     first_lane += part.num_check_lanes;
     first_row += part.num_rows;
   }
-  constexpr int kPasses = 40;
-  for (int pass = 0; pass < kPasses; ++pass)
+  constexpr std::size_t kLooks = 300'000'000, kFewestPasses = 4, kMostPasses = 40;
+  std::size_t looks = 1; // of a pass
+  for (const std::vector<message> &messages : of_check)
+    looks += messages.size() * messages.size() / 2;
+  const std::size_t passes = std::clamp(kLooks / looks, kFewestPasses, kMostPasses);
+  for (std::size_t pass = 0; pass < passes; ++pass)
     for (std::vector<message> &messages : of_check)
       for (std::size_t a = 0; a < messages.size(); ++a)
         for (std::size_t b = a + 1; b < messages.size(); ++b) {

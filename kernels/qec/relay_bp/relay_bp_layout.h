@@ -14,9 +14,10 @@ namespace cudaq::qec::realtime::gpu {
 
 /// What a chain can have.
 struct relay_room {
-  std::size_t block_bytes = 0;      ///< shared memory of a block
-  std::uint32_t cluster_blocks = 0; ///< 1, 2, 4 or 8: the variant `cluster` with so many blocks, if the model fits
-  std::uint32_t check_lanes = kClusterCheckLanes; ///< of that variant: threads of a check
+  std::size_t block_bytes = 0; ///< shared memory of a block
+  /// 1, 2, 4 or 8: a variant for clusters with so many blocks, if the model fits; 1 only `cluster`.
+  std::uint32_t cluster_blocks = 0;
+  std::uint32_t check_lanes = kClusterCheckLanes; ///< of these variants: threads of a check
 };
 
 /// The arrays of a relay_job, in host memory.
@@ -45,7 +46,7 @@ public:
   std::vector<std::uint16_t> group_of_row;
   std::vector<relay_column_group> column_groups;
   std::vector<std::uint32_t> places;
-  std::vector<std::uint16_t> short_places;  ///< the same, unless variant `device`
+  std::vector<std::uint16_t> short_places;  ///< the same, unless has_messages_in_device()
   std::vector<std::uint32_t> column_at;     ///< for each lane, grouped_graph::kUnused: none
   std::vector<std::uint32_t> lane_of_check; ///< for each check; one that is cut has its event in its first part only
   std::vector<float> log_odds;

@@ -22,6 +22,8 @@ relay_bp_options options_of(const std::string &setting) {
   return options;
 }
 
+constexpr std::size_t kBlockBytes = 232448; ///< shared memory of a block of sm_90
+
 class RelayBpGpu : public gpu_test {
 protected:
   /// Compares all shots with the CPU.
@@ -62,6 +64,13 @@ TEST_F(RelayBpGpu, GivesTheSameWhereTheModelDoesNotFitIntoABlock) {
   expect_answers_of_the_cpu(setting, relay_variant::shared, {1, shared});
   expect_answers_of_the_cpu(setting, relay_variant::device, {1, shared - 1});
   EXPECT_THROW(relay_bp_gpu(graph_, options_of(setting), test_device(), {4, 1000}), std::runtime_error);
+  for (const std::uint32_t blocks : {2U, 4U, 8U}) {
+    const auto parts = gpu::relay_layout(graph_, options_of(setting), {kBlockBytes, blocks}).job();
+    const auto less_than = [&](relay_variant v) { return gpu::relay_memory_bytes(parts, v) - 8; };
+    expect_answers_of_the_cpu(setting, relay_variant::cluster_shared, {blocks, less_than(relay_variant::cluster)});
+    expect_answers_of_the_cpu(setting, relay_variant::cluster_device,
+                              {blocks, less_than(relay_variant::cluster_shared)});
+  }
 }
 
 TEST_F(RelayBpGpu, TheFirstSolutionIsASolution) {
@@ -162,10 +171,9 @@ TEST_F(RelayBpGpu, AreCountedAndOneMoreIsRefusedAtOnceWhereTheGpuIsFull) {
 }
 
 TEST_F(RelayBpGpu, IsRefusedWithTheReasonWithoutRoomOrDevice) {
-  const auto refusal = [&](const std::string &setting, int device,
-                           const relay_bp_gpu_limits &limits = {}) -> std::string {
+  const auto refusal = [&](const std::string &setting, int device) -> std::string {
     try {
-      relay_bp_gpu(graph_, options_of(setting), device, limits);
+      relay_bp_gpu(graph_, options_of(setting), device);
       return "made";
     } catch (const std::runtime_error &reason) {
       return reason.what();
@@ -174,9 +182,6 @@ TEST_F(RelayBpGpu, IsRefusedWithTheReasonWithoutRoomOrDevice) {
   EXPECT_NE(refusal("ensemble=1", 200).find("device 200 is not there"), std::string::npos);
   EXPECT_NE(refusal("ensemble=1024", test_device()).find("multiprocessors, and each chain needs one for each block"),
             std::string::npos);
-  const std::string too_large = refusal("ensemble=1", test_device(), {1, 500});
-  EXPECT_NE(too_large.find("bytes of shared memory in a block"), std::string::npos) << too_large;
-  EXPECT_NE(too_large.find(" has 500"), std::string::npos) << too_large;
 }
 
 } // namespace

@@ -29,6 +29,11 @@ void PrintTo(const relay_case &c, std::ostream *out) { *out << c.set << " " << c
 relay_room room_for(const relay_case &c, const tanner_graph &graph) {
   if (c.variant == relay_variant::registers || c.variant == relay_variant::cluster)
     return {kLargeBlock.block_bytes, c.blocks, cpu_relay_group::kCheckLanes};
+  if (is_cluster(c.variant)) {
+    relay_room room{kLargeBlock.block_bytes, c.blocks, cpu_relay_group::kCheckLanes};
+    room.block_bytes = relay_memory_bytes(relay_layout(graph, options_of(c.setting), room).job(), c.variant);
+    return room;
+  }
   const relay_job job = relay_layout(graph, options_of(c.setting), {}).job();
   const std::size_t shared = relay_memory_bytes(job, relay_variant::shared);
   return {c.variant == relay_variant::shared ? shared : shared - 1};
@@ -78,6 +83,15 @@ INSTANTIATE_TEST_SUITE_P(
                    relay_variant::cluster, 2, 2},
         relay_case{"bicycle_72_capacity_p0.04", "mode=in_step,num_sets=4,pre_iter=5,set_max_iter=7",
                    relay_variant::cluster, 2, 8},
+        relay_case{"bicycle_72_capacity_p0.04", "mode=least_weight,ensemble=2,num_sets=10,stop_nconv=2,pre_iter=5",
+                   relay_variant::cluster_shared, 2, 4},
+        relay_case{"color_d5_p0.003", "mode=in_step,ensemble=2,pre_iter=5,set_max_iter=7",
+                   relay_variant::cluster_shared, 4, 2},
+        relay_case{"bicycle_72_capacity_p0.04", "mode=in_step,ensemble=3,num_sets=10,pre_iter=5,set_max_iter=7,alpha=0",
+                   relay_variant::cluster_device, 4, 2},
+        relay_case{"color_d5_p0.003", "mode=least_weight,num_sets=10,pre_iter=6", relay_variant::cluster_device, 2, 4},
+        relay_case{"bicycle_72_capacity_p0.04", "mode=in_step,num_sets=4,pre_iter=5,set_max_iter=7",
+                   relay_variant::cluster_device, 2, 8},
         relay_case{"color_d5_p0.003", "mode=in_step,ensemble=2,pre_iter=5,set_max_iter=7", relay_variant::shared, 2},
         relay_case{"color_d5_p0.003", "mode=least_weight,num_sets=3,pre_iter=6", relay_variant::device, 3}));
 

@@ -132,5 +132,32 @@ TEST(RelayBpLayout, MoreBlocksNeedLessMemoryEach) {
   }
 }
 
+TEST(RelayBpLayout, KeepsWhatFitsInSharedMemory) {
+  const bicycle b;
+  for (const std::uint32_t parts : {1U, 2U, 4U, 8U}) {
+    const relay_job job = b.cut_into(parts).job();
+    const auto variant_with = [&](std::size_t bytes) {
+      const relay_layout layout(b.graph, {}, {bytes, parts});
+      EXPECT_EQ(layout.job().parts, is_cluster(layout.variant()) ? parts : 1U);
+      EXPECT_EQ(layout.short_places.empty(), has_messages_in_device(layout.variant()));
+      return layout.variant();
+    };
+    const std::size_t all = relay_memory_bytes(job, relay_variant::cluster),
+                      messages = relay_memory_bytes(job, relay_variant::cluster_shared),
+                      least = relay_memory_bytes(job, relay_variant::cluster_device);
+    EXPECT_EQ(variant_with(all), relay_variant::cluster);
+    if (parts == 1) {
+      EXPECT_EQ(variant_with(all - 8), relay_variant::registers) << "one block alone has a variant without parts";
+      EXPECT_EQ(variant_with(least), relay_variant::device);
+      continue;
+    }
+    EXPECT_EQ(variant_with(all - 8), relay_variant::cluster_shared);
+    EXPECT_EQ(variant_with(messages), relay_variant::cluster_shared);
+    EXPECT_EQ(variant_with(messages - 8), relay_variant::cluster_device);
+    EXPECT_EQ(variant_with(least), relay_variant::cluster_device);
+    EXPECT_EQ(variant_with(least - 8), relay_variant::device);
+  }
+}
+
 } // namespace
 } // namespace cudaq::qec::realtime::gpu

@@ -91,15 +91,15 @@ public:
                    std::uint32_t threads)
       : layout(graph, options, room), job_(layout.job()), syndrome_(job_.total_words),
         records_(options.ensemble * job_.record_bytes() / 8), values_(3 * options.ensemble * layout.log_odds.size()),
-        messages_(std::size_t{options.ensemble} * job_.sizes.num_cells),
+        messages_(std::size_t{options.ensemble} * job_.total_cells),
         frame_((24 + sizeof(relay_request)) / 8 + job_.total_words / 2 + 1), output_(job_.record_bytes() / 8) {
     job_.cuts = layout.cuts.data();
     job_.sends_to = layout.sends_to.data();
     job_.checks = layout.checks.data();
     job_.group_of_row = layout.group_of_row.data();
     job_.column_groups = layout.column_groups.data();
-    job_.places = layout.variant() == relay_variant::device ? static_cast<const void *>(layout.places.data())
-                                                            : layout.short_places.data();
+    job_.places = has_messages_in_device(layout.variant()) ? static_cast<const void *>(layout.places.data())
+                                                           : layout.short_places.data();
     job_.log_odds = layout.log_odds.data();
     job_.units = layout.units.data();
     job_.column_at = layout.column_at.data();
@@ -166,7 +166,9 @@ private:
   void run_variant(std::uint32_t block, std::uint32_t thread) {
     const cpu_relay_group group(*groups_[block], thread);
     const std::uint32_t chain_number = block / job_.parts;
-    const relay_job job = Variant == relay_variant::cluster ? part_of(job_, group.rank()) : job_;
+    relay_job job = job_;
+    if constexpr (is_cluster(Variant))
+      job = part_of<Variant>(job_, group.rank());
     const relay_memory<Variant> memory(clusters_[chain_number]->memories[group.rank()].data(), job);
     relay_chain<cpu_relay_group, Variant, kColumns, kChecks> chain(group, job, memory, chain_number);
     const resident_mailboxes boxes{flags_.data(),
@@ -182,16 +184,7 @@ private:
       follow(group, job, memory, chain);
   }
   void run(std::uint32_t block, std::uint32_t thread) {
-    switch (layout.variant()) {
-    case relay_variant::cluster:
-      return run_variant<relay_variant::cluster>(block, thread);
-    case relay_variant::registers:
-      return run_variant<relay_variant::registers>(block, thread);
-    case relay_variant::shared:
-      return run_variant<relay_variant::shared>(block, thread);
-    case relay_variant::device:
-      return run_variant<relay_variant::device>(block, thread);
-    }
+    with_variant(layout.variant(), [&](auto v) { run_variant<v()>(block, thread); });
   }
 
   relay_job job_;
