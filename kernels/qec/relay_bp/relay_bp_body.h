@@ -139,7 +139,7 @@ public:
   }
 
 private:
-  static constexpr std::uint32_t kUnrolledRows = 6; ///< of columns with this many messages or fewer
+  static constexpr std::uint32_t kRowsAtOnce = 6; ///< messages of a column in registers
   static constexpr std::uint32_t kSign = 1u << 31;
 
   CUDAQ_QEC_HOST_DEVICE bool leads() const { return group_.thread() == 0; }
@@ -399,44 +399,49 @@ private:
                                         std::uint32_t *residual) {
     const place *const at = places_of(lane, group);
     const detail::prior_and_gamma v = values_.load(round, lane);
-    float sum = detail::sum_of(v.prior, detail::product_of(v.gamma, posteriors()[lane])), later = 0;
-    if (group.rows <= kUnrolledRows) {
-      std::uint32_t cell[kUnrolledRows];
-      float answer[kUnrolledRows], before[kUnrolledRows];
+    const float begin = detail::sum_of(v.prior, detail::product_of(v.gamma, posteriors()[lane]));
+    float later = 0;
+    // Messages first to first + kRowsAtOnce - 1. `sum`: of what is before them. Returns the sum with their answers.
+    const auto add_rows = [&](std::uint32_t first, float sum) {
+      std::uint32_t cell[kRowsAtOnce];
+      float answer[kRowsAtOnce], before[kRowsAtOnce];
       CUDAQ_QEC_UNROLL()
-      for (std::uint32_t row = 0; row < kUnrolledRows; ++row)
-        if (row < group.rows) {
-          cell[row] = at[row * kWarpLanes];
-          answer[row] = messages()[cell[row]];
+      for (std::uint32_t k = 0; k < kRowsAtOnce; ++k)
+        if (first + k < group.rows) {
+          cell[k] = at[(first + k) * kWarpLanes];
+          answer[k] = messages()[cell[k]];
         }
       CUDAQ_QEC_UNROLL()
-      for (std::uint32_t row = 0; row < kUnrolledRows; ++row)
-        if (row < group.rows) {
-          before[row] = sum;
-          sum = detail::sum_of(sum, answer[row]);
+      for (std::uint32_t k = 0; k < kRowsAtOnce; ++k)
+        if (first + k < group.rows) {
+          before[k] = sum;
+          sum = detail::sum_of(sum, answer[k]);
         }
       CUDAQ_QEC_UNROLL()
-      for (std::uint32_t row = kUnrolledRows; row-- > 0;)
-        if (row < group.rows) {
-          messages()[cell[row]] = detail::sum_of(before[row], later);
-          later = detail::sum_of(later, answer[row]);
+      for (std::uint32_t k = kRowsAtOnce; k-- > 0;)
+        if (first + k < group.rows) {
+          messages()[cell[k]] = detail::sum_of(before[k], later);
+          later = detail::sum_of(later, answer[k]);
         }
+      return sum;
+    };
+    float posterior = 0;
+    if (group.rows <= kRowsAtOnce) {
+      posterior = add_rows(0, begin);
     } else {
-      const float begin = sum;
-      for (std::uint32_t row = 0; row < group.rows; ++row)
-        sum = detail::sum_of(sum, messages()[at[row * kWarpLanes]]);
-      for (std::uint32_t row = group.rows; row-- > 0;) { // the answers before `row` are still there
-        float before = begin;
-        for (std::uint32_t earlier = 0; earlier < row; ++earlier)
-          before = detail::sum_of(before, messages()[at[earlier * kWarpLanes]]);
-        float &message = messages()[at[row * kWarpLanes]];
-        const float answer = message;
-        message = detail::sum_of(before, later);
-        later = detail::sum_of(later, answer);
+      for (std::uint32_t end = group.rows; end != 0;) {
+        const std::uint32_t first = (end - 1) / kRowsAtOnce * kRowsAtOnce;
+        float sum = begin;
+        for (std::uint32_t row = 0; row < first; ++row) // their answers are still there
+          sum = detail::sum_of(sum, messages()[at[row * kWarpLanes]]);
+        sum = add_rows(first, sum);
+        if (end == group.rows)
+          posterior = sum;
+        end = first;
       }
     }
-    posteriors()[lane] = sum;
-    if (sum <= 0)
+    posteriors()[lane] = posterior;
+    if (posterior <= 0)
       flip_checks(at, group.rows, residual);
   }
 

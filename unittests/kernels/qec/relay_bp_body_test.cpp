@@ -5,6 +5,9 @@
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
 #include "unittests/qec/propagation/bp_osd_test_support.h"
 
+#include <random>
+#include <set>
+
 namespace cudaq::qec::realtime::gpu {
 namespace {
 
@@ -39,20 +42,14 @@ relay_room room_for(const relay_case &c, const tanner_graph &graph) {
   return {c.variant == relay_variant::shared ? shared : shared - 1};
 }
 
-class RelayBpBody : public testing::TestWithParam<relay_case> {};
-
-TEST_P(RelayBpBody, GivesTheCorrectionsOfTheCpuBitForBit) {
-  const relay_case &c = GetParam();
-  const test::oracle_set set(c.set);
-  const tanner_graph graph = test::graph_or_throw(set.dem_text);
+/// Decodes the events of each shot with the kernel and with relay_bp.
+void expect_corrections_of_the_cpu(const tanner_graph &graph, const relay_bp_options &options, cpu_relay_kernel &kernel,
+                                   std::span<const std::vector<std::uint64_t>> shots) {
   graph_syndrome syndrome(graph);
-  const relay_bp_options options = options_of(c.setting);
   relay_bp expected(graph, options);
-  cpu_relay_kernel kernel(graph, options, room_for(c, graph), c.threads);
-  ASSERT_EQ(kernel.layout.variant(), c.variant);
   std::size_t found = 0;
-  for (std::size_t shot = 0; shot < 25; ++shot) {
-    ASSERT_TRUE(syndrome.take(set.shots[shot]));
+  for (std::size_t shot = 0; shot < shots.size(); ++shot) {
+    ASSERT_TRUE(syndrome.take(shots[shot]));
     const decode_status status = expected.solve(syndrome.bytes());
     kernel.post(syndrome.bytes());
     relay_record record{};
@@ -66,6 +63,18 @@ TEST_P(RelayBpBody, GivesTheCorrectionsOfTheCpuBitForBit) {
     }
   }
   EXPECT_GT(found, 0U);
+}
+
+class RelayBpBody : public testing::TestWithParam<relay_case> {};
+
+TEST_P(RelayBpBody, GivesTheCorrectionsOfTheCpuBitForBit) {
+  const relay_case &c = GetParam();
+  const test::oracle_set set(c.set);
+  const tanner_graph graph = test::graph_or_throw(set.dem_text);
+  const relay_bp_options options = options_of(c.setting);
+  cpu_relay_kernel kernel(graph, options, room_for(c, graph), c.threads);
+  ASSERT_EQ(kernel.layout.variant(), c.variant);
+  expect_corrections_of_the_cpu(graph, options, kernel, std::span(set.shots).first(25));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -94,6 +103,41 @@ INSTANTIATE_TEST_SUITE_P(
                    relay_variant::cluster_device, 2, 8},
         relay_case{"color_d5_p0.003", "mode=in_step,ensemble=2,pre_iter=5,set_max_iter=7", relay_variant::shared, 2},
         relay_case{"color_d5_p0.003", "mode=least_weight,num_sets=3,pre_iter=6", relay_variant::device, 3}));
+
+/// Errors of 1 to 15 detectors, the same number of each.
+std::string model_of_long_columns(std::mt19937 &random) {
+  std::string dem;
+  for (std::uint32_t error = 0; error < 45; ++error) {
+    std::set<std::uint32_t> detectors;
+    while (detectors.size() <= error % 15)
+      detectors.insert(static_cast<std::uint32_t>(random() % 30));
+    dem += "error(0.0" + std::to_string(1 + error % 9) + ")";
+    for (const std::uint32_t d : detectors)
+      dem += " D" + std::to_string(d);
+    dem += "\n";
+  }
+  return dem;
+}
+
+TEST(RelayBpColumns, MayHaveAnyNumberOfMessages) {
+  std::mt19937 random(11);
+  const tanner_graph graph = test::graph_or_throw(model_of_long_columns(random));
+  std::vector<std::vector<std::uint64_t>> shots;
+  while (shots.size() < 12) {
+    std::set<std::uint64_t> events;
+    for (int error = 0; error < 2; ++error)
+      for (const std::uint32_t check : graph.checks_of(static_cast<std::uint32_t>(random() % graph.num_columns())))
+        if (!events.erase(check))
+          events.insert(check);
+    shots.emplace_back(events.begin(), events.end());
+  }
+  const relay_bp_options options = options_of("mode=least_weight,num_sets=3,pre_iter=6,set_max_iter=5");
+  for (const std::uint32_t blocks : {1U, 2U}) {
+    const relay_room room{kLargeBlock.block_bytes, blocks, cpu_relay_group::kCheckLanes};
+    cpu_relay_kernel kernel(graph, options, room, 4);
+    expect_corrections_of_the_cpu(graph, options, kernel, shots);
+  }
+}
 
 struct bicycle {
   const test::oracle_set set{"bicycle_72_capacity_p0.04"};
