@@ -202,7 +202,8 @@ void add_steps(bench_steps &steps, bench &b, const bench_options &o, const qec::
 }
 
 void add_relay_bp(bench_steps &steps, bench &b, const bench_options &o, const std::string &folder) {
-  for (const std::string name : {"bicycle_72_r6_p0.003", "bicycle_144_r12_p0.003"}) {
+  for (const std::string name :
+       {"bicycle_72_r6_p0.003", "bicycle_144_r12_p0.003", "bicycle_144_r12_both_p0.003", "bicycle_288_r18_p0.003"}) {
     const auto in = [&](const std::string &place) { return std::filesystem::path(place) / (name + ".dem"); };
     const auto file = std::filesystem::exists(in(folder)) ? in(folder) : in(folder + "/bp_osd");
     if (!std::filesystem::exists(file))

@@ -140,6 +140,8 @@ def write_sets(folder):
             ("surface_d5_p0.003", generated("surface_code:rotated_memory_z", 5, 0.003), 50000)]
     sets += [(f"color_d{d}_p{p}", generated("color_code:memory_xyz", d, p), 50000)
              for d in (3, 5) for p in (0.001, 0.003)]
+    sets += [("bicycle_144_r12_both_p0.003", bivariate_bicycle.make_circuit(144, 12, 0.003, both=True), 2000),
+             ("bicycle_288_r18_p0.003", bivariate_bicycle.make_circuit(288, 18, 0.003), 2000)]
     for number, (name, circuit, shots) in enumerate(sets):
         (folder / f"{name}.dem").write_text(f"{circuit.detector_error_model()}\n")
         circuit.compile_detector_sampler(seed=number).sample_write(
