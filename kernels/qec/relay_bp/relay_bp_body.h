@@ -71,6 +71,8 @@ public:
   CUDAQ_QEC_HOST_DEVICE relay_chain(const Group &group, const relay_job &job, const memory &of_block,
                                     std::uint32_t chain)
       : group_(group), job_(job), m_(of_block), chain_(chain), values_(priors(), gammas()) {
+    if (leads())
+      m_.progress->last_scale = detail::constant(job.scales + job.num_scales - 1);
     if constexpr (memory::kHasColumnGroups)
       copy(m_.column_groups, job.column_groups, job.sizes.num_column_groups);
     if constexpr (memory::kHasPlaces) {
@@ -275,7 +277,7 @@ private:
     }
     for (std::uint32_t w = group_.thread(); w < job_.num_words() && !is_last; w += group_.threads())
       residual[w] = m_.syndrome[w];
-    const float scale = detail::constant(job_.scales + (k < job_.num_scales ? k : job_.num_scales) - 1);
+    const float scale = k < job_.num_scales ? detail::constant(job_.scales + k - 1) : now.last_scale;
     if constexpr (kIsCluster) {
       if (const bool fits = answer_parts(scale, is_last, parity, k > 1 ? before : nullptr); fits || is_last)
         return fits;

@@ -224,7 +224,7 @@ struct relay_progress {
   std::uint32_t begin_clock; ///< of the chain, then of a step; the clock's lower half
   std::uint32_t chosen;      ///< block 0: the chain with the answer
   relay_status reason;       ///< block 0: why it stops the chains
-  std::uint32_t unused;
+  float last_scale;          ///< of relay_job::scales
 };
 
 /// Of the messages of a check, or some of them: the least magnitude, and the next one. The sign of `least` is the
