@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One slot of the pipeline on an external ring, with two requests, one after the other (request_phase in
- * lib/qec/pipeline/pipeline_ring.h).
+ * lib/qec/pipeline/pipeline_ring.h). The producer writes the next request as soon as the last one is answered, also
+ * while a stop answers; a third one is never accepted.
  *
  * A worker calls the CPU stage until it answers or defers (poll mode). Two threads call complete_deferred(slot) at any
- * time after a CPU stage has handed its request out. A stop comes at any time, and does not wait for any of them. Each
- * claim is one compare-and-swap. The dispatcher's job is open or answered; deferred_job.pml has its own steps.
+ * time after a CPU stage has handed its request out. The GPU stage may never return. A stop comes at any time, and
+ * does not wait for a stage: it sets give_up, answers what is open, stops the dispatcher, which answers what was
+ * accepted since, and takes that back. Each claim is one compare-and-swap. The dispatcher's job is open or answered;
+ * deferred_job.pml has its own steps.
+ *
+ * One assumption about time: a thread that has claimed a request finds its frame before the dispatcher's stop ends. In
+ * between it runs no code of the program, and the stop waits for half a second. A CPU stage may run longer: what it
+ * writes then is the program's concern (pipeline.h).
  *
  * R1  each request is answered once
  * R2  complete_deferred answers a request only while its CPU stage runs or has deferred it
- * R3  the CPU stage is not called for a request that another thread has answered (a stop excepted)
+ * R3  the CPU stage is not called for a request that is answered
  * R4  who answers uses the slot while it has that request
  * R5  each request has one completion, after its answer
  *
  * Mutants: MUTANT_OFFER_UNCLAIMED, MUTANT_WITHDRAW_UNCLAIMED, MUTANT_READ_BEFORE_CLAIM, MUTANT_NO_TAKE_BACK,
- * MUTANT_COMPLETES_HELD, MUTANT_NO_GENERATION, MUTANT_TAKES_BACK_FIRST. */
+ * MUTANT_COMPLETES_HELD, MUTANT_NO_GENERATION, MUTANT_TAKES_BACK_FIRST, MUTANT_DISPATCHER_ANSWERS_FIRST,
+ * MUTANT_GIVES_UP_LAST, MUTANT_STAGE_BEFORE_GIVE_UP. */
 
 mtype = { none, held, completable, given_up };
 
@@ -23,9 +31,10 @@ byte job = 0;           /* the dispatcher's open job; 0: none */
 byte in_slot = 0;       /* the request whose bytes are in the slot */
 byte queue = 0;         /* the request in the worker's queue */
 byte accepted = 0;
-bool stopping = false, dispatcher_stopped = false;
-byte answers[3], completions[3];
-bool by_stop[3], handed_out[3];
+byte finding = 0;       /* threads that have claimed a request and have still to find its frame in the slot */
+bool give_up = false, closed = false /* no request is accepted */, stopped = false /* the dispatcher */;
+byte answers[4], completions[4];
+bool handed_out[3];
 byte ended = 0;
 
 inline claim(g, from, to, won) {
@@ -42,13 +51,22 @@ inline claim(g, from, to, won) {
   }
 }
 
+inline claim_answer(g, from, won) {
+  atomic {
+    claim(g, from, none, won);
+    if
+    :: won -> finding++
+    :: else
+    fi
+  }
+}
+
 inline answer_job(g) { answers[g]++; assert(answers[g] == 1) /* R1 */; job = 0 }
 
 inline complete(g) { assert(answers[g] == 1 && completions[g] == 0) /* R5 */; completions[g]++ }
 
-/* After a claim: the frame, cudaq_host_complete_deferred, the completion. */
+/* After a claim: cudaq_host_complete_deferred, the completion. */
 inline publish(g) {
-  assert(in_slot == g);  /* R4 */
   atomic {
     if
     :: job == g -> answer_job(g)
@@ -58,25 +76,37 @@ inline publish(g) {
   atomic { complete(g) }
 }
 
+/* The same, with a frame that a stage has written. */
+inline publish_frame(g) {
+  atomic { assert(in_slot == g) /* R4 */; finding-- };
+  publish(g)
+}
+
+/* The producer, and the dispatcher's thread, which a stop waits for. */
 proctype ring() {
   byte g = 1;
   do
-  :: g <= 2 && !stopping ->
+  :: g <= 2 ->
     in_slot = g;
-    atomic {  /* one step of the dispatcher's thread, which a stop waits for */
+    atomic {
       if
-      :: stopping -> break
+      :: closed -> break
       :: else -> job = g; generation = g; phase = held; queue = g; accepted = g
       fi
     };
     answers[g] == 1;
-    if
-    :: by_stop[g] -> break  /* the slot keeps it: no new request before the next start */
-    :: else -> g++
-    fi
-  :: g > 2 || stopping -> break
-  od;
-  dispatcher_stopped = true
+    g++
+  :: g > 2 -> in_slot = g; break
+  od
+}
+
+/* SHUTTING_DOWN, for a request that is not ready. */
+inline finish_early(g, won) {
+  claim(g, held, none, won);
+  if
+  :: won -> publish(g)
+  :: else
+  fi
 }
 
 proctype worker() {
@@ -85,54 +115,61 @@ proctype worker() {
   do
   :: atomic { queue != 0 -> g = queue; queue = 0 };
     polls = 0;
+    if
+    :: skip
+    :: break  /* the GPU stage never returns */
+    fi;
     do
-    :: stopping ->  /* not ready: SHUTTING_DOWN */
-      claim(g, held, none, won);
+#ifdef MUTANT_STAGE_BEFORE_GIVE_UP
+    :: polls != 0 && give_up -> finish_early(g, won); break
+    :: polls == 0 || !give_up ->
+#else
+    :: give_up -> finish_early(g, won); break
+    :: !give_up ->
+#endif
       if
-      :: won -> publish(g)
-      :: else
-      fi;
-      break
-    :: polls < 2 ->
-      polls++;
-      atomic {
+      :: polls < 2 ->  /* ready */
+        polls++;
+        atomic {
 #ifdef MUTANT_OFFER_UNCLAIMED
-        phase = completable; won = true;
+          phase = completable; won = true;
 #else
-        claim(g, held, completable, won);
+          claim(g, held, completable, won);
 #endif
-        assert(!won || answers[g] == 0 || by_stop[g])  /* R3 */
-      };
-      if
-      :: !won -> break
-      :: else
-      fi;
-      if  /* the CPU stage */
-      :: handed_out[g] = true
-      :: skip
-      fi;
-      if
-      :: handed_out[g] -> break  /* DEFERRED_COMPLETION */
-      :: polls < 2 ->  /* no answer yet */
-#ifdef MUTANT_WITHDRAW_UNCLAIMED
-        phase = held; won = true;
-#else
-        claim(g, completable, held, won);
-#endif
+          assert(!won || answers[g] == 0)  /* R3 */
+        };
         if
-        :: won
-        :: else -> break
-        fi
-      :: skip ->  /* a result */
-        claim(g, completable, none, won);
-        if
-        :: won -> publish(g)
+        :: !won -> break
         :: else
         fi;
-        break
+        if  /* the CPU stage */
+        :: handed_out[g] = true
+        :: skip
+        fi;
+        if
+        :: handed_out[g] -> break  /* DEFERRED_COMPLETION */
+        :: polls < 2 ->  /* no answer yet */
+#ifdef MUTANT_WITHDRAW_UNCLAIMED
+          phase = held; won = true;
+#else
+          claim(g, completable, held, won);
+#endif
+          if
+          :: won
+          :: else -> break
+          fi
+        :: skip ->  /* a result */
+          claim_answer(g, completable, won);
+          if
+          :: won -> publish_frame(g)
+          :: else
+          fi;
+          break
+        fi
+      :: skip  /* not ready */
       fi
     od
-  :: dispatcher_stopped && queue == 0 -> break
+  :: stopped && queue == 0 -> break
   od;
   ended++
 }
@@ -141,7 +178,7 @@ proctype completer() {
   byte g;
   mtype seen;
   bool won = false;
-  (handed_out[1] || handed_out[2] || dispatcher_stopped);
+  (handed_out[1] || handed_out[2] || stopped);
   do
   :: atomic { g = generation; seen = phase };
     if
@@ -149,7 +186,7 @@ proctype completer() {
 #ifdef MUTANT_READ_BEFORE_CLAIM
       assert(in_slot == g);  /* R4 */
 #endif
-      claim(g, completable, none, won)
+      claim_answer(g, completable, won)
 #ifdef MUTANT_COMPLETES_HELD
     :: seen == held && handed_out[1] ->
       atomic { claim(g, held, none, won); assert(!won) }  /* R2 */
@@ -157,14 +194,15 @@ proctype completer() {
     :: else -> break  /* std::logic_error, or nothing after a stop */
     fi;
     if
-    :: won -> publish(g); break
+    :: won -> publish_frame(g); break
     :: else
     fi
   od;
   ended++
 }
 
-inline take_back() {
+inline give_up_requests() {
+  queue = 0;
   do
   :: atomic { g = generation; seen = phase };
     if
@@ -173,7 +211,13 @@ inline take_back() {
     :: else -> break
     fi;
     if
-    :: won -> complete(g); break
+    :: won ->
+#ifdef MUTANT_TAKES_BACK_FIRST
+      atomic { complete(g) }
+#else
+      publish(g)
+#endif
+      break
     :: else
     fi
   od
@@ -183,20 +227,24 @@ proctype stopper() {
   byte g;
   mtype seen;
   bool won = false;
-  stopping = true;
-#ifdef MUTANT_TAKES_BACK_FIRST
-  take_back();
+#ifndef MUTANT_GIVES_UP_LAST
+  give_up = true;
 #endif
-  atomic {  /* the dispatcher's stop */
+#ifndef MUTANT_DISPATCHER_ANSWERS_FIRST
+  give_up_requests();
+#endif
+  closed = true;  /* the dispatcher's stop */
+  atomic {
+    (finding == 0);
     if
-    :: job != 0 -> by_stop[job] = true; answer_job(job)
+    :: job != 0 -> answer_job(job)
     :: else
     fi
   };
-  dispatcher_stopped;
-  queue = 0;
-#if !defined(MUTANT_NO_TAKE_BACK) && !defined(MUTANT_TAKES_BACK_FIRST)
-  take_back();
+  stopped = true;
+  give_up = true;
+#ifndef MUTANT_NO_TAKE_BACK
+  give_up_requests();
 #endif
   ended++
 }

@@ -51,14 +51,17 @@
 //                  its answer then, the job is {7, completer_publishes}, and the worker publishes.)
 //   external ring  No ticket; request_id is the frame's. responder::publish notifies the consumer with
 //                  completions::enqueue. The ring's own consumer collects the tx flag.
-//   stop           1. Own ring: requests may finish during the grace period. If some have not, give_up is 1: a worker
-//                     whose stage is not ready takes the state from held to none and answers SHUTTING_DOWN. It takes no
-//                     request before that stage has ended.
-//                  2. The dispatcher stops. It answers SHUTTING_DOWN to requests that wait for a graph worker, and,
-//                     after the last graph has ended, to jobs that are still deferred. External ring: stop begins
-//                     here, and this step has the grace period.
-//                  3. give_up is 1, and the workers end. Then take_back takes each open state from held to none, or
-//                     from completable to given_up, so that a late complete_deferred has no effect.
+//   stop           1. External ring: shutdown_ is 1, and the dispatcher accepts no more requests. Requests may finish
+//                     during the grace period.
+//                  2. If some have not, give_up is 1: a worker whose stage is not ready takes the state from held to
+//                     none and answers SHUTTING_DOWN. It takes no request before that stage has ended. After kEndTime
+//                     give_up_requests takes each open state from held to none, or from completable to given_up, and
+//                     answers SHUTTING_DOWN. So a worker whose GPU stage returns now calls no CPU stage, and a late
+//                     complete_deferred has no effect.
+//                  3. The dispatcher stops. It answers SHUTTING_DOWN to requests that wait for a graph worker, and,
+//                     after the last graph has ended, to jobs that are still deferred. give_up_requests queues the
+//                     completions of these.
+//                  4. The workers end, then the consumer.
 //                  One claim of the state succeeds, and one of the job: no request is answered twice.
 //
 // Threads. Graph workers have a thread only if there is a CPU stage.
@@ -144,13 +147,14 @@ private:
   bool is_stuck() const;
 
   bool drain(time_point deadline);
+  bool run_ends(time_point deadline);
   bool stop_dispatcher(std::uint64_t timeout_ns, stop_findings &found);
   int join_workers(time_point deadline, stop_findings &found);
   bool answers_are_queued(stop_findings &found);
   void end_consumer(stop_findings &found);
   void end_stages(stop_findings &found);
-  static bool take_back(request_state &state);
-  void take_back_open_requests();
+  bool has_open_requests() const;
+  void give_up_requests();
   void publish(const stop_findings &found, run_state state);
 
   request_state &state_to_complete(int slot, int status);

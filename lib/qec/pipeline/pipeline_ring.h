@@ -23,7 +23,7 @@ using cudaq::realtime::detail::shared_word;
 /// docs/pipeline.md, "Who answers", has the steps.
 enum class request_phase : std::uint64_t {
   none,        ///< answered, or no request so far
-  held,        ///< its CPU stage does not run: only its worker may answer it
+  held,        ///< its CPU stage does not run: its worker may answer it, or a stop
   completable, ///< its CPU stage runs, or has deferred it: complete_deferred may answer it, too
   given_up,    ///< a stop has answered it while it was completable
 };

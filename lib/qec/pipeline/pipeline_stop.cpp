@@ -12,6 +12,7 @@ namespace cudaq::qec::realtime::detail {
 
 using cudaq::realtime::detail::deadline_after;
 using cudaq::realtime::detail::steady_clock;
+using cudaq::realtime::detail::store_release;
 using cudaq::realtime::detail::wait_until;
 using experimental::stop_report;
 
@@ -21,6 +22,8 @@ namespace {
 constexpr auto kEndTime = std::chrono::milliseconds(500);
 
 unsigned long long count(std::uint64_t n) { return n; } // for printf formats
+
+bool is_open(request_phase phase) { return phase == request_phase::held || phase == request_phase::completable; }
 
 const char *text_of(stage_worker::activity what) {
   switch (what) {
@@ -77,18 +80,26 @@ void pipeline_core::stop() {
   const std::uint64_t given_up_before = completions_.given_up();
   const auto deadline = deadline_after(config_.grace_period_ns);
   const bool again = is_stuck(); // an earlier stop used the grace period and ended the workers
-  bool stopped = false;
-  if (ring_.external()) { // its producer goes on, so the dispatcher must stop first
-    stopped = stop_dispatcher(config_.grace_period_ns, found);
+  bool drained = false;
+  if (ring_.external()) { // its producer goes on, so the dispatcher must take no more requests
+    store_release(shutdown_, 1);
+    drained = !again && run_ends(deadline);
   } else {
-    const bool drained = !again && drain(deadline);
-    responder_.give_up.store(drained ? 0 : 1);
-    stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), found);
+    drained = !again && drain(deadline);
   }
+  if (!drained) {
+    responder_.give_up.store(1);
+    store_release(shutdown_, 1);
+    // Before the dispatcher answers them: else a worker could call the CPU stage for a request that is answered.
+    wait_until(steady_clock::now() + kEndTime, [this] { return !has_open_requests(); });
+    give_up_requests();
+  }
+  const bool stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), found);
   responder_.give_up.store(1);
+  if (stopped)
+    give_up_requests();
   found.stuck_threads = join_workers(steady_clock::now() + kEndTime, found);
   if (stopped) {
-    take_back_open_requests();
     if (answers_are_queued(found))
       end_consumer(found);
   } else { // the dispatcher may still answer and call the hooks; the next stop tries again
@@ -124,6 +135,15 @@ bool pipeline_core::drain(time_point deadline) {
   return wait_until(deadline, [&] { return completions_.completed() == drawn; });
 }
 
+/// Waits, after shutdown_ is set, until the dispatcher has no request any more. False: it has one at the deadline.
+bool pipeline_core::run_ends(time_point deadline) {
+  return wait_until(deadline, [this] {
+    cudaq_dispatcher_state_t now = CUDAQ_DISPATCHER_RUNNING;
+    (void)cudaq_dispatcher_get_state(dispatcher_, &now);
+    return now == CUDAQ_DISPATCHER_STOPPED || (now == CUDAQ_DISPATCHER_FAILED && !has_open_requests());
+  });
+}
+
 /// False: the dispatcher, or a graph, has not ended.
 bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_findings &found) {
   const cudaq_status_t status = cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns);
@@ -133,9 +153,9 @@ bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_findings &fou
     return status == CUDAQ_OK;
   cudaq_dispatcher_state_t now = CUDAQ_DISPATCHER_STOPPING;
   (void)cudaq_dispatcher_get_state(dispatcher_, &now);
-  if (now == CUDAQ_DISPATCHER_FAILED) // the error of a run is returned once; after the next stop it can be wired again
-    return cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns) == CUDAQ_OK;
-  return now == CUDAQ_DISPATCHER_STOPPED;
+  if (now == CUDAQ_DISPATCHER_RUNNING || now == CUDAQ_DISPATCHER_STOPPING)
+    return false;
+  return cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns) == CUDAQ_OK; // the error of a run is returned once
 }
 
 /// Returns the number of workers that did not end.
@@ -185,27 +205,27 @@ void pipeline_core::end_stages(stop_findings &found) {
   found.text.say("the GPU stages of %d workers have not ended", running);
 }
 
-/// Takes the open request of a slot back. False: it was answered already.
-bool pipeline_core::take_back(request_state &state) {
-  for (;;) {
-    const auto [generation, phase] = state.look();
-    if (phase == request_phase::none || phase == request_phase::given_up)
-      return false;
-    if (state.claim(generation, phase, phase == request_phase::held ? request_phase::none : request_phase::given_up))
+bool pipeline_core::has_open_requests() const {
+  for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot)
+    if (is_open(ring_.record(slot).state.phase()))
       return true;
-    // A worker that did not end in time has just moved it on.
-  }
+  return false;
 }
 
-/// Called after the dispatcher's stop, which has answered these requests: no thread may answer them again, and each
-/// still needs its completion.
-void pipeline_core::take_back_open_requests() {
+/// After give_up is 1. Answers all open requests; if the dispatcher has answered one, this only queues its completion.
+/// A request that the dispatcher accepts later leads to no stage: its worker finds give_up.
+void pipeline_core::give_up_requests() {
   while (engine_->drop_queued())
     responder_.taken();
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
-    request_record &record = ring_.record(slot);
-    if (take_back(record.state) && ring_.external())
-      completions_.enqueue({record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+    request_state &state = ring_.record(slot).state;
+    for (request_state::snapshot seen = state.look(); is_open(seen.phase); seen = state.look()) {
+      const bool held = seen.phase == request_phase::held;
+      if (!state.claim(seen.generation, seen.phase, held ? request_phase::none : request_phase::given_up))
+        continue; // another thread has just moved it on
+      responder_.publish(slot, seen.generation, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+      break;
+    }
   }
 }
 

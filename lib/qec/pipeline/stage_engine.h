@@ -42,7 +42,7 @@ public:
   /// Called after the dispatcher has stopped and the workers have ended. Returns the number of workers whose stage has
   /// not ended.
   virtual int settle() noexcept = 0;
-  /// After the dispatcher has stopped: removes a request that no worker has taken. False: there is none.
+  /// Removes a request that no worker has taken, for a stop. False: there is none.
   virtual bool drop_queued() noexcept { return false; }
   /// False: the workers have no threads, and the dispatcher answers by itself.
   virtual bool has_threads() const = 0;

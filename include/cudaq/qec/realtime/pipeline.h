@@ -66,7 +66,10 @@ struct pipeline_stage_config {
   wait_policy wait = wait_policy::automatic;
   ring_memory memory = ring_memory::automatic;
   int device_id = 0; ///< of mapped memory
-  /// How long stop waits for submitted requests. 290 years and more mean without limit.
+  /// How long stop waits for submitted requests; external ring: for accepted ones. 290 years and more mean without
+  /// limit. Half a second later stop answers what is still open. A stage that runs cannot be ended: on an external ring
+  /// its slot may then have the next request, so it must not write to response_buffer any more. Choose a time above
+  /// that of the longest stage and deferred answer, or stop the producer first.
   std::uint64_t grace_period_ns = 5000000000u;
 };
 
