@@ -4,9 +4,10 @@
 //
 //   class        popped by                 memory
 //   slot_list    one thread at a time      two words; the jobs in it are linked through their records
-//   slot_queue   any number of threads     a word for each slot of the ring
+//   slot_queue   any number of threads     a word for each slot of the ring (lib/base/slot_queue.h)
 #pragma once
 
+#include "lib/base/slot_queue.h"
 #include "lib/shared_ring/job_table.h"
 
 #include <memory>
@@ -54,43 +55,6 @@ private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   alignas(128) shared_word<std::uint32_t> last_{kNone}; ///< kNone: the list is empty
   shared_word<std::uint32_t> first_;                    ///< if the list is not empty
-};
-
-/// FIFO of slots: one pushing thread at a time, any number of popping threads. It has room for all slots.
-class slot_queue {
-public:
-  explicit slot_queue(std::uint32_t num_slots) {
-    std::uint64_t size = 1;
-    while (size < num_slots)
-      size *= 2;
-    mask_ = size - 1;
-    slots_ = std::make_unique<shared_word<std::uint32_t>[]>(size);
-  }
-
-  void push(std::uint32_t slot) {
-    const std::uint64_t at = tail_.peek();
-    slots_[at & mask_].set(slot);
-    tail_.store(at + 1);
-  }
-
-  bool empty() const { return head_.load() == tail_.load(); }
-
-  bool pop(std::uint32_t &slot) {
-    std::uint64_t at = head_.load();
-    while (at != tail_.load()) {
-      slot = slots_[at & mask_].peek(); // valid only if the claim succeeds
-      if (head_.claim(at, at + 1))
-        return true;
-      at = head_.load();
-    }
-    return false;
-  }
-
-private:
-  std::uint64_t mask_ = 0;
-  std::unique_ptr<shared_word<std::uint32_t>[]> slots_;
-  alignas(128) shared_word<std::uint64_t> head_;
-  alignas(128) shared_word<std::uint64_t> tail_;
 };
 
 /// The threads that pop from the queues of a dispatcher.

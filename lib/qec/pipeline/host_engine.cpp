@@ -63,8 +63,9 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   if (!ring.in_place()) // else the last answer's header could be taken for one that the CPU stage has written
     std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
   record.state.start_at(call->job.generation, request_phase::held);
-  // There is room: a slot is accepted again only after its answer, and the worker that answers has popped it.
-  static_cast<void>(f.queue.push(slot));
+  // A slot is accepted again only after its answer. The worker that answers has popped it, or a stop has answered; the
+  // queue may then hold it twice, but no stage runs any more.
+  f.queue.push(slot);
   return CUDAQ_HOST_CALL_DEFERRED;
 }
 

@@ -3,7 +3,7 @@
 // queue of its function. The first free worker of that function runs the host stage on its own thread.
 #pragma once
 
-#include "lib/qec/pipeline/bounded_queue.h"
+#include "lib/base/slot_queue.h"
 #include "lib/qec/pipeline/stage_engine.h"
 
 #include <memory>
@@ -27,11 +27,11 @@ public:
 
 private:
   struct function {
-    function(host_engine &of, std::uint32_t function_id, std::size_t capacity)
-        : engine(of), id(function_id), queue(capacity) {}
+    function(host_engine &of, std::uint32_t function_id, std::uint32_t num_slots)
+        : engine(of), id(function_id), queue(num_slots) {}
     host_engine &engine;
     std::uint32_t id;
-    bounded_queue<std::uint32_t> queue; ///< as many places as slots: a push cannot fail
+    cudaq::realtime::detail::slot_queue queue;
   };
   struct alignas(64) worker {
     experimental::gpu_worker_resources resources;
