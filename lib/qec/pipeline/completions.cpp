@@ -62,6 +62,10 @@ bool completions::collect(std::uint64_t ticket) {
   const cudaq_tx_status_t flag = cudaq_host_ringbuffer_poll_tx_flag(&ring_.ring(), slot, &launch_error);
   if (flag != CUDAQ_TX_READY && flag != CUDAQ_TX_ERROR)
     return false;
+  // The dispatcher answers a fault of the device while workers may still be in their CPU stages and write to the slots.
+  // So no request may come into such a slot. The pipeline cannot be started again.
+  if (flag == CUDAQ_TX_ERROR && device_has_failed())
+    ring_.close();
   // The record was written before the answer's flag was set.
   const request_record &record = ring_.record(slot);
   completion c{record.request_id, static_cast<int>(slot), false, launch_error};
@@ -86,6 +90,12 @@ bool completions::collect(std::uint64_t ticket) {
   }
   ring_.collect(ticket);
   return true;
+}
+
+bool completions::device_has_failed() const {
+  cudaq_dispatcher_state_t now = CUDAQ_DISPATCHER_RUNNING;
+  (void)cudaq_dispatcher_get_state(dispatcher_, &now);
+  return now == CUDAQ_DISPATCHER_FAILED;
 }
 
 void completions::deliver(const answered_request &queued) {

@@ -20,6 +20,8 @@ class completions {
 public:
   explicit completions(pipeline_ring &ring);
 
+  /// The dispatcher that answers the ring's requests; before the first turn.
+  void answered_by(const cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
   /// Sets the handler; only while no thread takes turns.
   void call(const experimental::completion_callback *handler) { handler_ = handler; }
 
@@ -48,11 +50,13 @@ public:
 
 private:
   bool collect(std::uint64_t ticket);
+  bool device_has_failed() const;
   void deliver(const experimental::completion &c);
   void deliver(const answered_request &queued);
   bool is_below(std::uint64_t bound) const { return expected_.value() < completed_.value() + lost_.value() + bound; }
 
   pipeline_ring &ring_;
+  const cudaq_dispatcher_t *dispatcher_ = nullptr;
   const experimental::completion_callback *handler_ = nullptr;
   std::uint64_t oldest_ = 0; ///< no smaller ticket is open
   const std::uint64_t room_; ///< queued completions from which on workers take no request

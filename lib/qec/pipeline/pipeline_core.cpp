@@ -92,6 +92,7 @@ void pipeline_core::create_dispatcher() {
   must(bound, "ring");
   must(cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_), "control words");
   responder_.answer_through(dispatcher_);
+  completions_.answered_by(dispatcher_);
 }
 
 void pipeline_core::require_configurable(const char *call) const {

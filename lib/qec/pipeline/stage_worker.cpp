@@ -36,8 +36,14 @@ bool responder::publish(std::uint32_t slot, std::uint64_t generation, const answ
   const bool mine = status == CUDAQ_OK;
   if (!mine && status != CUDAQ_ERR_STATE) // not answered: its slot stays occupied until stop
     note(cudaq_last_error_message());
-  if (!mine)
+  if (!mine) {
     queued.status = CUDAQ_RPC_ERR_SHUTTING_DOWN;
+    if (status == CUDAQ_ERR_STATE && give_up.load() == 0) { // no stop: a fault of the device
+      queued.status = CUDAQ_RPC_ERR_DEVICE_FAULT;
+      queued.error = cudaErrorUnknown;
+      stage_errors.add();
+    }
+  }
   if (ring_.external()) // on the own ring the consumer reads all of this from the slot
     completions_.enqueue(queued);
   return mine;

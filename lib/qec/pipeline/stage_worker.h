@@ -45,8 +45,8 @@ public:
   responder(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
   void answer_through(cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
 
-  /// Answers a request that the caller has claimed (its phase is none). False: the dispatcher's stop has answered it
-  /// before.
+  /// Answers a request that the caller has claimed (its phase is none, or given up by a stop). False: the dispatcher
+  /// has answered it before, because of a stop or a fault of the device.
   bool publish(std::uint32_t slot, std::uint64_t generation, const answer &response);
 
   /// A worker's request that the dispatcher has answered with an error.
