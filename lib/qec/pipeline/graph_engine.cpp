@@ -51,11 +51,13 @@ void graph_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
 
 // The dispatcher has stopped, so no graph runs.
 int graph_engine::settle() noexcept {
-  for (worker &w : workers_)
-    if (w.kept) {
+  for (worker &w : workers_) {
+    const std::uint64_t launched = w.launched.load();
+    if (w.kept || (with_cpu_stage_ && launched != w.taken)) // not taken: launched after the end of the worker's thread
       cudaq_host_release_worker(dispatcher_, w.id);
-      w.kept = false;
-    }
+    w.kept = false;
+    w.taken = launched;
+  }
   return 0;
 }
 

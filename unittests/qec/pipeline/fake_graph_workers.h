@@ -9,6 +9,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -70,6 +71,9 @@ public:
 
   cudaq_status_t set(cudaq_dispatcher_t *dispatcher, const cudaq_host_worker_t *workers, std::size_t n) {
     end();
+    kept_ = kept_ || std::any_of(workers_.begin(), workers_.end(), [](const worker &w) { return w.busy; });
+    if (n != 0 && kept_) // the library refuses it in start
+      return CUDAQ_ERR_STATE;
     for (const auto &known : functions_)
       cudaq_dispatcher_set_host_handler_v2(dispatcher, known.first, nullptr, nullptr, nullptr);
     functions_.clear();
@@ -234,6 +238,7 @@ private:
   std::vector<worker> workers_;
   std::thread launcher_;
   bool launching_ = false; ///< from before the first hook until after the last
+  bool kept_ = false;      ///< the caller has not released a worker of an earlier run
   bool ends_ = false;
 };
 

@@ -139,6 +139,41 @@ INSTANTIATE_TEST_SUITE_P(Kinds, PipelineStuckStopFaults,
                          testing::Values(kPipelineKinds[0], kPipelineKinds[2], kPipelineKinds[3]),
                          [](const auto &i) { return i.param.name; });
 
+/// The dispatcher is in a hook when a stop ends the workers' threads, and launches after that.
+TEST(PipelineGraphsStop, ALaunchAfterTheEndOfItsWorkersThreadIsGivenBack) {
+  any_rig r(kPipelineKinds[3], kShort, 1);
+  r.graphs->reads_request = false; // the stop answers it in its slot
+  struct gate {
+    std::atomic<bool> open{false}, reached{false}, launched{false};
+  } hook;
+  r.pipeline().set_gpu_stage([&](int id) {
+    gpu_worker_resources with = r.resources(id);
+    with.pre_launch_data = with.post_launch_data = &hook;
+    with.post_launch_fn = [](void *self, void *, cudaStream_t) { static_cast<gate *>(self)->launched = true; };
+    with.pre_launch_fn = [](void *self, void *, cudaStream_t) {
+      auto &g = *static_cast<gate *>(self);
+      g.reached = true;
+      EXPECT_TRUE(eventually([&] { return g.open.load(); }));
+    };
+    return with;
+  });
+  r.pipeline().start();
+  ASSERT_TRUE(r.submit());
+  ASSERT_TRUE(eventually([&] { return hook.reached.load(); }));
+  stops_to_refuse = 2;
+  r.pipeline().stop();
+  stops_to_refuse = 0;
+  EXPECT_GE(r.pipeline().last_stop().stuck_threads, 1);
+  hook.open = true;
+  ASSERT_TRUE(eventually([&] { return hook.launched.load(); }));
+  r.pipeline().stop();
+  EXPECT_EQ(r.pipeline().last_stop().stuck_threads, 0) << r.pipeline().last_stop().text;
+  r.expect_all_completed(CUDAQ_RPC_ERR_SHUTTING_DOWN);
+  r.graphs->reads_request = true;
+  r.wire();
+  r.expect_usable();
+}
+
 /// A callback of the pipeline destroys it: the destructor then leaves it as it is. The exception by which stop refuses
 /// such a call needs memory.
 // Known failure 45.
