@@ -160,7 +160,7 @@ void pipeline_core::start() {
   try {
     start_all();
   } catch (...) {
-    exchange_state(before);
+    exchange_state(engine_ != nullptr ? run_state::stuck : before);
     throw;
   }
   publish({}, run_state::running);
@@ -265,10 +265,9 @@ void pipeline_core::end_after_failed_start() noexcept {
     workers_.clear(); // joins
   }
   consumer_.join_until(steady_clock::time_point::max());
-  {
-    const pipeline_thread inside(this);
-    static_cast<void>(engine_->settle());
-  }
+  const pipeline_thread inside(this);
+  if (engine_->settle() != 0)
+    return; // the next stop tries again
   engine_->unwire(dispatcher_);
   engine_.reset();
 }

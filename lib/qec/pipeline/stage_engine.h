@@ -39,8 +39,8 @@ public:
   virtual void unwire(cudaq_dispatcher_t *dispatcher) noexcept = 0;
   /// Called before the first request. Passes on an exception of a worker's stage_begin_fn.
   virtual void begin_stages() = 0;
-  /// Called after the dispatcher has stopped and the workers have ended. Returns the number of workers whose stage has
-  /// not ended.
+  /// Called after the dispatcher has stopped and the workers have ended, or when a start has failed. Returns the number
+  /// of workers whose stage has not ended; it is then called again.
   virtual int settle() noexcept = 0;
   /// Removes a request that no worker has taken, for a stop. False: there is none.
   virtual bool drop_queued() noexcept { return false; }

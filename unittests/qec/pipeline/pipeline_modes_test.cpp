@@ -241,6 +241,26 @@ TEST(PipelineDeviceStages, AStartWhoseStageDoesNotBeginEndsTheOnesThatHaveBegunA
   EXPECT_TRUE(rig.pipeline->last_stop().drained);
 }
 
+TEST(PipelineDeviceStages, AStageThatDoesNotEndAfterAFailedStartIsEndedByTheNextStop) {
+  pipeline_rig rig(pipeline_rig::small(2));
+  device_stages stages(rig, 2);
+  stages.all[0].ends = false;
+  stages.all[1].begins = false;
+  EXPECT_THROW(rig.pipeline->start(), std::runtime_error);
+  EXPECT_EQ(stages.all[0].begun, 1);
+  EXPECT_THROW(rig.pipeline->start(), std::logic_error) << "the stage still uses its memory";
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.pipeline->last_stop().stuck_threads, 1) << rig.pipeline->last_stop().text;
+  stages.all[0].ends = true;
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.pipeline->last_stop().stuck_threads, 0) << rig.pipeline->last_stop().text;
+  EXPECT_EQ(stages.all[0].ended, 1);
+  stages.all[1].begins = true;
+  rig.pipeline->start();
+  rig.pipeline->stop();
+  EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
+}
+
 TEST(PipelineDeviceStages, AStageThatDoesNotEndIsReportedAndEndedByTheNextStop) {
   pipeline_rig rig(pipeline_rig::small(2));
   device_stages stages(rig, 2);

@@ -115,7 +115,7 @@ struct gpu_worker_resources {
   void (*stage_begin_fn)(void *user_data) = nullptr;
   /// If stage_begin_fn has returned (or is nullptr), stop calls this after the last request; so does a start that fails
   /// later. Returns true if nothing of the stage runs any more. Else stop reports it, keeps the memory, and the next
-  /// stop calls it again. An exception counts as false.
+  /// stop calls it again; after such a start, too, the pipeline must be stopped. An exception counts as false.
   bool (*stage_end_fn)(void *user_data) = nullptr;
   /// Called from time to time while the worker waits for ready_flag. Not 0: the stage will never set it. The request is
   /// answered DEVICE_FAULT, and its completion has the value as its error; cudaErrorUnknown for an exception. nullptr:
@@ -239,7 +239,7 @@ public:
 
   /// Throws std::logic_error if there is no GPU stage, in GPU-only mode with an external ring, if the pipeline runs
   /// already, or if a thread of the last run is still stuck; std::invalid_argument if the factory returned resources
-  /// that are not allowed. After an exception nothing runs.
+  /// that are not allowed. After an exception nothing runs, except a stage whose stage_end_fn has returned false.
   void start();
   /// Stops the pipeline; see docs/pipeline.md. May be called again; does nothing when everything has ended. It needs no
   /// memory. Throws only std::logic_error, if a callback of this pipeline calls it.
