@@ -91,7 +91,8 @@ private:
     require(cudaGraphUpload(graph_.graph_exec, graph_.stream), "graph stage: cudaGraphUpload");
     in_use_.store(1);
   }
-  /// Returns a CUDA error. Exceptions of the hooks fail the request.
+  /// Returns a CUDA error. Exceptions of the hooks fail the request. Both return after the work that the hooks have
+  /// queued has ended: it may use the slot, and the next request follows at once and must not find this one's flag.
   int launch(const host_stage_call &call) {
     if (const cudaError_t refused = cudaSetDevice(config_.device_id); refused != cudaSuccess) // a stage may change it
       return refused;
@@ -100,20 +101,21 @@ private:
         return cudaErrorInvalidValue;
       cudaq::realtime::detail::fence_posted_stores(); // before the launch
     }
-    if (graph_.pre_launch_fn != nullptr)
-      graph_.pre_launch_fn(graph_.pre_launch_data, slot_, graph_.stream);
-    if (const cudaError_t refused = cudaGraphLaunch(graph_.graph_exec, graph_.stream); refused != cudaSuccess)
-      return refused;
     try {
-      if (graph_.post_launch_fn != nullptr)
+      if (graph_.pre_launch_fn != nullptr)
+        graph_.pre_launch_fn(graph_.pre_launch_data, slot_, graph_.stream);
+      const cudaError_t refused = cudaGraphLaunch(graph_.graph_exec, graph_.stream);
+      if (refused == cudaSuccess && graph_.post_launch_fn != nullptr)
         graph_.post_launch_fn(graph_.post_launch_data, slot_, graph_.stream);
+      if (refused != cudaSuccess)
+        cudaStreamSynchronize(graph_.stream);
+      return refused;
     } catch (abi::__forced_unwind &) { // pthread_exit: no request follows
       throw;
-    } catch (...) { // the next request follows at once, and must not find this one's flag
+    } catch (...) {
       cudaStreamSynchronize(graph_.stream);
       throw;
     }
-    return 0;
   }
   /// Not 0: the context has ended, and no graph runs any more.
   int error() const {

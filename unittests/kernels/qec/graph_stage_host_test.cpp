@@ -109,6 +109,57 @@ TEST_F(GraphStageOnHost, APostLaunchHookThatThrowsDoesNotMixUpTheNextRequest) {
   r.pipeline.stop();
 }
 
+/// Work that the pre-launch hook has queued may use the slot, so the request is answered after it, also if the launch
+/// fails or the hook throws.
+TEST_F(GraphStageOnHost, AnErrorIsAnsweredAfterTheWorkThatTheHookHasQueued) {
+  struct slow_hook {
+    std::atomic<bool> used{false}, queued{false}, open{false};
+    bool throws = false;
+    CUgraphExec_st work;
+    static void call(void *self, void *, cudaStream_t stream) {
+      auto &h = *static_cast<slow_hook *>(self);
+      if (h.used.exchange(true))
+        return;
+      EXPECT_EQ(cudaGraphLaunch(&h.work, stream), cudaSuccess);
+      h.queued = true;
+      if (h.throws)
+        throw std::runtime_error("hook");
+    }
+  };
+  make(with_input(), 1);
+  for (const bool throws : {false, true}) {
+    slow_hook hook;
+    hook.throws = throws;
+    hook.work.run = [&hook] { EXPECT_TRUE(eventually([&] { return hook.open.load(); })); };
+    adder_rig r(
+        [&](int) {
+          gpu_worker_resources g = adders.front().resources();
+          g.pre_launch_data = &hook;
+          g.pre_launch_fn = &slow_hook::call;
+          return adders.front().stage.resources(g);
+        },
+        1);
+    ASSERT_EQ(r.refusal(), "");
+    if (!throws)
+      faults::arm(2, 1, "cudaGraphLaunch"); // the first one is the hook's
+    auto injector = r.pipeline.create_injector();
+    const std::uint64_t word = 41;
+    injector.submit(kFunction, &word, sizeof(word), 41);
+    ASSERT_TRUE(eventually([&] { return hook.queued.load(); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(r.completed, 0u) << "the hook's work still runs";
+    hook.open = true;
+    EXPECT_TRUE(eventually([&] { return r.completed == 1; }));
+    if (!throws) {
+      EXPECT_EQ(faults::disarm(), 1u);
+    }
+    EXPECT_EQ(r.right, 0u);
+    r.completed = 0;
+    r.send(100);
+    r.pipeline.stop();
+  }
+}
+
 TEST_F(GraphStageOnHost, WrongArgumentsAreRefusedWithTheirName) {
   const auto refusal = [](auto &&call) -> std::string {
     try {
