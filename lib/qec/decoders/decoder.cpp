@@ -115,7 +115,8 @@ decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t>
   decode_details own;
   decode_details *wanted = details;
   if (has_budget) {
-    deadline_ns = monotonic_ns() + budget_ns_;
+    const std::uint64_t now = monotonic_ns();
+    deadline_ns = budget_ns_ < kNoDeadline - now ? now + budget_ns_ : kNoDeadline - 1; // the sum could overflow
     // A decoder that ignores it gets no details that the caller does not want: they may cost time.
     if (wanted == nullptr && obeys_deadline())
       wanted = &own;

@@ -62,6 +62,15 @@ TEST_P(DecodeDeadline, OfABudgetHoldsForEachDecode) {
   EXPECT_EQ(decode(*with, {1}).status, decode_status::ok);
 }
 
+TEST_P(DecodeDeadline, OfABudgetOfAnyLengthIsNotInThePast) {
+  const auto with = make_or_throw(GetParam(), kTwins);
+  for (const std::uint64_t budget : {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - monotonic_ns()}) {
+    with->set_budget(budget);
+    EXPECT_EQ(decode(*with, {1}).status, decode_status::ok) << budget;
+  }
+  EXPECT_EQ(with->deadlines().met, 3U);
+}
+
 TEST_P(DecodeDeadline, LeavesTheControlOfTheCallerAsItWas) {
   const auto with = make_or_throw(GetParam() + ":deadline_us=1000000000", kTwins);
   const timed_answer got = decode_with(*with, {1}, {});
