@@ -47,9 +47,9 @@ private:
     shared_word<offer> handed;               ///< a launch for the worker's thread; closed: the thread has ended
     cudaq_host_launch_fn_t launch = nullptr; ///< of that offer
     void *launch_data = nullptr;
-    // External rings only: number and request of a launch that has begun and has not succeeded so far.
-    std::uint64_t armed = 0;
-    shared_word<std::uint64_t> open; ///< 0: no such launch
+    // External rings only: the last launch that has begun.
+    std::uint64_t armed = 0;         ///< its number
+    shared_word<std::uint64_t> open; ///< the same until it has succeeded or its failure is reported; then 0
     shared_word<std::uint32_t> slot, request_id;
     bool kept = false; ///< not released to the dispatcher: its graph may still run
   };

@@ -13,13 +13,14 @@
 //   injector    ticket, slot    pipeline_ring::submit        next ticket 14; slot is 13 mod 8 = 5
 //               request         pipeline_ring::submit        record: request_id 1000, error 0; frame in rx slot 5
 //               signal          pipeline_ring::submit        submitted + 1, then rx = address of the slot
-//   dispatcher  accept, mark    graph_path::launch           job {7, running}; tx = IN_FLIGHT
+//   dispatcher  accept          host_dispatcher::accept      job {7, queued}
+//               mark            graph_path::launch           job {7, running}; tx = IN_FLIGHT
 //               give the slot   graph_workers::begin         job of graph worker 0: slot 5, generation 7, request 1000
 //                               cuda_graph_launcher::launch  io context, if the worker has one: rx slot, tx slot and tx
 //                                                            flag of slot 5
 //               before launch   graph_engine::before_launch  record: payload_size 42
 //               after launch    graph_engine::after_launch   worker 0: launched 4
-//               deferred        graph_path::launch           rx = 0; job {7, deferred}
+//               deferred        graph_path::launched         rx = 0; job {7, deferred}
 //   worker 0    take            graph_engine::take           cudaq_host_worker_job: slot 5, generation 7; taken 4;
 //                                                            state {7, held}
 //                               stage_worker::begin          phase_ launched

@@ -28,7 +28,7 @@ constexpr std::uint32_t kLooks = 32;
 bool responder::publish(std::uint32_t slot, std::uint64_t generation, const answer &response) {
   // After the answer the slot may belong to the next request, so all fields are read before.
   request_record &record = ring_.record(slot);
-  if (response.stage_error != 0) // else another thread may have answered, and the slot may have the next request
+  if (response.stage_error != 0) // only then: a stop may have answered, and the record may be the next request's
     record.error = response.stage_error;
   answered_request queued{record.request_id, slot, response.status, response.stage_error};
   const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(queued.request_id)};

@@ -34,7 +34,7 @@ public:
 };
 
 struct node_counters {
-  counter requests;  ///< that were taken
+  counter requests;  ///< that were received and have a slot
   counter answers;   ///< that were sent
   counter discarded; ///< answers and requests of sessions that had ended
   counter strays;    ///< messages that no session could have sent, and malformed ones

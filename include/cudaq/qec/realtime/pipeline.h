@@ -252,7 +252,7 @@ public:
   ring_buffer_injector create_injector();
 
   struct Stats {
-    std::uint64_t submitted; ///< external ring: received, including dropped requests, which never complete
+    std::uint64_t submitted; ///< external ring: received, including those dropped or refused, which never complete
     std::uint64_t completed; ///< successfully or not
     std::uint64_t dispatched;
     std::uint64_t backpressure_stalls;
