@@ -23,20 +23,22 @@ void push_and_pop(poppers who, std::uint32_t queues, std::uint32_t slots, int nu
   std::vector<std::thread> threads;
   for (int t = 0; t < num_poppers; ++t)
     threads.emplace_back([&, t] {
-      eventually([&] {
-        work_queues::item item;
-        while (work.pop(static_cast<std::uint32_t>(t) % queues, item)) {
-          crowd += exclusive && inside[item.queue].fetch_add(1) != 0;
-          const std::uint32_t number = launch_number[item.slot].load();
-          foreign += number % queues != item.queue;
-          disorder += exclusive && last[item.queue].exchange(number) > number;
-          inside[item.queue].fetch_sub(exclusive);
-          foreign += held[item.slot].exchange(0) != 1;
-          ++popped;
-          work.done(item);
-        }
-        return popped.load() >= total;
-      });
+      work_queues::item item;
+      bool has_item = false;
+      const auto item_or_end = [&] {
+        has_item = work.pop(static_cast<std::uint32_t>(t) % queues, item);
+        return has_item || popped.load() >= total;
+      };
+      while (eventually(item_or_end) && has_item) {
+        crowd += exclusive && inside[item.queue].fetch_add(1) != 0;
+        const std::uint32_t number = launch_number[item.slot].load();
+        foreign += number % queues != item.queue;
+        disorder += exclusive && last[item.queue].exchange(number) > number;
+        inside[item.queue].fetch_sub(exclusive);
+        foreign += held[item.slot].exchange(0) != 1;
+        ++popped;
+        work.done(item);
+      }
     });
   std::uint32_t slot = 0;
   for (std::uint32_t n = 0; n < total; ++n, slot = (slot + 1) % slots) {

@@ -123,7 +123,8 @@ template <class Request, class Right>
 std::uint64_t exchange_on_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint64_t n,
                                Request &&request, Right &&right) {
   std::uint64_t sent = 0, received = 0, wrong = 0;
-  const bool all = eventually([&] {
+  const auto makes_progress = [&] {
+    const std::uint64_t before = sent + received;
     const auto to = static_cast<std::uint32_t>(sent % num_slots);
     if (sent < n && cudaq_host_ringbuffer_slot_available(&ring, to) != 0) {
       const std::span<const std::uint8_t> bytes = request(sent);
@@ -142,9 +143,11 @@ std::uint64_t exchange_on_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num
       cudaq_host_ringbuffer_clear_slot(&ring, from);
       ++received;
     }
-    return received == n;
-  });
-  return all ? wrong : n;
+    return sent + received != before;
+  };
+  while (received < n && eventually(makes_progress)) {
+  }
+  return received == n ? wrong : n;
 }
 
 /// The worker that decodes the same shots offline.
