@@ -84,17 +84,17 @@ std::string bound_text(double bound) {
   return bound > 1000 ? ">1000" : bound < 0.001 ? "<0.001" : fmt::format("{:.3f}", bound);
 }
 
-std::string verdict_text(const compared_figure &f) {
-  const std::string text = verdict_name(f.is);
-  return f.is == verdict::worse       ? coloured(text, colour::bad)
-         : f.is == verdict::better    ? coloured(text, colour::good)
-         : f.is == verdict::undecided ? coloured(text, colour::warning)
-                                      : text;
+std::string comparison_text(const compared_figure &f) {
+  const std::string text = comparison_name(f.is);
+  return f.is == comparison::worse       ? coloured(text, colour::bad)
+         : f.is == comparison::better    ? coloured(text, colour::good)
+         : f.is == comparison::undecided ? coloured(text, colour::warning)
+                                         : text;
 }
 
 /// "base", "now", or "" if neither is known to be better.
 std::string better_side(const compared_figure &f) {
-  return f.is == verdict::better ? "now" : f.is == verdict::worse ? "base" : "";
+  return f.is == comparison::better ? "now" : f.is == comparison::worse ? "base" : "";
 }
 
 /// The value of one side, with a star if this side is the better one.
@@ -118,7 +118,7 @@ void print_figures(const output &out, const std::vector<compared_figure> &figure
              side_text(f.base, better == "base", " "), side_text(f.now, better == "now", " "),
              bound_text(f.estimate.ratio), direction(f.base),
              interval ? bound_text(interval->first) + " to " + bound_text(interval->second) : "noise not known",
-             f.judged ? verdict_text(f) : "not judged");
+             f.judged ? comparison_text(f) : "not judged");
   }
 }
 
@@ -137,11 +137,11 @@ json figure_json(const compared_figure &f) {
           {"better_is", direction(f.base)},
           {"better_side", better.empty() ? json() : json(better)},
           {"judged", f.judged},
-          {"verdict", f.judged ? json(verdict_name(f.is)) : json()}};
+          {"verdict", f.judged ? json(comparison_name(f.is)) : json()}};
 }
 
-std::size_t count(const std::vector<compared_figure> &figures, verdict v) {
-  return static_cast<std::size_t>(std::ranges::count(figures, v, &compared_figure::is));
+std::size_t count(const std::vector<compared_figure> &figures, comparison c) {
+  return static_cast<std::size_t>(std::ranges::count(figures, c, &compared_figure::is));
 }
 
 /// "1 worse, 2 better, 3 the same, 4 cannot tell"
@@ -167,16 +167,16 @@ json compare_side(const output &out, const compared_runs &base, const compared_r
   for (const compared_figure &f : figures) {
     list.push_back(figure_json(f));
     noise_unknown += f.judged && !f.estimate.interval;
-    if (f.is == verdict::worse)
+    if (f.is == comparison::worse)
       worse.push_back(fmt::format("{} {} ({:.2f})", f.base.of, f.base.what, f.estimate.ratio));
   }
   json side = {{"name", now.name},
                {"runs", now.reports.size()},
                {"differences", notes},
-               {"worse", count(figures, verdict::worse)},
-               {"better", count(figures, verdict::better)},
-               {"same", count(figures, verdict::same)},
-               {"cannot_tell", count(figures, verdict::undecided)},
+               {"worse", count(figures, comparison::worse)},
+               {"better", count(figures, comparison::better)},
+               {"same", count(figures, comparison::same)},
+               {"cannot_tell", count(figures, comparison::undecided)},
                {"figures", list}};
   out.text("\n{}; *: the better side; a difference up to {:g} % is the same\n", counts_text(side), 100 * o.tolerance);
   if (side["cannot_tell"] != 0)
@@ -230,9 +230,9 @@ std::string compare_html(const json &report) {
 
 } // namespace
 
-const char *verdict_name(verdict v) {
+const char *comparison_name(comparison c) {
   constexpr const char *kNames[] = {"", "worse", "better", "same", "cannot tell"};
-  return kNames[static_cast<std::size_t>(v)];
+  return kNames[static_cast<std::size_t>(c)];
 }
 
 int run_compare(const compare_options &o, const output &out) {

@@ -26,7 +26,7 @@ struct compared_runs {
 };
 
 /// What the interval says about the difference. Without an interval, the ratio.
-enum class verdict : std::uint8_t {
+enum class comparison : std::uint8_t {
   not_judged,
   worse,     ///< all of it is beyond the tolerance, on the bad side
   better,    ///< the same on the good side
@@ -34,14 +34,14 @@ enum class verdict : std::uint8_t {
   undecided, ///< a part of it is: more runs or rounds make it narrower
 };
 /// "worse", "better", "same", "cannot tell"; "" if it is not judged.
-const char *verdict_name(verdict v);
+const char *comparison_name(comparison c);
 
 struct compared_figure {
   report_figure base, now; ///< their values are those of the ratio: geometric means of runs or rounds, errors of all
   ratio_estimate estimate; ///< now over base
   std::size_t base_values = 1, now_values = 1;
   bool judged = false;
-  verdict is = verdict::not_judged;
+  comparison is = comparison::not_judged;
 };
 
 /// The figures that both sides have. One whose value is 0 has no ratio and is left out.

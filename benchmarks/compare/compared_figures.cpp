@@ -75,15 +75,15 @@ ratio_estimate estimate(const std::vector<report_figure> &base, const std::vecto
   return ratio_of_values(a, b);
 }
 
-verdict verdict_of(const compared_figure &figure, double tolerance) {
+comparison comparison_of(const compared_figure &figure, double tolerance) {
   auto [low, high] = figure.estimate.interval.value_or(std::pair{figure.estimate.ratio, figure.estimate.ratio});
   if (figure.base.higher_is_better())
     std::tie(low, high) = std::pair{1 / high, 1 / low};
   const double most = 1 + tolerance, least = 1 / most;
-  return low > most                     ? verdict::worse
-         : high < least                 ? verdict::better
-         : low >= least && high <= most ? verdict::same
-                                        : verdict::undecided;
+  return low > most                     ? comparison::worse
+         : high < least                 ? comparison::better
+         : low >= least && high <= most ? comparison::same
+                                        : comparison::undecided;
 }
 
 bool has_ratio(const std::vector<report_figure> &runs) {
@@ -105,7 +105,7 @@ std::vector<compared_figure> compare_runs(const compared_runs &base, const compa
     figure.estimate = estimate(a, b, figure);
     figure.judged = std::ranges::find(options.judge, of.what) != options.judge.end();
     if (figure.judged)
-      figure.is = verdict_of(figure, options.tolerance);
+      figure.is = comparison_of(figure, options.tolerance);
     figures.push_back(std::move(figure));
   }
   return figures;

@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   if (!base || !now)
     return 0;
   for (const compared_figure &figure : compare_runs({"base", {*base}}, {"now", {*now}}, {})) {
-    require(figure.judged == (figure.is != verdict::not_judged), "what is judged has a verdict");
+    require(figure.judged == (figure.is != comparison::not_judged), "what is judged has a verdict");
     require(figure.base.what == figure.now.what && figure.base.of == figure.now.of, "like is compared with like");
   }
   return 0;

@@ -31,7 +31,7 @@ std::vector<char *> own_arguments(std::string &text) {
 
 /// Replaces this process by cudaq-realtime-gpu, with the same arguments. If that program cannot be started, throws
 /// std::runtime_error; its text begins with `what`, the part that needs that program.
-[[noreturn]] void continue_with_device_kernels(const char *what) {
+[[noreturn]] void exec_gpu_program(const char *what) {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "cudaq-realtime-gpu";
   std::string text;
@@ -54,11 +54,11 @@ std::vector<char *> own_arguments(std::string &text) {
 
 } // namespace
 
-int run_demo_on_gpu(const demo_options &, const output &) { continue_with_device_kernels("--device gpu"); }
+int run_demo_on_gpu(const demo_options &, const output &) { exec_gpu_program("--device gpu"); }
 
 #ifdef CUDAQ_TOOL_HAS_QEC
 std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &, const pipeline_shots &, int, std::size_t) {
-  continue_with_device_kernels("--device gpu");
+  exec_gpu_program("--device gpu");
 }
 #endif
 
