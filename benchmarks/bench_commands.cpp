@@ -182,7 +182,7 @@ void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
   add_duration_option(command, o.duration_s, "seconds to decode, instead of --shots");
   command.add_option("--failures", o.failures, "stop when the reference has failed so often; 0: do not")
       ->capture_default_str();
-  command.add_option("--errors", o.errors, "exactly so many errors in each shot; 0: as the model says")
+  command.add_option("--errors", o.errors, "number of errors in each shot; 0: as the model says")
       ->capture_default_str();
   command.add_option("--seed", o.seed, "seed of the shots")->capture_default_str();
   add_threads_option(command, o.threads);

@@ -149,7 +149,7 @@ function(cudaq_use_headers target owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
   endif()
 endfunction()
-# cudaq_compile_together(<target> <count>): compiles so many sources of the target in one unit, all of them if it is 0.
+# cudaq_compile_together(<target> <count>): compiles `count` sources of the target in one unit, all of them if it is 0.
 # Called after the target has its sources. CMake's UNITY_BUILD is not used, because its units have the path of the
 # clone: no other clone would find their objects in the cache of ccache.
 function(cudaq_compile_together target count)

@@ -18,7 +18,7 @@
 #     has the label gpu. The file <target>.gputest in the program's folder holds TIMEOUT and RUN_SERIAL for
 #     unittests/gpu_check.sh, which runs the tests without ctest.
 #
-# PROCESSORS is the number of cores that a test keeps busy: ctest -j starts the test when so many cores are free.
+# PROCESSORS is the number of cores that a test keeps busy: ctest -j starts the test when that number is free.
 # RUN_SERIAL is for tests that check times: no other test runs at the same time. For a GoogleTest program it is followed
 # by a regular expression of the names of its tests. On a machine without a GPU, GPU tests do not run alone: they are
 # skipped.

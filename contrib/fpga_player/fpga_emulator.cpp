@@ -37,7 +37,7 @@ public:
   [[nodiscard]] std::uint32_t port() const { return socket_.port(); }
   void wait() const { socket_.wait(true, kSleep); }
 
-  /// Answers what has arrived. Returns true if there was something.
+  /// Answers the packet that has arrived. Returns false if there is none.
   bool turn(fpga_registers &registers) {
     detail::udp_address from;
     from.length = sizeof from.bytes;

@@ -10,7 +10,7 @@
 //   18 us+   the correction is here, the gate is applied; the next cycle begins with the next round
 //
 //   decoder_feed_forward                 decodes in this process, a short run
-//   decoder_feed_forward CYCLES          the same, with so many cycles
+//   decoder_feed_forward CYCLES          the same, with this number of cycles
 //   decoder_feed_forward CYCLES NAME     by the decoding server NAME in shared memory: its decoder 0
 //   decoder_feed_forward model           prints the model, for the server
 //
@@ -135,10 +135,10 @@ class corrector {
 public:
   virtual ~corrector() = default;
   virtual void begin() = 0;
-  /// `wanted`: after this round so many rounds should be final; 0: no window ends here.
+  /// `wanted`: the number of rounds that should be final after this round; 0: no window ends here.
   virtual void send(const std::vector<std::uint8_t> &bits, std::uint64_t wanted) = 0;
   virtual void send_tail(const std::vector<std::uint8_t> &bits, std::uint64_t wanted) = 0;
-  /// Takes what has come.
+  /// Takes the corrections that are final.
   virtual void poll() {}
   std::uint64_t rounds() const { return rounds_; }
   bool observable() const { return observable_; }

@@ -122,7 +122,7 @@ public:
       result_.why = execution_end::pass;
       return true;
     }
-    if (overstayed && result_.stranded != 0) { // nothing will show whether its graphs have ended
+    if (overstayed && result_.stranded != 0) { // no word reports the end of its graphs
       result_.gave_up = true;
       result_.why = execution_end::stop;
       return true;

@@ -21,7 +21,7 @@ namespace cudaq::realtime::detail {
 enum class launched_graphs {
   running, ///< some may run
   ended,
-  unknown, ///< their member is lost: its end would have shown theirs
+  unknown, ///< the member that launched them is lost and reported no end
 };
 
 class graph_rotation {

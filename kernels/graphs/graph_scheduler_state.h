@@ -61,12 +61,19 @@ inline constexpr auto kGraphScope = thread_scope_device; ///< scheduler, poller 
 template <class Launcher>
 class graph_scheduler_state {
 public:
-  // CUDA refuses a launch while the graph's last run ends, or if the graph was never uploaded. Since the first refusal:
-  static constexpr std::uint64_t kFreshNs = 2000;      ///< less: the launch is tried again at once
-  static constexpr std::uint64_t kRetryNs = 2000000;   ///< more, and the graph has never run: the launch fails
-  static constexpr std::uint64_t kBusyNs = 1000000000; ///< more, and the graph has run: the launch fails
-  static constexpr std::uint64_t kTryElsewhereNs =
-      kBusyNs / 4; ///< more: another execution of the scheduler tries the launch
+  // CUDA refuses a launch while the graph's last run ends, or if the graph was never uploaded. What is done depends on
+  // the time since the first refusal:
+  //
+  //   time                    the graph has never run              the graph has run
+  //   below kFreshNs          the launch is tried again at once    the same
+  //   below kRetryNs          it is tried again after a pause      the same
+  //   below kTryElsewhereNs   the launch fails                     it is tried again after a pause
+  //   below kBusyNs           the launch fails                     another execution of the scheduler tries it, too
+  //   longer                  the launch fails                     the launch fails
+  static constexpr std::uint64_t kFreshNs = 2000;
+  static constexpr std::uint64_t kRetryNs = 2000000;
+  static constexpr std::uint64_t kBusyNs = 1000000000;
+  static constexpr std::uint64_t kTryElsewhereNs = kBusyNs / 4;
   /// Longest pause between two attempts. A pause is half of the time since the first refusal, and at most this.
   static constexpr std::uint64_t kMostPauseNs = 1000000;
 

@@ -188,8 +188,8 @@ class Client:
                   observables: int | None = None, timeout: float | None = None) -> Committed:
         """Of a stream: the corrections of the rounds that are final.
 
-        wait_for_round: waits until so many rounds are final, or the stream ends; 0: does not wait. If they are not
-            final after `timeout` seconds (None: that of the client): ServerError with the status 5 (BUSY), or
+        wait_for_round: waits until this number of rounds is final, or the stream ends; 0: does not wait. If they are
+            not final after `timeout` seconds (None: that of the client): ServerError with the status 5 (BUSY), or
             TimeoutError. Other arguments as of corrections().
         """
         decoder, wanted = self._wanted(decoder_id, observables)

@@ -8,7 +8,7 @@
 
 namespace cudaq::realtime::tools {
 
-/// So many detectors are a head, whole repetitions and a tail.
+/// Whether `detectors` detectors are a head, whole repetitions and a tail.
 bool is_experiment(const qec::repeating_model &model, std::uint64_t detectors);
 
 /// What to do with a file of shots instead of --stream.

@@ -37,7 +37,7 @@ struct emulate_options {
   std::string protocol = "decode";
   std::vector<std::uint64_t> decoder_ids = {0};
   std::uint32_t window = 8; ///< --protocol decode, rounds: requests that are open at the same time
-  std::uint64_t rounds = 0; ///< > 0: an endless experiment of so many rounds, `shots` times
+  std::uint64_t rounds = 0; ///< > 0: rounds of an endless experiment, which is played `shots` times
   std::size_t workers = 0;  ///< rounds: threads of the check, as the server has them; 0: the main thread
   double cycle_us = 1;      ///< rounds: one round comes each cycle_us; 0: as fast as possible
   std::string config = "d13";

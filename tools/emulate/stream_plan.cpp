@@ -64,7 +64,7 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames) {
     frame_check found{};
     std::size_t next = 0;
 
-    /// The own decoder has made so many rounds final.
+    /// The own decoder has made `rounds` rounds final.
     void compare(std::uint64_t rounds, std::span<const std::uint8_t> observables) {
       for (; next < frames.committed.size() && frames.committed[next] <= rounds; ++next) {
         const auto frame = std::span(frames.bits).subspan(next * frame_bytes, frame_bytes);

@@ -41,7 +41,7 @@ public:
   /// A window makes `commit` rounds final; it needs `buffer` rounds after them.
   [[nodiscard]] std::uint64_t commit() const noexcept { return commit_; }
   [[nodiscard]] std::uint64_t buffer() const noexcept { return buffer_; }
-  /// The rounds that are final when so many rounds of head and repetitions have come.
+  /// The rounds that are final when `pushed` rounds of head and repetitions have come.
   [[nodiscard]] std::uint64_t final_after(std::uint64_t pushed) const noexcept {
     return qec::window_layout{commit_, buffer_, reference_->is_parallel()}.complete(pushed) * commit_;
   }

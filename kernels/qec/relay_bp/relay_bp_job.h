@@ -79,7 +79,7 @@ struct relay_record {
 struct relay_team {
   alignas(128) std::uint32_t begun;   ///< blocks that run, without block 0
   alignas(128) std::uint64_t shot;    ///< that the chains decode, from 1; kNoMoreShots: they end
-  alignas(128) std::uint64_t limit;   ///< chains stop after so many steps
+  alignas(128) std::uint64_t limit;   ///< chains stop after this number of steps
   alignas(128) std::uint32_t ended;   ///< counts the ends of chains in all shots, modulo 2^32
   alignas(128) std::uint32_t winner;  ///< mode first: 1 + the chain that ended first
   alignas(128) std::uint32_t ready;   ///< the same, after its record is complete

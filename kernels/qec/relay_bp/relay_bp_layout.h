@@ -15,7 +15,7 @@ namespace cudaq::qec::realtime::gpu {
 /// What a chain can have.
 struct relay_room {
   std::size_t block_bytes = 0; ///< shared memory of a block
-  /// 1, 2, 4 or 8: a variant for clusters with so many blocks, if the model fits; 1 only `cluster`.
+  /// 1, 2, 4 or 8: blocks of a variant for clusters, if the model fits; 1 only `cluster`.
   std::uint32_t cluster_blocks = 0;
   std::uint32_t check_lanes = kClusterCheckLanes; ///< of these variants: threads of a check
 };

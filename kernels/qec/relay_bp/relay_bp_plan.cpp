@@ -13,7 +13,7 @@ std::string wanted_text(std::uint32_t chains, std::uint32_t blocks) {
   return "ensemble is " + std::to_string(chains) + (blocks > 1 ? ", blocks is " + std::to_string(blocks) : "");
 }
 
-/// Why there is no room for chains of so many blocks.
+/// Why there is no room for `chains` chains of `blocks` blocks.
 std::string no_room_text(const relay_gpu &gpu, std::uint32_t chains, std::uint32_t blocks) {
   std::string text = wanted_text(chains, blocks) + "; " + gpu.name + " has " + std::to_string(gpu.multiprocessors) +
                      " multiprocessors, and each chain needs one for each block";

@@ -33,8 +33,8 @@ struct relay_gpu {
   relay_chain_counts most;  ///< chains of each size that fit on it alone; 0: none, it has no clusters
   relay_chain_counts taken; ///< those that are on it
 
-  /// Chains of so many blocks for which there is room in any case: the chains that are there may be anywhere. One of n
-  /// blocks can take the room of n / blocks of these, rounded up.
+  /// Number of further chains of `blocks` blocks that fit wherever the chains in `taken` run. A chain of n blocks can
+  /// take the room of n / blocks of them, rounded up.
   [[nodiscard]] std::uint32_t room_for(std::uint32_t blocks) const noexcept;
 };
 

@@ -178,8 +178,8 @@ std::string load(const std::string &path, loaded_plugin &plugin) {
   return {};
 }
 
-/// The solutions of a decoder are compared with their columns, also where the caller wants no errors, until so many in
-/// a row were right.
+/// The solutions of a decoder are compared with their columns, also where the caller wants no errors, until this number
+/// of them in a row were right.
 constexpr std::uint64_t kCheckedSolutions = 100;
 
 class plugin_decoder final : public decoder {

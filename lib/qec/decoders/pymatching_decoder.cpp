@@ -17,7 +17,7 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-/// PyMatching keeps so many observables in a mask. For more it searches the edges of each path after the matching.
+/// PyMatching keeps at most this number of observables in a mask. For more it searches the paths after the matching.
 constexpr std::uint64_t kMaskObservables = 64;
 
 void store_mask(std::uint64_t mask, std::span<std::uint8_t> observables) noexcept {

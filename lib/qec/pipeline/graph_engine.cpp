@@ -100,8 +100,8 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
   const auto slot = static_cast<std::uint32_t>(
       (reinterpret_cast<std::uintptr_t>(slot_dev) - reinterpret_cast<std::uintptr_t>(ring_.ring().rx_data)) /
       ring_.ring().rx_stride_sz);
-  // The dispatcher has judged the header, but this reads it again: a peer that breaks the protocol may have written
-  // another size. The CPU stage never gets a size that the slot does not hold.
+  // The dispatcher has judged the header, but this reads it again: a requester that breaks the protocol may have
+  // written another size. The CPU stage never gets a size that the slot does not hold.
   std::uint64_t words[3];
   for (std::size_t i = 0; i < 3; ++i)
     words[i] = load_frame<std::uint64_t>(ring_.rx_slot(slot) + 8 * i);

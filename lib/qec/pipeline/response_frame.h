@@ -21,7 +21,7 @@ struct answer {
   int stage_error = 0; ///< of the GPU stage; only with LAUNCH_FAILED and DEVICE_FAULT
 };
 
-/// Reads the header at `at`, aligned to 8. Each word is loaded once: a late stage or a ring peer may write there.
+/// Reads the header at `at`, aligned to 8. Each word is loaded once: a late stage or a requester may write there.
 inline cudaq_rpc_response_t header_at(const std::uint8_t *at) {
   using cudaq::realtime::detail::load_frame;
   const std::uint64_t words[] = {load_frame<std::uint64_t>(at), load_frame<std::uint64_t>(at + 8),

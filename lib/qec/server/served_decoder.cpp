@@ -252,7 +252,7 @@ void served_decoder::follow_workers() noexcept {
   publish(session_->shots());
 }
 
-/// Counts what has happened since there were `shots_before`.
+/// Counts the shots that were decoded since the count was `shots_before`.
 void served_decoder::publish(std::uint64_t shots_before) noexcept {
   session_->advance();
   unfinished_.store(session_->is_unfinished() ? 1 : 0);

@@ -43,7 +43,7 @@ CUDAQ_QEC_HOST_DEVICE inline int await_entry(const service_queue &q) {
 }
 
 /// The payload size that a header states, but at most the size of the slot, if that is known. The graph reads the slot
-/// after the dispatcher has judged the request: a peer that breaks the protocol may have written another size there.
+/// after the dispatcher has judged the request: a requester that breaks the protocol may have written another size.
 CUDAQ_QEC_HOST_DEVICE inline std::uint32_t payload_size(const service_queue &q, const cudaq_rpc_header_t &header) {
   if (q.slot_bytes == 0)
     return header.arg_len;

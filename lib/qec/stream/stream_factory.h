@@ -20,13 +20,13 @@ struct stream_source {
 [[nodiscard]] expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options);
 
 /// make_stream_decoder for a model that was read before. `push_bits`: with workers and
-/// without queue_rounds, the queue is so long that push never answers not_supported to so many bits.
+/// without queue_rounds, the queue is so long that push never answers not_supported to `push_bits` bits.
 [[nodiscard]] stream_result make_stream_decoder(const stream_source &source, std::uint64_t push_bits = 0);
 
 /// Learns what becomes final. The functions may be null. They must not throw, and must not call the stream.
 struct stream_listener {
   void *user = nullptr;
-  /// Of every window, in the order of rounds: so many rounds are final, with these observables. Called by the thread
+  /// Of every window, in the order of rounds: `rounds` rounds are final, with these observables. Called by the thread
   /// that decodes, before poll() shows it.
   void (*released)(void *user, std::uint64_t rounds, std::span<const std::uint8_t> observables) = nullptr;
   /// With workers only, by one of them, without a lock: poll() shows further rounds, or that the stream is broken.

@@ -104,7 +104,7 @@ void cpu_roce_exchange::disconnect() {
   pair_.reset(); // after it, the peer writes nothing more
 }
 
-/// The peer is gone: requests that the dispatcher has not got, and answers that are not sent.
+/// The peer has closed the connection: requests that the dispatcher has not got, and answers that are not sent.
 void cpu_roce_exchange::forget() {
   for (std::size_t i = next_ready_; i < ready_.size(); ++i)
     slots_[ready_[i]].in = phase::free;

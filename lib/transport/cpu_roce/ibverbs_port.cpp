@@ -120,7 +120,7 @@ public:
   void halt() override {
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_ERR;
-    ibv_modify_qp(pair_.get(), &a, IBV_QP_STATE); // the only refusal is one of an adapter that is gone
+    ibv_modify_qp(pair_.get(), &a, IBV_QP_STATE); // the only refusal is one of an adapter that was removed
   }
 
   std::uint32_t number() const override { return pair_->qp_num; }

@@ -107,7 +107,7 @@ void rendezvous::accept_callers(const hooks &h) {
       return h.no_room();
     }
     set(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
-    // A peer whose machine is gone does not close its connection: the system finds out after 10 s.
+    // A peer whose machine fails does not close its connection: the system finds out after 10 s.
     set(socket.get(), SOL_SOCKET, SO_KEEPALIVE, 1);
     set(socket.get(), IPPROTO_TCP, TCP_KEEPIDLE, 5);
     set(socket.get(), IPPROTO_TCP, TCP_KEEPINTVL, 1);

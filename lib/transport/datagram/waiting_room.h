@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that wait for a slot, by sender, so that one who sends more than its part does not keep the slots from the
-// others. The next slot is for the sender that holds the fewest; among equals, for the one whose turn is longest ago.
+// Requests that wait for a slot, by sender, so that a sender of more requests than its share does not keep the slots
+// from the others. The next slot is for the sender that holds the fewest; among equals, for the one whose turn is
+// longest ago.
 //
 // Example: two slots, both held by a. Its requests 3 and 4 wait, and then request 7 of b.
 //

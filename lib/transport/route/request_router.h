@@ -73,7 +73,7 @@ enum class node_state : std::uint8_t {
   absent,     ///< no connection; the next attempt has a time
   connecting, ///< hello was sent
   joined,
-  leaving ///< it has said bye: no new requests, its answers are awaited
+  leaving ///< it has sent bye: no new requests, its answers are awaited
 };
 
 /// What the router lets others do. No function may call the router back.

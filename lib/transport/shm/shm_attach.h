@@ -82,10 +82,10 @@ sockaddr_un shm_address(const std::string &name);
 /// The text of an errno value: name the call first.
 expected<> system_refused(const std::string &call, int error);
 
-/// Sends one message, with `count` files. False: the peer is gone, or does not read.
+/// Sends one message, with `count` files. False: the peer has closed the connection, or does not read.
 bool send_message(int socket, void *message, std::size_t bytes, const int *files = nullptr, std::size_t count = 0);
 /// Receives one message of up to `bytes` bytes, and as many files as `files` has room for; further ones are closed.
-/// Returns its length; 0: the peer is gone, the message is longer, or nothing has arrived on a socket that does not
+/// Returns its length; 0: the peer has closed, the message is longer, or nothing has arrived on a socket that does not
 /// block.
 std::size_t receive_some(int socket, void *message, std::size_t bytes, std::span<file_handle> files);
 /// The same for a message of exactly `bytes` bytes. False: it has another length.

@@ -185,8 +185,8 @@ bool shm_server::rewind(std::uint32_t k) {
   return true;
 }
 
-/// Ring shape: collects the answers in place of the client that is gone. True if all slots are free, and nothing of the
-/// dispatcher is on its way to them.
+/// Ring shape: collects the answers in place of the client that has ended. True if all slots are free, and nothing of
+/// the dispatcher is on its way to them.
 bool shm_server::collect_all(std::uint32_t k) {
   volatile std::uint64_t *rx = memory_.rx_flags(k), *tx = memory_.tx_flags(k);
   const bool across_the_bus = memory_.gpu() != nullptr; // a read of rx takes about 1 us

@@ -5,7 +5,7 @@
 //   phase     set by    meaning
 //   idle      server    no client; the loop does not touch the segment
 //   open      server    a client is attached; the loop takes its requests
-//   leaving   server    the client is gone; the loop finishes the requests that it holds, and answers nothing
+//   leaving   server    the client has ended; the loop finishes the requests that it holds, and answers nothing
 //   settled   loop      the loop holds nothing and does not touch the segment again
 //
 // A segment is mapped before `open` and unmapped after `settled`, so an answer to an old client cannot reach a new one.

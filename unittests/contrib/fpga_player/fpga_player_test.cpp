@@ -14,7 +14,7 @@ namespace {
 
 using bytes = std::vector<std::uint8_t>;
 
-/// What has been sent, and what the server does with it.
+/// The datagrams that were sent, and what the server does with them.
 struct served_windows {
   std::vector<bytes> sent;
   std::deque<bytes> waiting;

@@ -28,7 +28,7 @@ protected:
     load_->run(kLap, kLap, [](std::uint32_t m) { return m % 2; });
     EXPECT_EQ(load_->wrong, 0u) << load_->last_wrong;
   }
-  /// once(n) makes call n of one part fail, and returns whether that part makes so many calls.
+  /// once(n) makes call n of one part fail, and returns whether that part makes n calls.
   template <class Once>
   void sweep(const char *part, Once &&once) {
     std::uint64_t n = 1;

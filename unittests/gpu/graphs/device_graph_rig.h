@@ -32,7 +32,7 @@ struct graph_target {
   std::uint64_t key = 0;
   std::uint32_t instances = 1;    ///< graphs of this function id and key; 0: a device call of checked function id - 1
   graph_task task{};              ///< the fields that graph_set does not set
-  std::uint32_t not_uploaded = 0; ///< so many of the instances, from the first on, are not uploaded
+  std::uint32_t not_uploaded = 0; ///< number of instances, from the first on, that are not uploaded
 };
 
 inline graph_target graph_of(std::uint32_t id, std::uint64_t key = 0, std::uint32_t instances = 1) {

@@ -28,7 +28,7 @@ struct fake_graph {
   std::chrono::microseconds wait{0};       ///< waiting time before it reads the request
   std::chrono::microseconds linger{0};     ///< waiting time after its signal
   const std::atomic<bool> *gate = nullptr; ///< the graph waits until this is true before it reads the request
-  std::uint32_t silent_every = 0;          ///< each so many launches, it ends without a signal; 0: it always signals
+  std::uint32_t silent_every = 0;          ///< one in this number of launches ends without a signal; 0: none
   std::uint64_t key = 0;                   ///< the last key that it has read; only without a function
   std::uint32_t launches = 0;
   std::uint32_t runs = 0; ///< counted by itself, only with silent_every

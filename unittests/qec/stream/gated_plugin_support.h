@@ -30,7 +30,7 @@ public:
   unsigned begun() const { return function<unsigned()>("gated_plugin_begun")(); }
   int alive() const { return function<int()>("gated_plugin_alive")(); }
   int listed(unsigned k) const { return function<int(unsigned)>("gated_plugin_listed")(k); }
-  /// Waits until so many decodes have begun.
+  /// Waits until this number of decodes have begun.
   bool wait_for_begun(unsigned wanted) const {
     for (const auto deadline = soon(); begun() < wanted && std::chrono::steady_clock::now() < deadline;)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

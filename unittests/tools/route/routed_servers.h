@@ -142,7 +142,7 @@ public:
     EXPECT_TRUE(result.ok()) << result.text();
   }
 
-  /// One look: sends to each stream that waits for nothing, and takes what has come.
+  /// One look: sends to each stream that waits for nothing, and takes the answers.
   void turn() {
     if (!paused_)
       for (std::uint32_t id = 0; id < streams_.size(); ++id)

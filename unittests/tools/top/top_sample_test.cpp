@@ -10,7 +10,7 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-/// A server with the decoder 6: so many requests in all, of which `slow` took up to 1 ms and the others up to 1 us.
+/// A server with the decoder 6: `requests` requests, of which `slow` took up to 1 ms and the others up to 1 us.
 std::string page(int requests, int slow, int refused = 0) {
   const auto decoder = [](const char *name, const std::string &labels, double value) {
     return fmt::format("cudaq_decoder_{}{{decoder=\"6\"{}}} {}\n", name, labels, value);

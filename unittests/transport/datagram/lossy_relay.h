@@ -53,7 +53,7 @@ public:
 private:
   struct direction {
     bytes held;        ///< a datagram that waits until others have passed it; empty: none
-    unsigned left = 0; ///< so many
+    unsigned left = 0; ///< number of datagrams that pass it before it is sent
   };
 
   bool chance(double share) { return std::uniform_real_distribution<>(0, 1)(random_) < share; }

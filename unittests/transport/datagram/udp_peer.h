@@ -62,7 +62,7 @@ public:
     datagram.resize(static_cast<std::size_t>(n));
     return datagram;
   }
-  /// What has arrived until now.
+  /// The next datagram, if one has arrived.
   std::optional<bytes> arrived() { return receive(std::chrono::nanoseconds(0)); }
   std::uint32_t port() const { return socket_.port(); }
 

@@ -86,7 +86,7 @@ struct stream_options {
 /// What is final at some moment.
 struct stream_progress {
   decode_status status;           ///< ok, or why the stream is broken
-  std::uint64_t committed_rounds; ///< the observables are those of so many rounds
+  std::uint64_t committed_rounds; ///< the observables are those of this number of rounds
   std::uint64_t pushed_rounds;
   bool is_final; ///< the tail has come and all rounds are final
 };

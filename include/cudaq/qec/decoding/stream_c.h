@@ -79,7 +79,7 @@ typedef struct cudaq_qec_stream_info_t {
 
 typedef struct cudaq_qec_stream_progress_t {
   size_t struct_size;
-  uint64_t committed_rounds; /* the observables are those of so many rounds */
+  uint64_t committed_rounds; /* the observables are those of this number of rounds */
   uint64_t pushed_rounds;
   int32_t status;    /* CUDAQ_QEC_STREAM_OK, or why the stream is broken */
   uint32_t is_final; /* 1: the tail has come and all rounds are final */

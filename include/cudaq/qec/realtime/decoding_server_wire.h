@@ -25,7 +25,7 @@ extern "C" {
 #define CUDAQ_QEC_DECODE 0xC4B0E4BFu            /* qec_decode: the events of one shot; the observables */
 
 #define CUDAQ_QEC_MOST_ENQUEUED_BITS 1048576u /* of one request: 2^20 */
-/* A decoder knows a repeated request among its last so many requests that changed its state, for so long. */
+/* A decoder knows a repeated request among its last REPEAT_REQUESTS that changed its state, for REPEAT_SECONDS. */
 #define CUDAQ_QEC_REPEAT_REQUESTS 64u
 #define CUDAQ_QEC_REPEAT_SECONDS 30u /* a requester repeats a request no longer than this after its first attempt */
 
@@ -71,7 +71,7 @@ typedef struct __attribute__((packed)) cudaq_qec_get_committed_t {
   uint64_t num_observables; /* that are wanted */
   uint8_t clear;            /* as of get_corrections */
   uint8_t zeros[7];
-  uint64_t wait_for_round; /* the answer waits until so many rounds are final; 0: it does not wait */
+  uint64_t wait_for_round; /* the answer waits until this number of rounds is final; 0: it does not wait */
 } cudaq_qec_get_committed_t;
 
 /* Result of get_committed; ceil(num_observables / 8) bytes follow it. */

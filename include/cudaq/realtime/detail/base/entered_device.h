@@ -19,7 +19,7 @@ inline cudaError_t make_current(int device) {
 /// The thread's choice of a device (cudaGetDevice) is the same again after pop().
 class pushed_context {
 public:
-  /// False: `own` has a context or cannot be asked, or `wanted` cannot be pushed. Then none is pushed; `wanted` may
+  /// False: `own` has a context or cannot be queried, or `wanted` cannot be pushed. Then none is pushed; `wanted` may
   /// have got its context.
   bool push_unless_used(int own, int wanted) {
     decltype(&cuDevicePrimaryCtxGetState) get_state = nullptr;

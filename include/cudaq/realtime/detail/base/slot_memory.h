@@ -26,9 +26,9 @@ CUDAQ_REALTIME_HOST_DEVICE inline void store_first_word(std::uint8_t *slot, std:
 
 // --- words of a frame in a slot ---
 //
-// A peer that breaks the protocol may write a slot while a dispatcher reads it. The compiler must make one access of
-// each of these functions (on a CPU two, for 16 bytes): it may not load again later, when the word holds another value
-// than the one that was checked. They order nothing: the slot's flag does.
+// A requester that breaks the protocol may write a slot while a dispatcher reads it. The compiler must make one access
+// of each of these functions (on a CPU two, for 16 bytes): it may not load again later, when the word holds another
+// value than the one that was checked. They order nothing: the slot's flag does.
 
 /// Aligned to 16 in a frame, if the ring is.
 struct alignas(16) word16 {

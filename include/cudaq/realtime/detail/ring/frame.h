@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads and writes frame headers. Slots are 8-byte aligned, so a header takes three 8-byte accesses. The words of a
-// slot are loaded once each. After the judgement only registers or the copy are used, so later writes of a peer have no
-// effect.
+// slot are loaded once each. After the judgement only registers or the copy are used: later writes of a requester have
+// no effect.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
