@@ -30,31 +30,31 @@ control_client::control_client(const std::string &address, std::uint32_t port, s
 }
 
 void control_client::write(std::uint32_t address, std::uint32_t value) {
-  ask({control_command::write_dword, kWantsAck, 0, {{address, value}}});
+  exchange({control_command::write_dword, kWantsAck, 0, {{address, value}}});
 }
 
 void control_client::write(std::span<const register_value> registers) {
   while (!registers.empty()) {
     const auto part = registers.first(std::min(registers.size(), kMostPairs));
-    ask({control_command::write_block, kWantsAck, 0, {part.begin(), part.end()}});
+    exchange({control_command::write_block, kWantsAck, 0, {part.begin(), part.end()}});
     registers = registers.subspan(part.size());
   }
 }
 
 std::uint32_t control_client::read(std::uint32_t address) {
-  return ask({control_command::read_dword, kWantsAck, 0, {{address, 0}}}).registers.at(0).value;
+  return exchange({control_command::read_dword, kWantsAck, 0, {{address, 0}}}).registers.at(0).value;
 }
 
 void control_client::read(std::span<register_value> registers) {
   while (!registers.empty()) {
     const auto part = registers.first(std::min(registers.size(), kMostPairs));
-    const control_reply reply = ask({control_command::read_block, kWantsAck, 0, {part.begin(), part.end()}});
+    const control_reply reply = exchange({control_command::read_block, kWantsAck, 0, {part.begin(), part.end()}});
     std::ranges::copy(reply.registers, part.begin());
     registers = registers.subspan(part.size());
   }
 }
 
-control_reply control_client::ask(control_request request) {
+control_reply control_client::exchange(control_request request) {
   request.sequence = sequence_++;
   const std::vector<std::uint8_t> packet = write_control_request(request);
   const clock::time_point deadline = clock::now() + timeout_;

@@ -26,7 +26,7 @@ public:
   [[nodiscard]] std::uint64_t repeated() const { return repeated_; }
 
 private:
-  control_reply ask(control_request request);
+  control_reply exchange(control_request request);
   bool receive(std::uint16_t sequence, control_reply &reply, std::chrono::nanoseconds time);
 
   const std::string where_;

@@ -60,7 +60,7 @@ expected<> host_dispatcher::prepare(host_setup setup) {
   tracks_jobs_.store(queued_ || handlers_.may_defer() ? 1 : 0);
   max_result_len_.set(max_result_len);
   if (setup_.jobs != setup.jobs) // the last reference to the table of an earlier run may go
-    forget_ring();
+    release_ring();
   if (setup.dataplane)
     dataplane_.prepare(*setup.dataplane, *setup.jobs);
   jobs_.set(setup.jobs.get(), !setup.shared_ring);
@@ -575,7 +575,7 @@ void host_dispatcher::give_up_deferred_jobs() {
   }
 }
 
-void host_dispatcher::forget_ring() {
+void host_dispatcher::release_ring() {
   jobs_.release();
   setup_.jobs.reset();
   setup_.router.reset();

@@ -90,7 +90,7 @@ public:
   bool finish(steady_clock::time_point deadline);
   /// Releases the references to the ring of the last run, after the calls of other threads that use them have ended.
   /// Late completions of its jobs are refused. Not during a run.
-  void forget_ring();
+  void release_ring();
   /// Leaves a shared ring, after all accepted requests are answered. Otherwise no effect. May be called again.
   void leave_ring();
   /// True if the loop has ended its last turn, after stop or because of the caller's flag. Any thread.

@@ -48,7 +48,7 @@ public:
   /// the end of the kernel. May be called again.
   void leave();
   /// Releases the reference to the ring of the last run.
-  void forget_ring() { setup_.router.reset(); }
+  void release_ring() { setup_.router.reset(); }
 
   /// The counters of routing: dropped requests, unexpected flag values, busy tx flags, cursor jumps.
   const thread_counters &counts() const { return counts_; }

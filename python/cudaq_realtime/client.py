@@ -181,7 +181,7 @@ class Client:
         observables: how many; None: all of the decoder. clear: sets all of them to 0 afterwards.
         """
         decoder, wanted = self._wanted(decoder_id, observables)
-        result = self._ask("get_corrections", struct.pack("<QQB", decoder, wanted, bool(clear)))
+        result = self._call("get_corrections", struct.pack("<QQB", decoder, wanted, bool(clear)))
         return self._bits("get_corrections", result, wanted)
 
     def committed(self, decoder_id: int, *, wait_for_round: int = 0, clear: bool = False,
@@ -194,7 +194,7 @@ class Client:
         """
         decoder, wanted = self._wanted(decoder_id, observables)
         wait = whole_number(wait_for_round, "wait_for_round", 0, MOST)
-        result = self._ask("get_committed", struct.pack("<QQB7xQ", decoder, wanted, bool(clear), wait), timeout)
+        result = self._call("get_committed", struct.pack("<QQB7xQ", decoder, wanted, bool(clear), wait), timeout)
         if len(result) < 16:
             raise self._malformed("get_committed", result)
         committed, pushed = struct.unpack_from("<QQ", result)
@@ -204,18 +204,18 @@ class Client:
         """Empties the decoder: its shot or stream, the corrections, an error that stays, and the counter."""
         decoder = whole_number(decoder_id, "decoder_id", 0, MOST)
         with self._lock:
-            self._ask("reset_decoder", struct.pack("<Q", decoder))
+            self._call("reset_decoder", struct.pack("<Q", decoder))
             self._counters.pop(decoder, None)
             self._described.pop(decoder, None)
 
     def describe(self, decoder_id: int | None = None) -> Description:
         """The model of a decoder; None: of the decoder of decode()."""
         if decoder_id is None:
-            return self._description(self._ask("describe_decoder", b""))
+            return self._description(self._call("describe_decoder", b""))
         payload = struct.pack("<Q", whole_number(decoder_id, "decoder_id", 0, MOST))
         answer = self._patient("describe_decoder", payload + struct.pack("<Q", 1))  # with the server's boot id
         if answer.status == BAD_REQUEST:  # an older server
-            return self._description(self._ask("describe_decoder", payload))
+            return self._description(self._call("describe_decoder", payload))
         if answer.status:
             raise ServerError(answer.status, "describe_decoder")
         if len(answer.result) != 48:
@@ -293,7 +293,7 @@ class Client:
                 return answer
             time.sleep(PAUSE)
 
-    def _ask(self, function: str, payload: bytes, timeout: float | None = None) -> bytes:
+    def _call(self, function: str, payload: bytes, timeout: float | None = None) -> bytes:
         answer = self._patient(function, payload, timeout)
         if answer.status == SYNDROMES_DROPPED and self._was_restarted(int.from_bytes(payload[:8], "little")):
             raise ServerRestarted(answer.status, function)
@@ -308,7 +308,7 @@ class Client:
             last = self._counters.get(decoder, 0)
             self._counters[decoder] = (last + 1) % 2**64
             try:
-                self._ask(function, struct.pack("<QQ", decoder, self._counters[decoder]) + after)
+                self._call(function, struct.pack("<QQ", decoder, self._counters[decoder]) + after)
             except ServerError as error:
                 if error.status in NOT_EXECUTED or error.status <= -1000:
                     self._counters[decoder] = last

@@ -359,7 +359,7 @@ void check(const decode_options &o, const output &out) {
 
 } // namespace
 
-void say_beside_answers(const decode_options &o, const output &out, const std::string &text) {
+void print_note(const decode_options &o, const output &out, const std::string &text) {
   if (o.out.path == "-") {
     print_error("{}", text);
   } else {
@@ -382,9 +382,9 @@ int run_decode(const decode_options &o, const output &out) {
     throw usage_error(error.what());
   }
   const interrupt_guard guard; // until here there is nothing to report
-  say_beside_answers(o, out, run->choice_text());
+  print_note(o, out, run->choice_text());
   run->go();
-  say_beside_answers(o, out, run->text());
+  print_note(o, out, run->text());
   return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions", kExitCheckFailed,
                     run->end(guard.interrupted()), &decode_html);
 }

@@ -37,7 +37,7 @@ std::string decode_html(const json &report);
 std::string decode_stream_html(const json &report, const latency_histogram &window_ns);
 
 /// A part of the text report, at once: on stdout, or on stderr if the answers are on stdout.
-void say_beside_answers(const decode_options &options, const output &out, const std::string &text);
+void print_note(const decode_options &options, const output &out, const std::string &text);
 
 /// Returns an exit_code. Throws usage_error if a file cannot be used; the text says how many answers were written.
 int run_decode(const decode_options &options, const output &out);

@@ -293,9 +293,9 @@ int run_decode_stream(const decode_options &o, const std::string &dem_text, cons
     throw usage_error(error.what());
   }
   const interrupt_guard guard; // until here there is nothing to report
-  say_beside_answers(o, out, run->choice_text());
+  print_note(o, out, run->choice_text());
   run->go();
-  say_beside_answers(o, out, run->text());
+  print_note(o, out, run->text());
   return out.finish(run->report(), "", kExitCheckFailed, run->end(guard.interrupted()),
                     [&](const json &report) { return decode_stream_html(report, run->window_ns()); });
 }

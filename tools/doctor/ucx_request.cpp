@@ -19,7 +19,7 @@ public:
       : link_(ucx_library("the self-test").make_link(link_options(port, most_payload_bytes))),
         router_(table(), limits(), static_cast<detail::router_port &>(*this)) {}
   ~ucx_request() override {
-    router_.say_bye();
+    router_.send_bye();
     link_->flush(kFlushNs);
     router_.leave(now());
   }

@@ -15,16 +15,16 @@ namespace {
 
 constexpr int kRocePort = 4791;
 constexpr std::uint64_t kQuietNs = 250'000'000; ///< without an answer: then the server is probed
-/// Of a question's datagram: as long as the shorter answer, which is longer than the question.
+/// Of a query's datagram: as long as the shorter answer, which is longer than the query.
 constexpr std::uint32_t kQuestionBytes = CUDAQ_RPC_HEADER_SIZE + qec::kModelFactsBytes;
 static_assert(sizeof(cudaq_qec_describe_decoder_t) <= qec::kModelFactsBytes);
 
 class datagram_link final : public link {
 public:
-  /// `questions`: the wire of smaller datagrams for ask_for_any_size, or NULL.
+  /// `query_wire`: the wire of smaller datagrams for accept_any_size, or NULL.
   datagram_link(const detail::datagram_client_options &options, std::unique_ptr<detail::datagram_wire> wire,
-                std::string where, std::unique_ptr<detail::datagram_wire> questions = nullptr)
-      : questions_(std::move(questions)), where_(std::move(where)) {
+                std::string where, std::unique_ptr<detail::datagram_wire> query_wire = nullptr)
+      : query_wire_(std::move(query_wire)), where_(std::move(where)) {
     if (const detail::expected<> result = client_.open(options, std::move(wire)); result.failed())
       throw api_error(where_ + ": " + result.text());
   }
@@ -52,15 +52,15 @@ public:
     return !client_.refused();
   }
   std::string end_text() const override { return where_ + ": no server listens there"; }
-  void ask_for_any_size(bool any) override {
-    if (questions_ != nullptr)
-      client_.question_through(any ? questions_.get() : nullptr);
+  void accept_any_size(bool any) override {
+    if (query_wire_ != nullptr)
+      client_.query_through(any ? query_wire_.get() : nullptr);
   }
   link_counters counters() const override { return {client_.repeated(), client_.unexpected(), client_.other_size()}; }
   std::string describe() const override { return where_; }
 
 private:
-  const std::unique_ptr<detail::datagram_wire> questions_; ///< outlives the client
+  const std::unique_ptr<detail::datagram_wire> query_wire_; ///< outlives the client
   detail::datagram_client client_;
   std::string where_;
   bool heard_ = false; ///< an answer since the last alive()

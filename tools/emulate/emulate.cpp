@@ -6,10 +6,10 @@
 #include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
 #include "tools/emulate/links.h"
-#include "tools/emulate/model_question.h"
+#include "tools/emulate/model_query.h"
 #include "tools/emulate/play_loop.h"
 #include "tools/emulate/player.h"
-#include "tools/emulate/server_question.h"
+#include "tools/emulate/server_query.h"
 #include "tools/html/html_page.h"
 #include "tools/services/decode_service.h"
 #include "tools/services/slot_size.h"
@@ -107,7 +107,7 @@ void print(const output &out, const play_result &r, const shot_plan &plan, const
 }
 
 json report(const emulate_options &o, const play_result &r, const shot_plan &plan, const expectation &expected,
-            const link &to, const model_question &model, const std::string &served,
+            const link &to, const model_query &model, const std::string &served,
             const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
   const error_rate logical = logical_errors(r, plan);
@@ -200,11 +200,11 @@ int run_emulate(const emulate_options &given, const output &out) {
   const bool ring = o.transport == "ring";
   const auto open = [&] { return make_served_link(o, player::id_window(o), bytes); };
   std::unique_ptr<link> to = ring ? make_ring_link(o, shots, player::id_window(o)) : open();
-  model_question model = ring ? model_question() : ask_for_model(*to, o, shots);
+  model_query model = ring ? model_query() : query_model(*to, o, shots);
   if (take_slot_size_of_server(to, o, size_is_given, bytes, open) && !model.answered)
-    model = ask_for_model(*to, o, shots, model.sent);
+    model = query_model(*to, o, shots, model.sent);
   to->require_room(bytes);
-  const std::string served = ring ? o.decoder : model.answered ? ask_for_name(*to, o, model.sent) : "";
+  const std::string served = ring ? o.decoder : model.answered ? query_name(*to, o, model.sent) : "";
   out.text("shots         {}: {}\n", shots.name,
            o.sample ? fmt::format("{} detectors = {} bytes per request", shots.num_detectors, shots.detection_bytes())
                     : describe(shots));

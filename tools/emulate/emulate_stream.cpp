@@ -5,9 +5,9 @@
 #include "tools/common/terminal.h"
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/links.h"
-#include "tools/emulate/model_question.h"
+#include "tools/emulate/model_query.h"
 #include "tools/emulate/play_loop.h"
-#include "tools/emulate/server_question.h"
+#include "tools/emulate/server_query.h"
 #include "tools/emulate/stream_player.h"
 #include "tools/html/html_page.h"
 #include "tools/services/slot_size.h"
@@ -68,7 +68,7 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
 }
 
 json stream_report(const emulate_options &o, const stream_play_result &r, const stream_plan &plan, const link &to,
-                   const model_question &model, const std::string &served, const std::vector<std::string> &problems) {
+                   const model_query &model, const std::string &served, const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
   const error_rate logical{r.logical_errors, r.ended};
   return {{"method", "lag: from the time when the last round of a frame was due to the answer with the frame; window: "
@@ -166,12 +166,12 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   const auto open = [&] { return make_served_link(o, stream_player::id_window(o), bytes); };
   std::unique_ptr<link> to = open();
   std::uint32_t next_id = 0;
-  auto theirs = ask_for_facts(*to, o, next_id);
+  auto theirs = query_facts(*to, o, next_id);
   if (take_slot_size_of_server(to, o, size_is_given, bytes, open) && !theirs)
-    theirs = ask_for_facts(*to, o, next_id);
-  const std::string served = theirs ? ask_for_name(*to, o, next_id) : "";
+    theirs = query_facts(*to, o, next_id);
+  const std::string served = theirs ? query_name(*to, o, next_id) : "";
   stream_plan plan = plan_of(o, dem_text, served);
-  model_question model = compare_stream(o, theirs, plan.facts());
+  model_query model = compare_stream(o, theirs, plan.facts());
   bytes = stream_player::payload_bytes(plan);
   if (!theirs && !size_is_given && over_network(o)) { // the same choice as that of `serve`
     o.slot_size = usual_slot_size(std::max(plan.facts().detectors, plan.facts().observables));

@@ -37,9 +37,9 @@ public:
   virtual bool alive() = 0;
   /// Why it is not alive.
   virtual std::string end_text() const { return "the server has ended"; }
-  /// From now on, or not any more: a question to a server whose slots may have another size reaches it, and so does its
+  /// From now on, or not any more: a query to a server whose slots may have another size reaches it, and so does its
   /// answer.
-  virtual void ask_for_any_size(bool) {}
+  virtual void accept_any_size(bool) {}
   /// Throws usage_error if a slot of the server is too small for a payload.
   virtual void require_room(std::size_t) const {}
   virtual link_counters counters() const = 0;

@@ -48,7 +48,7 @@ struct driver {
   int (*get_error_string)(int, const char **);
 };
 
-cuda_device ask_device(const driver &cuda, int ordinal) {
+cuda_device query_device(const driver &cuda, int ordinal) {
   cuda_device d;
   int handle = 0;
   if (cuda.get_device(&handle, ordinal) != 0)
@@ -117,7 +117,7 @@ cuda_probe probe_cuda() {
     return probe;
   }
   for (int ordinal = 0; ordinal < count; ++ordinal)
-    try_requests_in_memory(probe.devices.emplace_back(ask_device(cuda, ordinal)), ordinal);
+    try_requests_in_memory(probe.devices.emplace_back(query_device(cuda, ordinal)), ordinal);
   return probe;
 }
 

@@ -52,14 +52,14 @@ public:
                              serve(1),
                              serve(2)};
     const auto add = [&](std::initializer_list<step> more) { all.insert(all.end(), more); };
-    const auto lend = [&] {
-      add({lend_worker(), worker_job(CUDAQ_OK), refused(start(0), CUDAQ_ERR_STATE), complete(), release(CUDAQ_OK),
+    const auto hold_and_release = [&] {
+      add({hold_worker(), worker_job(CUDAQ_OK), refused(start(0), CUDAQ_ERR_STATE), complete(), release(CUDAQ_OK),
            release(CUDAQ_ERR_STATE), take_unreleased(), worker_job(CUDAQ_ERR_STATE)});
     };
-    lend();
+    hold_and_release();
     add_readers(all, 0);
     add({stop(0), start(0), serve(2), serve(1)});
-    lend();
+    hold_and_release();
     add({stop_timeout(0), set_ring(0), start(0), serve(1), destroy(0), destroy_ring(), destroy_manager()});
     return all;
   }
@@ -78,7 +78,7 @@ private:
   step set_mailbox() {
     return {"cudaq_dispatcher_set_mailbox", [this] { return cudaq_dispatcher_set_mailbox(members[0].get, mailbox_); }};
   }
-  step lend_worker() {
+  step hold_worker() {
     return {"a request for the caller",
             [this] {
               ready_.store(false);

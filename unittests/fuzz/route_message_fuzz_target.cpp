@@ -43,7 +43,7 @@ public:
     router_.tick(now_);
   }
   void end() {
-    router_.say_bye();
+    router_.send_bye();
     router_.leave(now_);
     require(router_.idle(), "no request is open at the end");
     for (const bool open : open_)

@@ -58,8 +58,8 @@ struct exchange {
   bytes result;
 };
 
-exchange ask(decoding_server &server, std::uint32_t function, const bytes &payload, std::size_t room,
-             std::uint32_t number = 0) {
+exchange call(decoding_server &server, std::uint32_t function, const bytes &payload, std::size_t room,
+              std::uint32_t number = 0) {
   bytes result(room + 8, 0xEE);
   server_answer now{-9999, 9999};
   const bytes exact(payload); // its end is the end of the allocation
@@ -74,12 +74,12 @@ exchange ask(decoding_server &server, std::uint32_t function, const bytes &paylo
 }
 
 /// A request with an id and a time of its own. Some are sent twice: the answer is the same, and nothing else changes.
-exchange ask_counted(decoding_server &server, stream_model &model, std::uint32_t function, const bytes &payload,
-                     std::size_t room) {
+exchange call_counted(decoding_server &server, stream_model &model, std::uint32_t function, const bytes &payload,
+                      std::size_t room) {
   const std::uint32_t number = ++model.requests;
-  const exchange first = ask(server, function, payload, room, number);
+  const exchange first = call(server, function, payload, room, number);
   if (number % 3 == 0) {
-    const exchange again = ask(server, function, payload, room, number);
+    const exchange again = call(server, function, payload, room, number);
     require(again.status == first.status && again.result == first.result, "a repeated request has the same answer");
   }
   return first;
@@ -103,7 +103,7 @@ void send_enqueue(decoding_server &server, stream_model &model, fuzz_input &inpu
     for (unsigned k = 0; k < 8 && bits.size() < count; ++k)
       bits.push_back((payload.back() >> k & 1) != 0);
   }
-  require(ask_counted(server, model, kEnqueueFunctionId, payload, 64).status == model.enqueue(counter, bits),
+  require(call_counted(server, model, kEnqueueFunctionId, payload, 64).status == model.enqueue(counter, bits),
           "enqueue");
 }
 
@@ -115,7 +115,7 @@ void send_get(decoding_server &server, stream_model &model, fuzz_input &input) {
   append(payload, kId);
   append(payload, wanted);
   payload.push_back(clear ? 1 : 0);
-  const exchange got = ask_counted(server, model, kGetCorrectionsFunctionId, payload, room);
+  const exchange got = call_counted(server, model, kGetCorrectionsFunctionId, payload, room);
   const std::size_t size = (wanted + 7) / 8;
   const int status = model.latched != 0                             ? model.latched
                      : wanted == 0 || wanted > kBits || size > room ? 2
@@ -140,7 +140,7 @@ void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
   const std::uint32_t function = choice < std::size(kFunctions) ? kFunctions[choice] : input.take<std::uint32_t>();
   const auto taken = input.bytes(input.take<std::uint8_t>());
   const bytes payload(taken.begin(), taken.end());
-  const exchange got = ask(server, function, payload, 64);
+  const exchange got = call(server, function, payload, 64);
   if (function == kOneShotFunctionId)
     require(got.status >= 0 && got.status <= 6 && (got.status != 0 || got.result == payload), "qec_decode");
   else
@@ -148,7 +148,7 @@ void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
   // What it did to the stream is not followed: a reset makes server and model equal again.
   bytes reset;
   append(reset, kId);
-  require(ask(server, kResetFunctionId, reset, 0).status == 0, "a reset succeeds");
+  require(call(server, kResetFunctionId, reset, 0).status == 0, "a reset succeeds");
   const std::uint32_t requests = model.requests;
   model = {};
   model.was_reset = true;

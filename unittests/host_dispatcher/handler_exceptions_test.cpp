@@ -28,11 +28,11 @@ class HandlerException : public ::testing::TestWithParam<flavour> {};
 }
 
 void v1_throws_on_request(const void *rx_slot, void *tx_slot, std::size_t slot_size) {
-  std::uint8_t ask = 0;
-  std::memcpy(&ask, static_cast<const std::uint8_t *>(rx_slot) + CUDAQ_RPC_HEADER_SIZE, 1);
-  if (ask != 0) {
+  std::uint8_t kind = 0;
+  std::memcpy(&kind, static_cast<const std::uint8_t *>(rx_slot) + CUDAQ_RPC_HEADER_SIZE, 1);
+  if (kind != 0) {
     reverse_handler(rx_slot, tx_slot, slot_size); // the good frame must be replaced after the throw
-    throw_something(ask);
+    throw_something(kind);
   }
   reverse_handler(rx_slot, tx_slot, slot_size);
 }
@@ -63,13 +63,13 @@ TEST_P(HandlerException, BecomesAStatusAndTheNextRequestIsServed) {
   ring_client client(ring);
   std::uint32_t thrown = 0;
   for (std::uint32_t id = 0; id < 120; ++id) {
-    const auto ask = static_cast<std::uint8_t>(id % 4);
-    const answer got = client.call(id % 8 < 4 ? fnv1a_hash("v1") : 2, {ask, 9}, id, id);
+    const auto kind = static_cast<std::uint8_t>(id % 4);
+    const answer got = client.call(id % 8 < 4 ? fnv1a_hash("v1") : 2, {kind, 9}, id, id);
     ASSERT_EQ(got.header.request_id, id);
     ASSERT_EQ(got.header.ptp_timestamp, id);
-    ASSERT_EQ(got.header.status, ask ? CUDAQ_RPC_ERR_HANDLER_THREW : 0);
-    ASSERT_EQ(got.result.size(), ask ? 0u : 2u);
-    thrown += ask != 0;
+    ASSERT_EQ(got.header.status, kind ? CUDAQ_RPC_ERR_HANDLER_THREW : 0);
+    ASSERT_EQ(got.result.size(), kind ? 0u : 2u);
+    thrown += kind != 0;
   }
   const cudaq_dispatcher_stats_t stats = dispatcher.stats();
   EXPECT_EQ(stats.protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_HANDLER_THREW)], thrown);

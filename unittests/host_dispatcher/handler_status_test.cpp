@@ -24,7 +24,7 @@ std::int32_t status_in(const void *payload) {
 }
 
 /// Writes a frame with the status of the payload, and 8 bytes of result.
-void v1_says(const void *rx_slot, void *tx_slot, std::size_t) {
+void v1_status(const void *rx_slot, void *tx_slot, std::size_t) {
   const std::int32_t status = status_in(static_cast<const std::uint8_t *>(rx_slot) + CUDAQ_RPC_HEADER_SIZE);
   const cudaq_rpc_response_t frame{CUDAQ_RPC_MAGIC_RESPONSE, status, 8, 0, 0};
   std::memcpy(tx_slot, &frame, sizeof(frame));
@@ -33,7 +33,7 @@ void v1_says(const void *rx_slot, void *tx_slot, std::size_t) {
 class HandlerStatus : public ::testing::TestWithParam<flavour> {
 protected:
   static std::vector<cudaq_function_entry_t> table() {
-    cudaq_function_entry_t entry = host_entry("", v1_says);
+    cudaq_function_entry_t entry = host_entry("", v1_status);
     entry.function_id = kV1;
     return {entry};
   }

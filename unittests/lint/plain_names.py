@@ -17,6 +17,12 @@ NAME_WORDS = {
     r"whom": "who exactly: 'dispatcher', 'member'",
     r"seats?": "'member_entry'",
 }
+# The same, for names of functions and variables only: a test's name is a sentence.
+CODE_WORDS = {
+    r"says?": "'append', 'print', 'send', 'report', or what the value is",
+    r"asks?": "'query', 'call', 'exchange', or what the value is",
+    r"lends?": "'hold'",
+}
 # Names of others: where they come from.
 ALLOWED = {
     "serve_forever": "http.server of Python",
@@ -24,9 +30,13 @@ ALLOWED = {
 WORDS_OF_NAMES = {**WORDS, **NAME_WORDS}
 del WORDS_OF_NAMES["seeds"]  # of random generators
 FORBIDDEN = re.compile(r"(?<!\S)(?:" + "|".join(WORDS_OF_NAMES) + r")(?!\S)")
+FORBIDDEN_IN_CODE = re.compile(r"(?<!\S)(?:" + "|".join({**WORDS_OF_NAMES, **CODE_WORDS}) + r")(?!\S)")
+SENTENCE = re.compile(r"(?:[A-Z]|test_)")  # how the name of a test begins
 NAME = re.compile(r"[A-Za-z_]\w*")
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 IN_CMAKE = re.compile(r'#[^\n]*|"(?:\\.|[^"\\])*"', re.DOTALL)
+# Its variables and functions, where they get their value: much else in a script is text.
+IN_SHELL = re.compile(r"(?:^|[\s;(])([A-Za-z_]\w*)(?:\+?=|\(\))|\bfor ([A-Za-z_]\w*) in\b")
 
 
 def without_text(path):
@@ -37,15 +47,19 @@ def without_text(path):
         return remove(IN_PYTHON, tree.text(path))
     if path.suffix == ".cmake" or path.name == "CMakeLists.txt":
         return remove(IN_CMAKE, tree.text(path))
+    if path.suffix == ".sh":
+        return "\n".join(" ".join(map("".join, IN_SHELL.findall(line))) for line in tree.text(path).split("\n"))
     return ""
 
 
 def instead_of(word):
-    return next(advice for pattern, advice in WORDS_OF_NAMES.items() if re.fullmatch(pattern, word))
+    words = {**WORDS_OF_NAMES, **CODE_WORDS}
+    return next(advice for pattern, advice in words.items() if re.fullmatch(pattern, word))
 
 
 def forbidden_in(name):
-    return FORBIDDEN.search(" ".join(PART.findall(name)).lower())
+    pattern = FORBIDDEN if SENTENCE.match(name) else FORBIDDEN_IN_CODE
+    return pattern.search(" ".join(PART.findall(name)).lower())
 
 
 problems = []

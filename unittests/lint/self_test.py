@@ -251,7 +251,7 @@ OFFENCES = {
           "scripts/names.sh": SCRIPT + 'desk="$crew ${ledger}"\n',
           "docs/page.md": f"{TEXT}`behind` or `` ` behind\nhis `` or [this](../his) or https://his.com/behind\n"
                           f"```text\n{'x' * 121}\n\nnobody\n```\n| {'x ' * 80}|\nword https://{'x' * 120}\n",
-          "docs/testing.md": f"{TEXT}The seeds\n", "docs/figures.json": '"whoever"\n'}, None),
+          "docs/figures.json": '"whoever"\n'}, None),
     ),
     "plain_names": (
         ({"lib/base/name.cpp": CODE + "// text\nint said = 0;\n"}, "name.cpp:3: 'said' in said: write 'response'"),
@@ -265,9 +265,14 @@ OFFENCES = {
         ({"lib/ring.map": "{ global: gone_fn; };\n"}, "lib/ring.map:1: 'gone' in gone_fn"),
         ({"scripts/run.py": SCRIPT + "def tell_it(x):\n"}, "scripts/run.py:2: 'tell' in tell_it"),
         ({"cmake/Run.cmake": SCRIPT + "set(whom 1)\n"}, "cmake/Run.cmake:2: 'whom' in whom"),
+        ({"scripts/run.sh": SCRIPT + 'for seat in "$@"; do\n'}, "scripts/run.sh:2: 'seat' in seat"),
+        ({"scripts/run.sh": SCRIPT + 'local told=1\n'}, "scripts/run.sh:2: 'told' in told"),
+        ({"lib/base/call.cpp": CODE + "ask_server();\n"}, "lib/base/call.cpp:2: 'ask' in ask_server: write 'query'"),
         ({"lib/base/names.cpp": CODE + '// said\n/* told */ auto text = "nobody";\nint kSeeds, seated, talent;\n'
                                        '#include "lib/seat.h"\n',
           "scripts/run.py": SCRIPT + '"""Gone."""\nserver.serve_forever()  # behind\n',
+          "unittests/base/names_test.cpp": CODE + "TEST(Ring, SaysWhatItAsks)\n",
+          "scripts/run.sh": SCRIPT + 'echo "he said" # seat\n',
           "cmake/Run.cmake": SCRIPT + 'message("he said") # seat\n'}, None),
     ),
 }

@@ -65,10 +65,10 @@ TEST(DeviceArguments, ReadFieldsOfEveryTypeAtAnyAlignment) {
 TEST(DeviceArguments, RefuseWhatIsNotThere) {
   constexpr cudaq_handler_schema_t schema = one_of_each();
   odd_bytes payload(std::vector<std::uint8_t>(39, 0xFF));
-  const auto refused = [&](auto &&ask) {
+  const auto refused = [&](auto &&query) {
     argument_reader a(schema, payload.get(), payload.size());
     EXPECT_TRUE(a.ok());
-    const bool zero = ask(a) == 0;
+    const bool zero = query(a) == 0;
     return zero && !a.ok();
   };
   EXPECT_TRUE(refused([](auto &a) { return a.template get<std::int32_t>(0); })) << "another type";

@@ -59,7 +59,7 @@ static int receive(uint32_t id, uint64_t until, int *status) {
 
 /* The status of the answer, kNoAnswer or kNoServer. The time of the first attempt is in all attempts: by it the server
  * knows a repeated request. */
-static int ask(uint32_t function, const void *head, size_t head_bytes, const void *bits, size_t bytes) {
+static int call(uint32_t function, const void *head, size_t head_bytes, const void *bits, size_t bytes) {
   unsigned char frame[kLargest];
   const uint64_t begin = now_ns();
   const cudaq_rpc_header_t header = {CUDAQ_RPC_MAGIC_REQUEST, function, (uint32_t)(head_bytes + bytes), next_id++,
@@ -92,12 +92,12 @@ static int ask(uint32_t function, const void *head, size_t head_bytes, const voi
 
 static int enqueue(uint64_t decoder, uint64_t counter, const unsigned char *bits, uint64_t count) {
   const cudaq_qec_enqueue_syndromes_t head = {decoder, counter, 0, count};
-  return ask(CUDAQ_QEC_ENQUEUE_SYNDROMES, &head, sizeof head, bits, (size_t)(count + 7) / 8);
+  return call(CUDAQ_QEC_ENQUEUE_SYNDROMES, &head, sizeof head, bits, (size_t)(count + 7) / 8);
 }
 
 static int describe(uint64_t decoder, cudaq_qec_decoder_description_t *out) {
-  const cudaq_qec_describe_decoder_t question = {decoder, 1};
-  const int status = ask(CUDAQ_QEC_DESCRIBE_DECODER, &question, sizeof question, NULL, 0);
+  const cudaq_qec_describe_decoder_t query = {decoder, 1};
+  const int status = call(CUDAQ_QEC_DESCRIBE_DECODER, &query, sizeof query, NULL, 0);
   if (status == CUDAQ_QEC_SERVER_OK && result_bytes != sizeof *out)
     return kNoAnswer;
   if (status == CUDAQ_QEC_SERVER_OK)
@@ -132,7 +132,7 @@ int main(int argc, char **argv) {
     return failed("describe_decoder", status);
   if (model.shot_bits < 2 || model.shot_bits > CUDAQ_QEC_MOST_ENQUEUED_BITS / 4)
     return fprintf(stderr, "decoder %llu has no shots of 2 bits or more\n", (unsigned long long)decoder), 1;
-  if ((status = ask(CUDAQ_QEC_RESET_DECODER, &reset, sizeof reset, NULL, 0)) != CUDAQ_QEC_SERVER_OK)
+  if ((status = call(CUDAQ_QEC_RESET_DECODER, &reset, sizeof reset, NULL, 0)) != CUDAQ_QEC_SERVER_OK)
     return failed("reset_decoder", status);
   const uint64_t half = model.shot_bits / 2;
   uint64_t counter = 1; /* not 0: then a restart of the server after the first request is seen, too */
@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
         (status = enqueue(decoder, counter++, bits[1], model.shot_bits - half)) != CUDAQ_QEC_SERVER_OK)
       return failed("enqueue_syndromes", status);
     const cudaq_qec_get_corrections_t wanted = {decoder, model.observables, 1};
-    if ((status = ask(CUDAQ_QEC_GET_CORRECTIONS, &wanted, sizeof wanted, NULL, 0)) != CUDAQ_QEC_SERVER_OK)
+    if ((status = call(CUDAQ_QEC_GET_CORRECTIONS, &wanted, sizeof wanted, NULL, 0)) != CUDAQ_QEC_SERVER_OK)
       return failed("get_corrections", status);
     printf("shot %ld: detector %llu, corrections", shot, (unsigned long long)fires);
     for (size_t byte = 0; byte < result_bytes; ++byte)

@@ -57,7 +57,7 @@ expected<> device_back_end::check_ring(cudaq_ringbuffer_t &ring) const {
 expected<> device_back_end::take_ring(wiring &w) {
   if (shared() && w.rewired) { // after a new wiring the ring starts at slot 0, unless other dispatchers are on it
     router_.reset();
-    member_.forget_ring();
+    member_.release_ring();
   }
   expected<> result;
   if (!unified()) { // a unified kernel brings its own ring

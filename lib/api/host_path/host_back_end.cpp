@@ -24,7 +24,7 @@ expected<> host_back_end::acquire_ring(wiring &w, host_setup &setup) {
   const slot_ring view = view_of(*w.ring, config_, ring_side::host);
   const bool shared = config_.shared_ring_mode != 0;
   if (shared && w.rewired) // after a new wiring the ring starts at slot 0, unless other dispatchers are on it
-    host_.forget_ring();
+    host_.release_ring();
   if (expected<> result = shared ? manager_.join_ring(view, setup.router) : manager_.reserve_ring(identity_of(*w.ring));
       result.failed())
     return result;

@@ -64,21 +64,21 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
     return decode_status::buffer_too_small;
   auto *const base = reinterpret_cast<std::uint8_t *>(output.data());
   predecoder_header header{};
-  const auto say = [&](decode_status status) {
+  const auto set_status = [&](decode_status status) {
     header.status = static_cast<std::int32_t>(status);
     std::memcpy(base, &header, sizeof(header));
     return status;
   };
   const std::size_t bytes = layout_.input_bytes();
   if (shot.size() < bytes)
-    return say(decode_status::buffer_too_small);
+    return set_status(decode_status::buffer_too_small);
   if (!fired_.empty())
     fired_.back() = 0; // the shot may fill only a part of the last word
   std::ranges::copy(shot.first(bytes), reinterpret_cast<std::uint8_t *>(fired_.data()));
   const std::uint32_t tail = layout_.num_detectors % 8;
   if ((tail != 0 && shot[bytes - 1] >> tail != 0) ||
       std::any_of(shot.begin() + static_cast<std::ptrdiff_t>(bytes), shot.end(), [](std::uint8_t b) { return b != 0; }))
-    return say(decode_status::bad_detector_index);
+    return set_status(decode_status::bad_detector_index);
 
   const auto frame = output.subspan(layout_.frame_offset() / 8, layout_.frame_words());
   const auto residual = output.subspan(layout_.dense_offset() / 8, layout_.dense_words());
@@ -92,7 +92,7 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
       events[header.num_events++] =
           static_cast<std::uint32_t>(at * 64) + static_cast<std::uint32_t>(std::countr_zero(word));
   }
-  return say(decode_status::ok);
+  return set_status(decode_status::ok);
 }
 
 expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text) {

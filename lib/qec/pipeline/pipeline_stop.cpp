@@ -108,11 +108,11 @@ void pipeline_core::stop() {
   found.given_up = completions_.given_up() - given_up_before;
   found.left_over = ring_.external() ? 0 : ring_.drawn() - completions_.completed();
   if (found.given_up != 0)
-    found.text.say("%llu requests answered SHUTTING_DOWN", count(found.given_up));
+    found.text.add("%llu requests answered SHUTTING_DOWN", count(found.given_up));
   if (found.left_over != 0)
-    found.text.say("%llu requests left in the ring", count(found.left_over));
+    found.text.add("%llu requests left in the ring", count(found.left_over));
   if (const std::uint64_t lost = completions_.lost(); lost != lost_reported_) {
-    found.text.say("%llu completions not delivered", count(lost - lost_reported_));
+    found.text.add("%llu completions not delivered", count(lost - lost_reported_));
     lost_reported_ = lost;
   }
   if (found.stuck_threads == 0)
@@ -148,7 +148,7 @@ bool pipeline_core::run_ends(time_point deadline) {
 bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_findings &found) {
   const cudaq_status_t status = cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns);
   if (status != CUDAQ_OK)
-    found.text.say("dispatcher: %s", cudaq_last_error_message());
+    found.text.add("dispatcher: %s", cudaq_last_error_message());
   if (status == CUDAQ_OK || status == CUDAQ_ERR_TIMEOUT)
     return status == CUDAQ_OK;
   cudaq_dispatcher_state_t now = CUDAQ_DISPATCHER_STOPPING;
@@ -166,7 +166,7 @@ int pipeline_core::join_workers(time_point deadline, stop_findings &found) {
     if (w.thread.join_until(deadline))
       continue;
     ++stuck;
-    found.text.say("worker %d is stuck %s, slot %u", w.turns->id(), text_of(w.turns->doing()), w.turns->slot());
+    found.text.add("worker %d is stuck %s, slot %u", w.turns->id(), text_of(w.turns->doing()), w.turns->slot());
   }
   return stuck;
 }
@@ -182,7 +182,7 @@ bool pipeline_core::answers_are_queued(stop_findings &found) {
     return true;
   if (!completers_.none()) { // join_workers has reported a stuck worker already
     ++found.stuck_threads;
-    found.text.say("a call of complete_deferred has not returned");
+    found.text.add("a call of complete_deferred has not returned");
   }
   return false;
 }
@@ -192,7 +192,7 @@ void pipeline_core::end_consumer(stop_findings &found) {
   if (consumer_.join_until(steady_clock::now() + kEndTime))
     return;
   ++found.stuck_threads;
-  found.text.say("%s",
+  found.text.add("%s",
                  completions_.in_handler() ? "the completion handler has not returned" : "the consumer has not ended");
 }
 
@@ -202,7 +202,7 @@ void pipeline_core::end_stages(stop_findings &found) {
   if (running == 0)
     return;
   found.stuck_threads += running;
-  found.text.say("the GPU stages of %d workers have not ended", running);
+  found.text.add("the GPU stages of %d workers have not ended", running);
 }
 
 bool pipeline_core::has_open_requests() const {

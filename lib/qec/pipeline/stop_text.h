@@ -18,7 +18,7 @@ public:
   const char *c_str() const { return text_.data(); }
 
   /// Appends a finding, by a printf format.
-  [[gnu::format(printf, 2, 3)]] void say(const char *format, ...) noexcept {
+  [[gnu::format(printf, 2, 3)]] void add(const char *format, ...) noexcept {
     if (size_ != 0)
       append("; ");
     va_list arguments;

@@ -71,7 +71,7 @@ void datagram_client::transmit(std::uint32_t place) {
     request.first_sent_at = request.sent_at;
   // An error is the same as a lost datagram: a server that does not run refuses, and may run later. The report of an
   // earlier refusal takes the place of a datagram, which is therefore sent again.
-  frame_sender &sender = questions_ != nullptr ? *questions_ : *outgoing_;
+  frame_sender &sender = query_sender_ != nullptr ? *query_sender_ : *outgoing_;
   for (bool again = true; again;) {
     sender.add(server_, {frame_of(place), request.length});
     const bool unheard = sender.flush(socket_).unheard;
@@ -122,7 +122,7 @@ std::optional<datagram_reply> datagram_client::receive() {
     if (from_server && frame.bytes.size() != options_.slot_size)
       other_size_ = frame.bytes.size();
     const bool right_size = frame.bytes.size() == options_.slot_size ||
-                            (questions_ != nullptr && frame.bytes.size() >= sizeof(reply.header));
+                            (query_sender_ != nullptr && frame.bytes.size() >= sizeof(reply.header));
     if (!right_size || !from_server) {
       ++unexpected_;
       continue;

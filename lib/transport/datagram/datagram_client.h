@@ -73,9 +73,9 @@ public:
   /// With reports_refusals: sends an empty datagram, which a provider drops. If no program listens, the system reports
   /// it at a later call of receive() or send(): also when all requests had arrived before their server ended.
   void probe();
-  /// For a question to a server whose slots may have another size: from now on requests leave through this wire, which
+  /// For a query to a server whose slots may have another size: from now on requests leave through this wire, which
   /// has smaller datagrams, and answers of any size are delivered. NULL: as opened.
-  void question_through(datagram_wire *wire) { questions_ = wire == nullptr ? nullptr : wire->make_sender(); }
+  void query_through(datagram_wire *wire) { query_sender_ = wire == nullptr ? nullptr : wire->make_sender(); }
   /// Bytes of the last answer that has not the size of a slot; 0: there was none. The server has such slots then.
   std::size_t other_size() const { return other_size_; }
   const udp_socket &socket() const { return socket_; }
@@ -99,7 +99,7 @@ private:
   udp_socket socket_;
   std::unique_ptr<datagram_wire> wire_;
   std::unique_ptr<frame_receiver> incoming_;
-  std::unique_ptr<frame_sender> outgoing_, questions_; ///< questions_: NULL, or in place of outgoing_
+  std::unique_ptr<frame_sender> outgoing_, query_sender_; ///< query_sender_: NULL, or in place of outgoing_
   std::vector<open_request> requests_;
   std::vector<std::uint8_t> frames_; ///< one frame for each place of the window
   std::vector<std::uint8_t> reply_;

@@ -348,7 +348,7 @@ void request_router::tick(time now) {
   }
 }
 
-void request_router::say_bye() {
+void request_router::send_bye() {
   close();
   for (std::uint32_t node = 0; node < nodes_.size(); ++node)
     if (nodes_[node].state != node_state::absent)

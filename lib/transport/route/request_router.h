@@ -122,8 +122,8 @@ public:
   void close() noexcept { closed_ = true; }
   [[nodiscard]] bool idle() const noexcept { return open_ == 0; }
   /// The end: closes, and says bye to all nodes.
-  void say_bye();
-  /// Call it after say_bye(): disconnects, and answers the open requests.
+  void send_bye();
+  /// Call it after send_bye(): disconnects, and answers the open requests.
   void leave(time now);
 
   [[nodiscard]] node_state state(std::uint32_t node) const { return nodes_[node].state; }

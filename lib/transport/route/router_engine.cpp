@@ -61,7 +61,7 @@ std::uint32_t router_engine::turn(request_router::time at) {
 
 void router_engine::end_sessions() {
   left_ = true;
-  router_.say_bye();
+  router_.send_bye();
   link_.flush(kFlushNs);
   router_.leave(now_);
 }

@@ -7,7 +7,9 @@
 namespace cudaq::realtime::test {
 namespace {
 
-bool error_says(const char *text) { return std::string(cudaq_last_error_message()).find(text) != std::string::npos; }
+bool error_contains(const char *text) {
+  return std::string(cudaq_last_error_message()).find(text) != std::string::npos;
+}
 
 TEST(CpuDataplaneEnd, StopAnswersWhatIsOpen) {
   dataplane_bench b({4, 64, false});
@@ -85,7 +87,7 @@ TEST(CpuDataplaneWiring, IsRefusedWithAReason) {
     cudaq_dispatcher_t *d = nullptr;
     CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager.get, &config, &d));
     EXPECT_EQ(cudaq_dispatcher_set_cpu_dataplane(d, plane), status);
-    EXPECT_TRUE(error_says(text)) << cudaq_last_error_message();
+    EXPECT_TRUE(error_contains(text)) << cudaq_last_error_message();
     CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(d));
   };
   const cudaq_dispatcher_config_t good = unified_config({});
@@ -113,11 +115,11 @@ TEST(CpuDataplaneWiring, ConfigurationsThatCannotBeServedAreRefused) {
   cudaq_dispatcher_config_t config = unified_config({});
   config.shared_ring_mode = 1;
   EXPECT_EQ(cudaq_dispatcher_create(manager.get, &config, &d), CUDAQ_ERR_UNSUPPORTED);
-  EXPECT_TRUE(error_says("a dataplane has one loop")) << cudaq_last_error_message();
+  EXPECT_TRUE(error_contains("a dataplane has one loop")) << cudaq_last_error_message();
   config = unified_config({});
   config.num_slots = 0;
   EXPECT_EQ(cudaq_dispatcher_create(manager.get, &config, &d), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(error_says("config->num_slots is 0")) << cudaq_last_error_message();
+  EXPECT_TRUE(error_contains("config->num_slots is 0")) << cudaq_last_error_message();
 }
 
 TEST(CpuDataplaneWiring, TakesThePlaceOfTheRing) {
@@ -132,11 +134,11 @@ TEST(CpuDataplaneWiring, TakesThePlaceOfTheRing) {
   const cudaq_dispatcher_config_t config = unified_config({});
   CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager.get, &config, &d));
   EXPECT_EQ(cudaq_dispatcher_set_ringbuffer(d, &ring.ring), CUDAQ_ERR_UNSUPPORTED);
-  EXPECT_TRUE(error_says("cudaq_dispatcher_set_cpu_dataplane")) << cudaq_last_error_message();
+  EXPECT_TRUE(error_contains("cudaq_dispatcher_set_cpu_dataplane")) << cudaq_last_error_message();
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(d, &table));
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(d, &shutdown, &processed));
   EXPECT_EQ(cudaq_dispatcher_start(d), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(error_says("cudaq_dispatcher_set_cpu_dataplane was not called")) << cudaq_last_error_message();
+  EXPECT_TRUE(error_contains("cudaq_dispatcher_set_cpu_dataplane was not called")) << cudaq_last_error_message();
   { // it is copied
     const cudaq_cpu_dataplane_t plane = provider.plane;
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_cpu_dataplane(d, &plane));

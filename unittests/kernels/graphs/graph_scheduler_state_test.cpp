@@ -59,7 +59,7 @@ protected:
     block_ = make_graph_block(plan_, index_.view(), layout_);
     view_ = std::make_unique<graph_state_view>(layout_, block_.data(), block_.data());
     scheduler = std::make_unique<graph_scheduler_state<scripted_launcher>>(*view_, plan_.dispatch.ring,
-                                                                           scripted_launcher{&says});
+                                                                           scripted_launcher{&cuda});
     scheduler->begin_execution();
   }
   /// Route r belongs to function r + 1, because routes are sorted by id.
@@ -92,7 +92,7 @@ protected:
 
   const graph_state_view &view() const { return *view_; }
 
-  runtime says;
+  runtime cuda;
   std::uint64_t triggered = 0; ///< exec of the triggered graph
   graph_report report{};
   std::unique_ptr<graph_scheduler_state<scripted_launcher>> scheduler;
@@ -143,13 +143,13 @@ TEST_F(GraphSchedulerState, ABacklogWithoutAnIdleInstanceIsNeitherTriedNorHurrie
   complete(1);
   EXPECT_FALSE(scheduler->anything_to_try());
   EXPECT_FALSE(scheduler->retries_soon());
-  const std::uint32_t before = says.attempts;
+  const std::uint32_t before = cuda.attempts;
   pump();
-  EXPECT_EQ(says.attempts, before);
+  EXPECT_EQ(cuda.attempts, before);
   complete(0);
   EXPECT_TRUE(scheduler->retries_soon());
   EXPECT_TRUE(pump().empty());
-  EXPECT_EQ(says.attempts, before + 1);
+  EXPECT_EQ(cuda.attempts, before + 1);
   EXPECT_FALSE(scheduler->anything_to_try());
 }
 
@@ -230,16 +230,16 @@ TEST_F(GraphSchedulerState, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesT
   make(1);
   accept(0, 1);
   complete(0);
-  says.refuses = {1};
+  cuda.refuses = {1};
   accept(1, 1);
   EXPECT_TRUE(scheduler->retries_soon());
-  for (int look = 0; look < 100'000; ++look, says.now += 1000)
+  for (int look = 0; look < 100'000; ++look, cuda.now += 1000)
     EXPECT_TRUE(pump().empty());
   EXPECT_FALSE(scheduler->retries_soon());
-  EXPECT_GT(says.attempts, 100u);
-  EXPECT_LT(says.attempts, 300u);
-  says.refuses.clear();
-  says.now += graph_scheduler_state<scripted_launcher>::kMostPauseNs;
+  EXPECT_GT(cuda.attempts, 100u);
+  EXPECT_LT(cuda.attempts, 300u);
+  cuda.refuses.clear();
+  cuda.now += graph_scheduler_state<scripted_launcher>::kMostPauseNs;
   pump();
   EXPECT_EQ(state().in_flight, 1u);
   EXPECT_EQ(state().doubt, 0u);
@@ -252,10 +252,10 @@ TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBe
   make(2);
   accept(0, 1);
   complete(0);
-  says.refuses = {1};
+  cuda.refuses = {1};
   accept(1, 1);
   EXPECT_FALSE(scheduler->spent());
-  says.now += tested::kTryElsewhereNs;
+  cuda.now += tested::kTryElsewhereNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_TRUE(scheduler->spent());
   EXPECT_TRUE(scheduler->may_relaunch());
@@ -263,11 +263,11 @@ TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBe
   EXPECT_FALSE(scheduler->spent());
   complete(1);
   scheduler->begin_execution();
-  says.now += tested::kTryElsewhereNs;
+  cuda.now += tested::kTryElsewhereNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_FALSE(scheduler->spent()) << "an execution without a launch has all its launches left";
-  says.refuses.clear();
-  says.now += tested::kMostPauseNs;
+  cuda.refuses.clear();
+  cuda.now += tested::kMostPauseNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_EQ(in_flight(), numbers{0});
 }
@@ -275,11 +275,11 @@ TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBe
 // Known failure 7.
 TEST_F(GraphSchedulerState, WhatWaitsForAGraphThatCannotBeLaunchedFailsTogether) {
   make(1);
-  says.refuses = {1};
+  cuda.refuses = {1};
   for (std::uint32_t slot = 0; slot < 5; ++slot)
     accept(slot, 1);
   EXPECT_TRUE(pump().empty());
-  says.now += graph_scheduler_state<scripted_launcher>::kRetryNs;
+  cuda.now += graph_scheduler_state<scripted_launcher>::kRetryNs;
   std::vector<std::uint32_t> failed;
   for (int look = 0; look < 5; ++look)
     for (const std::uint32_t slot : pump())
@@ -288,7 +288,7 @@ TEST_F(GraphSchedulerState, WhatWaitsForAGraphThatCannotBeLaunchedFailsTogether)
   EXPECT_TRUE(scheduler->drained());
   accept(5, 1); // the graph is still refused
   EXPECT_EQ(pump(), std::vector<std::uint32_t>{5});
-  says.refuses.clear();
+  cuda.refuses.clear();
   accept(6, 1);
   EXPECT_EQ(state().in_flight, 1u);
 }
@@ -297,13 +297,13 @@ TEST_F(GraphSchedulerState, AProvenGraphHasMoreTimeAndAClockThatIsLateIsNoFailur
   make(1);
   accept(0, 1);
   complete(0);
-  says.refuses = {1};
+  cuda.refuses = {1};
   accept(1, 1);
-  says.now -= 1000; // the clock of another member may be slightly slow
+  cuda.now -= 1000; // the clock of another member may be slightly slow
   EXPECT_TRUE(pump().empty());
-  says.now += graph_scheduler_state<scripted_launcher>::kBusyNs / 2;
+  cuda.now += graph_scheduler_state<scripted_launcher>::kBusyNs / 2;
   EXPECT_TRUE(pump().empty());
-  says.now += graph_scheduler_state<scripted_launcher>::kBusyNs;
+  cuda.now += graph_scheduler_state<scripted_launcher>::kBusyNs;
   EXPECT_EQ(pump(), std::vector<std::uint32_t>{1});
 }
 
@@ -312,15 +312,15 @@ TEST_F(GraphSchedulerState, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnoth
   make(3, 1, {0, 0, 0}, {1, 1, 2});
   accept(0, 1);
   complete(0);
-  says.refuses = {1, 2};
+  cuda.refuses = {1, 2};
   accept(1, 2);
   accept(2, 3); // another graph with the same context
-  says.now += graph_scheduler_state<scripted_launcher>::kRetryNs;
+  cuda.now += graph_scheduler_state<scripted_launcher>::kRetryNs;
   EXPECT_EQ(pump(), numbers{2});
-  says.now += graph_scheduler_state<scripted_launcher>::kBusyNs / 2;
+  cuda.now += graph_scheduler_state<scripted_launcher>::kBusyNs / 2;
   EXPECT_TRUE(pump().empty());
-  says.refuses.clear();
-  says.now += graph_scheduler_state<scripted_launcher>::kMostPauseNs;
+  cuda.refuses.clear();
+  cuda.now += graph_scheduler_state<scripted_launcher>::kMostPauseNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_EQ(in_flight(), numbers{1});
 }
@@ -328,15 +328,15 @@ TEST_F(GraphSchedulerState, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnoth
 // One instance is broken. The other one ran for a long time and has not quite ended when it has answered.
 TEST_F(GraphSchedulerState, ACompletionGivesAPoolItsTimeAnew) {
   make(2, 2);
-  says.refuses = {1};
+  cuda.refuses = {1};
   accept(0, 1);
   accept(1, 1);
   EXPECT_EQ(in_flight(), numbers{1});
-  says.now += 2 * graph_scheduler_state<scripted_launcher>::kBusyNs;
-  says.refuses = {1, 2};
+  cuda.now += 2 * graph_scheduler_state<scripted_launcher>::kBusyNs;
+  cuda.refuses = {1, 2};
   complete(1);
   EXPECT_TRUE(pump().empty());
-  says.refuses = {1};
+  cuda.refuses = {1};
   EXPECT_TRUE(pump().empty());
   EXPECT_EQ(in_flight(), numbers{1});
 }
@@ -345,10 +345,10 @@ TEST_F(GraphSchedulerState, AnInstanceThatCompletesIsTriedAtOnceBesideOneThatRef
   make(2, 2);
   accept(0, 1);
   accept(1, 1);
-  says.refuses = {1};
+  cuda.refuses = {1};
   complete(0);
   accept(2, 1);
-  says.now += 1'000'000;
+  cuda.now += 1'000'000;
   EXPECT_TRUE(pump().empty());
   complete(1);
   EXPECT_TRUE(pump().empty());
@@ -360,7 +360,7 @@ TEST_F(GraphSchedulerState, FailsEverythingThatWaits) {
   make(3);
   for (std::uint32_t function = 1; function <= 3; ++function)
     accept(function, function);
-  says.refuses = {2};
+  cuda.refuses = {2};
   complete(1);
   for (std::uint32_t function = 1; function <= 3; ++function)
     accept(4 + function, function);
@@ -398,7 +398,7 @@ TEST_F(TriggeredGraph, IsLaunchedOnceForEachTriggerAndCountsAsALaunch) {
     pump();
     EXPECT_FALSE(scheduler->trigger_waits());
     EXPECT_TRUE(scheduler->drained());
-    EXPECT_EQ(says.attempts, n);
+    EXPECT_EQ(cuda.attempts, n);
     EXPECT_EQ(state().launches, n);
     EXPECT_EQ(report.triggered, n);
   }
@@ -412,7 +412,7 @@ TEST_F(TriggeredGraph, WaitsForTheNextExecutionIfTheBudgetIsSpent) {
   EXPECT_FALSE(scheduler->anything_to_try());
   EXPECT_TRUE(scheduler->spent() && scheduler->may_relaunch());
   pump();
-  EXPECT_EQ(says.attempts, 0u);
+  EXPECT_EQ(cuda.attempts, 0u);
   scheduler->begin_execution();
   pump();
   EXPECT_EQ(report.triggered, 1u);
@@ -423,22 +423,22 @@ TEST_F(TriggeredGraph, ThatRunsIsTriedAgainAndFailsWhenItRunsTooLong) {
   using tested = graph_scheduler_state<scripted_launcher>;
   scheduler->want_trigger();
   pump();
-  says.refuses = {kTriggered};
+  cuda.refuses = {kTriggered};
   scheduler->want_trigger();
   pump();
   EXPECT_TRUE(scheduler->trigger_waits() && scheduler->retries_soon());
-  says.now += tested::kBusyNs / 2;
+  cuda.now += tested::kBusyNs / 2;
   pump();
   EXPECT_TRUE(scheduler->trigger_waits());
   EXPECT_EQ(report.trigger_error, 0u);
-  says.now += tested::kBusyNs;
+  cuda.now += tested::kBusyNs;
   pump();
   EXPECT_FALSE(scheduler->trigger_waits());
   EXPECT_EQ(report.trigger_error, 1u);
   scheduler->want_trigger(); // it runs on: the next one does not hold the requests up again
   pump();
   EXPECT_FALSE(scheduler->trigger_waits());
-  says.refuses.clear();
+  cuda.refuses.clear();
   scheduler->want_trigger();
   pump();
   EXPECT_EQ(report.triggered, 2u);
@@ -446,10 +446,10 @@ TEST_F(TriggeredGraph, ThatRunsIsTriedAgainAndFailsWhenItRunsTooLong) {
 }
 
 TEST_F(TriggeredGraph, ThatWasNeverUploadedFailsSoon) {
-  says.refuses = {kTriggered};
+  cuda.refuses = {kTriggered};
   scheduler->want_trigger();
   pump();
-  says.now += graph_scheduler_state<scripted_launcher>::kRetryNs;
+  cuda.now += graph_scheduler_state<scripted_launcher>::kRetryNs;
   pump();
   EXPECT_FALSE(scheduler->trigger_waits());
   EXPECT_EQ(report.trigger_error, 1u);
@@ -457,7 +457,7 @@ TEST_F(TriggeredGraph, ThatWasNeverUploadedFailsSoon) {
 }
 
 TEST_F(TriggeredGraph, EndsWithTheRequestsThatWaitIfNothingCanBeLaunched) {
-  says.refuses = {1, kTriggered};
+  cuda.refuses = {1, kTriggered};
   accept(0, 1);
   scheduler->want_trigger();
   numbers failed;

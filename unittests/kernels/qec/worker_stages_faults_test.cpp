@@ -109,15 +109,15 @@ private:
   }
   bool inject(const part &p, std::uint64_t n) {
     faults::arm(n);
-    bool failed = false, says_why = false;
+    bool failed = false, has_text = false;
     try {
       p.call();
     } catch (const std::exception &e) {
       failed = true;
-      says_why = e.what()[0] != '\0';
+      has_text = e.what()[0] != '\0';
     }
     const bool fired = faults::disarm() != 0;
-    EXPECT_EQ(failed, says_why);
+    EXPECT_EQ(failed, has_text);
     EXPECT_TRUE(fired || !failed) << p.name << " has failed without a fault";
     if (failed) {
       EXPECT_EQ(failure_of(p), "") << p.name << ", repeated after a fault in " << faults::last();

@@ -165,14 +165,14 @@ TEST_F(PipelineFailures, ACpuStageThatThrowsIsAnErrorAnswer) {
 }
 
 TEST_F(PipelineFailures, AResultThatDoesNotFitIsAnErrorAnswer) {
-  std::size_t says = 0;
-  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &) { return says; });
+  std::size_t answer_bytes = 0;
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &) { return answer_bytes; });
   rig.pipeline->start();
-  says = 256 - 24 + 1;
+  answer_bytes = 256 - 24 + 1;
   EXPECT_EQ(one(1).status, CUDAQ_RPC_ERR_RESULT_TOO_LARGE);
-  says = 256 - 24;
+  answer_bytes = 256 - 24;
   EXPECT_EQ(one(2).response.size(), 232u);
-  says = 0;
+  answer_bytes = 0;
   EXPECT_TRUE(one(3).success) << "in notified mode an answer may be empty";
 }
 

@@ -15,12 +15,12 @@ std::vector<decoder_setup> setups(std::unique_ptr<decoding_unit> unit, bool sequ
 }
 
 full_answer enqueue(decoding_server &server, std::uint64_t counter, const std::string &bits) {
-  return ask(server, kEnqueueFunctionId, enqueue_payload(kId, counter, bits));
+  return call(server, kEnqueueFunctionId, enqueue_payload(kId, counter, bits));
 }
 full_answer corrections(decoding_server &server, std::uint64_t wanted, bool clear = false) {
-  return ask(server, kGetCorrectionsFunctionId, get_payload(kId, wanted, clear));
+  return call(server, kGetCorrectionsFunctionId, get_payload(kId, wanted, clear));
 }
-full_answer reset(decoding_server &server) { return ask(server, kResetFunctionId, reset_payload(kId)); }
+full_answer reset(decoding_server &server) { return call(server, kResetFunctionId, reset_payload(kId)); }
 
 TEST(DecoderSession, AppendsBitsAtEveryOffset) {
   std::mt19937 random(1);
@@ -42,7 +42,7 @@ TEST(DecoderSession, IgnoresUnusedBitsOfTheLastByte) {
   decoding_server server(setups(unit_for(rotated_model(4))));
   bytes payload = enqueue_payload(kId, 0, "0100");
   payload.back() |= 0xF0;
-  EXPECT_EQ(ask(server, kEnqueueFunctionId, payload), answered(server_status::ok));
+  EXPECT_EQ(call(server, kEnqueueFunctionId, payload), answered(server_status::ok));
   EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "0100"));
 }
 
@@ -108,7 +108,7 @@ TEST(DecoderSession, LatchesARequestThatCannotBeRead) {
   decoding_server server(setups(unit_for(rotated_model(4))));
   bytes short_payload = enqueue_payload(kId, 0, "0110");
   short_payload.pop_back();
-  EXPECT_EQ(ask(server, kEnqueueFunctionId, short_payload), answered(server_status::bad_request));
+  EXPECT_EQ(call(server, kEnqueueFunctionId, short_payload), answered(server_status::bad_request));
   EXPECT_EQ(enqueue(server, 0, "0110"), answered(server_status::bad_request));
 }
 
@@ -118,7 +118,7 @@ TEST(DecoderSession, KeepsTheFirstReasonUntilAReset) {
   EXPECT_EQ(enqueue(server, 2, "10"), answered(server_status::syndromes_dropped)) << "counter 1 is lost";
   bytes short_payload = enqueue_payload(kId, 3, "0110");
   short_payload.pop_back();
-  EXPECT_EQ(ask(server, kEnqueueFunctionId, short_payload), answered(server_status::bad_request));
+  EXPECT_EQ(call(server, kEnqueueFunctionId, short_payload), answered(server_status::bad_request));
   EXPECT_EQ(corrections(server, 4), answered(server_status::syndromes_dropped));
 }
 
@@ -144,10 +144,10 @@ TEST(DecoderSession, AnswersInternalWhenAShotHasNoSolution) {
 TEST(DecoderSession, DecodesSingleShotsBesideTheStream) {
   decoding_server server(setups(unit_for(rotated_model(4))));
   ASSERT_EQ(enqueue(server, 0, "11"), answered(server_status::ok));
-  EXPECT_EQ(ask(server, kOneShotFunctionId, packed("0011")), answered(server_status::ok, "0011"));
-  EXPECT_EQ(ask(server, kOneShotFunctionId, bytes{}).status, 4) << "decode_status::buffer_too_small";
-  EXPECT_EQ(ask(server, kOneShotFunctionId, bytes{0x10}).status, 1) << "decode_status::bad_detector_index";
-  EXPECT_EQ(ask(server, kOneShotFunctionId, bytes{0, 0}).status, 1);
+  EXPECT_EQ(call(server, kOneShotFunctionId, packed("0011")), answered(server_status::ok, "0011"));
+  EXPECT_EQ(call(server, kOneShotFunctionId, bytes{}).status, 4) << "decode_status::buffer_too_small";
+  EXPECT_EQ(call(server, kOneShotFunctionId, bytes{0x10}).status, 1) << "decode_status::bad_detector_index";
+  EXPECT_EQ(call(server, kOneShotFunctionId, bytes{0, 0}).status, 1);
   ASSERT_EQ(enqueue(server, 1, "00"), answered(server_status::ok));
   EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "1100"));
 }
@@ -163,7 +163,7 @@ TEST(DecoderSession, DescribesTheModelOfADecoderWithoutAnEffectOnItsStream) {
       make_decoder("lookup", rotated_model(4)).instance, std::move(rows), 8, std::uint64_t{0x123456789abcdef0})));
   ASSERT_EQ(enqueue(server, 0, "1000"), answered(server_status::ok));
   for (const bytes &payload : {bytes{}, reset_payload(kId)}) {
-    const full_answer answer = ask(server, kDescribeFunctionId, payload);
+    const full_answer answer = call(server, kDescribeFunctionId, payload);
     EXPECT_EQ(answer.status, 0);
     const auto facts = read_model_facts(answer.result);
     ASSERT_TRUE(facts.has_value());
@@ -172,8 +172,8 @@ TEST(DecoderSession, DescribesTheModelOfADecoderWithoutAnEffectOnItsStream) {
     EXPECT_EQ(facts->observables, 4u);
     EXPECT_EQ(facts->digest, 0x123456789abcdef0u);
   }
-  EXPECT_EQ(ask(server, kDescribeFunctionId, reset_payload(kId + 1)), answered(server_status::invalid_decoder));
-  EXPECT_EQ(ask(server, kDescribeFunctionId, bytes(7)), answered(server_status::bad_request));
+  EXPECT_EQ(call(server, kDescribeFunctionId, reset_payload(kId + 1)), answered(server_status::invalid_decoder));
+  EXPECT_EQ(call(server, kDescribeFunctionId, bytes(7)), answered(server_status::bad_request));
   bytes small(kModelFactsBytes - 1);
   server_answer now;
   ASSERT_TRUE(server.submit(kDescribeFunctionId, {}, small, {}, now));

@@ -67,8 +67,8 @@ TEST(ServerConfig, DecodesWithMatrices) {
   // Measurements: 00 then the checks. The checks of a flip of bit 0 are 10, of bit 1 are 11, of bit 2 are 01.
   const std::pair<const char *, const char *> shots[] = {{"0010", "1"}, {"0011", "0"}, {"0001", "0"}, {"1101", "1"}};
   for (const auto &[shot, answer] : shots) {
-    ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(7, 0, shot)), answered(server_status::ok));
-    EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(7, 1, true)), answered(server_status::ok, answer))
+    ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(7, 0, shot)), answered(server_status::ok));
+    EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(7, 1, true)), answered(server_status::ok, answer))
         << shot;
   }
 }
@@ -84,7 +84,7 @@ TEST(ServerConfig, UsesTheProbabilitiesOfTheErrors) {
     auto setups = build_decoders(*config, kFolder);
     ASSERT_TRUE(setups.ok()) << setups.text();
     decoding_server server(std::move(*setups));
-    EXPECT_EQ(ask(server, kOneShotFunctionId, packed("1")), answered(server_status::ok, answer)) << rates;
+    EXPECT_EQ(call(server, kOneShotFunctionId, packed("1")), answered(server_status::ok, answer)) << rates;
   }
 }
 

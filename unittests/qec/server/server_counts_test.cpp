@@ -58,13 +58,13 @@ TEST(ServerCounts, HaveTheDeadlinesOfTheWindowsOfAStream) {
   };
   decoding_server met(with("1000000000"));
   for (std::uint64_t counter = 0; counter < 7; ++counter)
-    ASSERT_EQ(ask(met, kEnqueueFunctionId, enqueue_payload(1, counter, "1000")), answered(server_status::ok));
+    ASSERT_EQ(call(met, kEnqueueFunctionId, enqueue_payload(1, counter, "1000")), answered(server_status::ok));
   EXPECT_EQ(met.decoders()[0]->counts().deadlines.met, 3U) << "7 rounds are 3 windows";
   EXPECT_EQ(met.decoders()[0]->counts().deadlines.missed, 0U);
   decoding_server missed(with("0.001"));
   for (std::uint64_t stream = 1; stream <= 2; ++stream) {
-    ASSERT_EQ(ask(missed, kResetFunctionId, reset_payload(1)), answered(server_status::ok));
-    EXPECT_EQ(ask(missed, kEnqueueFunctionId, enqueue_payload(1, 0, "110011001100")).status,
+    ASSERT_EQ(call(missed, kResetFunctionId, reset_payload(1)), answered(server_status::ok));
+    EXPECT_EQ(call(missed, kEnqueueFunctionId, enqueue_payload(1, 0, "110011001100")).status,
               static_cast<std::int32_t>(server_status::internal));
     EXPECT_EQ(missed.decoders()[0]->counts().deadlines.missed, stream) << "those of earlier streams stay";
   }
@@ -76,8 +76,8 @@ TEST(ServerCounts, HaveTheWinnersOfARace) {
   decoding_server server(
       one_setup({.id = 1}, std::make_unique<decoding_unit>(std::move(made.instance), sparse_rows{}, 4)));
   for (std::uint64_t counter = 0; counter < 20; ++counter)
-    ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, counter, "1100")), answered(server_status::ok));
-  ASSERT_EQ(ask(server, kOneShotFunctionId, packed("1000")).status, 0);
+    ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, counter, "1100")), answered(server_status::ok));
+  ASSERT_EQ(call(server, kOneShotFunctionId, packed("1000")).status, 0);
   const auto identity = server.decoders()[0]->identity();
   EXPECT_EQ(identity->members, (std::vector<std::string>{"bp-osd", "relay-bp"}));
   ASSERT_EQ(identity->wins.size(), 2U);
@@ -112,8 +112,8 @@ TEST(ServerCounts, HaveTheFaultsOfAMemberWhereAnotherOneAnswers) {
   decoding_server server(
       one_setup({.id = 1}, std::make_unique<decoding_unit>(std::make_unique<broken_race>(), sparse_rows{}, 3)));
   for (const char *shot : {"000", "100", "000", "100"})
-    ASSERT_EQ(ask(server, kOneShotFunctionId, packed(shot)).status, 0);
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "100")), answered(server_status::ok));
+    ASSERT_EQ(call(server, kOneShotFunctionId, packed(shot)).status, 0);
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 0, "100")), answered(server_status::ok));
   EXPECT_EQ(server.decoders()[0]->failures().count, 3U);
   EXPECT_EQ(server.decoders()[0]->failures().last, "of a race, whose other members go on: member b: broken");
 }
@@ -123,7 +123,7 @@ TEST(ServerCounts, HaveTheFaultOfEachMemberWhereNoneAnswers) {
   broken_race &race = *made;
   decoding_server server(one_setup({.id = 1}, std::make_unique<decoding_unit>(std::move(made), sparse_rows{}, 3)));
   const auto count_after = [&](const char *shot, decode_status status) {
-    EXPECT_EQ(ask(server, kOneShotFunctionId, packed(shot)).status, static_cast<std::int32_t>(status));
+    EXPECT_EQ(call(server, kOneShotFunctionId, packed(shot)).status, static_cast<std::int32_t>(status));
     return server.decoders()[0]->failures().count;
   };
   EXPECT_EQ(count_after("110", decode_status::internal_error), 2U);
@@ -151,11 +151,11 @@ TEST(ServerCounts, MayBeReadWhileTheDecoderWorksAndIsExchanged) {
   rt::shared_word<std::uint32_t> ends;
   std::thread reader([&] {
     std::uint64_t seen = 0;
-    requester asks(server);
+    requester client(server);
     for (std::uint32_t number = 0; ends.load() == 0; ++number) {
       const auto identity = server.decoders()[0]->identity();
       seen += identity->name.size() + identity->wins[0].value() + server.decoders()[0]->counts().shots;
-      EXPECT_EQ(asks.answer(asks.send(kNameFunctionId, reset_payload(1))).status, 0);
+      EXPECT_EQ(client.answer(client.send(kNameFunctionId, reset_payload(1))).status, 0);
     }
     EXPECT_GT(seen, 0U);
   });

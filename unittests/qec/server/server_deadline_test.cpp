@@ -18,16 +18,17 @@ std::unique_ptr<decoding_unit> unit_with(const std::string &name) {
 }
 
 full_answer enqueue(decoding_server &server, std::uint64_t counter, const std::string &bits) {
-  return ask(server, kEnqueueFunctionId, enqueue_payload(kId, counter, bits));
+  return call(server, kEnqueueFunctionId, enqueue_payload(kId, counter, bits));
 }
 
 TEST(ServerDeadline, IsAnsweredAndTheStreamGoesOn) {
   decoding_server server(one_setup({.id = kId}, unit_with("relay-bp:deadline_us=0.001")));
   EXPECT_EQ(enqueue(server, 0, "1100").status, static_cast<std::int32_t>(server_status::deadline));
   EXPECT_EQ(enqueue(server, 1, "0110").status, static_cast<std::int32_t>(server_status::deadline));
-  EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(kId, 4)), answered(server_status::ok, "0000"))
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 4)), answered(server_status::ok, "0000"))
       << "no solution: nothing was added";
-  EXPECT_EQ(ask(server, kOneShotFunctionId, packed("1000")).status, static_cast<std::int32_t>(decode_status::deadline));
+  EXPECT_EQ(call(server, kOneShotFunctionId, packed("1000")).status,
+            static_cast<std::int32_t>(decode_status::deadline));
   const decoder_counts counts = server.decoders()[0]->counts();
   EXPECT_EQ(counts.deadlines.missed, 3U);
   EXPECT_EQ(counts.deadlines.met + counts.deadlines.late, 0U);
@@ -37,7 +38,7 @@ TEST(ServerDeadline, IsAnsweredAndTheStreamGoesOn) {
 TEST(ServerDeadline, ThatIsMetChangesNothing) {
   decoding_server server(one_setup({.id = kId}, unit_with("relay-bp:deadline_us=1000000000")));
   EXPECT_EQ(enqueue(server, 0, "1100"), answered(server_status::ok));
-  EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(kId, 4)), answered(server_status::ok, "1100"));
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 4)), answered(server_status::ok, "1100"));
   EXPECT_EQ(server.decoders()[0]->counts().deadlines.met, 1U);
 }
 

@@ -19,19 +19,19 @@ TEST(ServerEndQueue, EachShotIsInTheCorrectionsOrRefused) {
     decoding_server server = queued_server();
     requester client(server);
     ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
-    ASSERT_EQ(client.ask(kResetFunctionId, reset_payload(kId)), kOk);
+    ASSERT_EQ(client.call(kResetFunctionId, reset_payload(kId)), kOk);
     std::thread ending([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
       server.begin_end();
     });
     std::uint64_t taken = 0;
     for (full_answer answer = kOk; answer == kOk; taken += answer == kOk ? 1 : 0) {
-      answer = client.ask(kEnqueueFunctionId, enqueue_payload(kId, taken + 1, "1000"));
+      answer = client.call(kEnqueueFunctionId, enqueue_payload(kId, taken + 1, "1000"));
       ASSERT_TRUE(answer == kOk || answer == kNotReady) << answer.status;
     }
     ending.join();
     EXPECT_EQ(server.has_unfinished(), taken != 0);
-    EXPECT_EQ(client.ask(kGetCorrectionsFunctionId, get_payload(kId, 4, true)),
+    EXPECT_EQ(client.call(kGetCorrectionsFunctionId, get_payload(kId, 4, true)),
               answered(server_status::ok, taken % 2 != 0 ? "1000" : "0000"));
     EXPECT_FALSE(server.has_unfinished());
     EXPECT_TRUE(server.stop(soon()));
@@ -58,7 +58,7 @@ TEST(ServerEndQueue, ShotsThatWereTakenBeforeTheEndAreDecoded) {
   EXPECT_EQ(client.answer(first), kOk);
   EXPECT_EQ(client.answer(second), kOk);
   EXPECT_EQ(client.answer(third), kNotReady);
-  EXPECT_EQ(client.ask(kGetCorrectionsFunctionId, get_payload(kId, 1, true)), answered(server_status::ok, "1"));
+  EXPECT_EQ(client.call(kGetCorrectionsFunctionId, get_payload(kId, 1, true)), answered(server_status::ok, "1"));
   EXPECT_TRUE(server.stop(soon()));
 }
 
@@ -68,7 +68,7 @@ TEST(ServerEndQueue, AServerIsNotIdleWhileADecoderWithoutAQueueDecodes) {
       one_setup({.id = kId}, std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(gate), sparse_rows{}, 1)));
   requester client(server);
   EXPECT_TRUE(server.idle());
-  std::thread dispatcher([&] { EXPECT_EQ(client.ask(kEnqueueFunctionId, enqueue_payload(kId, 1, "1")), kOk); });
+  std::thread dispatcher([&] { EXPECT_EQ(client.call(kEnqueueFunctionId, enqueue_payload(kId, 1, "1")), kOk); });
   EXPECT_TRUE(rt::wait_until(soon(), [&] { return server.decoders()[0]->counts().requests == 1; }));
   server.begin_end();
   EXPECT_FALSE(server.idle()) << "its corrections can be read later";
@@ -76,7 +76,7 @@ TEST(ServerEndQueue, AServerIsNotIdleWhileADecoderWithoutAQueueDecodes) {
   dispatcher.join();
   EXPECT_TRUE(server.idle());
   EXPECT_TRUE(server.has_unfinished());
-  EXPECT_EQ(client.ask(kGetCorrectionsFunctionId, get_payload(kId, 1, true)), answered(server_status::ok, "1"));
+  EXPECT_EQ(client.call(kGetCorrectionsFunctionId, get_payload(kId, 1, true)), answered(server_status::ok, "1"));
   EXPECT_FALSE(server.has_unfinished());
 }
 

@@ -23,9 +23,9 @@ std::vector<decoder_setup> setups_of(const std::string &yaml) {
 
 TEST(ServerName, IsUnknownUnlessTheConfigurationHasIt) {
   decoding_server server(one_setup({.id = 1}, unit_for(rotated_model(4))));
-  EXPECT_EQ(ask(server, kNameFunctionId, reset_payload(1)), answered(server_status::ok));
-  EXPECT_EQ(ask(server, kNameFunctionId, reset_payload(2)), answered(server_status::invalid_decoder));
-  EXPECT_EQ(ask(server, kNameFunctionId, bytes(7)), answered(server_status::bad_request));
+  EXPECT_EQ(call(server, kNameFunctionId, reset_payload(1)), answered(server_status::ok));
+  EXPECT_EQ(call(server, kNameFunctionId, reset_payload(2)), answered(server_status::invalid_decoder));
+  EXPECT_EQ(call(server, kNameFunctionId, bytes(7)), answered(server_status::bad_request));
 }
 
 #ifdef CUDAQ_QEC_SERVER_HAS_YAML
@@ -36,9 +36,9 @@ constexpr const char *kTwo = "decoders:\n"
 
 TEST(ServerName, HasTheSettingsAndWhatAutoHasChosen) {
   decoding_server server(setups_of(kTwo));
-  EXPECT_EQ(text_of(ask(server, kNameFunctionId, reset_payload(3))), "bp-osd:osd_order=2,max_iterations=9");
-  EXPECT_EQ(text_of(ask(server, kNameFunctionId, {})), "bp-osd:osd_order=2,max_iterations=9") << "that of qec_decode";
-  const std::string chosen = text_of(ask(server, kNameFunctionId, reset_payload(7)));
+  EXPECT_EQ(text_of(call(server, kNameFunctionId, reset_payload(3))), "bp-osd:osd_order=2,max_iterations=9");
+  EXPECT_EQ(text_of(call(server, kNameFunctionId, {})), "bp-osd:osd_order=2,max_iterations=9") << "that of qec_decode";
+  const std::string chosen = text_of(call(server, kNameFunctionId, reset_payload(7)));
   EXPECT_FALSE(chosen.empty());
   EXPECT_NE(chosen, "auto");
   EXPECT_TRUE(make_decoder(chosen, "error(0.1) D0 D1 D2 L0")) << chosen;
@@ -68,11 +68,11 @@ TEST(ServerName, OfAStreamMakesAStreamWithTheSameWindows) {
       "  - id: 5\n    type: 'sliding-window:commit=2,buffer=1,inner=race(bp-osd:osd_order=2|relay-bp,mode=best)'\n"
       "    stream: true\n    queue_length: 0\n    dem: |\n" +
       dem));
-  EXPECT_EQ(text_of(ask(server, kNameFunctionId, reset_payload(3))),
+  EXPECT_EQ(text_of(call(server, kNameFunctionId, reset_payload(3))),
             "sliding-window:inner=lookup,commit=2,buffer=1,rounds=time,mode=sequential");
-  const std::string second = text_of(ask(server, kNameFunctionId, reset_payload(4)));
+  const std::string second = text_of(call(server, kNameFunctionId, reset_payload(4)));
   EXPECT_EQ(second, "sliding-window:inner=bp-osd,commit=4,buffer=2,rounds=index:1,mode=sequential,osd_order=2");
-  const std::string third = text_of(ask(server, kNameFunctionId, reset_payload(5)));
+  const std::string third = text_of(call(server, kNameFunctionId, reset_payload(5)));
   EXPECT_EQ(third, "sliding-window:inner=race(bp-osd:osd_order=2|relay-bp,mode=best),commit=2,buffer=1,rounds=time,"
                    "mode=sequential");
   for (const std::string &name : {second, third})
@@ -86,7 +86,7 @@ TEST(ServerName, ChangesWithTheDecoder) {
   };
   decoding_server server(with("lookup"));
   ASSERT_EQ(server.reload(with("bp-osd"), soon()).outcome, reload_outcome::applied);
-  EXPECT_EQ(text_of(ask(server, kNameFunctionId, {})), "bp-osd");
+  EXPECT_EQ(text_of(call(server, kNameFunctionId, {})), "bp-osd");
 }
 
 TEST(ServerConfigPlaces, AreThoseOfTheNewFileInARejectedReload) {

@@ -55,7 +55,7 @@ TEST(ServerPage, HasARaceUnderADeadline) {
     setups->front().limits.queue_length = 0; // this thread decodes
     const std::string shot(setups->front().unit->bits_per_shot(), '0');
     decoding_server server(std::move(*setups));
-    const full_answer answer = ask(server, kEnqueueFunctionId, enqueue_payload(0, 0, shot));
+    const full_answer answer = call(server, kEnqueueFunctionId, enqueue_payload(0, 0, shot));
     const deadline_counts deadlines = server.decoders()[0]->counts().deadlines;
     EXPECT_EQ(deadlines.met + deadlines.missed, 1U);
     if (deadlines.met == 1) {

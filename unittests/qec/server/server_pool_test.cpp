@@ -53,7 +53,7 @@ TEST(ServerPool, ServesTheOthersWhileADecoderIsSlow) {
   const std::uint32_t slow = client.send(kEnqueueFunctionId, enqueue_payload(0, 0, "1"));
   for (std::uint64_t counter = 0; counter < 3; ++counter)
     for (const std::uint64_t id : {1, 2})
-      EXPECT_EQ(client.ask(kEnqueueFunctionId, enqueue_payload(id, counter, "0110")), answered(server_status::ok));
+      EXPECT_EQ(client.call(kEnqueueFunctionId, enqueue_payload(id, counter, "0110")), answered(server_status::ok));
   EXPECT_EQ(client.answers_to(slow), 0u);
   open.store(1);
   EXPECT_EQ(client.answer(slow), answered(server_status::ok));

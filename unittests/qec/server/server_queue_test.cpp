@@ -105,7 +105,7 @@ TEST(ServerQueue, DoesNotServeRequestsThatWaitedTooLong) {
   const auto served = [&] {
     if (rig.client.answer(rig.enqueue(9)) == answered(server_status::ok))
       return true;
-    EXPECT_EQ(rig.client.ask(kResetFunctionId, reset_payload(1)), answered(server_status::ok));
+    EXPECT_EQ(rig.client.call(kResetFunctionId, reset_payload(1)), answered(server_status::ok));
     return false;
   };
   EXPECT_TRUE(rt::wait_until(soon(), served));
@@ -172,13 +172,13 @@ TEST(ServerQueue, LatchesADecoderThatThrowsAndServesTheOthers) {
   ASSERT_EQ(server.start(requester::receiver(), kWait).text(), "");
   requester client(server);
   const auto enqueue = [&](std::uint64_t id, std::uint64_t counter, const char *bits) {
-    return client.ask(kEnqueueFunctionId, enqueue_payload(id, counter, bits));
+    return client.call(kEnqueueFunctionId, enqueue_payload(id, counter, bits));
   };
   EXPECT_EQ(enqueue(1, 0, "1"), answered(server_status::internal));
   EXPECT_EQ(enqueue(1, 1, "0"), answered(server_status::internal)) << "latched";
   EXPECT_EQ(enqueue(2, 0, "1"), answered(server_status::ok));
-  EXPECT_EQ(client.ask(kGetCorrectionsFunctionId, get_payload(2, 1)), answered(server_status::ok, "1"));
-  EXPECT_EQ(client.ask(kResetFunctionId, reset_payload(1)), answered(server_status::ok));
+  EXPECT_EQ(client.call(kGetCorrectionsFunctionId, get_payload(2, 1)), answered(server_status::ok, "1"));
+  EXPECT_EQ(client.call(kResetFunctionId, reset_payload(1)), answered(server_status::ok));
   EXPECT_EQ(enqueue(1, 0, "0"), answered(server_status::ok));
   EXPECT_TRUE(server.stop(soon()));
 }

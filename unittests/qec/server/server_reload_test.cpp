@@ -24,9 +24,9 @@ void send_shots(decoding_server &server, std::uint64_t id, const rt::shared_word
   requester client(server);
   for (std::uint64_t counter = 0; stop.load() == 0; shots.add(1)) {
     const bool good =
-        client.ask(kEnqueueFunctionId, enqueue_payload(id, counter++, "10")) == answered(server_status::ok) &&
-        client.ask(kEnqueueFunctionId, enqueue_payload(id, counter++, "00")) == answered(server_status::ok);
-    const full_answer got = client.ask(kGetCorrectionsFunctionId, get_payload(id, 4, true));
+        client.call(kEnqueueFunctionId, enqueue_payload(id, counter++, "10")) == answered(server_status::ok) &&
+        client.call(kEnqueueFunctionId, enqueue_payload(id, counter++, "00")) == answered(server_status::ok);
+    const full_answer got = client.call(kGetCorrectionsFunctionId, get_payload(id, 4, true));
     if (!good || (got != answered(server_status::ok, "1000") && got != answered(server_status::ok, "0100")))
       throw std::runtime_error("decoder " + std::to_string(id) + ": status " + std::to_string(got.status));
   }
@@ -78,25 +78,25 @@ TEST(ServerReload, LosesNoRequestInManySwapsUnderLoad) {
 
 TEST(ServerReload, UsesTheNewDecoderFromTheNextShotOn) {
   decoding_server server(one_setup(kPlain, unit_for(rotated_model(4))));
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "1000")), answered(server_status::ok));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 0, "1000")), answered(server_status::ok));
   EXPECT_EQ(server.reload(one_setup(kPlain, unit_for(rotated_model(4, 1))), soon()).outcome, reload_outcome::applied);
-  EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(1, 4, true)), answered(server_status::ok, "1000"));
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 1, "1000")), answered(server_status::ok));
-  EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(1, 4, true)), answered(server_status::ok, "0100"));
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(1, 4, true)), answered(server_status::ok, "1000"));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 1, "1000")), answered(server_status::ok));
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(1, 4, true)), answered(server_status::ok, "0100"));
 }
 
 TEST(ServerReload, TakesEverythingBackIfAShotDoesNotEnd) {
   std::vector<decoder_setup> setups = two_setups(0), other = two_setups(1);
   setups[0].limits.queue_length = other[0].limits.queue_length = 0;
   decoding_server server(std::move(setups));
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "10")), answered(server_status::ok));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 0, "10")), answered(server_status::ok));
   const reload_result result = server.reload(std::move(other), soon(0));
   EXPECT_EQ(result.outcome, reload_outcome::busy);
   EXPECT_EQ(result.reason, "a decoder was inside a shot until the deadline");
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 1, "00")), answered(server_status::ok));
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(2, 0, "1000")), answered(server_status::ok));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 1, "00")), answered(server_status::ok));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(2, 0, "1000")), answered(server_status::ok));
   for (const std::uint64_t id : {1, 2})
-    EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(id, 4)), answered(server_status::ok, "1000")) << id;
+    EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(id, 4)), answered(server_status::ok, "1000")) << id;
 }
 
 TEST(ServerReload, WaitsForTheReturnToTheOldDecoder) {
@@ -106,13 +106,13 @@ TEST(ServerReload, WaitsForTheReturnToTheOldDecoder) {
   served_decoder &second = *server.decoders()[1];
   second.offer(unit_for(rotated_model(4, 1)));
   ASSERT_TRUE(second.settle());
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(2, 0, "10")), answered(server_status::ok));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(2, 0, "10")), answered(server_status::ok));
   second.take_back();
   EXPECT_EQ(server.reload(two_setups(2), soon()).outcome, reload_outcome::busy);
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(2, 1, "00")), answered(server_status::ok));
-  EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(2, 4, true)), answered(server_status::ok, "0100"));
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(2, 2, "1000")), answered(server_status::ok));
-  EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(2, 4)), answered(server_status::ok, "1000"));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(2, 1, "00")), answered(server_status::ok));
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(2, 4, true)), answered(server_status::ok, "0100"));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(2, 2, "1000")), answered(server_status::ok));
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(2, 4)), answered(server_status::ok, "1000"));
   EXPECT_EQ(server.reload(two_setups(2), soon()).outcome, reload_outcome::applied);
   EXPECT_TRUE(server.stop(soon()));
 }
@@ -133,8 +133,8 @@ TEST(ServerReload, RefusesOtherIdsLimitsAndShapes) {
             "decoders[0] (id 1): the new model has 5 bits per shot, 5 detectors and 5 observables, the running one has "
             "4 bits per shot, 4 detectors and 4 observables; these are fixed");
   EXPECT_EQ(server.reload(two_setups(1), soon()).reason, "it has 2 decoders, the running one has 1");
-  ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "1000")), answered(server_status::ok));
-  EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(1, 4)), answered(server_status::ok, "1000"));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 0, "1000")), answered(server_status::ok));
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(1, 4)), answered(server_status::ok, "1000"));
 }
 
 } // namespace

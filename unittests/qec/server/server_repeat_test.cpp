@@ -17,8 +17,8 @@ struct sent_request {
   std::uint32_t id;
   std::uint64_t time;
 };
-full_answer ask(decoding_server &server, const sent_request &r) {
-  return test::ask(server, r.function, r.payload, r.id, r.time);
+full_answer call(decoding_server &server, const sent_request &r) {
+  return test::call(server, r.function, r.payload, r.id, r.time);
 }
 sent_request enqueue(std::uint64_t counter, const std::string &bits, std::uint32_t id, std::uint64_t time) {
   return {kEnqueueFunctionId, enqueue_payload(kId, counter, bits), id, time};
@@ -31,7 +31,7 @@ sent_request reset(std::uint32_t id, std::uint64_t time) { return {kResetFunctio
 struct served {
   explicit served(bool sequence = true, std::unique_ptr<decoding_unit> unit = unit_for(rotated_model(4)))
       : server(one_setup({.id = kId, .sequence = sequence}, std::move(unit))) {}
-  full_answer operator()(const sent_request &r) { return ask(server, r); }
+  full_answer operator()(const sent_request &r) { return call(server, r); }
   decoding_server server;
 };
 

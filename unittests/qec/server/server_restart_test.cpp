@@ -13,14 +13,14 @@ struct served {
   explicit served(bool sequence = true, std::unique_ptr<decoding_unit> unit = unit_for(rotated_model(4)))
       : server(one_setup({.id = kId, .sequence = sequence}, std::move(unit))) {}
   full_answer enqueue(std::uint64_t counter, const std::string &bits) {
-    return ask(server, kEnqueueFunctionId, enqueue_payload(kId, counter, bits));
+    return call(server, kEnqueueFunctionId, enqueue_payload(kId, counter, bits));
   }
-  full_answer corrections() { return ask(server, kGetCorrectionsFunctionId, get_payload(kId, 4, true)); }
-  full_answer reset() { return ask(server, kResetFunctionId, reset_payload(kId)); }
+  full_answer corrections() { return call(server, kGetCorrectionsFunctionId, get_payload(kId, 4, true)); }
+  full_answer reset() { return call(server, kResetFunctionId, reset_payload(kId)); }
   std::optional<server_facts> facts() {
     bytes payload = reset_payload(kId);
     append_number(payload, 1);
-    return read_server_facts(ask(server, kDescribeFunctionId, payload).result);
+    return read_server_facts(call(server, kDescribeFunctionId, payload).result);
   }
   decoding_server server;
 };
@@ -61,7 +61,7 @@ TEST(ServerRestart, LetsARequesterBeginWithoutAReset) {
 TEST(ServerRestart, RefusesRoundsOfAStreamThatBeganBefore) {
   served s(true, stream_unit_for(rotated_stream_model(4)));
   EXPECT_EQ(s.enqueue(12, "0110"), kDropped);
-  EXPECT_EQ(ask(s.server, kGetCommittedFunctionId, committed_payload(kId, 4)), kDropped);
+  EXPECT_EQ(call(s.server, kGetCommittedFunctionId, committed_payload(kId, 4)), kDropped);
 }
 
 TEST(ServerRestart, IsSeenInTheBootId) {
@@ -72,15 +72,15 @@ TEST(ServerRestart, IsSeenInTheBootId) {
   EXPECT_NE(first.facts()->boot_id, second.facts()->boot_id);
   bytes payload = reset_payload(kId);
   append_number(payload, 1);
-  const bytes longer = ask(first.server, kDescribeFunctionId, payload).result;
-  const bytes shorter = ask(first.server, kDescribeFunctionId, reset_payload(kId)).result;
+  const bytes longer = call(first.server, kDescribeFunctionId, payload).result;
+  const bytes shorter = call(first.server, kDescribeFunctionId, reset_payload(kId)).result;
   EXPECT_EQ(shorter.size(), 32u) << "as before";
   EXPECT_EQ(bytes(longer.begin(), longer.begin() + 32), shorter);
   payload[8] = 2;
-  EXPECT_EQ(ask(first.server, kDescribeFunctionId, payload), answered(server_status::bad_request));
+  EXPECT_EQ(call(first.server, kDescribeFunctionId, payload), answered(server_status::bad_request));
   payload[8] = 1;
   payload[0] = kId + 1;
-  EXPECT_EQ(ask(first.server, kDescribeFunctionId, payload), answered(server_status::invalid_decoder));
+  EXPECT_EQ(call(first.server, kDescribeFunctionId, payload), answered(server_status::invalid_decoder));
 }
 
 TEST(ServerEnd, GivesOutCorrectionsAndLetsShotsEndButBeginsNone) {
@@ -97,7 +97,7 @@ TEST(ServerEnd, GivesOutCorrectionsAndLetsShotsEndButBeginsNone) {
   EXPECT_EQ(s.enqueue(3, "1111"), answered(server_status::not_ready)) << "a new shot";
   EXPECT_EQ(s.corrections(), answered(server_status::ok, "1000")) << "the refusal has not latched";
   EXPECT_FALSE(s.server.has_unfinished());
-  EXPECT_EQ(ask(s.server, kOneShotFunctionId, packed("0110")).status, -4);
+  EXPECT_EQ(call(s.server, kOneShotFunctionId, packed("0110")).status, -4);
   s.server.close();
   EXPECT_EQ(s.corrections(), answered(server_status::not_ready));
   EXPECT_TRUE(s.facts()->ends);
@@ -109,7 +109,7 @@ TEST(ServerEnd, GivesOutTheFinalRoundsOfAStreamButTakesNone) {
   EXPECT_TRUE(s.server.has_unfinished());
   s.server.begin_end();
   EXPECT_EQ(s.enqueue(1, "0001"), answered(server_status::not_ready));
-  EXPECT_EQ(ask(s.server, kGetCommittedFunctionId, committed_payload(kId, 4)), committed(2, 3, "1100"));
+  EXPECT_EQ(call(s.server, kGetCommittedFunctionId, committed_payload(kId, 4)), committed(2, 3, "1100"));
   EXPECT_FALSE(s.server.has_unfinished());
 }
 

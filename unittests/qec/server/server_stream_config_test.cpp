@@ -41,8 +41,8 @@ full_answer after_six_rounds(const std::string &text, const std::string &folder 
   if (setups.failed())
     throw std::runtime_error(setups.text());
   decoding_server server(std::move(*setups));
-  EXPECT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(1, 0, "100001000000")), answered(server_status::ok));
-  return ask(server, kGetCommittedFunctionId, committed_payload(1, 2));
+  EXPECT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 0, "100001000000")), answered(server_status::ok));
+  return call(server, kGetCommittedFunctionId, committed_payload(1, 2));
 }
 
 const std::string kType = "    type: sliding-window\n    stream: true\n";

@@ -18,15 +18,15 @@ struct stream_client {
   std::uint64_t counter = 0;
 
   full_answer enqueue(const std::string &bits) {
-    return ask(server, kEnqueueFunctionId, enqueue_payload(kId, counter++, bits));
+    return call(server, kEnqueueFunctionId, enqueue_payload(kId, counter++, bits));
   }
-  full_answer begin_tail() { return ask(server, kBeginTailFunctionId, begin_tail_payload(kId, counter++)); }
+  full_answer begin_tail() { return call(server, kBeginTailFunctionId, begin_tail_payload(kId, counter++)); }
   full_answer committed(std::uint64_t wanted, std::uint64_t wait = 0, bool clear = false) {
-    return ask(server, kGetCommittedFunctionId, committed_payload(kId, wanted, wait, clear));
+    return call(server, kGetCommittedFunctionId, committed_payload(kId, wanted, wait, clear));
   }
   full_answer reset() {
     counter = 0;
-    return ask(server, kResetFunctionId, reset_payload(kId));
+    return call(server, kResetFunctionId, reset_payload(kId));
   }
 };
 
@@ -62,7 +62,7 @@ TEST(ServerStream, GivesTheFramesOfAStreamDecoderForEveryCutOfTheRounds) {
       const bytes frame(reference->observables().begin(), reference->observables().end());
       const std::string one(frame[0] != 0 ? "1" : "0");
       ASSERT_EQ(client.committed(1), committed(reference->committed_rounds(), reference->pushed_rounds(), one));
-      ASSERT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(kId, 1)), answered(server_status::ok, one));
+      ASSERT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 1)), answered(server_status::ok, one));
     }
     const std::string tail = random_bits(random, reference->tail_detectors());
     ASSERT_EQ(client.begin_tail(), answered(server_status::ok));
@@ -98,7 +98,7 @@ TEST(ServerStream, ClearsWhatWasReadAndAddsWhatBecomesFinalLater) {
       for (std::size_t k = 0; k < 2; ++k)
         sum[k] = sum[k] == rounds[final_before][k] ? '0' : '1';
     const bool clear = random() % 3 == 0, by_corrections = random() % 2 == 0;
-    const full_answer got = by_corrections ? ask(server, kGetCorrectionsFunctionId, get_payload(kId, 2, clear))
+    const full_answer got = by_corrections ? call(server, kGetCorrectionsFunctionId, get_payload(kId, 2, clear))
                                            : client.committed(2, final_now, clear);
     ASSERT_EQ(got, by_corrections ? answered(server_status::ok, sum) : committed(final_now, pushed, sum)) << pushed;
     if (clear)
@@ -155,7 +155,7 @@ TEST(ServerStream, LatchesAMisalignedTailAGapAndAFailedWindow) {
     EXPECT_EQ(client.begin_tail(), answered(status));
     EXPECT_EQ(client.committed(1), answered(status));
     EXPECT_EQ(client.committed(1, 100), answered(status)) << "it does not wait";
-    EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(kId, 1)), answered(status));
+    EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 1)), answered(status));
     EXPECT_EQ(client.reset(), answered(server_status::ok));
     EXPECT_EQ(client.enqueue("110011"), answered(server_status::ok));
     EXPECT_EQ(client.committed(1, 2), committed(2, 3, "1"));
@@ -177,7 +177,7 @@ TEST(ServerStream, RefusesReadsThatCannotBeAnsweredBeforeTheyWait) {
 
 TEST(ServerStream, DescribesARepetition) {
   decoding_server server = server_for(stream_unit_for(rotated_stream_model(5)));
-  const full_answer got = ask(server, kDescribeFunctionId, reset_payload(kId));
+  const full_answer got = call(server, kDescribeFunctionId, reset_payload(kId));
   EXPECT_EQ(read_model_facts(got.result), (model_facts{5, 0, 5, 17}));
 }
 
@@ -189,7 +189,7 @@ TEST(ServerStream, RefusesFunctionsOfTheOtherKindOfDecoder) {
   EXPECT_EQ(client.begin_tail(), answered(server_status::bad_request));
   EXPECT_EQ(client.enqueue("0110"), answered(server_status::bad_request)) << "a lost place in the order does";
   decoding_server stream = server_for(stream_unit_for(rotated_stream_model(4)));
-  EXPECT_EQ(ask(stream, kOneShotFunctionId, packed("0110")).status,
+  EXPECT_EQ(call(stream, kOneShotFunctionId, packed("0110")).status,
             -static_cast<std::int32_t>(server_status::bad_request));
 }
 
@@ -235,7 +235,7 @@ TEST(ServerStream, KeepsTheModelOfTheLastReloadThatWasNotTakenBack) {
     stream_client client{server};
     ASSERT_EQ(client.enqueue("1000"), answered(server_status::ok));
     ASSERT_EQ(server.reload(setups(1), soon()).outcome, reload_outcome::applied);
-    ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(kId + 1, 0, "10")), answered(server_status::ok));
+    ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(kId + 1, 0, "10")), answered(server_status::ok));
     const auto in_a_shot = [&] {
       if (stream_ends) {
         EXPECT_EQ(client.reset(), answered(server_status::ok)) << "the second model is used for a moment";

@@ -86,7 +86,7 @@ TEST(ServerStreamWait, HasTheStatusOfTheStreamWhenItBreaks) {
 TEST(ServerStreamWait, IsBusyWhenANewStreamBegins) {
   stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = kLong});
   const std::uint32_t wait = rig.wait_for(1);
-  EXPECT_EQ(rig.client.ask(kResetFunctionId, reset_payload(1)), answered(server_status::ok));
+  EXPECT_EQ(rig.client.call(kResetFunctionId, reset_payload(1)), answered(server_status::ok));
   EXPECT_EQ(rig.client.answer(wait), answered(server_status::busy)) << "it waited for a round of the old one";
 }
 
@@ -95,7 +95,7 @@ TEST(ServerStreamWait, GoesOnAfterAResetThatIsRefused) {
   const std::uint32_t wait = rig.wait_for(1);
   bytes too_long = reset_payload(1);
   too_long.push_back(0);
-  EXPECT_EQ(rig.client.ask(kResetFunctionId, too_long), answered(server_status::bad_request));
+  EXPECT_EQ(rig.client.call(kResetFunctionId, too_long), answered(server_status::bad_request));
   EXPECT_EQ(rig.client.answer(rig.enqueue("010000")), answered(server_status::ok));
   EXPECT_EQ(rig.client.answer(wait), committed(2, 3, "01"));
 }
@@ -130,7 +130,7 @@ std::string play_streams(decoding_server &server, std::uint64_t id, unsigned lea
   std::uint64_t state = id;
   const auto is_exchanged = [&] { return server.decoders()[id - 1]->counts().exchanges != 0; };
   for (const auto end = soon(); streams < least || (!is_exchanged() && rt::steady_clock::now() < end); ++streams) {
-    if (client.ask(kResetFunctionId, reset_payload(id)) != answered(server_status::ok))
+    if (client.call(kResetFunctionId, reset_payload(id)) != answered(server_status::ok))
       return "reset";
     std::string sum = "00";
     std::vector<std::string> sums{sum};
@@ -144,7 +144,7 @@ std::string play_streams(decoding_server &server, std::uint64_t id, unsigned lea
         read = client.send(kGetCommittedFunctionId, committed_payload(id, 2, window + 2));
       }
       if (round + 1 == kRounds &&
-          client.ask(kBeginTailFunctionId, begin_tail_payload(id, counter++)) != answered(server_status::ok))
+          client.call(kBeginTailFunctionId, begin_tail_payload(id, counter++)) != answered(server_status::ok))
         return "begin_tail";
       std::string bits;
       for (std::size_t k = 0; k < 2; ++k) {
@@ -152,10 +152,10 @@ std::string play_streams(decoding_server &server, std::uint64_t id, unsigned lea
         sum[k] = sum[k] == bits[k] ? '0' : '1';
       }
       sums.push_back(sum);
-      if (client.ask(kEnqueueFunctionId, enqueue_payload(id, counter++, bits)) != answered(server_status::ok))
+      if (client.call(kEnqueueFunctionId, enqueue_payload(id, counter++, bits)) != answered(server_status::ok))
         return "round " + std::to_string(round);
     }
-    if (client.ask(kGetCommittedFunctionId, committed_payload(id, 2, kRounds)) != committed(kRounds, kRounds, sum))
+    if (client.call(kGetCommittedFunctionId, committed_payload(id, 2, kRounds)) != committed(kRounds, kRounds, sum))
       return "the end";
   }
   return "";

@@ -134,12 +134,12 @@ TEST(ServerStreamWorkers, AreBusyWithoutAQueueUntilThereIsRoomAndLatchNothing) {
   const gate slow;
   decoding_server server(one_setup({.id = 1}, gated_unit(50)));
   std::uint64_t counter = 0;
-  const auto enqueue = [&] { return ask(server, kEnqueueFunctionId, enqueue_payload(1, counter, rounds(4))); };
+  const auto enqueue = [&] { return call(server, kEnqueueFunctionId, enqueue_payload(1, counter, rounds(4))); };
   for (; counter < 12; ++counter)
     ASSERT_EQ(enqueue(), answered(server_status::ok));
   EXPECT_EQ(enqueue(), answered(server_status::busy));
-  EXPECT_EQ(ask(server, kGetCommittedFunctionId, committed_payload(1, 1, 3)), answered(server_status::busy));
-  EXPECT_EQ(ask(server, kGetCommittedFunctionId, committed_payload(1, 1)), committed(0, 48, "0"));
+  EXPECT_EQ(call(server, kGetCommittedFunctionId, committed_payload(1, 1, 3)), answered(server_status::busy));
+  EXPECT_EQ(call(server, kGetCommittedFunctionId, committed_payload(1, 1)), committed(0, 48, "0"));
   slow.open();
   EXPECT_TRUE(rt::wait_until(soon(), [&] { return enqueue() == answered(server_status::ok); })) << "the same counter";
   EXPECT_EQ(server.decoders()[0]->counts().stream.pushed, 52U);
@@ -152,7 +152,7 @@ TEST(ServerStreamWorkers, LatchAFailedWindowAtALaterRequest) {
   EXPECT_EQ(rig.client.answer(read), answered(server_status::internal)) << "from here on the failure is known";
   for (const std::uint32_t one : {rig.read(1, 0), rig.enqueue("11"), rig.begin_tail()})
     EXPECT_EQ(rig.client.answer(one), answered(server_status::internal));
-  EXPECT_EQ(rig.client.ask(kGetCorrectionsFunctionId, get_payload(1, 1)), answered(server_status::internal));
+  EXPECT_EQ(rig.client.call(kGetCorrectionsFunctionId, get_payload(1, 1)), answered(server_status::internal));
   EXPECT_EQ(rig.client.answer(rig.reset()), answered(server_status::ok));
   EXPECT_EQ(rig.client.answer(rig.enqueue("110011")), answered(server_status::ok));
   EXPECT_EQ(rig.client.answer(rig.read(1, 2)), committed(2, 3, "1"));

@@ -88,8 +88,8 @@ inline full_answer answered(server_status status, const std::string &bits = "") 
 }
 
 /// A request to a server whose decoders have no queue. Without an id and a time it is never taken for a repetition.
-inline full_answer ask(decoding_server &server, std::uint32_t function, const bytes &payload,
-                       std::uint32_t request_id = 0, std::uint64_t timestamp = 0) {
+inline full_answer call(decoding_server &server, std::uint32_t function, const bytes &payload,
+                        std::uint32_t request_id = 0, std::uint64_t timestamp = 0) {
   bytes result(256, 0xEE);
   server_answer now;
   if (!server.submit(function, payload, result, {.generation = 0, .slot = 0, .request_id = request_id}, now, timestamp))

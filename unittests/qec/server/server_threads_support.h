@@ -60,7 +60,7 @@ public:
     record &r = records_[number];
     return {r.answer.status, bytes(r.result.begin(), r.result.begin() + r.answer.bytes)};
   }
-  full_answer ask(std::uint32_t function, const bytes &payload) { return answer(send(function, payload)); }
+  full_answer call(std::uint32_t function, const bytes &payload) { return answer(send(function, payload)); }
 
   std::size_t answers_to(std::uint32_t number) {
     const std::lock_guard<std::mutex> lock(mutex_);

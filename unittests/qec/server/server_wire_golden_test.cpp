@@ -52,7 +52,7 @@ void expect_golden_answers(decoding_server &server, const std::string &path, std
   for (const golden_exchange &e : exchanges) {
     const bytes payload(e.request.begin() + kHeaderBytes, e.request.end());
     ASSERT_EQ(word_at(e.request, 8), payload.size()) << e.name;
-    const full_answer got = ask(server, word_at(e.request, 4), payload);
+    const full_answer got = call(server, word_at(e.request, 4), payload);
     EXPECT_EQ(got.status, static_cast<std::int32_t>(word_at(e.answer, 4))) << e.name;
     EXPECT_EQ(got.result, bytes(e.answer.begin() + kHeaderBytes, e.answer.end())) << e.name;
   }

@@ -32,7 +32,7 @@ TEST_P(TwoTerminals, GiveTheRecordedPredictions) {
     last = line;
   const int processed = std::atoi(value_in(last, "count").c_str());
   EXPECT_GE(processed, 4004) << last;
-  EXPECT_LE(processed, 4014) << "5 questions each for model and name, and none after one without an answer in time";
+  EXPECT_LE(processed, 4014) << "5 queries each for model and name, and none after one without an answer in time";
   EXPECT_EQ(server_->wait(), 0);
 }
 

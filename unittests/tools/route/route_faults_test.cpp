@@ -54,10 +54,10 @@ TEST_F(RouteFaults, AnAnswerThatIsTooLongForTheFrontIsAStatusAndNotLost) {
   ASSERT_EQ(router.line(), "CUDAQ_REALTIME_ROUTER_NODE name=a state=joined carrier=tcp") << errors();
   socket_peer peer(path("front.sock"));
   for (std::uint64_t shot = 0; shot < 3; ++shot) { // neither the stream nor a credit is lost
-    EXPECT_EQ(peer.ask(kEnqueue, joined(numbers({6, shot, 0, 1}), {1})).status, 0) << errors();
-    EXPECT_EQ(peer.ask(kGet, joined(numbers({6, 800}), {1})).status, CUDAQ_RPC_ERR_RESULT_TOO_LARGE) << errors();
+    EXPECT_EQ(peer.call(kEnqueue, joined(numbers({6, shot, 0, 1}), {1})).status, 0) << errors();
+    EXPECT_EQ(peer.call(kGet, joined(numbers({6, 800}), {1})).status, CUDAQ_RPC_ERR_RESULT_TOO_LARGE) << errors();
   }
-  EXPECT_EQ(peer.ask(kReset, numbers({6})).status, 0);
+  EXPECT_EQ(peer.call(kReset, numbers({6})).status, 0);
 }
 
 TEST_F(RouteFaults, RejectsAChangeThatItCannotMakeWithTheReason) {

@@ -16,21 +16,21 @@ TEST(RouteRepeat, IsExecutedOnceByTheNode) {
   options.port = servers.router_port();
   detail::datagram_client client;
   ASSERT_TRUE(client.open(options, detail::make_udp_wire(options.slot_size)).ok());
-  const auto ask = [&](std::uint32_t id, std::uint32_t function, const bytes &payload) {
+  const auto call = [&](std::uint32_t id, std::uint32_t function, const bytes &payload) {
     EXPECT_TRUE(client.send(id, function, payload, 1000 + id));
     const auto reply = client.receive_within(std::chrono::milliseconds(kLimitMs));
     return reply ? wire_answer{reply->header.status, id, {reply->result.begin(), reply->result.end()}} : wire_answer{};
   };
   const bytes read = joined(numbers({0, 4}), {1});
-  ASSERT_EQ(ask(1, kReset, numbers({0})).status, 0) << servers.errors();
+  ASSERT_EQ(call(1, kReset, numbers({0})).status, 0) << servers.errors();
   for (int again = 0; again < 2; ++again)
-    EXPECT_EQ(ask(2, kEnqueue, enqueue(1, 0b0110, 0)).status, 0) << again;
+    EXPECT_EQ(call(2, kEnqueue, enqueue(1, 0b0110, 0)).status, 0) << again;
   for (int again = 0; again < 2; ++again) {
-    const wire_answer got = ask(3, kGet, read);
+    const wire_answer got = call(3, kGet, read);
     EXPECT_EQ(got.status, 0);
     EXPECT_EQ(got.result, bytes{0b0110}) << again;
   }
-  EXPECT_EQ(ask(4, kGet, read).result, bytes{0}) << "another request";
+  EXPECT_EQ(call(4, kGet, read).result, bytes{0}) << "another request";
 }
 
 } // namespace

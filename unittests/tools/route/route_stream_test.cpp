@@ -49,7 +49,7 @@ protected:
   std::string errors() const { return read_file(path("stderr")); }
 
   std::int32_t enqueue(std::uint8_t bit) {
-    return peer_->ask(kEnqueue, joined(numbers({6, ++counter_, 0, 1}), {bit})).status;
+    return peer_->call(kEnqueue, joined(numbers({6, ++counter_, 0, 1}), {bit})).status;
   }
   static bytes committed(std::uint64_t wait = 0) { return numbers({6, 1, 0, wait}); }
 
@@ -69,22 +69,22 @@ TEST_F(RouteStream, HasItsFramesAndReadsThatWaitFromItsNode) {
   EXPECT_EQ(first.status, 0);
   EXPECT_EQ(second.status, 0);
   EXPECT_EQ((first.result.empty() ? second : first).result, joined(numbers({2, 3}), {1}));
-  EXPECT_EQ(peer_->ask(kBeginTail, numbers({6, ++counter_})).status, 0);
+  EXPECT_EQ(peer_->call(kBeginTail, numbers({6, ++counter_})).status, 0);
   EXPECT_EQ(enqueue(1), 0);
-  EXPECT_EQ(peer_->ask(kGetCommitted, committed()).result, joined(numbers({4, 4}), {0}));
+  EXPECT_EQ(peer_->call(kGetCommitted, committed()).result, joined(numbers({4, 4}), {0}));
   EXPECT_EQ(enqueue(1), 7) << "after the end";
 }
 
 TEST_F(RouteStream, IsDescribedByItsNode) {
-  const wire_answer name = peer_->ask(kName, numbers({6}));
+  const wire_answer name = peer_->call(kName, numbers({6}));
   EXPECT_EQ(name.status, 0) << errors();
   EXPECT_EQ(std::string(name.result.begin(), name.result.end()),
             "sliding-window:inner=lookup,commit=2,buffer=1,rounds=time,mode=sequential");
-  const wire_answer description = peer_->ask(kDescribe, numbers({6}));
+  const wire_answer description = peer_->call(kDescribe, numbers({6}));
   EXPECT_EQ(description.status, 0);
   EXPECT_FALSE(description.result.empty());
-  EXPECT_EQ(peer_->ask(kName, numbers({7})).status, 1) << "no node has this decoder";
-  EXPECT_EQ(peer_->ask(kName, {}).status, 2) << "the router has no decoder of its own";
+  EXPECT_EQ(peer_->call(kName, numbers({7})).status, 1) << "no node has this decoder";
+  EXPECT_EQ(peer_->call(kName, {}).status, 2) << "the router has no decoder of its own";
 }
 
 TEST_F(RouteStream, IsDroppedWithItsNodeUntilAReset) {
@@ -94,21 +94,21 @@ TEST_F(RouteStream, IsDroppedWithItsNodeUntilAReset) {
   node_.reset();
   EXPECT_EQ(peer_->receive().status, kDroppedStatus) << "a read that waits is answered";
   EXPECT_EQ(enqueue(0), kDroppedStatus);
-  EXPECT_EQ(peer_->ask(kGetCommitted, committed()).status, kDroppedStatus);
+  EXPECT_EQ(peer_->call(kGetCommitted, committed()).status, kDroppedStatus);
   start_node();
   const auto joined_again = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
   std::int32_t status = kNotReadyStatus;
   for (; status == kNotReadyStatus && std::chrono::steady_clock::now() < joined_again;
-       status = peer_->ask(kReset, numbers({6})).status) {
+       status = peer_->call(kReset, numbers({6})).status) {
     EXPECT_EQ(enqueue(0), kDroppedStatus) << "also when the node is there again";
-    EXPECT_EQ(peer_->ask(kBeginTail, numbers({6, 99})).status, kDroppedStatus);
+    EXPECT_EQ(peer_->call(kBeginTail, numbers({6, 99})).status, kDroppedStatus);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   ASSERT_EQ(status, 0) << errors();
   counter_ = 0;
   for (const std::uint8_t bit : std::array<std::uint8_t, 3>{0, 1, 1})
     EXPECT_EQ(enqueue(bit), 0);
-  EXPECT_EQ(peer_->ask(kGetCommitted, committed(2)).result, joined(numbers({2, 3}), {1}))
+  EXPECT_EQ(peer_->call(kGetCommitted, committed(2)).result, joined(numbers({2, 3}), {1}))
       << "nothing of the old stream is in it";
 }
 

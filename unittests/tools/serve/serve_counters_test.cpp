@@ -54,7 +54,7 @@ TEST_F(Serve, ShowsItsCounters) {
   const int port = prometheus_port(server.line());
   ASSERT_NE(port, 0) << read_file(err());
   socket_peer peer(socket());
-  ASSERT_EQ(peer.ask(kEnqueue, enqueue(0, 1)).status, 0);
+  ASSERT_EQ(peer.call(kEnqueue, enqueue(0, 1)).status, 0);
   const std::string text = counters_at(path);
   EXPECT_TRUE(contains(text, "\ncudaq_decoder_requests_total{decoder=\"6\"} 1\n")) << text;
   EXPECT_TRUE(contains(text, "\ncudaq_decoder_answers_total{decoder=\"6\",status=\"ok\"} 1\n")) << text;

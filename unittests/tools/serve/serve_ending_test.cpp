@@ -14,7 +14,7 @@ TEST_F(Serve, DrainsRequestsThatItHasTaken) {
   running_program server(arguments(), err());
   ASSERT_NE(server.line(), "") << read_file(err());
   socket_peer peer(socket());
-  ASSERT_EQ(peer.ask(kReset, numbers({6})).status, 0); // connected
+  ASSERT_EQ(peer.call(kReset, numbers({6})).status, 0); // connected
   for (std::uint64_t counter = 0; counter < 6; ++counter)
     peer.send_frame(kEnqueue, enqueue(counter, 1));
   server.signal(SIGTERM);
@@ -71,7 +71,7 @@ TEST_F(Serve, EndsDuringAReloadThatWaitsForTheEndOfAShot) {
     ASSERT_NE(server.line(), "") << read_file(err());
     EXPECT_TRUE(manager.next().starts_with("READY=1\n")) << read_file(err());
     socket_peer peer(socket());
-    ASSERT_EQ(peer.ask(kEnqueue, joined(numbers({6, 0, 0, 2}), {1})).status, 0); // the first half of a shot
+    ASSERT_EQ(peer.call(kEnqueue, joined(numbers({6, 0, 0, 2}), {1})).status, 0); // the first half of a shot
     server.signal(SIGHUP);
     EXPECT_TRUE(manager.next().starts_with("RELOADING=1\n"));
     server.signal(SIGTERM);
@@ -100,7 +100,7 @@ protected:
         err(), notify_socket);
     EXPECT_NE(server->line(), "") << read_file(err());
     socket_peer peer(path(".sock"));
-    EXPECT_EQ(peer.ask(kOneShot, {1}).status, 0);
+    EXPECT_EQ(peer.call(kOneShot, {1}).status, 0);
     peer.send_frame(kOneShot, {0b1000});
     const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
     while (!contains(counters_at(path(".counters")), "cudaq_decoder_requests_total{decoder=\"6\"} 2\n")) {
@@ -215,7 +215,7 @@ TEST_F(ServeHanging, ServesAndEndsWhileADecoderIsMadeOrFreedInAReload) {
     ASSERT_TRUE(hangs()) << read_file(err());
     {
       socket_peer peer(socket());
-      EXPECT_EQ(peer.ask(kEnqueue, enqueue(0, 1)).status, 0);
+      EXPECT_EQ(peer.call(kEnqueue, enqueue(0, 1)).status, 0);
     }
     server.signal(SIGTERM);
     EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_BUSY");

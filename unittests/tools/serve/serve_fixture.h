@@ -70,14 +70,14 @@ inline void Serve::reload_under_requests(running_program &server, socket_peer &p
                                          unsigned shift) {
   server.signal(SIGHUP);
   for (int shot = 0; shot < 50; ++shot) {
-    ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
-    const wire_answer answer = peer.ask(kGet, get());
+    ASSERT_EQ(peer.call(kEnqueue, enqueue(counter++, 1)).status, 0);
+    const wire_answer answer = peer.call(kGet, get());
     ASSERT_EQ(answer.status, 0);
     ASSERT_TRUE(answer.result == bytes{1} || answer.result == bytes{2});
   }
   EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED") << read_file(err());
-  ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
-  EXPECT_EQ(peer.ask(kGet, get()).result, bytes{static_cast<std::uint8_t>(1U << shift)});
+  ASSERT_EQ(peer.call(kEnqueue, enqueue(counter++, 1)).status, 0);
+  EXPECT_EQ(peer.call(kGet, get()).result, bytes{static_cast<std::uint8_t>(1U << shift)});
 }
 
 } // namespace cudaq::realtime::tools::test

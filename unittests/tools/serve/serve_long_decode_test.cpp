@@ -39,8 +39,8 @@ TEST_P(ServeLongDecode, IsReportedOnceWithTimeAndDeadline) {
   running_program server(arguments({"--wait", "block"}), err());
   ASSERT_NE(server.line(), "") << read_file(err());
   socket_peer peer(socket());
-  ASSERT_EQ(peer.ask(kOneShot, {1}).status, 0);
-  ASSERT_EQ(peer.ask(kEnqueue, enqueue(0, 0b1000, 7)).status, 0) << "the other decoder ends";
+  ASSERT_EQ(peer.call(kOneShot, {1}).status, 0);
+  ASSERT_EQ(peer.call(kEnqueue, enqueue(0, 0b1000, 7)).status, 0) << "the other decoder ends";
   EXPECT_EQ(lines(), 0U);
   peer.send_frame(kOneShot, {0b1000});
   server.until([&] { return lines() != 0; });

@@ -22,7 +22,7 @@ TEST_F(ServePlugins, ARelativePathBeginsInTheFolderOfTheConfiguration) {
   running_program server(arguments(), err());
   ASSERT_NE(server.line(), "") << read_file(err());
   socket_peer peer(socket());
-  EXPECT_EQ(peer.ask(kOneShot, {0b0110}).result, bytes{0b0110});
+  EXPECT_EQ(peer.call(kOneShot, {0b0110}).result, bytes{0b0110});
 }
 
 TEST_F(ServePlugins, ABrokenPromiseIsInTheLogAndInTheReport) {
@@ -31,8 +31,8 @@ TEST_F(ServePlugins, ABrokenPromiseIsInTheLogAndInTheReport) {
   running_program server(arguments({"--json", report}), err());
   ASSERT_NE(server.line(), "") << read_file(err());
   socket_peer peer(socket());
-  EXPECT_EQ(peer.ask(kEnqueue, enqueue(0, 0b0101)).status, 3);
-  EXPECT_EQ(peer.ask(kOneShot, {0b0110}).status, 5);
+  EXPECT_EQ(peer.call(kEnqueue, enqueue(0, 0b0101)).status, 3);
+  EXPECT_EQ(peer.call(kOneShot, {0b0110}).status, 5);
   const std::string text = "internal error of the decoder: plug-in breaking: decode returned 17, accepted: 0, 3, 5, 7";
   for (int wait = 0; wait < kLimitMs / 50 && !contains(read_file(err()), text); ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -71,8 +71,8 @@ TEST_F(ServePlugins, AReloadTakesTheNewFileWhileRequestsRun) {
   server.signal(SIGHUP);
   EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active") << "it has no setting `break`";
   EXPECT_TRUE(contains(read_file(err()), "setting break=nothing: the only one is steps=N")) << read_file(err());
-  ASSERT_EQ(peer.ask(kEnqueue, enqueue(counter++, 1)).status, 0);
-  EXPECT_EQ(peer.ask(kGet, get()).result, bytes{1}) << "the old decoder keeps the code of its file";
+  ASSERT_EQ(peer.call(kEnqueue, enqueue(counter++, 1)).status, 0);
+  EXPECT_EQ(peer.call(kGet, get()).result, bytes{1}) << "the old decoder keeps the code of its file";
 }
 
 } // namespace

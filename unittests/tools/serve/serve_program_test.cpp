@@ -9,17 +9,17 @@ TEST_F(Serve, AnswersEveryFunctionOverAProvider) {
   running_program server(arguments(), err());
   EXPECT_TRUE(server.line().starts_with("QEC_DECODING_SERVER_READY port=0 transport=")) << read_file(err());
   socket_peer peer(socket());
-  EXPECT_EQ(peer.ask(kEnqueue, enqueue(0, 0b0101)).status, 0);
-  const wire_answer corrections = peer.ask(kGet, get());
+  EXPECT_EQ(peer.call(kEnqueue, enqueue(0, 0b0101)).status, 0);
+  const wire_answer corrections = peer.call(kGet, get());
   EXPECT_EQ(corrections.status, 0);
   EXPECT_EQ(corrections.result, bytes{0b0101});
-  EXPECT_EQ(peer.ask(kEnqueue, enqueue(5, 0b0101)).status, 6);
-  EXPECT_EQ(peer.ask(kGet, get()).status, 6);
-  EXPECT_EQ(peer.ask(kReset, numbers({6})).status, 0);
-  EXPECT_EQ(peer.ask(kEnqueue, enqueue(0, 1, 7)).status, 1);
-  EXPECT_EQ(peer.ask(kReset, numbers({6, 6})).status, 2);
-  EXPECT_EQ(peer.ask(kOneShot, {0b0011}).result, bytes{0b0011});
-  EXPECT_EQ(peer.ask(0x1234, {}).status, -1001) << "unknown functions are answered";
+  EXPECT_EQ(peer.call(kEnqueue, enqueue(5, 0b0101)).status, 6);
+  EXPECT_EQ(peer.call(kGet, get()).status, 6);
+  EXPECT_EQ(peer.call(kReset, numbers({6})).status, 0);
+  EXPECT_EQ(peer.call(kEnqueue, enqueue(0, 1, 7)).status, 1);
+  EXPECT_EQ(peer.call(kReset, numbers({6, 6})).status, 2);
+  EXPECT_EQ(peer.call(kOneShot, {0b0011}).result, bytes{0b0011});
+  EXPECT_EQ(peer.call(0x1234, {}).status, -1001) << "unknown functions are answered";
   server.signal(SIGTERM);
   EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_RING decoder=6 dispatched=7");
   EXPECT_EQ(server.line(), "CUDAQ_REALTIME_SERVER_PROCESSED count=9");
@@ -53,7 +53,7 @@ TEST_F(Serve, KeepsTheOldConfigurationIfTheNewOneIsRefused) {
     server.signal(SIGHUP);
     EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active") << text;
     EXPECT_TRUE(contains(read_file(err()), reason)) << reason << "\n" << read_file(err());
-    EXPECT_EQ(peer.ask(kOneShot, {0b0100}).result, bytes{0b0100});
+    EXPECT_EQ(peer.call(kOneShot, {0b0100}).result, bytes{0b0100});
   }
 }
 
@@ -65,7 +65,7 @@ TEST_F(Serve, SurvivesAReloadWhoseReasonCannotBeWritten) {
     write(yaml(), "decoders: [\n");
     server.signal(SIGHUP);
     EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active");
-    EXPECT_EQ(peer.ask(kOneShot, {0b0100}).result, bytes{0b0100});
+    EXPECT_EQ(peer.call(kOneShot, {0b0100}).result, bytes{0b0100});
     write(yaml(), config(0));
     server.signal(SIGHUP);
     EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED");
@@ -86,7 +86,7 @@ TEST_F(Serve, SurvivesAReaderOfItsLinesThatEnds) {
     server.signal(SIGHUP);
     EXPECT_TRUE(manager.next().starts_with("RELOADING=1\n"));
     EXPECT_EQ(manager.next(), "READY=1") << "the line of the outcome was written before";
-    EXPECT_EQ(peer.ask(kOneShot, {0b0100}).result, bytes{0b0100});
+    EXPECT_EQ(peer.call(kOneShot, {0b0100}).result, bytes{0b0100});
   }
   server.signal(SIGTERM);
   EXPECT_EQ(manager.next(), "STOPPING=1");

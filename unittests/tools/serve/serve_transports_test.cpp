@@ -35,7 +35,7 @@ wire_answer answer_in(const std::uint8_t *frame) {
 }
 
 /// Each shot as a stream in two parts, and as a whole: both answers are the recorded one.
-void expect_recorded_predictions(const exchange &ask) {
+void expect_recorded_predictions(const exchange &call) {
   const std::string events = read_file(kSet + ".dets.b8"), predictions = read_file(kSet + ".pred.b8");
   ASSERT_EQ(events.size(), kShots * kRow);
   ASSERT_EQ(predictions.size(), kShots);
@@ -44,12 +44,12 @@ void expect_recorded_predictions(const exchange &ask) {
     const bytes whole(events.begin() + static_cast<std::ptrdiff_t>(shot * kRow),
                       events.begin() + static_cast<std::ptrdiff_t>((shot + 1) * kRow));
     const bytes expected{static_cast<std::uint8_t>(predictions[shot])};
-    ASSERT_EQ(ask(kEnqueue, joined(numbers({0, counter++, 0, 8}), {whole[0]})).status, 0);
-    ASSERT_EQ(ask(kEnqueue, joined(numbers({0, counter++, 0, 16}), {whole[1], whole[2]})).status, 0);
-    const wire_answer corrections = ask(kGet, joined(numbers({0, 1}), {1}));
+    ASSERT_EQ(call(kEnqueue, joined(numbers({0, counter++, 0, 8}), {whole[0]})).status, 0);
+    ASSERT_EQ(call(kEnqueue, joined(numbers({0, counter++, 0, 16}), {whole[1], whole[2]})).status, 0);
+    const wire_answer corrections = call(kGet, joined(numbers({0, 1}), {1}));
     ASSERT_EQ(corrections.status, 0);
     ASSERT_EQ(corrections.result, expected) << shot;
-    ASSERT_EQ(ask(kOneShot, whole).result, expected) << shot;
+    ASSERT_EQ(call(kOneShot, whole).result, expected) << shot;
   }
 }
 

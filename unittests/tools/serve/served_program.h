@@ -190,7 +190,7 @@ public:
     answer.result.assign(frame.begin() + sizeof header, frame.begin() + sizeof header + header.result_len);
     return answer;
   }
-  wire_answer ask(std::uint32_t function, const bytes &payload) {
+  wire_answer call(std::uint32_t function, const bytes &payload) {
     send_frame(function, payload);
     wire_answer answer = receive();
     EXPECT_EQ(answer.request_id, sent_);

@@ -35,7 +35,7 @@ TEST_F(Top, ReportsTheRequestsOfEachInterval) {
   std::uint64_t sent = 0;
   ASSERT_TRUE(shows_an_interval(top)) << read_file(err());
   for (; top.runs() || sent < 200; ++sent) // in the intervals after the first, until the last reading
-    ASSERT_EQ(peer.ask(kEnqueue, enqueue(sent, 1)).status, 0);
+    ASSERT_EQ(peer.call(kEnqueue, enqueue(sent, 1)).status, 0);
   EXPECT_EQ(top.wait(), 0) << read_file(err());
   const auto report = nlohmann::json::parse(read_file(out));
   const json_schema schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA)));
@@ -202,7 +202,7 @@ TEST_F(Top, CountsTheWinsOfARaceFromTheLastExchange) {
   ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
   socket_peer peer(socket());
   for (int shot = 0; shot < 5; ++shot)
-    ASSERT_EQ(peer.ask(kOneShot, {0b0100}).status, 0);
+    ASSERT_EQ(peer.call(kOneShot, {0b0100}).status, 0);
   const std::string command = "top --interval 0.1 --count 1 --counters " + counters();
   const auto wins = [&] {
     const auto total = run_program(command + " --json").json().at("samples").at(0).at("decoders").at(0).at("total");

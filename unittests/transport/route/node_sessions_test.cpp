@@ -154,8 +154,8 @@ TEST_F(NodeSessions, EndsASilentSessionAndAnIdleConnection) {
 }
 
 TEST_F(NodeSessions, WelcomesAWaitingRouterWhenAnotherOneLeaves) {
-  for (const bool says_bye : {true, false}) {
-    const std::uint64_t epoch = says_bye ? 10 : 20;
+  for (const bool sends_bye : {true, false}) {
+    const std::uint64_t epoch = sends_bye ? 10 : 20;
     const auto ended = joined(epoch, epoch); // its requests are still in progress, so their slots are not free
     for (std::uint32_t slot = 0; slot < kNodeSlots / 2; ++slot)
       request(*ended, epoch, slot);
@@ -166,12 +166,12 @@ TEST_F(NodeSessions, WelcomesAWaitingRouterWhenAnotherOneLeaves) {
     put(*waiting, header(route_kind::hello, epoch + 2, epoch + 2));
     node_.receive(now_);
     EXPECT_TRUE(waiting->to_router.empty()) << "no credits are left";
-    if (says_bye)
+    if (sends_bye)
       put(*leaving, header(route_kind::bye, epoch + 1));
     else
       leaving->router_end = false;
     node_.receive(now_);
-    EXPECT_EQ(next(*waiting).kind, route_kind::welcome) << says_bye;
+    EXPECT_EQ(next(*waiting).kind, route_kind::welcome) << sends_bye;
     while (node_.execute_one()) {
     }
     waiting->router_end = false;

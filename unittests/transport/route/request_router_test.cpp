@@ -343,7 +343,7 @@ TEST(RequestRouter, AnswersEverythingAtItsEnd) {
   const std::uint32_t open = world.submit(kAdd, 0);
   world.router->close();
   EXPECT_EQ(world.status(world.submit(kAdd, 1)), kNotReady);
-  world.router->say_bye();
+  world.router->send_bye();
   world.router->leave(world.now);
   EXPECT_EQ(world.status(open), kLost);
   EXPECT_TRUE(world.router->idle());

@@ -14,7 +14,7 @@ namespace {
 
 using namespace cudaq::realtime::test;
 
-void say(const std::string &line) {
+void report(const std::string &line) {
   std::puts(line.c_str());
   std::fflush(stdout);
 }
@@ -30,13 +30,13 @@ int main(int argc, char **argv) {
   shm_options options;
   expected<> result = parse_shm_options(static_cast<int>(arguments.size()), arguments.data(), options);
   if (result.failed()) {
-    say("REFUSED " + result.text());
+    report("REFUSED " + result.text());
     return 1;
   }
   shm_server server(options);
   result = server.start();
   if (result.failed()) {
-    say("REFUSED " + result.text());
+    report("REFUSED " + result.text());
     return 1;
   }
   checked_function function(1, 1u << 22);
@@ -49,28 +49,28 @@ int main(int argc, char **argv) {
   const cudaq_ringbuffer_t ring = server.ring();
   host.params.ring = view_of(ring, config, ring_side::device); // with the laps, by the record
   if (host.params.ring.lap_offset == 0) {
-    say("REFUSED the ring has no laps");
+    report("REFUSED the ring has no laps");
     return 1;
   }
   const manager_handle manager;
   cudaq_dispatcher_t *on_host = nullptr;
   const cudaq_dispatcher_config_t host_path = host_config(shape);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager.get, &host_path, &on_host));
-  say(cudaq_dispatcher_set_ringbuffer(on_host, &ring) == CUDAQ_ERR_UNSUPPORTED
-          ? std::string("HOST ") + cudaq_last_error_message()
-          : "HOST accepts it");
+  report(cudaq_dispatcher_set_ringbuffer(on_host, &ring) == CUDAQ_ERR_UNSUPPORTED
+             ? std::string("HOST ") + cudaq_last_error_message()
+             : "HOST accepts it");
   CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(on_host));
   host.params.rules.answer_unknown = false;
   host.start_with<false>(posted_ring_transport<yielding_thread_group>(host.params.ring, 0));
-  say("READY");
+  report("READY");
   char byte = 0;
   while (::read(0, &byte, 1) > 0) {
   }
   store_release(host.library_word, std::uint32_t{1});
   host.join();
   server.disconnect();
-  say("DROPPED " + std::to_string(host.reports[0].dropped_bad_magic) + " " +
-      std::to_string(host.reports[0].dropped_unknown_function));
-  say(function.corrupt == 0 ? "CLEAN" : "CORRUPT " + std::to_string(function.corrupt.load()));
+  report("DROPPED " + std::to_string(host.reports[0].dropped_bad_magic) + " " +
+         std::to_string(host.reports[0].dropped_unknown_function));
+  report(function.corrupt == 0 ? "CLEAN" : "CORRUPT " + std::to_string(function.corrupt.load()));
   return 0;
 }

@@ -24,7 +24,7 @@ namespace {
 
 using namespace cudaq::realtime::test;
 
-void say(const std::string &line) {
+void report(const std::string &line) {
   std::puts(line.c_str());
   std::fflush(stdout);
 }
@@ -68,7 +68,7 @@ void checked(const void *rx_slot, void *tx_slot, std::size_t slot_size) {
 }
 
 int fail(const std::string &text) {
-  say("FAILED " + text);
+  report("FAILED " + text);
   return 1;
 }
 
@@ -113,7 +113,7 @@ int server(bool unified, std::vector<std::string> options) {
   step([&] { return cudaq_dispatcher_start(dispatcher); });
   if (status != CUDAQ_OK)
     return fail(cudaq_last_error_message());
-  say(std::string("READY ") + endpoint);
+  report(std::string("READY ") + endpoint);
   provider.table->connect(provider.handle);
   provider.table->launch(provider.handle);
   while (!input_ended(1000)) {
@@ -122,18 +122,18 @@ int server(bool unified, std::vector<std::string> options) {
   cudaq_dispatcher_destroy(dispatcher);
   cudaq_dispatch_manager_destroy(manager);
   provider.destroy();
-  say("PROCESSED " + std::to_string(processed));
+  report("PROCESSED " + std::to_string(processed));
   return 0;
 }
 
 int report(const checked_traffic &traffic, cudaq_status_t status) {
   if (status == CUDAQ_ERR_STATE) {
-    say("GONE " + std::to_string(traffic.answered));
+    report("GONE " + std::to_string(traffic.answered));
     return 3;
   }
   if (status != CUDAQ_OK)
     return fail(traffic.wrong);
-  say("DONE " + std::to_string(traffic.answered));
+  report("DONE " + std::to_string(traffic.answered));
   return 0;
 }
 
@@ -151,7 +151,7 @@ int stream(const std::string &name, std::uint32_t window, std::uint32_t function
     return fail(client.text);
   checked_traffic traffic(client, window, function_id);
   cudaq_status_t status = traffic.exchange(1);
-  say("GO");
+  report("GO");
   while (status == CUDAQ_OK && !input_ended(0))
     status = traffic.exchange(200);
   return report(traffic, status);
@@ -169,13 +169,13 @@ int call(const std::string &name, std::uint32_t function_id, std::int32_t number
   cudaq_rpc_response_t header{};
   const void *result = nullptr;
   if (status == CUDAQ_ERR_UNSUPPORTED)
-    say("DROPPED");
+    report("DROPPED");
   else if (status != CUDAQ_OK)
     return fail(cudaq_shm_client_error());
   else if (cudaq_host_ringbuffer_read_rpc_response(&client.ring, 0, &header, &result) != CUDAQ_OK)
     return fail(cudaq_last_error_message());
   else
-    say("ANSWER " + std::to_string(header.status) + " " + std::to_string(header.result_len));
+    report("ANSWER " + std::to_string(header.status) + " " + std::to_string(header.result_len));
   return 0;
 }
 
@@ -194,7 +194,7 @@ int early(const std::string &name) {
   client.ring.rx_flags_host[distance] = count;
   const std::string without_lap = look();
   client.ring.tx_flags_host[distance] = count;
-  say("EARLY " + without_lap + ", " + look());
+  report("EARLY " + without_lap + ", " + look());
   return 0;
 }
 
@@ -233,7 +233,7 @@ int scribble(const std::string &name, unsigned seed) {
                                  CUDAQ_RPC_MAGIC_REQUEST,
                                  std::uint64_t{kChecked} << 32 | CUDAQ_RPC_MAGIC_REQUEST,
                                  0xffffffff00000000ull | kIncrement};
-  say("GO");
+  report("GO");
   while (!input_ended(0))
     for (int i = 0; i < 20000; ++i) {
       const range &r = ranges[random() % ranges.size()];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question for a server's model, to servers that are functions.
-#include "tools/emulate/model_question.h"
+// The query for a server's model, to servers that are functions.
+#include "tools/emulate/model_query.h"
 
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/server/wire_requests.h"
 #include "tools/common/api_objects.h"
-#include "tools/emulate/server_question.h"
+#include "tools/emulate/server_query.h"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ public:
   bool send(std::uint32_t id, std::uint32_t function, std::span<const std::uint8_t> payload, std::uint64_t) override {
     EXPECT_EQ(function, qec::kDescribeFunctionId);
     next_ = answers_(id, payload.size());
-    ++questions;
+    ++queries;
     ids.push_back(id);
     return true;
   }
@@ -34,7 +34,7 @@ public:
   link_counters counters() const override { return {}; }
   std::string describe() const override { return "a function"; }
 
-  int questions = 0, given_up = 0;
+  int queries = 0, given_up = 0;
   bool lives = true;
   std::vector<std::uint32_t> ids;
 
@@ -48,15 +48,15 @@ qec::model_facts facts_of(const std::string &text) {
   return {model->num_detectors, model->num_detectors, model->num_observables, qec::model_digest(*model)};
 }
 
-struct question_bench {
-  question_bench() {
+struct query_bench {
+  query_bench() {
     options.timeout_s = 0.01;
     shots.name = "the shots";
     shots.dem_text = kModel;
     shots.num_detectors = 2;
     shots.num_observables = 1;
   }
-  model_question ask(link &to) const { return ask_for_model(to, options, shots); }
+  model_query query(link &to) const { return query_model(to, options, shots); }
   /// A server with this model.
   answering_link::answers with(const std::string &text) {
     qec::write_model_facts(facts_of(text), result);
@@ -68,59 +68,59 @@ struct question_bench {
   std::array<std::uint8_t, qec::kModelFactsBytes> result{};
 };
 
-TEST(ModelQuestion, IsSilentAboutTheSameModel) {
-  question_bench b;
+TEST(ModelQuery, IsSilentAboutTheSameModel) {
+  query_bench b;
   answering_link server(b.with("# the same\nerror(0.1) D1\nerror(1e-1) D0 L0\ndetector(1, 2) D0\nerror(0.2) D0 D1\n"));
-  const model_question q = b.ask(server);
+  const model_query q = b.query(server);
   EXPECT_TRUE(q.answered);
   EXPECT_EQ(q.note, "");
 }
 
-TEST(ModelQuestion, NamesBothModelsIfTheContentDiffers) {
-  question_bench b;
+TEST(ModelQuery, NamesBothModelsIfTheContentDiffers) {
+  query_bench b;
   answering_link server(b.with("error(0.1) D0 L0\nerror(0.3) D0 D1\nerror(0.1) D1\n"));
-  const std::string note = b.ask(server).note;
+  const std::string note = b.query(server).note;
   EXPECT_TRUE(note.starts_with("the server has another model than the shots: 2 detectors, 1 observable, digest "))
       << note;
   EXPECT_NE(note.find("; the shots has 2 detectors, 1 observable, digest "), std::string::npos) << note;
 }
 
-TEST(ModelQuestion, RefusesAModelOfAnotherSize) {
-  question_bench b;
+TEST(ModelQuery, RefusesAModelOfAnotherSize) {
+  query_bench b;
   answering_link server(b.with("error(0.1) D0 L0\nerror(0.2) D2\n"));
-  EXPECT_THROW(b.ask(server), usage_error);
+  EXPECT_THROW(b.query(server), usage_error);
   b.options.protocol = "server";
   answering_link other(b.with("error(0.1) D0 L1\nerror(0.2) D1\n"));
-  EXPECT_THROW(b.ask(other), usage_error);
+  EXPECT_THROW(b.query(other), usage_error);
 }
 
-TEST(ModelQuestion, AsksForEachDecoderThatIsUsed) {
-  question_bench b;
+TEST(ModelQuery, AsksForEachDecoderThatIsUsed) {
+  query_bench b;
   b.options.protocol = "server";
   b.options.decoder_ids = {3, 5, 8};
   answering_link server(b.with(kModel));
-  EXPECT_TRUE(b.ask(server).answered);
-  EXPECT_EQ(server.questions, 3);
+  EXPECT_TRUE(b.query(server).answered);
+  EXPECT_EQ(server.queries, 3);
   EXPECT_EQ(server.ids, (std::vector<std::uint32_t>{0, 1, 2})) << "the player's requests come after them";
 }
 
-TEST(ModelQuestion, LeavesAServerThatDoesNotKnowItAsItIs) {
-  question_bench b;
+TEST(ModelQuery, LeavesAServerThatDoesNotKnowItAsItIs) {
+  query_bench b;
   answering_link drops([](std::uint32_t, std::size_t) { return std::nullopt; });
-  EXPECT_FALSE(b.ask(drops).answered);
+  EXPECT_FALSE(b.query(drops).answered);
   EXPECT_EQ(drops.given_up, 1);
   answering_link refuses([](std::uint32_t id, std::size_t) {
     return std::optional(link_answer{{0, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION, 0, id, 0}, {}});
   });
-  EXPECT_FALSE(b.ask(refuses).answered);
+  EXPECT_FALSE(b.query(refuses).answered);
 }
 
-TEST(ModelQuestion, EndsAtOnceIfNoServerListens) {
-  question_bench b;
+TEST(ModelQuery, EndsAtOnceIfNoServerListens) {
+  query_bench b;
   b.options.timeout_s = 3600;
   answering_link none([](std::uint32_t, std::size_t) { return std::nullopt; });
   none.lives = false;
-  EXPECT_THROW(b.ask(none), api_error);
+  EXPECT_THROW(b.query(none), api_error);
 }
 
 TEST(ServedName, IsNotMadeHereIfItsAnswersDependOnTimeOrOnAFileOfTheServer) {

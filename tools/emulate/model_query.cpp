@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/emulate/model_question.h"
+#include "tools/emulate/model_query.h"
 
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/number_of.h"
 #include "lib/qec/server/wire_requests.h"
 #include "tools/common/api_objects.h"
-#include "tools/emulate/server_question.h"
+#include "tools/emulate/server_query.h"
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -17,7 +17,7 @@ std::string text_of(const qec::model_facts &m) {
 
 constexpr std::uint64_t kNamedIds = 32;
 
-bool is_unknown(const std::optional<question_answer> &answer) {
+bool is_unknown(const std::optional<query_answer> &answer) {
   return answer && answer->status == static_cast<std::int32_t>(qec::server_status::invalid_decoder);
 }
 
@@ -25,7 +25,7 @@ bool is_unknown(const std::optional<question_answer> &answer) {
 std::string unknown_decoder_text(link &to, const emulate_options &o, std::uint32_t &next_id, std::uint64_t id) {
   std::vector<std::uint64_t> known;
   for (std::uint64_t other = 0; other < kNamedIds; ++other) {
-    const auto answer = ask_server(to, o, next_id, qec::kDescribeFunctionId, about_decoder(other));
+    const auto answer = query_server(to, o, next_id, qec::kDescribeFunctionId, about_decoder(other));
     if (answer && answer->status == 0)
       known.push_back(other);
   }
@@ -35,14 +35,14 @@ std::string unknown_decoder_text(link &to, const emulate_options &o, std::uint32
 }
 
 /// Asks decoder `id`, or the one of qec_decode. Throws usage_error if the server has no decoder `id`.
-std::optional<server_description> ask_decoder(link &to, const emulate_options &o, std::uint32_t &next_id,
-                                              std::optional<std::uint64_t> id) {
+std::optional<server_description> query_decoder(link &to, const emulate_options &o, std::uint32_t &next_id,
+                                                std::optional<std::uint64_t> id) {
   std::vector<std::uint8_t> payload = about_decoder(id);
   if (id)
     payload.insert(payload.end(), {1, 0, 0, 0, 0, 0, 0, 0}); // with the server's facts
-  auto answer = ask_server(to, o, next_id, qec::kDescribeFunctionId, payload);
+  auto answer = query_server(to, o, next_id, qec::kDescribeFunctionId, payload);
   if (id && answer && answer->status == static_cast<std::int32_t>(qec::server_status::bad_request)) // an older server
-    answer = ask_server(to, o, next_id, qec::kDescribeFunctionId, about_decoder(id));
+    answer = query_server(to, o, next_id, qec::kDescribeFunctionId, about_decoder(id));
   if (id && is_unknown(answer))
     throw usage_error(unknown_decoder_text(to, o, next_id, *id));
   const auto model = answer && answer->status == 0 ? qec::read_model_facts(answer->result) : std::nullopt;
@@ -51,8 +51,8 @@ std::optional<server_description> ask_decoder(link &to, const emulate_options &o
 
 } // namespace
 
-std::optional<server_description> ask_for_facts(link &to, const emulate_options &o, std::uint32_t &next_id) {
-  auto theirs = ask_decoder(to, o, next_id, o.decoder_ids.front());
+std::optional<server_description> query_facts(link &to, const emulate_options &o, std::uint32_t &next_id) {
+  auto theirs = query_decoder(to, o, next_id, o.decoder_ids.front());
   if (theirs && theirs->model.bits_per_shot != 0)
     throw usage_error(fmt::format("decoder {} of the server decodes shots, not streams: its configuration needs "
                                   "`stream: true`; without --rounds emulate plays shots",
@@ -60,41 +60,41 @@ std::optional<server_description> ask_for_facts(link &to, const emulate_options 
   return theirs;
 }
 
-model_question compare_stream(const emulate_options &o, const std::optional<server_description> &theirs,
-                              const qec::model_facts &own) {
-  model_question question;
+model_query compare_stream(const emulate_options &o, const std::optional<server_description> &theirs,
+                           const qec::model_facts &own) {
+  model_query query;
   const std::uint64_t id = o.decoder_ids.front();
   if (!theirs)
-    return question;
-  question.answered = true;
-  question.boot_id = theirs->server ? theirs->server->boot_id : 0;
+    return query;
+  query.answered = true;
+  query.boot_id = theirs->server ? theirs->server->boot_id : 0;
   const qec::model_facts &model = theirs->model;
   const std::string both = fmt::format("decoder {} of the server has another model: {} in a repetition; --dem has {}",
                                        id, text_of(model), text_of(own));
   if (model.detectors != own.detectors || model.observables != own.observables)
     throw usage_error(both);
   if (model.digest != own.digest)
-    question.note = both;
-  return question;
+    query.note = both;
+  return query;
 }
 
-model_question ask_for_model(link &to, const emulate_options &o, const qec::shot_set &shots, std::uint32_t first_id) {
-  model_question question;
-  question.sent = first_id;
+model_query query_model(link &to, const emulate_options &o, const qec::shot_set &shots, std::uint32_t first_id) {
+  model_query query;
+  query.sent = first_id;
   const auto parsed = qec::parse_dem(shots.dem_text);
   if (parsed.failed()) // a set without a model
-    return question;
+    return query;
   const qec::model_facts own{shots.num_detectors, shots.num_detectors, shots.num_observables,
                              qec::model_digest(*parsed)};
   const bool server = o.protocol == "server";
   const std::size_t count = server ? o.decoder_ids.size() : 1;
   for (std::size_t k = 0; k < count; ++k) {
-    const auto theirs = ask_decoder(to, o, question.sent, server ? std::optional(o.decoder_ids[k]) : std::nullopt);
+    const auto theirs = query_decoder(to, o, query.sent, server ? std::optional(o.decoder_ids[k]) : std::nullopt);
     if (!theirs)
       break;
-    question.answered = true;
+    query.answered = true;
     if (k == 0 && theirs->server)
-      question.boot_id = theirs->server->boot_id;
+      query.boot_id = theirs->server->boot_id;
     const qec::model_facts &model = theirs->model;
     if (server && model.bits_per_shot == 0)
       throw usage_error(fmt::format("decoder {} of the server decodes a stream, not shots: play to it with --rounds",
@@ -105,16 +105,16 @@ model_question ask_for_model(link &to, const emulate_options &o, const qec::shot
     if ((server ? model.bits_per_shot : model.detectors) != own.detectors || model.observables != own.observables)
       throw usage_error(both);
     if (model.bits_per_shot == model.detectors && model.digest != own.digest)
-      question.note = both;
+      query.note = both;
   }
-  return question;
+  return query;
 }
 
-std::string restart_note(link &to, const emulate_options &o, const model_question &before, std::uint32_t next_id) {
+std::string restart_note(link &to, const emulate_options &o, const model_query &before, std::uint32_t next_id) {
   if (before.boot_id == 0 || !to.alive())
     return "";
   try {
-    const auto now = ask_decoder(to, o, next_id, o.decoder_ids.front());
+    const auto now = query_decoder(to, o, next_id, o.decoder_ids.front());
     if (now && now->server && now->server->boot_id != before.boot_id)
       return "the server was restarted during the run: what it had of shots and corrections is gone";
     return now && now->server && now->server->ends ? "the server ends" : "";

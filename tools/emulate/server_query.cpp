@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/emulate/server_question.h"
+#include "tools/emulate/server_query.h"
 
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/server/wire_requests.h"
@@ -12,7 +12,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// A server that does not know the question may drop it: without an answer the run goes on after this time. One that
+/// A server that does not know the query may drop it: without an answer the run goes on after this time. One that
 /// knows it may have no core for a second on a busy machine.
 constexpr std::uint64_t kPatienceNs = 2'000'000'000;
 
@@ -30,15 +30,15 @@ std::vector<std::uint8_t> about_decoder(std::optional<std::uint64_t> id) {
   return payload;
 }
 
-std::optional<question_answer> ask_server(link &to, const emulate_options &o, std::uint32_t &next_id,
-                                          std::uint32_t function, std::span<const std::uint8_t> payload) {
+std::optional<query_answer> query_server(link &to, const emulate_options &o, std::uint32_t &next_id,
+                                         std::uint32_t function, std::span<const std::uint8_t> payload) {
   const std::uint64_t begin = now_ns();
   const std::uint64_t patience = std::min(kPatienceNs, static_cast<std::uint64_t>(o.timeout_s * 1e9));
   const std::uint32_t id = next_id;
   const std::size_t other_size = to.counters().other_size;
-  std::optional<question_answer> answered;
+  std::optional<query_answer> answered;
   bool sent = false;
-  to.ask_for_any_size(true);
+  to.accept_any_size(true);
   do {
     if (!sent && (sent = to.send(id, function, payload, begin)))
       ++next_id;
@@ -50,18 +50,18 @@ std::optional<question_answer> ask_server(link &to, const emulate_options &o, st
       throw api_error(to.end_text());
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   } while (to.counters().other_size == other_size && now_ns() - begin < patience);
-  to.ask_for_any_size(false);
+  to.accept_any_size(false);
   if (sent && !answered)
     to.give_up(id);
   return answered;
 }
 
-std::string ask_for_name(link &to, const emulate_options &o, std::uint32_t &next_id) {
+std::string query_name(link &to, const emulate_options &o, std::uint32_t &next_id) {
   const bool by_id = o.protocol == "server";
   std::string name;
   for (std::size_t k = 0; k < (by_id ? o.decoder_ids.size() : 1); ++k) {
     const auto id = by_id ? std::optional(o.decoder_ids[k]) : std::nullopt;
-    const auto answer = ask_server(to, o, next_id, qec::kNameFunctionId, about_decoder(id));
+    const auto answer = query_server(to, o, next_id, qec::kNameFunctionId, about_decoder(id));
     if (!answer || answer->status != 0)
       return "";
     const std::string named(answer->result.begin(), answer->result.end());

@@ -15,27 +15,27 @@
 
 namespace cudaq::realtime::tools {
 
-struct question_answer {
+struct query_answer {
   std::int32_t status = 0;
   std::vector<std::uint8_t> result;
 };
 
 /// Sends one request with the id `next_id`, and waits for its answer. Nothing: no answer in the shorter of 2 s and
 /// --timeout, or one in a slot of another size that the link does not deliver. Throws api_error if no server listens.
-std::optional<question_answer> ask_server(link &to, const emulate_options &options, std::uint32_t &next_id,
-                                          std::uint32_t function, std::span<const std::uint8_t> payload);
-/// The payload of a question about decoder `id`, or about the one of qec_decode.
+std::optional<query_answer> query_server(link &to, const emulate_options &options, std::uint32_t &next_id,
+                                         std::uint32_t function, std::span<const std::uint8_t> payload);
+/// The payload of a query about decoder `id`, or about the one of qec_decode.
 std::vector<std::uint8_t> about_decoder(std::optional<std::uint64_t> id);
 
 /// The names of the decoders that the options use, if they are all the same: with settings, as make_decoder or a stream
 /// takes it. "": the server does not say it, or they differ.
-std::string ask_for_name(link &to, const emulate_options &options, std::uint32_t &next_id);
+std::string query_name(link &to, const emulate_options &options, std::uint32_t &next_id);
 
 /// Why a decoder of this name, which a server gave, is not made here. "": it may be made. A plug-in is a file that the
 /// server names; it is loaded only if the user names it, too.
 std::string reason_not_to_make(const std::string &name);
 
-/// After a question was sent through `to`: true if its answer, or a sign of it, had another size than --slot-size. Then
+/// After a query was sent through `to`: true if its answer, or a sign of it, had another size than --slot-size. Then
 /// options.slot_size is that of the server, and `open` has made another link; its ids go on. Throws usage_error with
 /// both sizes if the user has given a size, or if a request of `payload_bytes` does not fit.
 bool take_slot_size_of_server(std::unique_ptr<link> &to, emulate_options &options, bool size_is_given,
