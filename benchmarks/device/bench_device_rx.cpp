@@ -88,16 +88,16 @@ bench_curve slots_curve(bench_session &session, bool full) {
 
 } // namespace
 
-std::string device_rx_refusal(int gpu) {
+detail::expected<> check_device_rx(int gpu) {
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
   try {
     create_ring(gpu, kSlots, 64, CUDAQ_MEMORY_DEVICE_RX, false, &memory, &ring);
   } catch (const api_error &e) {
-    return e.what();
+    return detail::reason(e.what());
   }
   cudaq_ringbuffer_destroy(memory);
-  return "";
+  return {};
 }
 
 std::vector<bench_case> cases_with_memory(const bench_options &o, std::span<const bench_case> all,
@@ -106,8 +106,8 @@ std::vector<bench_case> cases_with_memory(const bench_options &o, std::span<cons
   if (!o.cases.empty()) // a case that is named fails instead
     return cases;
   open_gpu(o.gpu);
-  if (const std::string why = device_rx_refusal(o.gpu); !why.empty()) {
-    print_error("cudaq-realtime-bench: the cases {} are left out: {}\n", in_gpu_memory, why);
+  if (const detail::expected<> result = check_device_rx(o.gpu); result.failed()) {
+    print_error("cudaq-realtime-bench: the cases {} are left out: {}\n", in_gpu_memory, result.text());
     std::erase_if(cases, [&](const bench_case &c) { return names_case(in_gpu_memory, c.name); });
   }
   return cases;
@@ -122,7 +122,7 @@ bench_rig make_device_rx_rig(bench_session &session, std::string_view name) {
 }
 
 std::vector<bench_curve> measure_device_rx_curves(bench_session &session) {
-  if (!device_rx_refusal(session.options().gpu).empty())
+  if (check_device_rx(session.options().gpu).failed())
     return {};
   return {payload_curve(session), slots_curve(session, false), slots_curve(session, true)};
 }

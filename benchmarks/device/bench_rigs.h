@@ -5,6 +5,7 @@
 #include "benchmarks/common/bench_report.h"
 #include "benchmarks/device/bench_session.h"
 #include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
+#include "lib/base/expected.h"
 
 #include <functional>
 #include <string>
@@ -87,8 +88,8 @@ bench_rig make_rig(bench_session &session, const bench_case &of);
 std::vector<bench_curve> measure_curves(bench_session &session, bench_context &context);
 
 // Rings whose requests lie in device memory: bench_device_rx.cpp.
-/// Why this machine cannot make such a ring; "" if it can.
-std::string device_rx_refusal(int gpu);
+/// Fails if this machine cannot make such a ring.
+detail::expected<> check_device_rx(int gpu);
 /// The cases that the options choose; without a choice, all, but those in GPU memory only where it can be made.
 /// `in_gpu_memory`: the first words of their names.
 std::vector<bench_case> cases_with_memory(const bench_options &options, std::span<const bench_case> all,

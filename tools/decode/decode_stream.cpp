@@ -284,8 +284,8 @@ int run_decode_stream(const decode_options &o, const std::string &dem_text, cons
       source.ok() ? qec::make_stream_decoder(*source) : qec::stream_result{nullptr, "stream decoder: " + source.text()};
   if (!made)
     throw usage_error(fmt::format("--stream: {}: {}", o.data.dem, made.error));
-  if (const std::string why = why_several_shots(o.data.in, source->model); !why.empty())
-    throw usage_error(why);
+  if (const auto result = check_one_experiment(o.data.in, source->model); result.failed())
+    throw usage_error(result.text());
   std::optional<stream_run> run;
   try {
     run.emplace(o, std::move(made.instance), source->model);

@@ -26,41 +26,43 @@ std::uint64_t row_bytes(const std::vector<std::uint64_t> &rounds) {
                          [](std::uint64_t sum, std::uint64_t detectors) { return sum + (detectors + 7) / 8; });
 }
 
-std::string why_in_b8(const std::string &path, std::uint64_t size, const qec::repeating_model &model) {
+qec::expected<> check_b8(const std::string &path, std::uint64_t size, const qec::repeating_model &model) {
   const std::uint64_t detectors = detectors_of_text(model), shot = (detectors + 7) / 8;
   const std::uint64_t head = row_bytes(model.head()), body = row_bytes(model.body()), tail = row_bytes(model.tail());
   if (size == 0 || size % shot != 0 || has_parts(size, head, body, tail))
-    return "";
-  return fmt::format("--in {}: {} bytes are {} of {} detectors in {} bytes, as Stim writes b8, and no experiment of "
-                     "rounds in whole bytes: head of {}, repetitions of {}, tail of {} bytes. {}",
-                     path, size, size == shot ? "a shot" : fmt::format("{} shots", size / shot), detectors, shot, head,
-                     body, tail, advice_for_shots(model));
+    return {};
+  return qec::reason(
+      fmt::format("--in {}: {} bytes are {} of {} detectors in {} bytes, as Stim writes b8, and no experiment of "
+                  "rounds in whole bytes: head of {}, repetitions of {}, tail of {} bytes. {}",
+                  path, size, size == shot ? "a shot" : fmt::format("{} shots", size / shot), detectors, shot, head,
+                  body, tail, advice_for_shots(model)));
 }
 
-std::string why_in_lines(const std::string &path, std::uint64_t size, const qec::repeating_model &model) {
+qec::expected<> check_lines(const std::string &path, std::uint64_t size, const qec::repeating_model &model) {
   std::ifstream file(path, std::ios::binary);
   std::uint64_t line = 0;
   int c = file.get();
   for (; c == '0' || c == '1'; c = file.get())
     if (++line > kLongestLine)
-      return "";
+      return {};
   if (c != '\n' || line == 0 || size < 2 * (line + 1) - 1 ||
       size % (line + 1) % line != 0) // the last line may have no end
-    return "";
+    return {};
   std::uint64_t round = 0;
   while (model.first_detector(round) < line)
     ++round;
   const bool ends_inside = model.first_detector(round) != line;
   if (line != detectors_of_text(model) && !(ends_inside && is_experiment(model, line)))
-    return "";
+    return {};
   if (round <= 1 && !ends_inside) // lines of one round each
-    return "";
-  return fmt::format("--in {}: {} lines of {} detectors, each a whole experiment: these are shots. {}{}", path,
-                     (size + 1) / (line + 1), line, advice_for_shots(model),
-                     ends_inside ? ""
-                                 : fmt::format(". If they are one experiment in lines of {} rounds, write each "
-                                               "round as a line, or give it on stdin",
-                                               round));
+    return {};
+  return qec::reason(fmt::format("--in {}: {} lines of {} detectors, each a whole experiment: these are shots. {}{}",
+                                 path, (size + 1) / (line + 1), line, advice_for_shots(model),
+                                 ends_inside
+                                     ? ""
+                                     : fmt::format(". If they are one experiment in lines of {} rounds, write each "
+                                                   "round as a line, or give it on stdin",
+                                                   round)));
 }
 
 } // namespace
@@ -76,15 +78,14 @@ std::string advice_for_shots(const qec::repeating_model &model) {
                      detectors_of_text(model));
 }
 
-std::string why_several_shots(const shot_source &in, const qec::repeating_model &model) {
+qec::expected<> check_one_experiment(const shot_source &in, const qec::repeating_model &model) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(in.path, error))
-    return "";
+    return {};
   const std::uint64_t size = std::filesystem::file_size(in.path, error);
   if (error)
-    return "";
-  return in.shot_format() == qec::shot_format::b8 ? why_in_b8(in.path, size, model)
-                                                  : why_in_lines(in.path, size, model);
+    return {};
+  return in.shot_format() == qec::shot_format::b8 ? check_b8(in.path, size, model) : check_lines(in.path, size, model);
 }
 
 } // namespace cudaq::realtime::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "lib/qec/decoding/qec_expected.h"
 #include "lib/qec/stream/repeating_model.h"
 #include "tools/shots/own_data.h"
 
@@ -14,11 +15,11 @@ bool is_experiment(const qec::repeating_model &model, std::uint64_t detectors);
 /// What to do with a file of shots instead of --stream.
 std::string advice_for_shots(const qec::repeating_model &model);
 
-/// Looks at a regular file before it is decoded as one experiment. Why it holds shots instead, as Stim writes them; ""
-/// if it may be one experiment, or is no regular file. Reads at most its first line.
+/// Looks at a regular file before it is decoded as one experiment. Fails if it holds shots instead, as Stim writes
+/// them. Reads at most its first line.
 ///
 ///   01   lines of a whole experiment each, where a line ends inside a round, or has the length of the model's text
 ///   b8   whole shots of the model's text, and not head, repetitions and tail in rows of whole bytes
-std::string why_several_shots(const shot_source &in, const qec::repeating_model &model);
+qec::expected<> check_one_experiment(const shot_source &in, const qec::repeating_model &model);
 
 } // namespace cudaq::realtime::tools

@@ -75,9 +75,10 @@ expectation expected_answers(const emulate_options &o, const std::string &served
                                          plan.predictions_name())};
   if (shots.distance == 0 || served.empty())
     return recorded;
-  std::string why = reason_not_to_make(served);
+  const auto result = check_served_decoder(served);
+  std::string why = result.text();
   try {
-    if (why.empty())
+    if (result.ok())
       return answers_of(served, plan, o);
   } catch (const usage_error &e) {
     why = e.what();

@@ -138,8 +138,8 @@ std::string stream_model(const emulate_options &o) {
 /// The decoder of the check: that of --decoder, else the one that the server names, else auto.
 stream_plan plan_of(const emulate_options &o, const std::string &text, const std::string &served) {
   const bool takes_served = !o.names_decoder && !served.empty();
-  const std::string why = takes_served ? reason_not_to_make(served) : "";
-  if (why.empty())
+  const auto result = takes_served ? check_served_decoder(served) : qec::expected<>();
+  if (result.ok())
     try {
       return {text, takes_served ? served : o.decoder, o.workers, o.rounds, o.seed};
     } catch (const usage_error &e) {
@@ -149,7 +149,7 @@ stream_plan plan_of(const emulate_options &o, const std::string &text, const std
           fmt::format("{} (the server's decoder is {}; --decoder gives another one to the check)", e.what(), served));
     }
   throw usage_error(
-      fmt::format("the server's decoder is {}, and {}: give --decoder for the expected frames", served, why));
+      fmt::format("the server's decoder is {}, and {}: give --decoder for the expected frames", served, result.text()));
 }
 
 } // namespace

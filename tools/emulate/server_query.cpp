@@ -72,24 +72,26 @@ std::string query_name(link &to, const emulate_options &o, std::uint32_t &next_i
   return name;
 }
 
-std::string reason_not_to_make(const std::string &name) {
+qec::expected<> check_served_decoder(const std::string &name) {
   const auto parsed = qec::decoder_name::parse(name);
   if (parsed.failed())
-    return parsed.text();
+    return parsed.reason();
   std::string window;
   const auto settings = parsed->settings.rest();
   for (const auto &[key, value] : settings) {
     if (key == "deadline_us")
-      return "it has a deadline, so its answers depend on time";
+      return qec::reason("it has a deadline, so its answers depend on time");
     if (key == "inner")
       window = value;
   }
   if (parsed->name == "race" || window.starts_with("race("))
-    return "the answers of a race depend on time";
+    return qec::reason("the answers of a race depend on time");
   const auto has_path = [](const std::string &text) {
     return text.find('/') != std::string::npos || text.find(".so") != std::string::npos;
   };
-  return has_path(parsed->name) || has_path(window) ? "it is a plug-in" : "";
+  if (has_path(parsed->name) || has_path(window))
+    return qec::reason("it is a plug-in");
+  return {};
 }
 
 bool take_slot_size_of_server(std::unique_ptr<link> &to, emulate_options &o, bool size_is_given,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to a server before the run: how large its slots are, and what its decoders are called.
+// Queries to a server before the run: how large its slots are, and what its decoders are called.
 #pragma once
 
+#include "lib/qec/decoding/qec_expected.h"
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/link.h"
 
@@ -31,9 +32,9 @@ std::vector<std::uint8_t> about_decoder(std::optional<std::uint64_t> id);
 /// takes it. "": the server does not say it, or they differ.
 std::string query_name(link &to, const emulate_options &options, std::uint32_t &next_id);
 
-/// Why a decoder of this name, which a server gave, is not made here. "": it may be made. A plug-in is a file that the
-/// server names; it is loaded only if the user names it, too.
-std::string reason_not_to_make(const std::string &name);
+/// Fails if a decoder of this name, which a server gave, is not made here. A plug-in is a file that the server names;
+/// it is loaded only if the user names it, too.
+cudaq::qec::realtime::expected<> check_served_decoder(const std::string &name);
 
 /// After a query was sent through `to`: true if its answer, or a sign of it, had another size than --slot-size. Then
 /// options.slot_size is that of the server, and `open` has made another link; its ids go on. Throws usage_error with

@@ -33,8 +33,8 @@ plugin_instance *make_instance(const cudaq_qec_decoder_model_t &model) {
   const relay_bp_options options = relay_bp_options_of(settings, true);
   const auto device = static_cast<int>(settings.number("device", 0, 0, 255));
   const auto blocks = static_cast<std::uint32_t>(settings.number("blocks", 0, 0, kMostParts));
-  if (const std::string error = settings.error(); !error.empty())
-    throw std::runtime_error(error);
+  if (const expected<> result = settings.check(); result.failed())
+    throw std::runtime_error(result.text());
   if (blocks != 0 && !std::has_single_bit(blocks))
     throw std::runtime_error("blocks is " + std::to_string(blocks) + ", it must be 1, 2, 4 or 8 (0: automatic)");
   auto graph = tanner_graph::from_text({model.dem_text, model.dem_size});

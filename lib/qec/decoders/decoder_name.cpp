@@ -72,12 +72,12 @@ double decoder_settings::real(std::string_view key, double otherwise, double low
   return result;
 }
 
-std::string decoder_settings::error() const {
+expected<> decoder_settings::check() const {
   if (!bad_value_.empty())
-    return bad_value_;
+    return reason(bad_value_);
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (!used_[i])
-      return "unknown setting \"" + all_[i].first + "\": known are " + joined(known_);
+      return reason("unknown setting \"" + all_[i].first + "\": known are " + joined(known_));
   return {};
 }
 

@@ -18,7 +18,7 @@ public:
   using list = std::vector<std::pair<std::string, std::string>>;
   explicit decoder_settings(list all = {}) : all_(std::move(all)), used_(all_.size(), false) {}
 
-  /// The value of a setting, or the given one if it is absent. A bad value is kept for error(). `text` returns any
+  /// The value of a setting, or the given one if it is absent. A bad value is kept for check(). `text` returns any
   /// text; `choice` one of `allowed`; `number` and `real` a number between lowest and highest.
   [[nodiscard]] std::string text(std::string_view key, std::string_view otherwise);
   [[nodiscard]] std::string choice(std::string_view key, std::string_view otherwise,
@@ -28,8 +28,8 @@ public:
   [[nodiscard]] double real(std::string_view key, double otherwise, double lowest, double highest);
   [[nodiscard]] bool flag(std::string_view key) { return number(key, 0, 0, 1) != 0; }
 
-  /// The fault: the first bad value, or an unknown setting with the list of the known ones. "": nothing.
-  [[nodiscard]] std::string error() const;
+  /// Fails with the first bad value, or with an unknown setting and the list of the known ones.
+  [[nodiscard]] expected<> check() const;
   /// The settings that were not asked for. A plug-in gets them.
   [[nodiscard]] list rest() const;
 

@@ -313,8 +313,8 @@ std::unique_ptr<decoder> make_lookup_decoder(std::shared_ptr<const lookup_table>
 
 decoder_result make_lookup_decoder(std::string_view dem_text, decoder_settings &settings) {
   try {
-    if (const std::string error = settings.error(); !error.empty())
-      return {nullptr, "lookup decoder: " + error};
+    if (const expected<> result = settings.check(); result.failed())
+      return {nullptr, "lookup decoder: " + result.text()};
     const auto model = parse_dem(dem_text);
     if (model.failed())
       return {nullptr, "lookup decoder: " + model.text()};

@@ -63,18 +63,18 @@ private:
   }
 };
 
-/// Calls a function of a plug-in. Returns "", or the text of what it threw. pthread_exit passes: the thread ends.
+/// Calls a function of a plug-in; `name` for the reason if it throws. pthread_exit passes: the thread ends.
 template <class Call>
-std::string exception_of(Call &&call) {
+expected<> call_plugin(const char *name, Call &&call) {
   try {
     call();
     return {};
   } catch (const abi::__forced_unwind &) {
     throw;
   } catch (const std::exception &e) {
-    return std::string(" threw an exception: ") + e.what();
+    return reason(std::string(name) + " threw an exception: " + e.what());
   } catch (...) {
-    return " threw an exception that is no std::exception";
+    return reason(std::string(name) + " threw an exception that is no std::exception");
   }
 }
 
@@ -84,7 +84,7 @@ struct decoder_closer {
   void operator()(void *decoder) const noexcept {
     try {
       destroy(decoder);
-    } catch (...) { // as of exception_of, but no caller reads the text
+    } catch (...) { // as of call_plugin, but no caller reads the text
     }
   }
 };
@@ -99,8 +99,8 @@ std::string last_load_error() {
 /// one needs.
 constexpr std::string_view kGpuLibrary = "libcudaq-qec-relay-bp-gpu.so";
 
-/// Whether a table has one of the sizes of decoder_plugin.h: "" or the fault.
-std::string fault_of_size(std::size_t size) {
+/// A table must have one of the sizes of decoder_plugin.h.
+expected<> check_table_size(std::size_t size) {
   using table = cudaq_qec_decoder_plugin_t;
   constexpr std::size_t kFirst = offsetof(table, edges); // each later header added one member
   constexpr std::array kSizes{kFirst, offsetof(table, columns), offsetof(table, decode_until),
@@ -109,11 +109,11 @@ std::string fault_of_size(std::size_t size) {
     return {};
   const std::string has = "its table has " + std::to_string(size) + " bytes (struct_size), ";
   if (size < kFirst)
-    return has + "at least " + std::to_string(kFirst) + " are needed";
+    return reason(has + "at least " + std::to_string(kFirst) + " are needed");
   if (size > sizeof(table))
-    return has + "this library knows " + std::to_string(sizeof(table)) +
-           ": set it with sizeof, and build the plug-in with the header of this version";
-  return has + "where no member ends: set it with sizeof";
+    return reason(has + "this library knows " + std::to_string(sizeof(table)) +
+                  ": set it with sizeof, and build the plug-in with the header of this version");
+  return reason(has + "where no member ends: set it with sizeof");
 }
 
 /// The same file by a name that no other file of this folder has while it is loaded: "dir/x.so" becomes for example
@@ -142,40 +142,43 @@ void *open_present_file(const std::string &file, const struct stat &info) {
   return present;
 }
 
-/// Loads a plug-in and checks its table. Returns "" or the fault.
-std::string load(const std::string &path, loaded_plugin &plugin) {
+/// Loads a plug-in and checks its table.
+expected<loaded_plugin> load(const std::string &path) {
   // RTLD_LOCAL: two plug-ins may have symbols of the same name. A path without / would be searched for by the loader.
   const std::string file = path.find('/') == std::string::npos && path != kGpuLibrary ? "./" + path : path;
   struct stat info {};
   const bool is_found = stat(file.c_str(), &info) == 0; // kGpuLibrary is searched for
   if (is_found && !S_ISREG(info.st_mode))               // to open a FIFO could take any time
-    return "it is not a regular file";
+    return reason("it is not a regular file");
   void *const handle = is_found && file.find('/') != std::string::npos ? open_present_file(file, info)
                                                                        : dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
-    return last_load_error();
+    return reason(last_load_error());
+  loaded_plugin plugin;
   plugin.library = loaded_library(handle, library_closer{});
   void *const symbol = dlsym(handle, "cudaq_qec_decoder_plugin_get");
   if (symbol == nullptr)
-    return "it exports no function cudaq_qec_decoder_plugin_get, so it is no decoder plug-in";
+    return reason("it exports no function cudaq_qec_decoder_plugin_get, so it is no decoder plug-in");
   const auto entry = reinterpret_cast<decltype(&cudaq_qec_decoder_plugin_get)>(symbol);
-  const std::string thrown = exception_of([&] { plugin.table = entry(CUDAQ_QEC_DECODER_PLUGIN_VERSION); });
-  if (!thrown.empty())
-    return "cudaq_qec_decoder_plugin_get" + thrown;
+  if (const expected<> result =
+          call_plugin("cudaq_qec_decoder_plugin_get", [&] { plugin.table = entry(CUDAQ_QEC_DECODER_PLUGIN_VERSION); });
+      result.failed())
+    return result.reason();
   const cudaq_qec_decoder_plugin_t *const t = plugin.table;
   if (t == nullptr)
-    return "it does not serve version " + std::to_string(CUDAQ_QEC_DECODER_PLUGIN_VERSION) +
-           " of the plug-in interface: build it with this version's decoder_plugin.h";
+    return reason("it does not serve version " + std::to_string(CUDAQ_QEC_DECODER_PLUGIN_VERSION) +
+                  " of the plug-in interface: build it with this version's decoder_plugin.h");
   if (t->version != CUDAQ_QEC_DECODER_PLUGIN_VERSION)
-    return "it has version " + std::to_string(t->version) + " of the plug-in interface, this library has version " +
-           std::to_string(CUDAQ_QEC_DECODER_PLUGIN_VERSION);
-  if (std::string fault = fault_of_size(t->struct_size); !fault.empty())
-    return fault;
+    return reason("it has version " + std::to_string(t->version) +
+                  " of the plug-in interface, this library has version " +
+                  std::to_string(CUDAQ_QEC_DECODER_PLUGIN_VERSION));
+  if (const expected<> result = check_table_size(t->struct_size); result.failed())
+    return result.reason();
   if (t->name == nullptr || t->create == nullptr || t->decode == nullptr || t->destroy == nullptr)
-    return "name, create, decode or destroy is NULL in its table";
+    return reason("name, create, decode or destroy is NULL in its table");
   if (plugin.errors() > CUDAQ_QEC_ERRORS_WHOLE)
-    return "error_form " + std::to_string(plugin.errors()) + " of its table is not one of decoder_plugin.h";
-  return {};
+    return reason("error_form " + std::to_string(plugin.errors()) + " of its table is not one of decoder_plugin.h");
+  return plugin;
 }
 
 /// The solutions of a decoder are compared with their columns, also where the caller wants no errors, until this number
@@ -406,9 +409,9 @@ decoder_result make_plugin_decoder(const std::string &path, std::string_view dem
   const auto parsed = plugin_model::parse(dem_text);
   if (parsed.failed())
     return failed(parsed.text());
-  loaded_plugin plugin;
-  if (const std::string error = load(path, plugin); !error.empty())
-    return failed(error);
+  auto plugin = load(path);
+  if (plugin.failed())
+    return failed(plugin.text());
 
   const std::string text(dem_text);
   const decoder_settings::list rest = settings.rest();
@@ -421,25 +424,25 @@ decoder_result make_plugin_decoder(const std::string &path, std::string_view dem
   void *raw = nullptr;
   std::array<char, 1024> error{};
   std::int32_t status = CUDAQ_QEC_DECODE_INTERNAL_ERROR;
-  const std::string thrown =
-      exception_of([&] { status = plugin.table->create(&model, &raw, error.data(), error.size()); });
-  if (!thrown.empty())
-    return failed("create" + thrown);
+  if (const expected<> result =
+          call_plugin("create", [&] { status = plugin->table->create(&model, &raw, error.data(), error.size()); });
+      result.failed())
+    return failed(result.text());
   if (status != CUDAQ_QEC_DECODE_OK) {
     error.back() = '\0';
     return failed(error.front() != '\0' ? error.data() : "create failed with status " + std::to_string(status));
   }
-  made_decoder made(raw, decoder_closer{plugin.table->destroy});
+  made_decoder made(raw, decoder_closer{plugin->table->destroy});
   if (raw == nullptr)
     return failed("create said ok and returned no decoder");
-  return {std::make_unique<plugin_decoder>(std::move(plugin), std::move(made), *parsed), {}};
+  return {std::make_unique<plugin_decoder>(std::move(*plugin), std::move(made), *parsed), {}};
 }
 
 expected<error_form> error_form_of_plugin(const std::string &path) {
-  loaded_plugin plugin;
-  if (const std::string error = load(path, plugin); !error.empty())
-    return reason("plug-in " + path + ": " + error);
-  return static_cast<error_form>(plugin.errors());
+  const auto plugin = load(path);
+  if (plugin.failed())
+    return reason("plug-in " + path + ": " + plugin.text());
+  return static_cast<error_form>(plugin->errors());
 }
 
 decoder_result make_relay_bp_gpu_decoder(std::string_view dem_text, decoder_settings &settings) {

@@ -56,8 +56,8 @@ decoder_result make_predecoded_decoder(const std::string &predecoder, std::uniqu
   auto first = make_predecoder(predecoder, dem_text);
   if (first.failed())
     return {nullptr, first.text()};
-  if (const expected<> allowed = check_predecoder_before(predecoder, second->name()); allowed.failed())
-    return {nullptr, allowed.text()};
+  if (const expected<> result = check_predecoder_before(predecoder, second->name()); result.failed())
+    return {nullptr, result.text()};
   return {std::make_unique<predecoded_decoder>(std::move(*first), std::move(second)), {}};
 }
 

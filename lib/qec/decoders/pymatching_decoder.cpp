@@ -265,8 +265,8 @@ decoder_result make_with(std::string_view dem_text, const char *name, matching_o
                          const decoder_settings &settings) {
   const auto failed = [&](const std::string &why) { return decoder_result{nullptr, name + (" decoder: " + why)}; };
   try {
-    if (const std::string error = settings.error(); !error.empty())
-      return failed(error);
+    if (const expected<> result = settings.check(); result.failed())
+      return failed(result.text());
     auto parsed = parse_dem(dem_text);
     if (parsed.ok())
       parsed = place_observables(std::move(*parsed));

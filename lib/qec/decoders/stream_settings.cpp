@@ -28,8 +28,8 @@ expected<stream_options> read_stream_settings(const decoder_settings::list &all)
   options.mode = mode == "auto"         ? stream_mode::automatic
                  : mode == "sequential" ? stream_mode::sequential
                                         : stream_mode::parallel;
-  if (const std::string bad = settings.error(); !bad.empty())
-    return reason("sliding-window: " + bad +
+  if (const expected<> result = settings.check(); result.failed())
+    return reason("sliding-window: " + result.text() +
                   (mode == "first" || mode == "best"
                        ? "; the mode of a race stands in its parentheses: inner=race(NAME|NAME,mode=" + mode + ")"
                        : ""));

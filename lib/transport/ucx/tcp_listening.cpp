@@ -46,9 +46,9 @@ expected<> tcp_listening::reserve() {
   if (folder < 0)
     return unreadable();
   if (descriptors_ = fdopendir(folder); descriptors_ == nullptr) {
-    const expected<> failure = unreadable();
+    const expected<> result = unreadable();
     ::close(folder);
-    return failure;
+    return result;
   }
   if (copy_ = ::fcntl(folder, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); copy_ < 0)
     return unreadable();

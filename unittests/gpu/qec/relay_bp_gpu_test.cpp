@@ -18,7 +18,7 @@ using cudaq::qec::realtime::test::oracle_set;
 relay_bp_options options_of(const std::string &setting) {
   auto name = decoder_name::parse("relay-bp-gpu:" + setting);
   const relay_bp_options options = relay_bp_options_of(name->settings, true);
-  EXPECT_EQ(name->settings.error(), "");
+  EXPECT_EQ(name->settings.check().text(), "");
   return options;
 }
 

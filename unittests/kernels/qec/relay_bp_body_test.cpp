@@ -17,7 +17,7 @@ constexpr std::uint32_t kThreads = 8;        ///< enough for the columns of bicy
 relay_bp_options options_of(const std::string &setting) {
   auto name = decoder_name::parse(setting.empty() ? "relay-bp" : "relay-bp:" + setting);
   const relay_bp_options options = relay_bp_options_of(name->settings, true);
-  EXPECT_EQ(name->settings.error(), "");
+  EXPECT_EQ(name->settings.check().text(), "");
   return options;
 }
 

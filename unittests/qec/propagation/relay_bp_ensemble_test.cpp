@@ -10,7 +10,7 @@ namespace {
 relay_bp_options options_of(const std::string &setting) {
   auto name = decoder_name::parse(setting.empty() ? "relay-bp" : "relay-bp:" + setting);
   const relay_bp_options options = relay_bp_options_of(name->settings);
-  EXPECT_EQ(name->settings.error(), "");
+  EXPECT_EQ(name->settings.check().text(), "");
   return options;
 }
 

@@ -125,12 +125,13 @@ TEST(ModelQuery, EndsAtOnceIfNoServerListens) {
 
 TEST(ServedName, IsNotMadeHereIfItsAnswersDependOnTimeOrOnAFileOfTheServer) {
   for (const char *name : {"race:bp-osd|relay-bp", "sliding-window:inner=race(bp-osd|relay-bp,mode=best),commit=2"})
-    EXPECT_EQ(reason_not_to_make(name), "the answers of a race depend on time") << name;
+    EXPECT_EQ(check_served_decoder(name).text(), "the answers of a race depend on time") << name;
   for (const char *name : {"./mine.so", "sliding-window:inner=./mine.so,commit=2"})
-    EXPECT_EQ(reason_not_to_make(name), "it is a plug-in") << name;
-  EXPECT_EQ(reason_not_to_make("relay-bp:deadline_us=50"), "it has a deadline, so its answers depend on time");
+    EXPECT_EQ(check_served_decoder(name).text(), "it is a plug-in") << name;
+  EXPECT_EQ(check_served_decoder("relay-bp:deadline_us=50").text(),
+            "it has a deadline, so its answers depend on time");
   for (const char *name : {"bp-osd:osd_order=2", "sliding-window:inner=pymatching,commit=2"})
-    EXPECT_EQ(reason_not_to_make(name), "") << name;
+    EXPECT_TRUE(check_served_decoder(name).ok()) << name;
 }
 
 } // namespace

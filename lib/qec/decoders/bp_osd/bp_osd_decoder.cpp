@@ -114,8 +114,8 @@ decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &
     options.scaling = settings.real("scaling", options.scaling, 0, 1);
     options.osd_order = static_cast<std::uint32_t>(settings.number("osd_order", options.osd_order, 0, kMaxOsdOrder));
     options.sums_posteriors = settings.choice("posterior", "sum", {"sum", "last"}) == "sum";
-    if (const std::string error = settings.error(); !error.empty())
-      return failed(error);
+    if (const expected<> result = settings.check(); result.failed())
+      return failed(result.text());
     auto graph = tanner_graph::from_text(dem_text);
     if (graph.failed())
       return failed(graph.text());

@@ -296,8 +296,8 @@ decoder_result make_race_decoder(std::string_view dem_text, decoder_settings &se
   try {
     const std::string text = settings.text("members", "");
     const bool takes_first = settings.choice("mode", "first", {"first", "best"}) == "first";
-    if (const std::string error = settings.error(); !error.empty())
-      return failed(error);
+    if (const expected<> result = settings.check(); result.failed())
+      return failed(result.text());
     const auto names = member_names(text);
     if (names.failed())
       return failed(names.text());

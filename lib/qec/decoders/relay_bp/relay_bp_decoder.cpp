@@ -71,8 +71,8 @@ decoder_result make_relay_bp_decoder(std::string_view dem_text, decoder_settings
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "relay-bp decoder: " + why}; };
   try {
     const relay_bp_options options = relay_bp_options_of(settings);
-    if (const std::string error = settings.error(); !error.empty())
-      return failed(error);
+    if (const expected<> result = settings.check(); result.failed())
+      return failed(result.text());
     auto graph = tanner_graph::from_text(dem_text);
     if (graph.failed())
       return failed(graph.text());

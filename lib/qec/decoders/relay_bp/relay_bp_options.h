@@ -48,7 +48,7 @@ struct relay_bp_options {
   }
 };
 
-/// The options that these settings name; settings.error() has the fault. `on_gpu`: for a decoder that runs all chains
+/// The options that these settings name; settings.check() has the fault. `on_gpu`: for a decoder that runs all chains
 /// at the same time, with `float` only.
 relay_bp_options relay_bp_options_of(decoder_settings &settings, bool on_gpu = false);
 
