@@ -5,7 +5,7 @@
 #include "benchmarks/pipeline/bench_pipeline_kernels.h"
 
 #include "kernels/qec/relay_bp/relay_bp_gpu.h"
-#include "lib/qec/decoders/bp_osd/graph_syndrome.h"
+#include "lib/qec/decoders/propagation/graph_syndrome.h"
 #include "lib/qec/decoding/event_bits.h"
 #include "lib/qec/decoding/model_sampler.h"
 #include "tools/shots/sampled_shots.h"

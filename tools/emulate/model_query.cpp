@@ -3,7 +3,7 @@
 
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/number_of.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 #include "tools/common/api_objects.h"
 #include "tools/emulate/server_query.h"
 

@@ -3,7 +3,7 @@
 // errors: docs/transport/server.md, "The model of a decoder".
 #pragma once
 
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/link.h"
 

@@ -3,7 +3,7 @@
 
 #include "cudaq/qec/decoding/decoder.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 #include "tools/emulate/server_query.h"
 
 #include "lib/qec/decoders/decoder_name.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 

@@ -2,7 +2,7 @@
 // An endless experiment as a plan: its rounds, the windows that make them final, and the frames that must come.
 #pragma once
 
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 #include "lib/qec/stream/stream_factory.h"
 #include "lib/qec/stream/window_set.h"
 #include "tools/shots/stream_sampler.h"

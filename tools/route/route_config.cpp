@@ -3,7 +3,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "lib/qec/server/config_fields.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 
 #include <algorithm>
 #include <arpa/inet.h>

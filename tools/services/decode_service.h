@@ -7,7 +7,7 @@
 
 #include "cudaq/qec/decoding/decoder.h"
 #include "lib/qec/decoding/shot_file.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 
 #include <atomic>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 
 #include <algorithm>
 #include <cstdint>

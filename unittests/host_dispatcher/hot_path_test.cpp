@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's threads neither allocate nor lock under traffic, and a start that runs out of memory leaves no thread
 // and can be repeated. Both are tested by interposition of malloc and pthread_mutex_lock in this program.
-#include "unittests/host_dispatcher/threads/threads_of.h"
+#include "unittests/host_dispatcher/threads_of.h"
 #include "unittests/support/counted_memory.h"
 
 #include <mutex>

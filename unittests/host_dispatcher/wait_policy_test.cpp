@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU time of an idle dispatcher, and the latency that its wait policy adds. The limits leave room for other
 // work on the machine; the test of the spinning dispatcher has none and runs alone.
-#include "unittests/host_dispatcher/threads/threads_of.h"
+#include "unittests/host_dispatcher/threads_of.h"
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Folders are layers: a room includes only the rooms below it (docs/design.md). A folder without a rule, headers, or
-folders of programs, that include each other in a circle, an #include "..." of a file that does not exist, and a header
+folders, that include each other in a circle, an #include "..." of a file that does not exist, and a header
 that no file includes are errors too."""
 import os
 import pathlib
@@ -79,8 +79,8 @@ BELOW = {
     "unittests": {ANY},
 }
 
-# In these rooms each folder is a room of its own: no two of them need each other, directly or through others.
-NO_CIRCLES_IN = ("benchmarks", "contrib", "tools")
+# In these folders, at any depth: of the folders in one folder no two need each other, directly or through others.
+NO_CIRCLES_IN = ("benchmarks", "contrib", "kernels", "lib", "tools", "unittests")
 # A header in one of these rooms has another reader than the tests.
 NOT_FOR_TESTS = ("benchmarks", "contrib", "kernels", "lib", "tools")
 # An #include "..." that begins like this names a file of another project.
@@ -121,6 +121,14 @@ def resolve(path, name):
     return None
 
 
+def siblings(path, target):
+    """Returns the folders of two files that differ, below the last one that both are in. None: one of them is in it."""
+    for depth, pair in enumerate(zip(path.parts[:-1], target.parts[:-1])):
+        if pair[0] != pair[1]:
+            return [str(pathlib.PurePosixPath(*file.parts[:depth + 1])) for file in (path, target)] if depth else None
+    return None
+
+
 def circle(included, begin):
     """Returns the names on a way from `begin` back to it, or None. `included`: a name -> the names that it includes."""
     ways, seen = [[begin]], set()
@@ -158,8 +166,7 @@ for path in tree.code():
         if target != path:
             included.setdefault(str(path), set()).add(str(target))
             readers.setdefault(target, set()).add(path.parts[0])
-        folders = [str(pathlib.PurePosixPath(*file.parts[:-1][:2])) for file in (path, target)]
-        if path.parts[0] == target.parts[0] and path.parts[0] in NO_CIRCLES_IN and folders[0] != folders[1]:
+        if path.parts[0] in NO_CIRCLES_IN and (folders := siblings(path, target)):
             included.setdefault(folders[0], set()).add(folders[1])
         there = room(target)
         if there is not None and not may_include(here, there) and ALSO.get(str(path)) != there:

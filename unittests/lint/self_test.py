@@ -80,6 +80,10 @@ OFFENCES = {
         ({"tools/demo/a.h": including("tools/serve/b.h"), "tools/serve/b.h": including("tools/top/c.h"),
           "tools/top/c.h": including("tools/demo/a.h")},
          "tools/demo: a circle of includes: tools/demo -> tools/serve -> tools/top -> tools/demo"),
+        ({"lib/qec/decoders/one/a.h": including("lib/qec/decoders/two/b.h"), "lib/qec/decoders/one/c.h": CODE,
+          "lib/qec/decoders/two/b.h": CODE, "lib/qec/decoders/two/b.cpp": including("lib/qec/decoders/one/c.h")},
+         "lib/qec/decoders/one: a circle of includes: lib/qec/decoders/one -> lib/qec/decoders/two -> "
+         "lib/qec/decoders/one"),
         ({"lib/base/a.h": including("lib/base/b.h"), "lib/base/b.h": including("lib/base/a.h")},
          "lib/base/a.h: a circle of includes: lib/base/a.h -> lib/base/b.h -> lib/base/a.h"),
         ({"tools/html/up.h": including("tools/services/call.h"), "tools/services/call.h": including("lib/base/text.h")},

@@ -2,9 +2,9 @@
 // The decoder relay-bp-gpu as a plug-in, so that the library of decoders needs no CUDA.
 #include "cudaq/qec/decoding/decoder_plugin.h"
 #include "kernels/qec/relay_bp/relay_bp_gpu.h"
-#include "lib/qec/decoders/bp_osd/column_answer.h"
-#include "lib/qec/decoders/bp_osd/graph_syndrome.h"
 #include "lib/qec/decoders/decoder_name.h"
+#include "lib/qec/decoders/propagation/column_answer.h"
+#include "lib/qec/decoders/propagation/graph_syndrome.h"
 #include "lib/qec/decoders/stop_check.h"
 
 #include <algorithm>

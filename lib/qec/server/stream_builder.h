@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lib/qec/decoding/dem.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 #include "lib/qec/stream/stream_factory.h"
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "contrib/fpga_player/fpga_registers.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/json_schema.h"
-#include "unittests/tools/serve/served_program.h"
+#include "unittests/tools/common/served_program.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

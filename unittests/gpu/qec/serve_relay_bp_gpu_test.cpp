@@ -2,7 +2,7 @@
 // `serve` with decoders on the GPU (dispatch: device_graph) in one process, `emulate` in another: all answers are
 // compared with the same decoder on the CPU.
 #include "unittests/gpu/support/gpu_test.h"
-#include "unittests/tools/emulate/two_terminals.h"
+#include "unittests/tools/common/two_terminals.h"
 
 #include <thread>
 

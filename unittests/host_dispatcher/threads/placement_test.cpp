@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // On which cores the library's threads run, and what start does if the system refuses a placement.
-#include "unittests/host_dispatcher/threads/threads_of.h"
+#include "unittests/host_dispatcher/threads_of.h"
 
 namespace cudaq::realtime::test {
 namespace {

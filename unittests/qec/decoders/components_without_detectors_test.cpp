@@ -2,7 +2,7 @@
 // An observable in a component without detectors belongs to its error: `D0 ^ L0` is decoded as `D0 L0`, or the model is
 // refused with its line.
 #include "lib/qec/decoders/decoder_factories.h"
-#include "unittests/qec/decoders/every_error_set.h"
+#include "unittests/qec/every_error_set.h"
 
 namespace cudaq::qec::realtime::test {
 namespace {

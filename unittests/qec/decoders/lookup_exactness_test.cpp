@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/lookup_decoder.h"
-#include "unittests/qec/decoders/every_error_set.h"
+#include "unittests/qec/every_error_set.h"
 
 namespace cudaq::qec::realtime::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bp-osd against exact answers, on models that are small enough for them.
-#include "unittests/qec/decoders/every_error_set.h"
+#include "unittests/qec/every_error_set.h"
 #include "unittests/qec/propagation/bp_osd_test_support.h"
 
 #include <random>

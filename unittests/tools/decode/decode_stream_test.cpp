@@ -2,8 +2,8 @@
 // `cudaq-realtime decode --stream`: frames are those of the interface, however the rounds come.
 #include "unittests/qec/stream/stream_test_support.h"
 #include "unittests/support/sanitized.h"
+#include "unittests/tools/common/served_program.h"
 #include "unittests/tools/decode/decode_test_support.h"
-#include "unittests/tools/serve/served_program.h"
 
 #include <cstring>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The expected answers of `emulate` are those of the server's decoder, whatever it is; and a server that is BUSY.
-#include "unittests/tools/emulate/two_terminals.h"
+#include "unittests/tools/common/two_terminals.h"
 
 namespace cudaq::realtime::tools::test {
 namespace {

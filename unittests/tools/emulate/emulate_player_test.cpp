@@ -2,7 +2,7 @@
 // The streams of `emulate`, against a server that is a function.
 #include "cudaq/qec/decoding/decoder.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 #include "tools/emulate/player.h"
 
 #include <deque>

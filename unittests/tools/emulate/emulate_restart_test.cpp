@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `emulate` with repeats beside a server that is killed and started again, and beside none.
-#include "unittests/tools/emulate/two_terminals.h"
+#include "unittests/tools/common/two_terminals.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
 namespace cudaq::realtime::tools::test {

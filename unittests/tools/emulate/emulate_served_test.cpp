@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two terminals of the README: `serve` in one process, `emulate` in another, every answer against the recorded
 // predictions.
-#include "unittests/tools/emulate/two_terminals.h"
+#include "unittests/tools/common/two_terminals.h"
 #include "unittests/tools/trace/trace_events.h"
 #include "unittests/transport/roce/roce_requester.h"
 

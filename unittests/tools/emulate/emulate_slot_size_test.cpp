@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server whose slots have another size than the model of `emulate` needs.
-#include "unittests/tools/emulate/two_terminals.h"
+#include "unittests/tools/common/two_terminals.h"
 
 namespace cudaq::realtime::tools::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endless experiments: `serve` with a stream in one process, `emulate --rounds` in another.
-#include "unittests/tools/emulate/two_terminals.h"
+#include "unittests/tools/common/two_terminals.h"
 
 #include <thread>
 

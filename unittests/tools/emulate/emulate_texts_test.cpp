@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What emulate says if options, decoders and other requesters do not fit together.
-#include "unittests/tools/emulate/two_terminals.h"
+#include "unittests/tools/common/two_terminals.h"
 
 namespace cudaq::realtime::tools::test {
 namespace {

@@ -3,7 +3,7 @@
 #include "tools/emulate/model_query.h"
 
 #include "lib/qec/decoding/dem.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 #include "tools/common/api_objects.h"
 #include "tools/emulate/server_query.h"
 
@@ -128,8 +128,7 @@ TEST(ServedName, IsNotMadeHereIfItsAnswersDependOnTimeOrOnAFileOfTheServer) {
     EXPECT_EQ(check_served_decoder(name).text(), "the answers of a race depend on time") << name;
   for (const char *name : {"./mine.so", "sliding-window:inner=./mine.so,commit=2"})
     EXPECT_EQ(check_served_decoder(name).text(), "it is a plug-in") << name;
-  EXPECT_EQ(check_served_decoder("relay-bp:deadline_us=50").text(),
-            "it has a deadline, so its answers depend on time");
+  EXPECT_EQ(check_served_decoder("relay-bp:deadline_us=50").text(), "it has a deadline, so its answers depend on time");
   for (const char *name : {"bp-osd:osd_order=2", "sliding-window:inner=pymatching,commit=2"})
     EXPECT_TRUE(check_served_decoder(name).ok()) << name;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client in C of docs/examples, with a server over UDP that loses datagrams, and without a server.
-#include "unittests/tools/emulate/two_terminals.h"
+#include "unittests/tools/common/two_terminals.h"
 #include "unittests/tools/serve/serve_fixture.h"
 #include "unittests/transport/datagram/lossy_relay.h"
 

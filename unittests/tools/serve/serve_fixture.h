@@ -4,7 +4,7 @@
 
 #include "lib/transport/datagram/udp_socket.h"
 #include "unittests/support/program_paths.h"
-#include "unittests/tools/serve/served_program.h"
+#include "unittests/tools/common/served_program.h"
 
 #include <random>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
 
-#include "lib/qec/decoders/bp_osd/column_answer.h"
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/propagation/column_answer.h"
 
 #include <algorithm>
 #include <exception>

@@ -3,11 +3,11 @@
 
 #include "cudaq/qec/decoding/decode_status.h"
 #include "lib/qec/decoders/bp_osd/bp_osd_options.h"
-#include "lib/qec/decoders/bp_osd/graph_syndrome.h"
 #include "lib/qec/decoders/bp_osd/ordered_statistics.h"
 #include "lib/qec/decoders/bp_osd/product_sum.h"
 #include "lib/qec/decoders/bp_osd/small_error_sets.h"
-#include "lib/qec/decoders/bp_osd/tanner_graph.h"
+#include "lib/qec/decoders/propagation/graph_syndrome.h"
+#include "lib/qec/decoders/propagation/tanner_graph.h"
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
 
 #include <cstdint>

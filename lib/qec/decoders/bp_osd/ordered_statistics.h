@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoders/bp_osd/gf2_elimination.h"
-#include "lib/qec/decoders/bp_osd/tanner_graph.h"
+#include "lib/qec/decoders/propagation/gf2_elimination.h"
+#include "lib/qec/decoders/propagation/tanner_graph.h"
 #include "lib/qec/decoders/stop_check.h"
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cudaq/qec/decoding/decode_status.h"
-#include "lib/qec/decoders/bp_osd/tanner_graph.h"
+#include "lib/qec/decoders/propagation/tanner_graph.h"
 #include "lib/qec/decoders/relay_bp/grouped_graph.h"
 #include "lib/qec/decoders/relay_bp/min_sum_sweeps.h"
 #include "lib/qec/decoders/relay_bp/relay_bp_options.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/decoders/bp_osd/column_answer.h"
-#include "lib/qec/decoders/bp_osd/graph_syndrome.h"
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/propagation/column_answer.h"
+#include "lib/qec/decoders/propagation/graph_syndrome.h"
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
 
 #include <algorithm>

@@ -17,7 +17,7 @@
 
 #include "lib/qec/server/session/decoding_unit.h"
 #include "lib/qec/server/session/replay_cache.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 
 #include <array>
 #include <cstdint>

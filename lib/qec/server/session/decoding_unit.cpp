@@ -2,7 +2,7 @@
 #include "lib/qec/server/session/decoding_unit.h"
 
 #include "lib/qec/decoding/number_of.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 
 #include <algorithm>
 #include <utility>

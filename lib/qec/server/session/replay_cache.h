@@ -18,7 +18,7 @@
 #pragma once
 
 #include "lib/base/runner.h"
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 
 #include <array>
 #include <cstdint>

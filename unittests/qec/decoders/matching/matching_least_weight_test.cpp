@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer of the matching decoder belongs to a set of errors of least weight, also where several errors have the
 // same detectors and different observables, and where errors are likelier than not.
-#include "unittests/qec/decoders/every_error_set.h"
+#include "unittests/qec/every_error_set.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C++ plug-in of the documentation: least weight, and decodes that end early.
 #include "lib/qec/decoders/stop_check.h"
-#include "unittests/qec/decoders/every_error_set.h"
+#include "unittests/qec/every_error_set.h"
 
 #include <chrono>
 #include <thread>

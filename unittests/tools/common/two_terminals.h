@@ -4,7 +4,7 @@
 
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/json_schema.h"
-#include "unittests/tools/serve/served_program.h"
+#include "unittests/tools/common/served_program.h"
 
 #include <gtest/gtest.h>
 

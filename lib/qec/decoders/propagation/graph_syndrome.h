@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoders/bp_osd/tanner_graph.h"
+#include "lib/qec/decoders/propagation/tanner_graph.h"
 
 #include <cstdint>
 #include <span>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cudaq/qec/decoding/decoder.h"
-#include "lib/qec/decoders/bp_osd/tanner_graph.h"
+#include "lib/qec/decoders/propagation/tanner_graph.h"
 
 #include <cstdint>
 #include <span>

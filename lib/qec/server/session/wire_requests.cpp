@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/server/wire_requests.h"
+#include "lib/qec/server/session/wire_requests.h"
 
 #include "lib/base/content_hash.h"
 

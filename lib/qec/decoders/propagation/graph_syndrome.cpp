@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/decoders/bp_osd/graph_syndrome.h"
+#include "lib/qec/decoders/propagation/graph_syndrome.h"
 
-#include "lib/qec/decoders/bp_osd/gf2_elimination.h"
+#include "lib/qec/decoders/propagation/gf2_elimination.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/decoders/bp_osd/gf2_elimination.h"
+#include "lib/qec/decoders/propagation/gf2_elimination.h"
 
 #include <algorithm>
 #include <bit>
