@@ -148,19 +148,19 @@ void graph_path::answer_failed_launch(const cudaq_host_job_t &job, int error, st
 
 void graph_path::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here) {
   job_table &jobs = *jobs_;
-  const bool marker_stands = responder_.markers() && !responder_.answered_elsewhere(*jobs_, job.slot);
+  const bool marker_is_set = responder_.markers() && !responder_.answered_elsewhere(*jobs_, job.slot);
   switch (workers_.spec(worker).completion) {
   case CUDAQ_WORKER_LIBRARY_PUBLISHES:
     responder_.complete(jobs, job.slot, job.generation, frame_answer(jobs.ring, job.slot));
     return;
   case CUDAQ_WORKER_GRAPH_PUBLISHES:
-    if (marker_stands) { // the graph has not published
+    if (marker_is_set) { // the graph has not published
       responder_.complete(jobs, job.slot, job.generation, {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0});
       return;
     }
     break;
   default: // the caller released the worker: it has answered, will answer, or has set the tx flag
-    if (marker_stands || (!responder_.markers() && workers_.has_own_mask()))
+    if (marker_is_set || (!responder_.markers() && workers_.has_own_mask()))
       return;
   }
   responder_.close_answered(*jobs_, job, here);

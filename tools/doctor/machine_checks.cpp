@@ -86,17 +86,17 @@ finding isolation_line(const std::vector<int> &isolated) {
 finding interrupts_line(const system_files &files, const std::vector<int> &isolated) {
   if (isolated.empty())
     return {"interrupts", grade::good, "not judged: there are no isolated cores", ""};
-  std::vector<std::string> guilty;
+  std::vector<std::string> misrouted;
   for (const std::string &irq : files.names("/proc/irq")) {
     const std::vector<int> where = parse_cpu_list(files.line("/proc/irq/" + irq + "/effective_affinity_list"));
     if (std::any_of(where.begin(), where.end(),
                     [&](int cpu) { return std::find(isolated.begin(), isolated.end(), cpu) != isolated.end(); }))
-      guilty.push_back(irq);
+      misrouted.push_back(irq);
   }
-  if (guilty.empty())
+  if (misrouted.empty())
     return {"interrupts", grade::good, "none goes to an isolated core", ""};
   return {"interrupts", grade::warning,
-          fmt::format("{} go to isolated cores: {}", guilty.size(), fmt::join(guilty, ", ")),
+          fmt::format("{} go to isolated cores: {}", misrouted.size(), fmt::join(misrouted, ", ")),
           "as root: echo CORES > /proc/irq/NUMBER/smp_affinity_list, and stop irqbalance"};
 }
 

@@ -36,14 +36,14 @@ public:
   std::optional<link_answer> receive() override {
     client_.repeat_due();
     const std::optional<detail::datagram_reply> reply = client_.receive();
-    heard_ = heard_ || reply.has_value();
+    answered_ = answered_ || reply.has_value();
     return reply ? std::optional(link_answer{reply->header, reply->result}) : std::nullopt;
   }
   void give_up(std::uint32_t id) override { client_.give_up(id); }
   /// A server that ends with requests in its queue sends nothing, and the system reports only what is sent to it later.
   bool alive() override {
     const std::uint64_t now = now_ns();
-    if (std::exchange(heard_, false)) {
+    if (std::exchange(answered_, false)) {
       quiet_since_ns_ = now;
     } else if (now - quiet_since_ns_ > kQuietNs) {
       quiet_since_ns_ = now;
@@ -63,7 +63,7 @@ private:
   const std::unique_ptr<detail::datagram_wire> query_wire_; ///< outlives the client
   detail::datagram_client client_;
   std::string where_;
-  bool heard_ = false; ///< an answer since the last alive()
+  bool answered_ = false; ///< an answer since the last alive()
   std::uint64_t quiet_since_ns_ = now_ns();
 };
 

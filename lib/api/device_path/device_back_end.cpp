@@ -341,7 +341,7 @@ cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_laun
     return cudaSuccess;
   }
   // The library's kernels take the ring from the state. Another kernel must not touch a ring that others serve.
-  const slot_ring &ring = shared() ? decoy_ : state.params.ring;
+  const slot_ring &ring = shared() ? placeholder_ring_ : state.params.ring;
   if (w.launch_fn != nullptr) {
     w.launch_fn(ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data, ring.rx_stride, ring.tx_stride,
                 w.table->entries, w.table->count, w.shutdown_flag, w.stats, ring.num_slots, blocks(), threads(),
@@ -374,9 +374,9 @@ expected<> device_back_end::prove_running(const cudaq_dispatch_launch_state_t &s
   const bool ours = state.taken != 0;
   const auto queued = [&] { return stream_state(kernel_stream_) == cudaErrorNotReady; };
   if (ours)
-    wait_until(steady_clock::now() + kProofDeadline, [&] { return reports_.heard() || !queued(); });
+    wait_until(steady_clock::now() + kProofDeadline, [&] { return reports_.has_heartbeat() || !queued(); });
   const cudaError_t now = stream_state(kernel_stream_);
-  const bool proved = ours ? reports_.heard() : now == cudaErrorNotReady;
+  const bool proved = ours ? reports_.has_heartbeat() : now == cudaErrorNotReady;
   if (proved &&
       (now == cudaErrorNotReady || now == cudaSuccess)) // success: the caller's flag has ended the kernel already
     return {};

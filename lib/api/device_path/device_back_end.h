@@ -51,7 +51,7 @@ private:
   // device_sharing.cpp: a ring that other dispatchers serve, too.
   expected<> take_ring(wiring &w);
   expected<> prepare_sharing(const wiring &w, dispatch_params &params);
-  void lay_decoy(const slot_ring &like, std::uint8_t *device, std::uint8_t *host);
+  void make_placeholder_ring(const slot_ring &like, std::uint8_t *device, std::uint8_t *host);
   expected<> join_ring(const wiring &w);
   bool kernel_has_ended();
   std::uint64_t disposed_of_by_router() const { return member_.counts().dropped(); }
@@ -92,11 +92,11 @@ private:
   const volatile void *held_ring_ = nullptr;
   std::shared_ptr<ring_router> router_; ///< of the shared ring; kept until a start after a new wiring
   device_member member_;
-  void *inbox_memory_ = nullptr; ///< mapped, from the manager: the inbox, then the decoy
-  slot_ring decoy_;              ///< an always empty ring, given to launch functions on a shared ring
-  std::uint64_t heard_beat_ =
+  void *inbox_memory_ = nullptr; ///< mapped, from the manager: the inbox, then the placeholder ring
+  slot_ring placeholder_ring_;   ///< an always empty ring, given to launch functions on a shared ring
+  std::uint64_t last_heartbeat_ =
       0; ///< for the member's thread: the kernel's last heartbeat, and the time when it was read
-  steady_clock::time_point heard_at_;
+  steady_clock::time_point last_heartbeat_time_;
   std::vector<graph_binding> graphs_;
   cudaq_dispatch_manager_t::spare_graphs schedulers_; ///< of the present run, or of the last one
 

@@ -44,7 +44,7 @@ expected<> device_reports::device_address(loop_report *&out) const {
   return {};
 }
 
-bool device_reports::heard() const { return load_acquire(reports_[0].heartbeat) != 0; }
+bool device_reports::has_heartbeat() const { return load_acquire(reports_[0].heartbeat) != 0; }
 
 // `responded` is read before `dispatched` and `refused`, so that in_flight is never negative.
 void device_reports::add(const loop_report &from, counts &to) {

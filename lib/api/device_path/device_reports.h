@@ -23,7 +23,7 @@ public:
   expected<> device_address(loop_report *&out) const;
 
   /// True if the first loop of the present run has posted a heartbeat.
-  bool heard() const;
+  bool has_heartbeat() const;
   /// Why no graph scheduler could continue, in the present or the last run. cudaSuccess: no such fault.
   cudaError_t fault() const;
   std::uint32_t cursor() const;

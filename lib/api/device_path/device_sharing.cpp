@@ -12,7 +12,7 @@
 namespace cudaq::realtime::detail {
 
 namespace {
-constexpr std::size_t kDecoyFlags = 16;                ///< bytes before its slots
+constexpr std::size_t kPlaceholderFlagBytes = 16;      ///< bytes before its slots
 constexpr auto kQuiet = std::chrono::milliseconds(10); ///< without a new heartbeat for this time the driver is queried
 
 /// What CUDA knows about the memory at a device address. `device` is current.
@@ -80,7 +80,7 @@ expected<> device_back_end::prepare_sharing(const wiring &w, dispatch_params &p)
     inbox_memory_ = nullptr;
   }
   if (inbox_memory_ == nullptr)
-    if (expected<> result = manager_.take_mapped_block(inbox_bytes + kDecoyFlags + strides, inbox_memory_);
+    if (expected<> result = manager_.take_mapped_block(inbox_bytes + kPlaceholderFlagBytes + strides, inbox_memory_);
         result.failed())
       return result;
   void *address = nullptr;
@@ -89,23 +89,23 @@ expected<> device_back_end::prepare_sharing(const wiring &w, dispatch_params &p)
   member_.prepare({router_, table_.host_index(), p.rules, w.options.default_owner != 0, inbox_memory_});
   p.inbox = ring_inbox::in(address, config_.num_slots);
   p.sharing = ring_sharing::routed;
-  lay_decoy(p.ring, static_cast<std::uint8_t *>(address) + inbox_bytes,
-            static_cast<std::uint8_t *>(inbox_memory_) + inbox_bytes);
-  heard_beat_ = 0;
-  heard_at_ = steady_clock::now();
+  make_placeholder_ring(p.ring, static_cast<std::uint8_t *>(address) + inbox_bytes,
+                        static_cast<std::uint8_t *>(inbox_memory_) + inbox_bytes);
+  last_heartbeat_ = 0;
+  last_heartbeat_time_ = steady_clock::now();
   return {};
 }
 
-/// Makes the decoy: a ring of one slot, like those of the real ring, whose flags stay 0.
-void device_back_end::lay_decoy(const slot_ring &like, std::uint8_t *device, std::uint8_t *host) {
-  std::memset(host, 0, kDecoyFlags);
-  decoy_ = like;
-  decoy_.num_slots = 1;
-  decoy_.rx_flags = reinterpret_cast<volatile std::uint64_t *>(device);
-  decoy_.tx_flags = decoy_.rx_flags + 1;
-  decoy_.rx_data = device + kDecoyFlags;
-  decoy_.tx_data = like.in_place() ? decoy_.rx_data : decoy_.rx_data + like.rx_stride;
-  decoy_.rx_alias = 0;
+/// Makes the placeholder ring: one slot, like those of the real ring, whose flags stay 0.
+void device_back_end::make_placeholder_ring(const slot_ring &like, std::uint8_t *device, std::uint8_t *host) {
+  std::memset(host, 0, kPlaceholderFlagBytes);
+  placeholder_ring_ = like;
+  placeholder_ring_.num_slots = 1;
+  placeholder_ring_.rx_flags = reinterpret_cast<volatile std::uint64_t *>(device);
+  placeholder_ring_.tx_flags = placeholder_ring_.rx_flags + 1;
+  placeholder_ring_.rx_data = device + kPlaceholderFlagBytes;
+  placeholder_ring_.tx_data = like.in_place() ? placeholder_ring_.rx_data : placeholder_ring_.rx_data + like.rx_stride;
+  placeholder_ring_.rx_alias = 0;
 }
 
 /// Called before the launch, so that a function that another dispatcher serves is refused before a kernel runs.
@@ -126,11 +126,11 @@ bool device_back_end::kernel_has_ended() {
   cudaq_dispatcher_stats_t stats{};
   reports_.read(stats);
   const steady_clock::time_point now = steady_clock::now();
-  const bool beats = stats.heartbeat != heard_beat_ || under_way_.load() == 0;
-  if (!beats && now - heard_at_ < kQuiet)
+  const bool beats = stats.heartbeat != last_heartbeat_ || under_way_.load() == 0;
+  if (!beats && now - last_heartbeat_time_ < kQuiet)
     return false;
-  heard_beat_ = stats.heartbeat;
-  heard_at_ = now;
+  last_heartbeat_ = stats.heartbeat;
+  last_heartbeat_time_ = now;
   if (beats)
     return false;
   cudaStreamCaptureMode mode =

@@ -314,7 +314,7 @@ private:
       }
     };
     if (const std::uint64_t detector = first_difference(events, each); detector != kBoundary)
-      return no_cause("edges", count, events, detector);
+      return unexplained_event("edges", count, events, detector);
     details.num_edges = count;
     return decode_status::ok;
   }
@@ -345,7 +345,7 @@ private:
           use(detector);
     };
     if (const std::uint64_t detector = first_difference(events, each); detector != kBoundary)
-      return no_cause("columns", count, events, detector);
+      return unexplained_event("columns", count, events, detector);
     std::ranges::copy(observables, flipped_.begin());
     for (const std::uint64_t error : errors)
       for (const std::uint64_t k : errors_.observables(error))
@@ -382,8 +382,8 @@ private:
     return first;
   }
 
-  decode_status no_cause(const char *function, std::size_t count, std::span<const std::uint64_t> events,
-                         std::uint64_t detector) noexcept {
+  decode_status unexplained_event(const char *function, std::size_t count, std::span<const std::uint64_t> events,
+                                  std::uint64_t detector) noexcept {
     const bool is_event = std::ranges::binary_search(events, detector);
     return broken("%s: its errors (%zu) %s detector %llu, which is %s event of the shot", function, count,
                   is_event ? "do not flip" : "flip", number(detector), is_event ? "an" : "no");

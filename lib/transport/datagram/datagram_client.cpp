@@ -74,9 +74,9 @@ void datagram_client::transmit(std::uint32_t place) {
   frame_sender &sender = query_sender_ != nullptr ? *query_sender_ : *outgoing_;
   for (bool again = true; again;) {
     sender.add(server_, {frame_of(place), request.length});
-    const bool unheard = sender.flush(socket_).unheard;
-    again = unheard && !refused_;
-    if (unheard)
+    const bool port_unreachable = sender.flush(socket_).port_unreachable;
+    again = port_unreachable && !refused_;
+    if (port_unreachable)
       note_refusal();
   }
 }

@@ -47,7 +47,7 @@ cudaq_rx_status_t datagram_dataplane::poll(std::uint32_t &slot) {
 void datagram_dataplane::receive() {
   ready_.clear();
   next_ready_ = 0;
-  if (free_.empty() || exchange_.crowded()) {
+  if (free_.empty() || exchange_.has_waiting()) {
     exchange_.receive_without_slot();
     for (; !free_.empty() && exchange_.take_waiting(free_.back()); free_.pop_back())
       ready_.push_back(free_.back());

@@ -72,14 +72,14 @@ bool datagram_exchange::accept(const received_frame &frame, std::uint32_t slot) 
     std::memcpy(target, frame.bytes.data(), frame.bytes.size());
   std::memset(target + frame.bytes.size(), 0, ring_.rx_stride_sz - frame.bytes.size());
   requests_[slot] = {*frame.from, decision.key, decision.header.request_id, decision.header.ptp_timestamp, true, false};
-  if (crowded())
+  if (has_waiting())
     waiting_.hold(*frame.from);
   return true;
 }
 
 bool datagram_exchange::take_waiting(std::uint32_t slot) {
-  while (crowded()) {
-    const waiting_room::frame next = waiting_.next();
+  while (has_waiting()) {
+    const fair_queue::frame next = waiting_.next();
     if (refusals_->count() == kUdpBatch)
       send_refusals();
     if (accept({&next.from, next.bytes, next.cut}, slot))
@@ -89,7 +89,7 @@ bool datagram_exchange::take_waiting(std::uint32_t slot) {
 }
 
 void datagram_exchange::let_wait(const received_frame &frame) {
-  if (!crowded())
+  if (!has_waiting())
     for (const slot_request &request : requests_)
       if (request.open)
         waiting_.hold(request.from);
@@ -157,7 +157,7 @@ std::uint32_t datagram_exchange::send_answers() {
 
 void datagram_exchange::close(std::uint32_t slot) {
   requests_[slot].open = false;
-  if (crowded())
+  if (has_waiting())
     waiting_.release(requests_[slot].from);
 }
 

@@ -3,9 +3,9 @@
 // which slot. One thread uses it at a time.
 #pragma once
 
+#include "lib/transport/datagram/fair_queue.h"
 #include "lib/transport/datagram/request_gate.h"
 #include "lib/transport/datagram/udp_socket.h"
-#include "lib/transport/datagram/waiting_room.h"
 
 #include <array>
 #include <memory>
@@ -54,7 +54,7 @@ public:
   /// by sender. Returns the number of datagrams.
   std::uint32_t receive_without_slot();
   /// Requests wait for a slot: they get the next ones, by `take_waiting`.
-  bool crowded() const { return !waiting_.empty(); }
+  bool has_waiting() const { return !waiting_.empty(); }
   /// Puts a request that waits into the slot, judged as by `take`. False: there is none that is accepted.
   bool take_waiting(std::uint32_t slot);
 
@@ -86,7 +86,7 @@ private:
   const std::unique_ptr<frame_sender> answers_, refusals_;
   peer_windows::time received_at_{};
   std::vector<slot_request> requests_;
-  waiting_room waiting_;
+  fair_queue waiting_;
   std::vector<std::uint8_t> bounce_; ///< datagrams that are received without a slot; made when the first is
   std::array<cudaq_rpc_response_t, kUdpBatch> answer_frames_{}, refusal_frames_{};
 };

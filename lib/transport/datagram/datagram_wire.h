@@ -53,7 +53,8 @@ public:
   struct result {
     std::uint32_t done = 0;   ///< the first `done` frames were sent or refused; for the others the system has no room
     std::uint32_t failed = 0; ///< of these `done` frames, those that were refused
-    bool unheard = false;     ///< of a connected socket: the system has reported that no program has the peer's port
+    bool port_unreachable =
+        false; ///< of a connected socket: the system has reported that no program has the peer's port
   };
   /// Sends, and empties the batch.
   virtual result flush(const udp_socket &socket) = 0;

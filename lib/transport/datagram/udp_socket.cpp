@@ -160,7 +160,7 @@ frame_sender::result send_messages(const udp_socket &socket, std::span<mmsghdr> 
     } else if (errno != EINTR) { // it is the first message that was refused
       ++r.done;
       ++r.failed;
-      r.unheard = r.unheard || errno == ECONNREFUSED;
+      r.port_unreachable = r.port_unreachable || errno == ECONNREFUSED;
     }
   }
   return r;

@@ -80,7 +80,7 @@ void node_sessions::begin(std::uint64_t connection, const route_header &header, 
   made.node = header.node;
   made.credits = limits_.num_slots / limits_.most_routers;
   made.busy.assign(made.credits, false);
-  made.heard = now;
+  made.last_message = now;
   sessions_.push_back(std::move(made));
   counters_.sessions.bump();
   welcome_waiting();
@@ -117,7 +117,7 @@ void node_sessions::received(std::uint64_t connection, std::span<const std::uint
   session *const owner = find(header.epoch);
   if (owner == nullptr)
     return counters_.strays.bump();
-  owner->heard = now;
+  owner->last_message = now;
   switch (header.kind) {
   case route_kind::request:
     return take_request(*owner, header, payload);
@@ -220,7 +220,7 @@ void node_sessions::take_back_dropped() {
 void node_sessions::tick(time now) {
   take_back_dropped();
   for (std::size_t i = sessions_.size(); i-- > 0;)
-    if (now - sessions_[i].heard > limits_.silence) {
+    if (now - sessions_[i].last_message > limits_.silence) {
       port_.close(sessions_[i].connection);
       end(i);
       welcome_waiting();

@@ -72,7 +72,7 @@ private:
     bool welcomed = false;
     std::uint32_t credits = 0;
     std::vector<bool> busy; ///< wire slots
-    time heard{};
+    time last_message{};
   };
   struct open_connection {
     std::uint64_t id = 0;

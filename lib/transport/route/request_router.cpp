@@ -252,7 +252,7 @@ void request_router::received(std::span<const std::uint8_t> message, time now) {
       nodes_[header.node].epoch != header.epoch)
     return strays_.bump();
   node_record &node = nodes_[header.node];
-  node.heard = now;
+  node.last_message = now;
   switch (header.kind) {
   case route_kind::welcome:
     return take_welcome(header.node, header, now);
@@ -318,7 +318,7 @@ void request_router::tick_node(std::uint32_t index, time now) {
       lose(index, now);
     return;
   case node_state::joined:
-    if (now - node.heard > limits_.lost_after)
+    if (now - node.last_message > limits_.lost_after)
       return lose(index, now);
     if (now - node.pinged >= limits_.heartbeat) {
       node.pinged = now;
@@ -333,7 +333,7 @@ void request_router::tick(time now) {
   // counts as one heartbeat, so that a router whose every turn is long notices a lost node, too.
   if (const time since = now - last_tick_; ticked_ && since > limits_.heartbeat)
     for (node_record &node : nodes_) {
-      node.heard = std::min(now, node.heard + (since - limits_.heartbeat));
+      node.last_message = std::min(now, node.last_message + (since - limits_.heartbeat));
       node.next += node.state == node_state::absent ? time{0} : since - limits_.heartbeat;
     }
   ticked_ = true;

@@ -7,7 +7,7 @@
 //   submit(entry 4, enqueue, key 7)   node 1 is joined, wire slot 0 is free: send request(E, slot 0, generation 1)
 //   submit(entry 5, enqueue, key 7)   no credit: entry 5 waits in the queue of node 1
 //   received answer(E, 0, 1)          answer(entry 4); wire slot 0 is free: entry 5 is sent with generation 2
-//   tick, nothing heard for too long  node 1 is lost: answer(entry 5, lost), key 7 is lost, disconnect(node 1)
+//   tick, no message for too long     node 1 is lost: answer(entry 5, lost), key 7 is lost, disconnect(node 1)
 //   received answer(E, 0, 2)          node 1 has no session with the epoch E: dropped and counted
 //   tick, later                       connect(node 1), send hello(epoch E + 1); welcome: node 1 is joined
 //   submit(enqueue, key 7)            answer lost, without the node
@@ -163,7 +163,7 @@ private:
     bool drained = false, met = false; ///< met: it has joined before
     std::uint64_t epoch = 0;
     std::uint32_t most_payload = 0;
-    time heard{}, pinged{}, next{}; ///< next: attempt to connect; in other states the end of waiting
+    time last_message{}, pinged{}, next{}; ///< next: attempt to connect; in other states the end of waiting
     std::vector<wire_slot> slots;
     std::vector<std::uint32_t> free_slots;
     std::deque<std::uint32_t> queue; ///< entries that wait for a credit

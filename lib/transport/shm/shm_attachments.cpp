@@ -14,7 +14,7 @@ namespace cudaq::realtime::detail {
 namespace {
 
 /// A connection that has sent no request after this time is closed.
-constexpr std::chrono::seconds kGuestPatience{1};
+constexpr std::chrono::seconds kNewConnectionTimeout{1};
 /// A posted store arrives within microseconds. A device that another process uses may stop between two stores.
 constexpr std::chrono::seconds kLapPatience{1};
 constexpr int kPauseMs = 10; ///< after the system has refused memory or a descriptor
@@ -35,9 +35,9 @@ void shm_server::run() {
 void shm_server::serve_events(std::vector<pollfd> &watched) {
   watched.clear();
   watched.push_back({event_.get(), POLLIN, 0});
-  watched.push_back({guests_.size() < kMostGuests ? listener_.get() : -1, POLLIN, 0});
-  for (const guest &g : guests_)
-    watched.push_back({g.socket.get(), POLLIN, 0});
+  watched.push_back({new_connections_.size() < kMostNewConnections ? listener_.get() : -1, POLLIN, 0});
+  for (const new_connection &c : new_connections_)
+    watched.push_back({c.socket.get(), POLLIN, 0});
   for (const file_handle &c : connections_)
     watched.push_back({c.get(), POLLIN, 0}); // -1 is ignored
   if (::poll(watched.data(), watched.size(), poll_timeout_ms()) < 0)
@@ -46,8 +46,8 @@ void shm_server::serve_events(std::vector<pollfd> &watched) {
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(event_.get(), &count, sizeof(count));
   }
-  // Clients first: a ring that becomes idle may serve a guest of the same pass.
-  const std::size_t first_client = 2 + guests_.size();
+  // Clients first: a ring that becomes idle may serve a new connection of the same pass.
+  const std::size_t first_client = 2 + new_connections_.size();
   for (std::uint32_t k = 0; k < connections_.size(); ++k)
     if (connections_[k] && watched[first_client + k].revents != 0) { // the end, or a message that none may send
       connections_[k].reset();
@@ -55,65 +55,66 @@ void shm_server::serve_events(std::vector<pollfd> &watched) {
     }
   reclaim();
   const auto now = steady_clock::now();
-  for (std::size_t g = 0; g + 2 < first_client; ++g) {
-    if (watched[2 + g].revents != 0)
-      serve_guest(guests_[g]);
-    else if (now >= guests_[g].deadline)
-      guests_[g].socket.reset();
+  for (std::size_t n = 0; n + 2 < first_client; ++n) {
+    if (watched[2 + n].revents != 0)
+      serve_new_connection(new_connections_[n]);
+    else if (now >= new_connections_[n].deadline)
+      new_connections_[n].socket.reset();
   }
-  guests_.erase(std::remove_if(guests_.begin(), guests_.end(), [](const guest &g) { return !g.socket; }),
-                guests_.end());
+  new_connections_.erase(std::remove_if(new_connections_.begin(), new_connections_.end(),
+                                        [](const new_connection &c) { return !c.socket; }),
+                         new_connections_.end());
   if (watched[1].revents != 0)
-    accept_guests();
+    accept_new_connections();
 }
 
 int shm_server::poll_timeout_ms() const {
   for (std::uint32_t k = 0; k < options_.max_clients; ++k)
     if (!options_.unified && dataplane_->phase(k) == ring_phase::leaving)
       return 1; // no loop reports that the dispatcher has finished
-  return guests_.empty() ? -1 : 100;
+  return new_connections_.empty() ? -1 : 100;
 }
 
-void shm_server::accept_guests() {
-  while (guests_.size() < kMostGuests) {
+void shm_server::accept_new_connections() {
+  while (new_connections_.size() < kMostNewConnections) {
     file_handle socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
         ::poll(nullptr, 0, kPauseMs); // no descriptors: the listener stays readable
       return;
     }
-    guests_.push_back({std::move(socket), steady_clock::now() + kGuestPatience});
+    new_connections_.push_back({std::move(socket), steady_clock::now() + kNewConnectionTimeout});
   }
 }
 
-void shm_server::serve_guest(guest &g) {
+void shm_server::serve_new_connection(new_connection &c) {
   shm_attach_request request;
   file_handle files[2]; // a client that sends files gets them closed
-  if (!receive_message(g.socket.get(), &request, sizeof(request), files) || request.magic != kShmMagic) {
-    g.socket.reset();
+  if (!receive_message(c.socket.get(), &request, sizeof(request), files) || request.magic != kShmMagic) {
+    c.socket.reset();
     return;
   }
   char text[sizeof(shm_attach_reply::text)];
   if (request.version == kShmVersion)
-    return attach(g, request);
+    return attach(c, request);
   std::snprintf(text, sizeof(text), "the server has version %u of the attach protocol, the client %u", kShmVersion,
                 request.version);
-  refuse(g, CUDAQ_ERR_UNSUPPORTED, text);
+  refuse(c, CUDAQ_ERR_UNSUPPORTED, text);
 }
 
-void shm_server::refuse(guest &g, cudaq_status_t status, const char *text) {
+void shm_server::refuse(new_connection &c, cudaq_status_t status, const char *text) {
   shm_attach_reply reply;
   reply.status = status;
   std::snprintf(reply.text, sizeof(reply.text), "%s", text);
-  send_message(g.socket.get(), &reply, sizeof(reply));
-  g.socket.reset();
+  send_message(c.socket.get(), &reply, sizeof(reply));
+  c.socket.reset();
 }
 
 expected<> shm_server::prepare_segment(std::uint32_t k) { return memory_.is_mapped(k) ? expected<>{} : memory_.map(k); }
 
-void shm_server::attach(guest &g, const shm_attach_request &request) {
+void shm_server::attach(new_connection &c, const shm_attach_request &request) {
   if (options_.requests_on_gpu && request.accepts < kShmGpuVersion)
-    return refuse(g, CUDAQ_ERR_UNSUPPORTED,
+    return refuse(c, CUDAQ_ERR_UNSUPPORTED,
                   "its requests are in the memory of a GPU (--requests gpu), and the client's "
                   "library is older than that; use a newer one, or --requests host");
   std::uint32_t k = 0;
@@ -122,10 +123,10 @@ void shm_server::attach(guest &g, const shm_attach_request &request) {
   if (k == options_.max_clients) {
     char text[sizeof(shm_attach_reply::text)];
     std::snprintf(text, sizeof(text), "all %u rings of the server are in use (--max-clients)", options_.max_clients);
-    return refuse(g, CUDAQ_ERR_STATE, text);
+    return refuse(c, CUDAQ_ERR_STATE, text);
   }
   if (const expected<> result = prepare_segment(k); result.failed())
-    return refuse(g, result.status(), result.text().c_str());
+    return refuse(c, result.status(), result.text().c_str());
   shm_gpu_reply whole;
   shm_attach_reply &reply = whole.reply;
   reply.server_waits = options_.wait_us != 0 ? 1 : 0;
@@ -140,11 +141,11 @@ void shm_server::attach(guest &g, const shm_attach_request &request) {
   }
   // Open before the reply: the client may signal at once.
   dataplane_->open(k, request.rings_me != 0 && options_.unified);
-  if (send_message(g.socket.get(), &whole, bytes, files, count))
-    connections_[k] = std::move(g.socket);
+  if (send_message(c.socket.get(), &whole, bytes, files, count))
+    connections_[k] = std::move(c.socket);
   else
     dataplane_->leave(k);
-  g.socket.reset();
+  c.socket.reset();
 }
 
 /// Makes the rings idle whose dispatcher has finished with them.

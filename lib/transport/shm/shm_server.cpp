@@ -63,7 +63,7 @@ expected<> shm_server::start() {
   if (!event_)
     return system_refused("eventfd", errno);
   connections_.resize(options_.max_clients);
-  guests_.reserve(kMostGuests);
+  new_connections_.reserve(kMostNewConnections);
   shm_dataplane::setup s;
   s.layout = memory_.layout(), s.span = memory_.span(), s.clients = options_.max_clients;
   s.base = memory_.requests(0), s.window = memory_.window();
@@ -93,7 +93,7 @@ void shm_server::disconnect() {
       dataplane_->leave(k);
       connections_[k].reset();
     }
-  guests_.clear();
+  new_connections_.clear();
   if (listener_)
     ::unlink(shm_path(options_.name, "sock").c_str());
   listener_.reset();

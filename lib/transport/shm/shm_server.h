@@ -23,7 +23,7 @@ namespace cudaq::realtime::detail {
 
 class shm_server {
 public:
-  static constexpr std::size_t kMostGuests = 64;
+  static constexpr std::size_t kMostNewConnections = 64;
 
   explicit shm_server(shm_options options) : options_(std::move(options)) {}
   shm_server(const shm_server &) = delete;
@@ -45,7 +45,7 @@ public:
   cudaq_cpu_dataplane_t dataplane();
 
 private:
-  struct guest { ///< a connection without a ring yet
+  struct new_connection { ///< a connection without a ring yet
     file_handle socket;
     steady_clock::time_point deadline;
   };
@@ -56,10 +56,10 @@ private:
   void run();
   void serve_events(std::vector<pollfd> &watched);
   int poll_timeout_ms() const;
-  void accept_guests();
-  void serve_guest(guest &g);
-  void attach(guest &g, const shm_attach_request &request);
-  void refuse(guest &g, cudaq_status_t status, const char *text);
+  void accept_new_connections();
+  void serve_new_connection(new_connection &c);
+  void attach(new_connection &c, const shm_attach_request &request);
+  void refuse(new_connection &c, cudaq_status_t status, const char *text);
   expected<> prepare_segment(std::uint32_t k);
   void reclaim();
   bool collect_all(std::uint32_t k);
@@ -74,7 +74,7 @@ private:
   loop_thread thread_;
   shared_word<std::uint32_t> ends_;
   // The thread's own:
-  std::vector<guest> guests_;
+  std::vector<new_connection> new_connections_;
   std::vector<file_handle> connections_; ///< by client
   steady_clock::time_point free_since_;  ///< when all flags were 0 first, while laps do not agree
   bool is_rewinding_ = false;            ///< ring shape: the last slot has held the frame that moves the cursor

@@ -145,7 +145,7 @@ private:
     rendezvous_ = rendezvous_connect(words["server"], number("port"));
     CHECK(rendezvous_ >= 0);
     CHECK(rendezvous_send(rendezvous_, {verbs_.pair->qp_num, 0, ntohl(own.s_addr)}));
-    const std::optional<call_numbers> reply = rendezvous_hear(rendezvous_);
+    const std::optional<call_numbers> reply = rendezvous_receive(rendezvous_);
     CHECK(reply.has_value());
     server_qp_ = reply->qp;
     server_rkey_ = reply->rkey;
@@ -332,7 +332,7 @@ void strangers() {
           ::send(fd, greeting.data(), greeting.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(greeting.size()));
     if (greeting.size() < 12)
       shutdown(fd, SHUT_WR);
-    CHECK(!rendezvous_hear(fd));
+    CHECK(!rendezvous_receive(fd));
     close(fd);
   }
 }

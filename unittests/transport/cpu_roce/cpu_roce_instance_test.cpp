@@ -42,7 +42,7 @@ struct CpuRoceInstance : ::testing::Test {
     const int fd = rendezvous_connect("127.0.0.1", port);
     EXPECT_GE(fd, 0);
     EXPECT_TRUE(rendezvous_send(fd, {qp, 0, 0x7F000001}));
-    const std::optional<call_numbers> reply = rendezvous_hear(fd);
+    const std::optional<call_numbers> reply = rendezvous_receive(fd);
     if (socket != nullptr)
       *socket = fd;
     else
@@ -103,7 +103,7 @@ TEST_F(CpuRoceInstance, StrangersDelayNoPeer) {
   const std::vector<std::string> wrong = {"GET / HTTP/1.1\r\n\r\n", std::string(12, '\0'), std::string(12, '\xFF'),
                                           std::string(13, '\1')};
   for (const std::string &bytes : wrong)
-    EXPECT_FALSE(rendezvous_hear(stranger(bytes))) << bytes.size();
+    EXPECT_FALSE(rendezvous_receive(stranger(bytes))) << bytes.size();
   EXPECT_EQ(adapter->num_pairs(), 0u);
   EXPECT_TRUE(call());
   connecting.join();
@@ -131,7 +131,7 @@ TEST_F(CpuRoceInstance, ACallerWaitsWithoutLoadWhileTheProcessHasNoFileLeft) {
                                                      detail::rendezvous::kAcceptPause));
     EXPECT_EQ(adapter->num_pairs(), 0u);
   }
-  EXPECT_TRUE(rendezvous_hear(caller)) << "it has waited, and is not lost";
+  EXPECT_TRUE(rendezvous_receive(caller)) << "it has waited, and is not lost";
   connecting.join();
   EXPECT_EQ(result.text(), "");
   EXPECT_EQ(instance->counters().callers_refused.value(), 0u);
@@ -164,7 +164,7 @@ TEST_F(CpuRoceInstance, APeerWhoseQueuePairFailsCanCallAgain) {
   std::uint32_t slot = 0;
   const cudaq_cpu_dataplane_t plane = instance->dataplane();
   EXPECT_EQ(plane.rx_poll(plane.ctx, &slot), CUDAQ_RX_EMPTY);
-  EXPECT_FALSE(rendezvous_hear(first)) << "it learns that its connection has ended";
+  EXPECT_FALSE(rendezvous_receive(first)) << "it learns that its connection has ended";
   close(first);
   EXPECT_TRUE(eventually([&] { return call(0x78).has_value(); }));
   EXPECT_EQ(instance->counters().peers_lost.value(), 1u);

@@ -37,7 +37,7 @@ inline bool rendezvous_send(int fd, const call_numbers &own) {
 }
 
 /// Nothing: the other side has closed the connection.
-inline std::optional<call_numbers> rendezvous_hear(int fd) {
+inline std::optional<call_numbers> rendezvous_receive(int fd) {
   std::uint32_t bytes[3];
   if (::recv(fd, bytes, sizeof(bytes), MSG_WAITALL) != sizeof(bytes))
     return {};

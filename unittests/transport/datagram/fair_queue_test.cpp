@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/datagram/waiting_room.h"
+#include "lib/transport/datagram/fair_queue.h"
 #include "unittests/transport/datagram/udp_peer.h"
 
 #include <algorithm>
@@ -14,43 +14,43 @@ detail::udp_address sender(std::uint16_t port) {
   return address;
 }
 
-struct WaitingRoom : testing::Test {
+struct FairQueue : testing::Test {
   bool add(std::uint16_t from, int number) {
     const detail::udp_address address = sender(from);
     const auto byte = static_cast<std::uint8_t>(number);
-    return room.add({&address, std::span(&byte, 1), false});
+    return queue.add({&address, std::span(&byte, 1), false});
   }
   /// The numbers of the next frames, each of which then holds a slot.
   bytes next(std::size_t count) {
     bytes numbers;
-    while (numbers.size() < count && !room.empty()) {
-      const detail::waiting_room::frame frame = room.next();
+    while (numbers.size() < count && !queue.empty()) {
+      const detail::fair_queue::frame frame = queue.next();
       numbers.push_back(frame.bytes.at(0));
-      if (!room.empty())
-        room.hold(frame.from);
+      if (!queue.empty())
+        queue.hold(frame.from);
     }
     return numbers;
   }
-  WaitingRoom() { room.set_limit(6); }
-  detail::waiting_room room;
+  FairQueue() { queue.set_limit(6); }
+  detail::fair_queue queue;
 };
 
-TEST_F(WaitingRoom, GivesTheNextSlotToTheSenderThatHoldsTheFewest) {
-  room.hold(sender(1));
-  room.hold(sender(1));
+TEST_F(FairQueue, GivesTheNextSlotToTheSenderThatHoldsTheFewest) {
+  queue.hold(sender(1));
+  queue.hold(sender(1));
   for (const int number : {3, 4})
     EXPECT_TRUE(add(1, number));
   EXPECT_TRUE(add(2, 7));
-  room.release(sender(1));
+  queue.release(sender(1));
   EXPECT_EQ(next(1), bytes({7}));
-  room.release(sender(1));
+  queue.release(sender(1));
   EXPECT_EQ(next(1), bytes({3}));
-  room.release(sender(2));
+  queue.release(sender(2));
   EXPECT_EQ(next(9), bytes({4}));
-  EXPECT_TRUE(room.empty());
+  EXPECT_TRUE(queue.empty());
 }
 
-TEST_F(WaitingRoom, TakesTurnsBetweenEquals) {
+TEST_F(FairQueue, TakesTurnsBetweenEquals) {
   for (const int number : {10, 11, 12})
     EXPECT_TRUE(add(1, number));
   for (const int number : {20, 21})
@@ -63,7 +63,7 @@ TEST_F(WaitingRoom, TakesTurnsBetweenEquals) {
   EXPECT_EQ(order[5], 12);
 }
 
-TEST_F(WaitingRoom, DropsTheNewestFrameOfTheLongestQueueWhenItIsFull) {
+TEST_F(FairQueue, DropsTheNewestFrameOfTheLongestQueueWhenItIsFull) {
   for (int number = 10; number < 16; ++number)
     EXPECT_TRUE(add(1, number));
   EXPECT_FALSE(add(1, 16)) << "its own";
@@ -73,11 +73,11 @@ TEST_F(WaitingRoom, DropsTheNewestFrameOfTheLongestQueueWhenItIsFull) {
   EXPECT_TRUE(std::find(order.begin(), order.begin() + 2, 20) != order.begin() + 2) << "not after all others";
 }
 
-TEST_F(WaitingRoom, ForgetsItsCountsWhenNoRequestWaits) {
-  room.hold(sender(1));
+TEST_F(FairQueue, ForgetsItsCountsWhenNoRequestWaits) {
+  queue.hold(sender(1));
   EXPECT_TRUE(add(1, 1));
   EXPECT_EQ(next(1), bytes({1}));
-  room.release(sender(1)); // not counted
+  queue.release(sender(1)); // not counted
   EXPECT_TRUE(add(1, 2));
   EXPECT_TRUE(add(2, 3));
   EXPECT_EQ(next(9).size(), 2U);

@@ -22,7 +22,7 @@
 namespace cudaq::realtime::detail {
 
 /// One thread uses it. While no request waits it counts nothing and costs nothing.
-class waiting_room {
+class fair_queue {
 public:
   struct frame {
     udp_address from;
@@ -69,16 +69,16 @@ private:
   std::uint64_t turn_ = 0;
 };
 
-inline bool waiting_room::by_turn::operator()(const sender *a, const sender *b) const {
+inline bool fair_queue::by_turn::operator()(const sender *a, const sender *b) const {
   return std::tie(a->held, a->last_turn, a) < std::tie(b->held, b->last_turn, b);
 }
 
-inline bool waiting_room::by_length::operator()(const sender *a, const sender *b) const {
+inline bool fair_queue::by_length::operator()(const sender *a, const sender *b) const {
   return std::pair(a->waiting.size(), a) < std::pair(b->waiting.size(), b);
 }
 
 template <class Change>
-void waiting_room::change(sender &s, Change &&how) {
+void fair_queue::change(sender &s, Change &&how) {
   turns_.erase(&s);
   lengths_.erase(&s);
   how(s);
@@ -90,7 +90,7 @@ void waiting_room::change(sender &s, Change &&how) {
   }
 }
 
-inline bool waiting_room::add(const received_frame &received) {
+inline bool fair_queue::add(const received_frame &received) {
   const auto enter = [&](sender &s) {
     s.address = *received.from;
     s.waiting.push_back({*received.from, {received.bytes.begin(), received.bytes.end()}, received.cut});
@@ -110,7 +110,7 @@ inline bool waiting_room::add(const received_frame &received) {
   return !full;
 }
 
-inline waiting_room::frame waiting_room::next() {
+inline fair_queue::frame fair_queue::next() {
   sender &first = **turns_.begin();
   frame taken;
   change(first, [&](sender &s) {
@@ -123,14 +123,14 @@ inline waiting_room::frame waiting_room::next() {
   return taken;
 }
 
-inline void waiting_room::hold(const udp_address &from) {
+inline void fair_queue::hold(const udp_address &from) {
   change(senders_[from], [&](sender &s) {
     s.address = from;
     ++s.held;
   });
 }
 
-inline void waiting_room::release(const udp_address &from) {
+inline void fair_queue::release(const udp_address &from) {
   const auto found = senders_.find(from);
   if (found != senders_.end() && found->second.held != 0)
     change(found->second, [](sender &s) { --s.held; });
