@@ -151,7 +151,7 @@ TEST_P(BridgeRing, AnswersNeitherBadFramesNorUnknownFunctions) {
   EXPECT_EQ(result, "bcd");
 }
 
-TEST_P(BridgeRing, OneShapeOnly) {
+TEST_P(BridgeRing, HasOneShapeOnly) {
   cudaq_unified_dispatch_ctx_t unified;
   EXPECT_EQ(cudaq_bridge_get_transport_context(bridge_, UNIFIED, &unified), CUDAQ_ERR_UNSUPPORTED);
   EXPECT_TRUE(error_names({"this provider has the shape ring"}));

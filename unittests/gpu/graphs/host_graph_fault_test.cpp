@@ -68,7 +68,7 @@ TEST_F(GraphFault, ALaunchErrorFailsItsOwnRequestAndTheWorkerIsMadeAnew) {
 }
 
 // Known failure 17.
-TEST_F(GraphFault, HooksThatThrow) {
+TEST_F(GraphFault, AHookThatThrowsFailsItsRequestOnlyBeforeTheLaunch) {
   const host_ring ring({8, 128, false}, CUDAQ_MEMORY_MAPPED);
   graph_plan plan;
   plan.shape = ring.shape();

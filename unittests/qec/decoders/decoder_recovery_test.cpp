@@ -29,7 +29,7 @@ protected:
 };
 
 // Known failure 17.
-TEST_P(DecoderRecovery, OddParityWithoutBoundaryThenAGoodSyndrome) {
+TEST_P(DecoderRecovery, DecodesAGoodSyndromeAfterOddParityWithoutBoundary) {
   for (int lap = 0; lap < 3; ++lap) {
     expect_bad_shot({0}, decode_status::no_solution);
     expect_good_shots();
@@ -38,7 +38,7 @@ TEST_P(DecoderRecovery, OddParityWithoutBoundaryThenAGoodSyndrome) {
   }
 }
 
-TEST_P(DecoderRecovery, OutOfRangeIndexThenAGoodSyndrome) {
+TEST_P(DecoderRecovery, DecodesAGoodSyndromeAfterAnIndexOutOfRange) {
   for (const std::uint64_t bad : {std::uint64_t{6}, std::uint64_t{7}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
     expect_bad_shot({0, bad}, decode_status::bad_detector_index);
     expect_bad_shot({bad, 0, 1}, decode_status::bad_detector_index);
@@ -46,7 +46,7 @@ TEST_P(DecoderRecovery, OutOfRangeIndexThenAGoodSyndrome) {
   }
 }
 
-TEST_P(DecoderRecovery, ErrorErrorThenCorrectOnOneInstance) {
+TEST_P(DecoderRecovery, DecodesAGoodSyndromeAfterThreeErrors) {
   expect_bad_shot({2}, decode_status::no_solution);
   expect_bad_shot({1, 99}, decode_status::bad_detector_index);
   expect_bad_shot({3, 0, 3}, decode_status::duplicate_detector_index);
@@ -80,7 +80,7 @@ TEST_P(DecoderRecovery, ManyFailuresAmongRealShotsChangeNoAnswer) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, DecoderRecovery, testing::ValuesIn(all_decoder_kinds()), kind_name);
 
-TEST(DecoderRecovery, OddParityAbove64ObservablesThenAGoodSyndrome) {
+TEST(DecoderRecovery, DecodesAGoodSyndromeAfterOddParityAbove64Observables) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const auto with = make_or_throw("pymatching", "error(0.1) D0 D1 L69\nerror(0.1) D1 D2\nerror(0.1) D2 D0\n");
   for (int lap = 0; lap < 3; ++lap) {

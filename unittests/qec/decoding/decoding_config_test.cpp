@@ -76,7 +76,7 @@ TEST(DecodingConfig, GeneratedModelsHaveTheSizesThatItSays) {
   EXPECT_GT(found, 0) << "in " << folder;
 }
 
-TEST(DecodingConfig, NamesOfItsShots) {
+TEST(DecodingConfig, NamesItsShots) {
   EXPECT_EQ(find_decoding_config("d21")->shot_set_name("0.003"), "surface_x_d21_p0.003");
   EXPECT_EQ(find_decoding_config("d13_T104")->shot_set_name("0.006"), "surface_z_d13_t104_p0.006");
   EXPECT_EQ(find_decoding_config("d7")->shot_set_name("0.005"), shot_set_name(7, "0.005"));

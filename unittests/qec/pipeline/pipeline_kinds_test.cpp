@@ -257,7 +257,7 @@ TEST_P(PipelineStrayCompletion, ChangesNothingIfItsSlotHasNoRequestOrItsGenerati
 
 /// docs/pipeline.md: without a generation a late completion answers the request that the slot has now. That is one
 /// answer: the stage's own is discarded, and the slot's next request has its own.
-TEST_P(PipelineStrayCompletion, WithoutAGenerationItAnswersTheRequestWhoseStageRunsAndItsOwnAnswerIsDiscarded) {
+TEST_P(PipelineStrayCompletion, WithoutAGenerationAnswersTheRequestWhoseStageRuns) {
   r.serve(4);
   ASSERT_NO_FATAL_FAILURE(submit_held(4));
   r.pipeline().complete_deferred(0, 8 + 4); // meant for request 0, which was answered

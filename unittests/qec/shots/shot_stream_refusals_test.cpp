@@ -34,14 +34,14 @@ protected:
   static std::string zeros(std::size_t count) { return std::string(count, '\0'); }
 };
 
-TEST_F(ShotStreamRefusals, B8) {
+TEST_F(ShotStreamRefusals, NameTheFaultOfB8) {
   expect_refusal({shot_format::b8, zeros(3), 1,
                   "shot 1, byte 3: b8 data ends in the middle of a shot: 1 of its 2 bytes are there; a shot has 10 "
                   "detectors = 2 bytes (is b8 the right format, and the model that of the shots?)"});
   expect_refusal({shot_format::b8, zeros(3) + "\x04", 1, "shot 1, byte 4: bit 10 is set; a shot has 10 detectors"});
 }
 
-TEST_F(ShotStreamRefusals, TextFormats) {
+TEST_F(ShotStreamRefusals, NameTheFaultOfATextFormat) {
   SKIP_WITHOUT_STIM(shot_format::text01);
   const std::string good01 = "0000000001\n";
   expect_refusal({shot_format::text01, good01 + "000\n", 1, "shot 1, byte 15: 01 data ended in middle of record"});
@@ -68,7 +68,7 @@ TEST_F(ShotStreamRefusals, TextFormats) {
   expect_refusal({shot_format::dets, "shot D1\nshot D1", 1, "shot 1, byte 15: dets data ends without a newline"});
 }
 
-TEST_F(ShotStreamRefusals, PackedFormats) {
+TEST_F(ShotStreamRefusals, NameTheFaultOfAPackedFormat) {
   SKIP_WITHOUT_STIM(shot_format::r8);
   expect_refusal({shot_format::r8, std::string("\x0a\x00\x01", 3), 1, "shot 1, byte 3: End of file before end of r8"});
   expect_refusal({shot_format::r8, "\x0b", 0, "shot 0, byte 1: r8 data jumped past"});
@@ -94,7 +94,7 @@ TEST_F(ShotStreamRefusals, AShotWithoutEndDoesNotUseUpTheMemory) {
   }
 }
 
-TEST_F(ShotStreamRefusals, FilesThatCannotBeUsed) {
+TEST_F(ShotStreamRefusals, NameTheFileThatCannotBeUsed) {
   const auto text_of = [](auto &&action) -> std::string {
     try {
       action();

@@ -17,17 +17,19 @@ struct carried {
   const char *carrier; ///< what must carry the messages
 };
 
-class RouteOver : public testing::TestWithParam<carried> {
+const carried kCarriers[] = {{"SharedMemory", "posix,tcp", "posix"}, {"Tcp", "tcp", "tcp"}};
+
+class route_processes : public testing::Test {
 protected:
+  explicit route_processes(const carried &by) : by_(by) {}
   void SetUp() override {
     if (no_yaml())
       GTEST_SKIP() << "this build has no YAML parser";
   }
   void expect_carrier(routed_servers &servers) {
     for (const auto &[node, carrier] : servers.wait_joined())
-      EXPECT_EQ(carrier, GetParam().carrier) << node;
+      EXPECT_EQ(carrier, by_.carrier) << node;
   }
-  void run_nodes(std::uint32_t nodes);
   /// The router's end: all lines, and every request that was sent was processed.
   void expect_good_end(routed_servers &servers, checked_streams &streams) {
     streams.finish();
@@ -39,11 +41,18 @@ protected:
     EXPECT_EQ(servers.router().wait(), 0) << servers.errors();
   }
 
+  const carried by_;
   scratch_folder folder_;
 };
 
-void RouteOver::run_nodes(std::uint32_t nodes) {
-  routed_servers servers(folder_.path(), nodes, GetParam().tls);
+class RouteNodes : public route_processes, public testing::WithParamInterface<std::tuple<carried, std::uint32_t>> {
+protected:
+  RouteNodes() : route_processes(std::get<0>(GetParam())) {}
+};
+
+TEST_P(RouteNodes, AnswerAllStreamsRightly) {
+  const std::uint32_t nodes = std::get<1>(GetParam());
+  routed_servers servers(folder_.path(), nodes, by_.tls);
   servers.start_router("lost_after_ms: 20000\nanswer_limit_ms: 20000\n");
   expect_carrier(servers);
   checked_streams streams(servers.router_port(), nodes * kStreamsPerNode, nodes);
@@ -52,15 +61,21 @@ void RouteOver::run_nodes(std::uint32_t nodes) {
   expect_good_end(servers, streams);
 }
 
-TEST_P(RouteOver, OneServer) { run_nodes(1); }
-TEST_P(RouteOver, TwoServers) { run_nodes(2); }
-TEST_P(RouteOver, FourServers) { run_nodes(4); }
-TEST_P(RouteOver, EightServers) { run_nodes(8); }
+INSTANTIATE_TEST_SUITE_P(Ucx, RouteNodes,
+                         testing::Combine(testing::ValuesIn(kCarriers), testing::Values(1u, 2u, 4u, 8u)),
+                         [](const auto &tested) {
+                           return std::get<0>(tested.param).name + std::to_string(std::get<1>(tested.param));
+                         });
+
+class RouteOver : public route_processes, public testing::WithParamInterface<carried> {
+protected:
+  RouteOver() : route_processes(GetParam()) {}
+};
 
 // A node is killed, or stopped for longer than a heartbeat and continued, again and again, under load.
 TEST_P(RouteOver, NodesThatDieAndStopCostOnlyStatuses) {
   constexpr std::uint32_t kNodes = 4;
-  routed_servers servers(folder_.path(), kNodes, GetParam().tls);
+  routed_servers servers(folder_.path(), kNodes, by_.tls);
   servers.start_router("heartbeat_ms: 50\nlost_after_ms: 600\nreconnect_ms: 50\n");
   expect_carrier(servers);
   checked_streams streams(servers.router_port(), kNodes * kStreamsPerNode, 7);
@@ -81,8 +96,7 @@ TEST_P(RouteOver, NodesThatDieAndStopCostOnlyStatuses) {
   expect_good_end(servers, streams);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ucx, RouteOver,
-                         testing::Values(carried{"SharedMemory", "posix,tcp", "posix"}, carried{"Tcp", "tcp", "tcp"}),
+INSTANTIATE_TEST_SUITE_P(Ucx, RouteOver, testing::ValuesIn(kCarriers),
                          [](const auto &tested) { return tested.param.name; });
 
 } // namespace
