@@ -16,7 +16,7 @@
 //   pipeline threads   `pipeline`                 see tools/pipeline/pipeline_run.h
 //   host dispatcher    `idle`                     the server side of the ring   by its options  ring_service.stop
 //
-// An exception in one client thread ends the other client threads too; client_threads::join throws it again.
+// An exception in one client thread ends the other client threads too; measured_threads::join throws it again.
 #pragma once
 
 #include "tools/common/measured_case.h"

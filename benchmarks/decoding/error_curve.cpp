@@ -40,7 +40,7 @@ bool read_all(std::string_view text, Number &value) {
 }
 
 /// A row of the file or of this run.
-struct curve_point {
+struct rate_point {
   sinter_row counts;
   std::string dem; ///< name of the model's file
   model_labels labels;
@@ -72,7 +72,7 @@ std::string metadata_of(const std::string &name, const model_labels &labels) {
 }
 
 /// Of a row that another program or another run has written.
-void read_metadata(curve_point &point) {
+void read_metadata(rate_point &point) {
   const auto metadata = nlohmann::json::parse(point.counts.json_metadata, nullptr, false);
   if (!metadata.is_object())
     return;
@@ -175,7 +175,7 @@ public:
       add_model(path);
     if (points_.empty())
       throw usage_error(fmt::format("--csv {}: has no counts; --dem names the models to decode", o.csv_file));
-    std::ranges::stable_sort(points_, {}, [](const curve_point &p) {
+    std::ranges::stable_sort(points_, {}, [](const rate_point &p) {
       return std::tuple(p.counts.decoder, p.labels.distance, p.labels.noise);
     });
   }
@@ -185,7 +185,7 @@ public:
       file_.make();
     out.text("{:>4} {:>8} {:>6}  {:<26} {:>10} {:>10} {:>9}  {:<30} {:>10}\n", "d", "p", "rounds", "decoder", "shots",
              "new", "failures", "per shot, 95 % interval", "CPU a shot");
-    for (curve_point &point : points_) {
+    for (rate_point &point : points_) {
       if (point.task != SIZE_MAX && !point.has(options_) && !interrupt_guard::interrupted())
         decode(point);
       const auto [low, high] = point.errors().interval_95();
@@ -201,17 +201,17 @@ public:
 
   [[nodiscard]] std::uint64_t added() const {
     std::uint64_t shots = 0;
-    for (const curve_point &p : points_)
+    for (const rate_point &p : points_)
       shots += p.added;
     return shots;
   }
   [[nodiscard]] bool complete() const {
-    return std::ranges::all_of(points_, [&](const curve_point &p) { return p.task == SIZE_MAX || p.has(options_); });
+    return std::ranges::all_of(points_, [&](const rate_point &p) { return p.task == SIZE_MAX || p.has(options_); });
   }
 
   [[nodiscard]] json report() const {
     json list = json::array();
-    for (const curve_point &p : points_) {
+    for (const rate_point &p : points_) {
       if (p.errors().trials == 0)
         continue;
       const auto [low, high] = p.errors().interval_95();
@@ -252,14 +252,14 @@ private:
   static std::string known(Number value) {
     return value == Number{} ? "-" : fmt::format("{}", value);
   }
-  static double cpu_ns(const curve_point &p) { return 1e9 * p.counts.seconds / static_cast<double>(p.counts.shots); }
+  static double cpu_ns(const rate_point &p) { return 1e9 * p.counts.seconds / static_cast<double>(p.counts.shots); }
 
   void add_model(const std::string &path) {
     const std::string dem = read_dem_file(path), name = std::filesystem::path(path).filename().string();
     const model_labels labels = labels_of(path);
     for (const decoding_case &one : cases_of(options_)) {
       const std::string id = strong_id_of(dem, one.name, options_.errors);
-      auto point = std::ranges::find(points_, id, [](const curve_point &p) { return p.counts.strong_id; });
+      auto point = std::ranges::find(points_, id, [](const rate_point &p) { return p.counts.strong_id; });
       if (point == points_.end())
         point = points_.insert(points_.end(), {{0, 0, 0, 0, one.name, id, metadata_of(name, labels)}, name, labels});
       else if (point->task != SIZE_MAX)
@@ -274,7 +274,7 @@ private:
   }
 
   /// Adds what is missing, to the file too.
-  void decode(curve_point &point) {
+  void decode(rate_point &point) {
     sampled_decoding decoding(options_, tasks_[point.task]);
     case_counts written{};
     const auto save = [&](const sampled_decoding::sums_of_cases &sums) {
@@ -298,7 +298,7 @@ private:
 
   const bench_decoding_options &options_;
   counts_file file_;
-  std::vector<curve_point> points_;
+  std::vector<rate_point> points_;
   std::vector<sampled_task> tasks_; ///< one for each model and decoder that is named
 };
 

@@ -27,12 +27,12 @@ struct partner_failed {};
 
 /// Threads that start their work at the same time. The first exception of a thread ends all of them; join() throws it
 /// again.
-class client_threads {
+class measured_threads {
 public:
-  explicit client_threads(unsigned threads) : waiting_(threads) {}
-  ~client_threads() { end(); }
-  client_threads(const client_threads &) = delete;
-  client_threads &operator=(const client_threads &) = delete;
+  explicit measured_threads(unsigned threads) : waiting_(threads) {}
+  ~measured_threads() { end(); }
+  measured_threads(const measured_threads &) = delete;
+  measured_threads &operator=(const measured_threads &) = delete;
 
   template <typename Body>
   void launch(int core, Body body) {
@@ -90,7 +90,7 @@ public:
       : port_(port), first_(first), config_(config), scale_(scale), payload_(config_), outstanding_(last - first),
         deadline_("any order: no answer", config.timeout_ns, config.share_core) {}
 
-  void run(client_threads &all) {
+  void run(measured_threads &all) {
     const std::uint64_t total = config_.warm_up + config_.exchanges;
     begin_ns = now_ns();
     while (collected_ < total) {
@@ -201,7 +201,7 @@ loop_result exchange_full_ring(const ring_port &port, std::uint32_t slots, const
   // of the previous lap.
   std::atomic<std::uint64_t> sent{0}, collected{0};
   std::uint64_t begin = 0;
-  client_threads both(2);
+  measured_threads both(2);
   both.launch(cores.size() > 1 ? cores[0] : -1, [&] {
     poll_deadline deadline("full ring: no free slot", config.timeout_ns, config.share_core);
     checked_payload payload(config);
@@ -273,7 +273,7 @@ loop_result exchange_any_order(const ring_port &port, std::uint32_t slots, const
                                                          std::min(slots, lines * (t + 1) / threads * kFlagsPerLine),
                                                          share, scale));
   }
-  client_threads all(threads);
+  measured_threads all(threads);
   for (unsigned t = 0; t < threads; ++t)
     all.launch(t < cores.size() ? cores[t] : -1, [&all, &client = *clients[t]] { client.run(all); });
   all.join();

@@ -7,12 +7,12 @@ namespace {
 thread_local const host_dispatcher *serving_for = nullptr;
 
 /// Sets serving_for for its lifetime.
-class serving {
+class serving_scope {
 public:
-  explicit serving(const host_dispatcher *dispatcher) : outer_(serving_for) { serving_for = dispatcher; }
-  ~serving() { serving_for = outer_; }
-  serving(const serving &) = delete;
-  serving &operator=(const serving &) = delete;
+  explicit serving_scope(const host_dispatcher *dispatcher) : outer_(serving_for) { serving_for = dispatcher; }
+  ~serving_scope() { serving_for = outer_; }
+  serving_scope(const serving_scope &) = delete;
+  serving_scope &operator=(const serving_scope &) = delete;
 
 private:
   const host_dispatcher *outer_;
@@ -118,7 +118,7 @@ expected<> host_dispatcher::start_threads(bool with_thread) {
 }
 
 void host_dispatcher::serve_pool(thread_counters &here) {
-  const serving mark(this);
+  const serving_scope mark(this);
   const idle_strategy idle(static_cast<cudaq_wait_policy_t>(setup_.options.wait_policy),
                            setup_.options.block_interval_ns);
   const auto ended = [this] { return intake_closed_.load() != 0 && queues_.empty(); };
@@ -151,7 +151,7 @@ thread_placement host_dispatcher::placement(int core) const {
 void host_dispatcher::loop() {
   const cudaq_dispatcher_options_t &o = setup_.options;
   const auto serve_ring = [this, &o] {
-    const serving mark(this);
+    const serving_scope mark(this);
     try {
       run_loop([this] { return turn(); }, [this] { return stop_seen(); },
                idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));

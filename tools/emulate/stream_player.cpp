@@ -40,7 +40,7 @@ stream_player::stream_player(const emulate_options &options, stream_plan &plan, 
 
 std::size_t stream_player::open_of(bool reads) const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(open_, [reads](const open_request &r) { return (r.what == kind::read) == reads; }));
+      std::ranges::count_if(open_, [reads](const open_call &r) { return (r.what == kind::read) == reads; }));
 }
 
 std::uint64_t stream_player::rounds_due(std::uint64_t now) const {
@@ -181,7 +181,7 @@ bool stream_player::send(kind what, std::uint64_t now) {
 }
 
 bool stream_player::transmit(kind what, const std::vector<std::uint8_t> &payload, std::uint64_t now) {
-  if (std::ranges::any_of(open_, [&](const open_request &r) { return next_id_ - r.id >= id_window(options_); }))
+  if (std::ranges::any_of(open_, [&](const open_call &r) { return next_id_ - r.id >= id_window(options_); }))
     return false;
   const std::uint32_t function = what == kind::enqueue      ? qec::kEnqueueFunctionId
                                  : what == kind::begin_tail ? qec::kBeginTailFunctionId
@@ -196,10 +196,10 @@ bool stream_player::transmit(kind what, const std::vector<std::uint8_t> &payload
 }
 
 void stream_player::take(const link_answer &answer, std::uint64_t now) {
-  const auto found = std::ranges::find(open_, answer.header.request_id, &open_request::id);
+  const auto found = std::ranges::find(open_, answer.header.request_id, &open_call::id);
   if (found == open_.end())
     return; // given up before
-  open_request request = std::move(*found);
+  open_call request = std::move(*found);
   open_.erase(found);
   if (answer.header.ptp_timestamp != request.sent_ns) {
     ++result_.wrong_echo;
@@ -214,7 +214,7 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
     ++result_.busy;
     busy.refused(now);
     if (!reads && phase_ != phase::draining)
-      refused_.insert(std::ranges::upper_bound(refused_, request.id, {}, &open_request::id), std::move(request));
+      refused_.insert(std::ranges::upper_bound(refused_, request.id, {}, &open_call::id), std::move(request));
     return;
   }
   quiet_since_ns_ = now;
@@ -308,7 +308,7 @@ bool stream_player::waits_for_server() const {
 }
 
 void stream_player::look_for_losses(std::uint64_t now) {
-  const std::size_t lost = std::erase_if(open_, [&](const open_request &r) {
+  const std::size_t lost = std::erase_if(open_, [&](const open_call &r) {
     if (now < r.sent_ns + timeout_ns_)
       return false;
     link_.give_up(r.id);

@@ -81,7 +81,7 @@ private:
     draining ///< after an error: the open requests are awaited
   };
   enum class kind : std::uint8_t { reset, enqueue, begin_tail, read };
-  struct open_request {
+  struct open_call {
     kind what;
     std::uint32_t id;
     std::uint64_t sent_ns;
@@ -119,10 +119,10 @@ private:
   const std::uint64_t timeout_ns_;
   phase phase_ = phase::idle;
   stream_sampler *sampler_ = nullptr;
-  std::vector<open_request> open_;
+  std::vector<open_call> open_;
   /// Requests with bits that were answered BUSY, ascending. They are sent again one at a time, and before further ones:
   /// the server takes them only in the order of their counters.
-  std::vector<open_request> refused_;
+  std::vector<open_call> refused_;
   busy_wait bits_busy_, read_busy_;
   std::uint32_t next_id_ = 0;
   std::vector<std::uint8_t> bits_;           ///< packed, of the next enqueue request

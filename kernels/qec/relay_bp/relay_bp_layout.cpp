@@ -264,17 +264,6 @@ void relay_layout::spread_banks(std::uint32_t check_lanes) {
         }
 }
 
-std::size_t relay_layout::bank_conflicts() const {
-  std::size_t conflicts = 0;
-  for (std::size_t step = 0; step < places.size(); step += kWarpLanes) {
-    std::array<std::size_t, kBanks> load{};
-    for (std::size_t lane = 0; lane < kWarpLanes; ++lane)
-      ++load[places[step + lane] % kBanks];
-    conflicts += *std::ranges::max_element(load) - 1;
-  }
-  return conflicts;
-}
-
 void relay_layout::pack_syndrome(std::span<const std::uint8_t> syndrome,
                                  std::span<std::uint32_t> words) const noexcept {
   std::ranges::fill(words, 0U);

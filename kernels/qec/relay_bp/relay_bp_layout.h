@@ -37,9 +37,6 @@ public:
   /// The columns of a solution, ascending. Does not allocate if `columns` has room for all.
   void columns_of(std::span<const std::uint32_t> solution, std::vector<std::uint32_t> &columns) const;
 
-  /// Pairs of columns that read the same bank of shared memory at the same time: each costs a cycle.
-  [[nodiscard]] std::size_t bank_conflicts() const;
-
   std::vector<relay_cut> cuts;
   std::vector<std::uint16_t> sends_to;
   std::vector<relay_check> checks;

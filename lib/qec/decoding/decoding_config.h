@@ -22,10 +22,9 @@ struct decoding_config {
 
   constexpr std::uint32_t stabilizers() const { return (distance * distance - 1) / 2; }
   constexpr std::uint32_t num_detectors() const { return 2 * stabilizers() * rounds; }
-  /// Tensors of the models. Input: INT32 [1, 3h, rounds]. Output: INT32 detectors and one logical frame.
+  /// The tensor of the models' input: INT32 [1, 3h, rounds].
   constexpr std::uint32_t input_rows() const { return 3 * stabilizers(); }
   constexpr std::size_t int32_input_bytes() const { return std::size_t{input_rows()} * rounds * sizeof(std::int32_t); }
-  constexpr std::size_t int32_output_bytes() const { return std::size_t{num_detectors()} * sizeof(std::int32_t); }
   /// The other two forms of a shot: one uint8 per detector, and one bit per detector.
   constexpr std::size_t uint8_input_bytes() const { return num_detectors(); }
   constexpr std::size_t packed_input_bytes() const { return (std::size_t{num_detectors()} + 7) / 8; }

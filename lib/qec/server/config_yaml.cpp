@@ -12,7 +12,7 @@ namespace cudaq::qec::realtime {
 namespace {
 
 /// A fault of a configuration; the text names the place.
-struct refusal : std::runtime_error {
+struct config_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -33,7 +33,7 @@ public:
     add(mark, "", anchor, config_node::kind::empty);
   }
   void OnAlias(const YAML::Mark &mark, YAML::anchor_t) override {
-    throw refusal(place(mark) + "an alias (*name); write the value out");
+    throw config_error(place(mark) + "an alias (*name); write the value out");
   }
   void OnScalar(const YAML::Mark &mark, const std::string &tag, YAML::anchor_t anchor,
                 const std::string &value) override {
@@ -55,18 +55,18 @@ public:
 private:
   config_node &add(const YAML::Mark &mark, const std::string &tag, YAML::anchor_t anchor, config_node::kind what) {
     if (anchor != 0)
-      throw refusal(place(mark) + "an anchor (&name); write the value out where it is used");
+      throw config_error(place(mark) + "an anchor (&name); write the value out where it is used");
     if (!tag.empty() && tag != "?" && tag != "!") // what the parser calls plain and quoted scalars
-      throw refusal(place(mark) + "the tag " + tag + "; a configuration has no tags");
+      throw config_error(place(mark) + "the tag " + tag + "; a configuration has no tags");
     if (++nodes_ > limits_.nodes)
-      throw refusal(place(mark) + "more than " + std::to_string(limits_.nodes) + " values");
+      throw config_error(place(mark) + "more than " + std::to_string(limits_.nodes) + " values");
     if (!open_.empty() && open_.back().what == config_node::kind::map && open_.back().items.size() % 2 == 0 &&
         what != config_node::kind::scalar)
-      throw refusal(place(mark) + "a key that is no word");
+      throw config_error(place(mark) + "a key that is no word");
     if (what == config_node::kind::map && !open_.empty() && open_.back().what == config_node::kind::list &&
         open_.back().items.size() == limits_.maps)
-      throw refusal(place(mark) + "a list of more than " + std::to_string(limits_.maps) +
-                    " maps; a server has at most so many decoders");
+      throw config_error(place(mark) + "a list of more than " + std::to_string(limits_.maps) +
+                         " maps; a server has at most so many decoders");
     config_node &node = open_.empty() ? root_ : open_.back().items.emplace_back();
     node.what = what;
     node.line = static_cast<std::uint32_t>(mark.line + 1);
@@ -81,7 +81,8 @@ private:
   }
   void check_depth(const YAML::Mark &mark) const {
     if (open_.size() > limits_.depth)
-      throw refusal(place(mark) + "more than " + std::to_string(limits_.depth) + " lists and maps inside each other");
+      throw config_error(place(mark) + "more than " + std::to_string(limits_.depth) +
+                         " lists and maps inside each other");
   }
   void close() {
     config_node node = std::move(open_.back());
@@ -112,7 +113,7 @@ expected<config_node> read_yaml(std::string_view text, const config_limits &limi
     if (parser.HandleNextDocument(second))
       return reason(place_of(second.take()) + "a second document");
     return root;
-  } catch (const refusal &e) {
+  } catch (const config_error &e) {
     return reason(e.what());
   } catch (const YAML::Exception &e) {
     return reason(place(e.mark) + "not YAML: " + e.msg);

@@ -39,8 +39,8 @@ TEST(DecodingConfig, ShapesAreThoseOfThePublishedModels) {
 
 TEST(DecodingConfig, SlotsHoldEveryFormOfARequestAndItsResponse) {
   for (const decoding_config &c : kDecodingConfigs)
-    for (const std::size_t bytes : {c.int32_input_bytes(), c.int32_output_bytes(), c.uint8_input_bytes(),
-                                    c.packed_input_bytes(), decode_response_bytes(1)})
+    for (const std::size_t bytes : {c.int32_input_bytes(), std::size_t{c.num_detectors()} * sizeof(std::int32_t),
+                                    c.uint8_input_bytes(), c.packed_input_bytes(), decode_response_bytes(1)})
       EXPECT_LE(CUDAQ_RPC_HEADER_SIZE + bytes, c.slot_size) << c.name;
 }
 

@@ -169,7 +169,8 @@ int measure(const char *program, std::uint64_t count, std::uint64_t rounds) {
     f[i] = sorted(t[i]);
     print_figures(names[i], f[i]);
   }
-  std::printf("{\"case\": \"P20\", \"flag_p50_ns\": %u, \"in_process_p50_ns\": %u, \"unified_p50_ns\": %u, "
+  std::printf("{\"case\": \"shm-round-trip-64B\", "
+              "\"flag_p50_ns\": %u, \"in_process_p50_ns\": %u, \"unified_p50_ns\": %u, "
               "\"unified_p99_ns\": %u, \"ring_p50_ns\": %u, \"ring_p99_ns\": %u, \"unified_over_in_process\": %.3f, "
               "\"unified_over_flag\": %.3f}\n",
               f[0].p50, f[1].p50, f[2].p50, f[2].p99, f[3].p50, f[3].p99, double(f[2].p50) / f[1].p50,
