@@ -205,8 +205,9 @@ public:
   ring_buffer_injector(const ring_buffer_injector &) = delete;
   ring_buffer_injector &operator=(const ring_buffer_injector &) = delete;
 
-  /// False: all slots are busy, the pipeline is stopped, or a fault of the device has ended its graphs. Before the first
-  /// start or stop, requests wait in the ring. Throws std::invalid_argument if the payload does not fit into a slot.
+  /// False: all slots are busy, the pipeline is stopped, or a fault of the device has ended its graphs. Before the
+  /// first start or stop, requests wait in the ring. Throws std::invalid_argument if the payload does not fit into a
+  /// slot.
   bool try_submit(std::uint32_t function_id, const void *payload, std::size_t payload_size, std::uint64_t request_id);
   /// The same, but waits for a free slot. Throws std::runtime_error if the pipeline is stopped, or its device fails,
   /// before or during the wait.
