@@ -47,7 +47,7 @@
 //              publishes it immediately. If it returns CUDAQ_HOST_CALL_DEFERRED, the thread that calls
 //              cudaq_host_complete_deferred publishes. rx stays 0x10140 until then, unless a pool has cleared it.
 //              job_table.h has the case that the completion comes while the handler runs.
-//   graph      accept queues the job. graph_path::launch stores tx = IN_FLIGHT, launches, then stores rx = 0; without
+//   graph      accept queues the job. graph_path::launch stores tx = IN_FLIGHT, graph_path::launched rx = 0; without
 //              markers rx stays set. After the end of the graph (if the caller releases the worker: after that) comes
 //              graph_path::graph_ended. If the graph or the caller has set tx, it only counts the response, clears rx
 //              (if still set) and closes the job. Otherwise it publishes. But the answer of such a worker is published

@@ -200,7 +200,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memo
 /* ----------------------------------------------------------- slot helpers -- */
 /* For software that plays the control system. They work on the host views of a ring. slot_idx must be less than the
  * number of slots of the ring; the helpers cannot check that, because cudaq_ringbuffer_t does not hold the number.
- * Producers fill slots in ring order. Only one thread may work on a slot at a time. */
+ * Producers should fill slots in ring order: one that skips slots loses no request, but gets no order, and delays
+ * (docs/ring_protocol.md section 4). Only one thread may work on a slot at a time. */
 
 /* Returns 1 if both flags are 0 and the slot may be filled, else 0. Reads rx, then tx. On CUDAQ_MEMORY_DEVICE_RX it
  * reads across the bus, 2 us, and the lap of the slot's last request must have come (docs/ring_protocol.md section 13).

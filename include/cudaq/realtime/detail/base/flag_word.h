@@ -14,6 +14,7 @@
 //   acq_rel compare-and-swap      taking a role or a job for which several threads compete. Host threads compete for
 //                                 host words, threads of one device for words of that device: a device's
 //                                 read-modify-write on host memory is not atomic against the CPU
+//   acquire compare-and-swap      claim_word: taking what a flag announces; relaxed if it fails
 //   relaxed                       gauges, which order nothing
 //
 // The library uses no fences, except fence_posted_stores, fence_posted_loads, and fence_before_stores on a device: each
