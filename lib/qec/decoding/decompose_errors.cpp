@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -17,8 +18,9 @@ constexpr std::uint64_t kBoundary = UINT64_MAX; ///< in the place of a second de
 /// Errors with the same detectors: observables, and the probability that an odd number of them happens.
 using variants = std::map<index_list, double>;
 
-/// A model of a code has one or two. More than this many are not searched.
-constexpr std::size_t kMostVariants = 16;
+/// A model of a code has one or two. More than this many, or larger ones, are not searched: a text of no code must not
+/// take hours.
+constexpr std::size_t kMostVariants = 4, kMostObservables = 64;
 
 index_list sum_mod_2(const index_list &a, const index_list &b) {
   index_list sum;
@@ -42,6 +44,9 @@ public:
                             [index_list(observables.begin(), observables.end())];
       p = merged_probability(p, c.probability);
     }
+    for (const dem_component &c : model.components)
+      if (c.detectors > 2 && c.detectors <= 2 * kMostParts)
+        note_edges_in(model.detectors_of(c));
     find_parts();
   }
 
@@ -59,6 +64,14 @@ private:
   /// Components with detectors of more parts are not split.
   static constexpr std::size_t kMostParts = 4;
 
+  /// Notes the errors whose two detectors a larger error has.
+  void note_edges_in(std::span<const std::uint64_t> detectors) {
+    for (std::size_t i = 0; i < detectors.size(); ++i)
+      for (std::size_t j = i + 1; j < detectors.size(); ++j)
+        if (errors_at_[detectors[i]].contains(detectors[j]))
+          in_larger_.emplace(detectors[i], detectors[j]);
+  }
+
   const variants *find(std::uint64_t first, std::uint64_t second) const {
     const auto found = errors_at_[first].find(second);
     return found != errors_at_[first].end() && found->second.size() <= kMostVariants ? &found->second : nullptr;
@@ -72,12 +85,18 @@ private:
            });
   }
 
+  /// A sum of two errors with one detector, of which a larger error has both: a Y error. Without the second condition
+  /// a measurement error of a check at a boundary would be one, too.
+  bool is_between_parts(std::uint64_t first, std::uint64_t second, const variants &errors) const {
+    return in_larger_.contains({first, second}) &&
+           std::ranges::all_of(errors, [&](const auto &error) { return is_sum(first, second, error.first); });
+  }
+
   void find_parts() {
     joined_sets joined(errors_at_.size());
     for (std::uint64_t first = 0; first < errors_at_.size(); ++first)
       for (const auto &[second, errors] : errors_at_[first])
-        if (second != kBoundary &&
-            !std::ranges::all_of(errors, [&](const auto &error) { return is_sum(first, second, error.first); }))
+        if (second != kBoundary && !is_between_parts(first, second, errors))
           joined.join(first, second);
     part_of_ = joined.numbers();
   }
@@ -100,25 +119,30 @@ private:
 
   /// Chooses an error for each of ends_ after the chosen ones, which have this probability together.
   void choose(const index_list &observables, double probability) {
-    if (chosen_.size() == ends_.size()) {
-      if (observables.empty() && probability > best_probability_) {
-        best_ = chosen_;
-        best_probability_ = probability;
-      }
-      return;
-    }
     const auto [first, second] = ends_[chosen_.size()];
     const variants *const errors = find(first, second);
     if (errors == nullptr)
       return;
+    if (chosen_.size() + 1 == ends_.size()) {
+      const auto last = errors->find(observables);
+      if (last != errors->end() && probability * last->second > best_probability_) {
+        best_ = chosen_;
+        best_.push_back({first, second, &last->first});
+        best_probability_ = probability * last->second;
+      }
+      return;
+    }
     for (const auto &[flipped, p] : *errors) {
+      if (flipped.size() > kMostObservables)
+        continue;
       chosen_.push_back({first, second, &flipped});
       choose(sum_mod_2(observables, flipped), probability * p);
       chosen_.pop_back();
     }
   }
 
-  std::vector<std::map<std::uint64_t, variants>> errors_at_;  ///< by the lower detector, then the higher
+  std::vector<std::map<std::uint64_t, variants>> errors_at_; ///< by the lower detector, then the higher
+  std::set<std::pair<std::uint64_t, std::uint64_t>> in_larger_;
   std::vector<std::uint32_t> part_of_;                        ///< of each detector
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ends_; ///< of a component, in each part
   std::vector<edge> chosen_, best_;
@@ -146,8 +170,10 @@ detector_error_model decompose_errors(detector_error_model model) {
   for (const dem_component &c : model.components) {
     const auto detectors = model.detectors_of(c), observables = model.observables_of(c);
     const auto &edges = known.split(detectors, observables);
-    if (edges.empty())
+    if (edges.empty() || made.targets.size() > dem_limits{}.targets) { // an edge has its observables in each error
       add(c, detectors, observables);
+      continue;
+    }
     for (const auto &[first, second, flipped] : edges) {
       const std::uint64_t ends[] = {first, second};
       add(c, std::span(ends).first(second == kBoundary ? 1 : 2), *flipped);

@@ -9,11 +9,11 @@ namespace cudaq::qec::realtime {
 /// errors of the model that have one or two. They stay one error, and have its probability.
 ///
 /// A surface code's model has two parts, the X and the Z detectors, and an error of a circuit is an edge in each: a Y
-/// error is an X error and a Z error. So its parts are found first: two detectors are in one part if errors
-/// with two detectors lead from one to the other. Errors that are the sum of two errors with one detector do not count
-/// there: near two boundaries a Y error flips one detector of each part, and is split, too. Then a component is split
-/// into what it has in each part, if each of these is an error of the model and all together flip its observables. Of
-/// errors that differ in their observables only, the likeliest are taken.
+/// error is an X error and a Z error. So its parts are found first: two detectors are in one part if errors with two
+/// detectors lead from one to the other. An error does not count there if it is the sum of two errors with one detector
+/// and a larger error has its detectors, too: near two boundaries a Y error flips one detector of each part, and is
+/// split. Then a component is split into what it has in each part, if each of these is an error of the model and all
+/// together flip its observables. Of errors that differ in their observables only, the likeliest are taken.
 ///
 /// A component that has three detectors of one part stays as it is, as in the models of colour and of qLDPC codes. A
 /// model without components of more than two detectors is not changed.

@@ -150,12 +150,14 @@ void window_set::name_choice() {
   choice_.name.replace(0, parsed->name.size(), names);
 }
 
-/// Whether the decoder is a kind of matching. Windows cut errors, so they must be decomposed before.
+/// Whether the decoder is a kind of matching, or a race with one. Windows cut errors, so they are decomposed before.
 bool window_set::takes_edges_only() const {
   const auto parsed = decoder_name::parse(decoder_);
-  const bool is_lookup =
-      parsed.ok() && (parsed->name == "lookup" || (parsed->name == "auto" && !pymatching_available()));
-  return form_ != error_form::whole && !is_lookup;
+  if (parsed.failed() || form_ == error_form::whole)
+    return false;
+  if (parsed->name == "race") // its members are in its settings
+    return decoder_.find("pymatching") != std::string::npos;
+  return parsed->name.starts_with("pymatching") || (parsed->name == "auto" && pymatching_available());
 }
 
 window_source window_set::source_of(std::uint64_t repetitions) const {

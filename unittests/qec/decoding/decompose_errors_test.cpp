@@ -43,9 +43,17 @@ TEST(DecomposeErrors, SplitsAnErrorIntoOneEdgeOfEachPart) {
 }
 
 TEST(DecomposeErrors, SplitsAnErrorWithOneDetectorOfEachPartOnlyBesideLargerOnes) {
-  const std::string both = "error(0.01) D0 D4 L0 L1\n";
-  EXPECT_EQ(decomposed(kTwoParts + both + "error(0.01) D1 D2 D5 D6\n"), "D0 L0 ^ D4 L1; D1 D2 ^ D5 D6");
+  const std::string both = "error(0.01) D0 D4 L0 L1\n", larger = "error(0.01) D0 D1 D4 L1\n";
+  EXPECT_EQ(decomposed(kTwoParts + both + larger), "D0 L0 ^ D4 L1; D0 D1 ^ D4 L1");
   EXPECT_EQ(decomposed(kTwoParts + both), "D0 D4 L0 L1") << "a model that matching takes is not changed";
+}
+
+// In a code of distance 3 each check has a boundary, and the same check in two rounds, too.
+TEST(DecomposeErrors, KeepsMeasurementErrorsOfChecksAtABoundary) {
+  const std::string rounds = "error(0.1) D0 L0\nerror(0.1) D1\nerror(0.1) D0 D1\n"
+                             "error(0.1) D2 L0\nerror(0.1) D3\nerror(0.1) D2 D3\n"
+                             "error(0.1) D4 L1\nerror(0.1) D5\nerror(0.1) D4 D5\n";
+  EXPECT_EQ(decomposed(rounds + "error(0.01) D0 D2\nerror(0.01) D0 D1 D4 D5\n"), "D0 D2; D0 D1 ^ D4 D5");
 }
 
 TEST(DecomposeErrors, LeavesWhatIsNoSumOfEdges) {
@@ -76,6 +84,31 @@ TEST(DecomposeErrors, EndsSoonForModelsOfNoCode) {
   for (int k = 0; k < 3000; ++k)
     wide += " D" + std::to_string(k);
   EXPECT_EQ(decomposed(dem + wide + "\n" + "error(0.01) D0 D1 D4 D5\n"), wide.substr(12) + "; D0 D1 D4 D5");
+}
+
+TEST(DecomposeErrors, EndsSoonForErrorsWithManyWaysToSplitThem) {
+  std::string dem, error;
+  for (int part = 0; part < 4; ++part) {
+    const std::string pair = " D" + std::to_string(2 * part) + " D" + std::to_string(2 * part + 1);
+    error += pair;
+    for (int k = 0; k < 4; ++k)
+      dem += "error(0.1)" + pair + " L" + std::to_string(4 * part + k) + "\n";
+  }
+  for (int k = 0; k < 10000; ++k)
+    dem += "error(0.01)" + error + " L" + std::to_string(k % 4) + " L5 L10 L" + std::to_string(12 + k % 4) + "\n";
+  const auto model = decompose_errors(*parse_dem(dem));
+  EXPECT_EQ(model.components.size(), 16U + 4 * 10000);
+}
+
+TEST(DecomposeErrors, TheModelStaysWithinItsLimitWhereEdgesHaveThousandsOfObservables) {
+  std::string observables, dem;
+  for (int k = 0; k < 5000; ++k)
+    observables += " L" + std::to_string(k);
+  for (const char *pair : {" D0 D1", " D2 D3"})
+    dem += std::string("error(0.1)") + pair + observables + "\n";
+  dem += "repeat 20000 {\nerror(0.01) D0 D1 D2 D3\n}\n";
+  const auto model = decompose_errors(*parse_dem(dem));
+  EXPECT_LE(model.targets.size(), dem_limits{}.targets + 200000);
 }
 
 /// Logical errors of all shots of a set. `name` must be a kind of matching for this model.
