@@ -47,6 +47,8 @@ public:
   T *as() const {
     return static_cast<T *>(at_);
   }
+  /// The caller frees it.
+  void *release() { return std::exchange(at_, nullptr); }
 
 private:
   void allocate(std::size_t bytes) { require(cudaMalloc(&at_, bytes == 0 ? 1 : bytes), "cudaMalloc"); }

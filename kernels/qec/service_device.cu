@@ -90,13 +90,7 @@ public:
   }
   void *allocate(std::size_t bytes) override {
     const entered_or_throw here(id_);
-    void *made = nullptr;
-    require(cudaMalloc(&made, bytes), "cudaMalloc");
-    if (const cudaError_t error = cudaMemset(made, 0, bytes)) {
-      cudaFree(made);
-      require(error, "cudaMemset");
-    }
-    return made;
+    return device_block(bytes).release();
   }
   void free(void *memory) noexcept override {
     const device_guard here(id_);

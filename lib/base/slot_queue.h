@@ -42,6 +42,7 @@ public:
   /// Only after the last push: else a slot may come during the call.
   bool empty() const { return head_.load() == tail_.load(); }
 
+  /// False: it is empty; `slot` may be written, too.
   bool pop(std::uint32_t &slot) {
     for (std::uint64_t at = head_.load();; at = head_.load()) {
       const std::uint64_t word = words_[at & mask_].load();

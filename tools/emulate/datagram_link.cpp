@@ -16,7 +16,7 @@ namespace {
 constexpr int kRocePort = 4791;
 constexpr std::uint64_t kQuietNs = 250'000'000; ///< without an answer: then the server is probed
 /// Of a query's datagram: as long as the shorter answer, which is longer than the query.
-constexpr std::uint32_t kQuestionBytes = CUDAQ_RPC_HEADER_SIZE + qec::kModelFactsBytes;
+constexpr std::uint32_t kQueryBytes = CUDAQ_RPC_HEADER_SIZE + qec::kModelFactsBytes;
 static_assert(sizeof(cudaq_qec_describe_decoder_t) <= qec::kModelFactsBytes);
 
 class datagram_link final : public link {
@@ -112,7 +112,7 @@ std::unique_ptr<link> make_udp_link(const emulate_options &o, std::uint32_t wind
   chosen.reports_refusals = true;
   return std::make_unique<datagram_link>(chosen, detail::make_udp_wire(o.slot_size),
                                          fmt::format("udp {}:{}, {} bytes a datagram", o.address, o.port, o.slot_size),
-                                         detail::make_udp_wire(kQuestionBytes));
+                                         detail::make_udp_wire(kQueryBytes));
 }
 
 std::unique_ptr<link> make_roce_link(const emulate_options &o, std::uint32_t window, std::size_t payload_bytes) {

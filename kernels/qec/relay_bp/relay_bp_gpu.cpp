@@ -273,7 +273,7 @@ relay_bp_gpu::relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &op
     impl_->allocate(device_id);
     impl_->begin();
   } catch (...) {
-    end(job);
+    end(job, false);
     throw;
   }
 }
@@ -281,17 +281,17 @@ relay_bp_gpu::relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &op
 relay_bp_gpu::~relay_bp_gpu() {
   const device_guard here(device_id_);
   impl_->end();
-  end(impl_->layout.job());
+  end(impl_->layout.job(), true);
 }
 
-void relay_bp_gpu::end(const std::optional<relay_job> &job) {
+void relay_bp_gpu::end(const std::optional<relay_job> &job, bool frees) {
   relay_instances::instance last;
   if (job)
     last = {nullptr, job->chains, job->parts};
   if (impl_ != nullptr)
     last.has_ended = [ended = impl_.get()] { return ended->has_ended(); };
   last.memory = std::move(impl_);
-  all_instances().end(device_id_, std::move(last));
+  all_instances().end(device_id_, std::move(last), frees);
 }
 
 decode_status relay_bp_gpu::solve(std::span<const std::uint8_t> syndrome, const decode_control &control) noexcept {

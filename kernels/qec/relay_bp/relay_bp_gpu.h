@@ -59,8 +59,9 @@ public:
 
 private:
   class impl;
-  /// Gives memory and room back when the blocks have ended. `job`: it has room on the device.
-  void end(const std::optional<relay_job> &job);
+  /// Gives memory and room back when the blocks have ended. `job`: it has room on the device. `frees`: memory may be
+  /// freed now.
+  void end(const std::optional<relay_job> &job, bool frees);
 
   const int device_id_;
   std::shared_ptr<impl> impl_;

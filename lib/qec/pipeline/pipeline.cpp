@@ -36,7 +36,7 @@ void ring_buffer_injector::submit(std::uint32_t function_id, const void *payload
     if (admitted == pipeline_ring::admission::accepted)
       return;
     if (admitted == pipeline_ring::admission::closed)
-      throw std::runtime_error("pipeline: submit: the pipeline is stopped, or its device has failed; call start first");
+      throw std::runtime_error("pipeline: submit: the pipeline is stopped, or its run has failed; call start first");
     if (!stalled) {
       state_->stalls.bump();
       state_->ring.stalls().add();

@@ -136,6 +136,7 @@ ai_predecoder_service::ai_predecoder_service(std::unique_ptr<inference_engine> e
 }
 
 ai_predecoder_service::~ai_predecoder_service() {
+  stop(); // a graph may wait for an entry, and freeing waits for the graph
   for (const auto &memory : {flags_, frames_, sizes_, outputs_, control_})
     device().free_shared(memory);
   device().free(tail_);

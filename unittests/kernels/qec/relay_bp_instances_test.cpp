@@ -53,8 +53,14 @@ TEST(RelayInstances, OneThatHasNotEndedKeepsItsRoomAndAllMemoryUntilItHas) {
   EXPECT_EQ(all.taken(0).blocks(), 0u);
   EXPECT_TRUE(all.take(0, gpu, 5, 1));
   EXPECT_EQ(freed, 0) << "a constructor does not free: that could wait for other kernels";
-  all.end(0, {memory(), 5, 1});
-  EXPECT_EQ(freed, 3);
+  all.begin(0);
+  all.end(0, {memory(), 0, 1}, false);
+  EXPECT_EQ(freed, 0) << "nor one that fails";
+  all.end(0, {memory(), 5, 1}, false);
+  EXPECT_EQ(freed, 0) << "also if it is the last one";
+  all.begin(0);
+  all.end(0, {memory(), 0, 1});
+  EXPECT_EQ(freed, 5);
   EXPECT_EQ(all.taken(0).blocks(), 0u);
 }
 

@@ -61,7 +61,7 @@ bool read_get_committed(std::span<const std::uint8_t> payload, wire_request &req
 }
 
 /// Of the functions that ask about a decoder: its id, or nothing for the decoder of one_shot.
-read_result read_question(wire_function function, std::span<const std::uint8_t> payload) noexcept {
+read_result read_query(wire_function function, std::span<const std::uint8_t> payload) noexcept {
   read_result read;
   read.request.function = function;
   read.knows_decoder = payload.size() == sizeof read.request.decoder_id;
@@ -73,7 +73,7 @@ read_result read_question(wire_function function, std::span<const std::uint8_t> 
 
 read_result read_describe(std::span<const std::uint8_t> payload) noexcept {
   if (payload.size() != sizeof(cudaq_qec_describe_decoder_t))
-    return read_question(wire_function::describe, payload);
+    return read_query(wire_function::describe, payload);
   read_result read;
   read.request.function = wire_function::describe;
   const auto fields = read_as<cudaq_qec_describe_decoder_t>(payload);
@@ -124,7 +124,7 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
   if (function_id == kDescribeFunctionId)
     return read_describe(payload);
   if (function_id == kNameFunctionId)
-    return read_question(wire_function::name, payload);
+    return read_query(wire_function::name, payload);
   using reader = bool (*)(std::span<const std::uint8_t> payload, wire_request & request) noexcept;
   constexpr struct {
     std::uint32_t id;
