@@ -52,8 +52,8 @@ public:
     std::function<bool()> has_ended = {}; ///< does not wait, nor throw; empty: it launched nothing
   };
   /// If its blocks run, or wait for room, its memory and that of all others is kept, and its room is taken, until a
-  /// later begin() or end() finds that they have ended. Without `frees` no memory is freed now, which would wait for the
-  /// program's other kernels: a construction that fails must not.
+  /// later begin() or end() finds that they have ended. Without `frees` no memory is freed now, which would wait for
+  /// the program's other kernels: a construction that fails must not.
   void end(int device_id, instance last, bool frees = true) {
     device &d = of(device_id);
     const std::lock_guard lock(d.mutex);

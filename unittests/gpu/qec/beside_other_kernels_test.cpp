@@ -51,46 +51,10 @@ protected:
     CUDA_EXPECT_OK(cudaDeviceGetAttribute(&value, which, test_device()));
     return value;
   }
-  void expect_answer(relay_bp_gpu &tested) {
-    qec::graph_syndrome syndrome(graph_);
-    ASSERT_TRUE(syndrome.take(set_.shots.front()));
-    EXPECT_EQ(tested.solve(syndrome.bytes(), {}), qec::decode_status::ok) << tested.fault();
-  }
 
   const oracle_set set_{"bicycle_72_r6_p0.003"};
   const qec::tanner_graph graph_ = graph_or_throw(set_.dem_text);
 };
-
-TEST_F(BesideOtherKernels, ADecoderWithoutRoomIsRefusedInSecondsAndMadeWhenThereIsRoom) {
-  const int processors = attribute(cudaDevAttrMultiProcessorCount);
-  // A multiprocessor has room for one block of a holder, and beside it for the runtime's own kernels only.
-  const auto fills_one = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 16384);
-  decoder(graph_, 1).reset();          // loads the kernels: beside others that would wait for them
-  std::deque<started_workers> holders; // of all multiprocessors
-  for (int left = processors; left > 0; left -= 64)
-    holders.emplace_back(resident_config_of(std::min(left, 64)), launch_add_one(nullptr, 32, fills_one)).begin();
-  for (int k = 0; k < 2; ++k)
-    EXPECT_TRUE(finishes_within(kStartLimit, "the refusal of a decoder", [&] {
-      const std::string text = refusal_of([&] { decoder(graph_, 8); });
-      EXPECT_NE(text.find("leave no room"), std::string::npos) << text;
-    }));
-  EXPECT_TRUE(finishes_within(kStartLimit, "the end of the others", [&] {
-    for (started_workers &h : holders)
-      EXPECT_TRUE(h.end());
-  }));
-  // So many that the refused ones must have given their room back.
-  std::unique_ptr<relay_bp_gpu> made;
-  std::string text;
-  EXPECT_TRUE(finishes_within(kDeadline, "making a decoder", [&] {
-    EXPECT_TRUE(eventually([&] {
-      text = refusal_of([&] { made = decoder(graph_, static_cast<std::uint32_t>(processors)); });
-      return made != nullptr;
-    })) << text;
-    if (made != nullptr)
-      expect_answer(*made);
-    made.reset();
-  }));
-}
 
 TEST_F(BesideOtherKernels, ALaunchThatIsRefusedIsReportedAndTheNextOneServes) {
   std::atomic<bool> refuses{true};
