@@ -158,25 +158,16 @@ detector_error_model decompose_errors(detector_error_model model) {
   detector_error_model made{model.num_detectors, model.num_observables, model.num_errors, {}, {}};
   made.components.reserve(2 * model.components.size());
   made.targets.reserve(model.targets.size());
-  const auto add = [&](dem_component c, std::span<const std::uint64_t> detectors,
-                       std::span<const std::uint64_t> observables) {
-    c.first_target = made.targets.size();
-    c.detectors = static_cast<std::uint32_t>(detectors.size());
-    c.observables = static_cast<std::uint32_t>(observables.size());
-    made.targets.insert(made.targets.end(), detectors.begin(), detectors.end());
-    made.targets.insert(made.targets.end(), observables.begin(), observables.end());
-    made.components.push_back(c);
-  };
   for (const dem_component &c : model.components) {
     const auto detectors = model.detectors_of(c), observables = model.observables_of(c);
     const auto &edges = known.split(detectors, observables);
     if (edges.empty() || made.targets.size() > dem_limits{}.targets) { // an edge has its observables in each error
-      add(c, detectors, observables);
+      made.add(c, detectors, observables);
       continue;
     }
     for (const auto &[first, second, flipped] : edges) {
       const std::uint64_t ends[] = {first, second};
-      add(c, std::span(ends).first(second == kBoundary ? 1 : 2), *flipped);
+      made.add(c, std::span(ends).first(second == kBoundary ? 1 : 2), *flipped);
     }
   }
   return made;

@@ -187,13 +187,8 @@ private:
       cancel(detectors_);
       cancel(observables_);
     }
-    if (error.probability > 0 && detectors_.size() + observables_.size() != 0) {
-      model.components.push_back({error.probability, error.line, model.targets.size(),
-                                  static_cast<std::uint32_t>(detectors_.size()),
-                                  static_cast<std::uint32_t>(observables_.size()), mechanism_});
-      model.targets.insert(model.targets.end(), detectors_.begin(), detectors_.end());
-      model.targets.insert(model.targets.end(), observables_.begin(), observables_.end());
-    }
+    if (error.probability > 0 && detectors_.size() + observables_.size() != 0)
+      model.add({error.probability, error.line, 0, 0, 0, mechanism_}, detectors_, observables_);
     detectors_.clear();
     observables_.clear();
   }
@@ -268,13 +263,8 @@ expected<detector_error_model> place_observables(detector_error_model model) {
       return reason("line " + std::to_string(parts[begin].line) + ": L" + std::to_string(loose.front()) +
                     " is in a component without detectors, and the error has " + std::to_string(with_detectors) +
                     " others: it belongs to all of them together; the decoder bp-osd takes such models");
-    const auto add = [&](dem_component c, std::span<const std::uint64_t> detectors) {
-      c.first_target = placed.targets.size();
-      c.detectors = static_cast<std::uint32_t>(detectors.size());
-      c.observables = static_cast<std::uint32_t>(loose.size());
-      placed.targets.insert(placed.targets.end(), detectors.begin(), detectors.end());
-      placed.targets.insert(placed.targets.end(), loose.begin(), loose.end());
-      placed.components.push_back(c);
+    const auto add = [&](const dem_component &like, std::span<const std::uint64_t> detectors) {
+      placed.add(like, detectors, loose);
       loose.clear();
     };
     for (std::size_t k = begin; k < end; ++k)

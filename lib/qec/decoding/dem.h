@@ -36,6 +36,16 @@ struct detector_error_model {
   std::span<const std::uint64_t> observables_of(const dem_component &c) const noexcept {
     return std::span(targets).subspan(c.first_target + c.detectors, c.observables);
   }
+  /// Appends a component with these targets; of `like` it has probability, line and mechanism. The targets must not be
+  /// this model's own.
+  void add(dem_component like, std::span<const std::uint64_t> detectors, std::span<const std::uint64_t> observables) {
+    like.first_target = targets.size();
+    like.detectors = static_cast<std::uint32_t>(detectors.size());
+    like.observables = static_cast<std::uint32_t>(observables.size());
+    targets.insert(targets.end(), detectors.begin(), detectors.end());
+    targets.insert(targets.end(), observables.begin(), observables.end());
+    components.push_back(like);
+  }
 };
 
 /// The largest model that is accepted. Reading a text of n bytes takes a time that is linear in n plus these limits,
