@@ -128,7 +128,7 @@ void add_bench_command(CLI::App &program, const bench_command &c, chosen_command
                     "cores of the client threads (default: with four cores or more, all but the first)")
         ->delimiter(',')
         ->type_name("A,B,...")
-        ->check(CLI::Range(0, kMostCores));
+        ->check(CLI::Range(0, kMaxCores));
   add_random_payload_options(command, o);
   if (c.has_data)
     add_data_option(command, o.data_folder);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs ctest and passes on what it prints: second_tries.py MOST ctest --repeat until-pass:2 [option...]. Names before
+"""Runs ctest and passes on what it prints: second_tries.py MAX ctest --repeat until-pass:2 [option...]. Names before
 ctest's closing lines the tests that passed only at their second try. The exit status is ctest's; it is 1 in place of 0
-if there are more than MOST such tests, or if one of them crashed or a sanitizer reported in it: these are proofs,
+if there are more than MAX such tests, or if one of them crashed or a sanitizer reported in it: these are proofs,
 however seldom they appear, while a test that is late may only have had no core."""
 import re
 import signal
@@ -16,8 +16,8 @@ CLOSING = re.compile(r"\d+% tests passed, \d+ tests failed out of (\d+)")
 
 
 class SecondTries:
-    def __init__(self, most):
-        self.most, self.all, self.number, self.refused = most, None, None, False
+    def __init__(self, max_tests):
+        self.max_tests, self.all, self.number, self.refused = max_tests, None, None, False
         self.names, self.reasons, self.passed = {}, {}, set()  # of the tests that failed at their first try
 
     def take_result(self, test):
@@ -39,9 +39,9 @@ class SecondTries:
             self.refused |= reason is not None
             yield f"Passed at the second try only: {self.names[number]}" + (
                 f"; {reason}: this run fails" if reason else "")
-        if len(self.passed) > self.most:
+        if len(self.passed) > self.max_tests:
             self.refused = True
-            yield f"{len(self.passed)} tests passed at the second try only, more than {self.most}: this run fails"
+            yield f"{len(self.passed)} tests passed at the second try only, more than {self.max_tests}: this run fails"
 
     def lines_before(self, line):
         """What is to be printed before this line of ctest."""

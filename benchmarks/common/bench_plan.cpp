@@ -7,7 +7,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::uint64_t kMostWarmUp = 2048;
+constexpr std::uint64_t kMaxWarmUp = 2048;
 
 constexpr char kFrame4096[] = "one block of 256 threads: flag, 4096 B in and out, 16 B per thread";
 constexpr char kFrame4096InGpu[] = "the same memory, one block of 256 threads: flag, 4096 B in and out";
@@ -113,7 +113,7 @@ std::vector<bench_case> select_cases(const std::vector<std::string> &names, std:
 round_size size_of_round(const bench_options &options, std::uint32_t slots) {
   round_size size;
   size.exchanges = (options.exchanges + options.rounds - 1) / options.rounds;
-  size.warm_up = std::min(kMostWarmUp, size.exchanges);
+  size.warm_up = std::min(kMaxWarmUp, size.exchanges);
   size.warm_up += (slots - (size.exchanges + size.warm_up) % slots) % slots;
   return size;
 }

@@ -79,11 +79,11 @@ comparison comparison_of(const compared_figure &figure, double tolerance) {
   auto [low, high] = figure.estimate.interval.value_or(std::pair{figure.estimate.ratio, figure.estimate.ratio});
   if (figure.base.higher_is_better())
     std::tie(low, high) = std::pair{1 / high, 1 / low};
-  const double most = 1 + tolerance, least = 1 / most;
-  return low > most                     ? comparison::worse
-         : high < least                 ? comparison::better
-         : low >= least && high <= most ? comparison::same
-                                        : comparison::undecided;
+  const double max_ratio = 1 + tolerance, min_ratio = 1 / max_ratio;
+  return low > max_ratio                         ? comparison::worse
+         : high < min_ratio                      ? comparison::better
+         : low >= min_ratio && high <= max_ratio ? comparison::same
+                                                 : comparison::undecided;
 }
 
 bool has_ratio(const std::vector<report_figure> &runs) {

@@ -211,9 +211,9 @@ loop_result exchange_full_ring(const ring_port &port, std::uint32_t slots, const
       const auto collected_before = [&] {
         return !port.is_on_tx_alone() || n < collected.load(std::memory_order_acquire) + slots;
       };
-      const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.batch, total - n));
+      const auto max_count = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.batch, total - n));
       std::uint32_t count = 0;
-      while (!collected_before() || (count = port.take(slot, most)) == 0) {
+      while (!collected_before() || (count = port.take(slot, max_count)) == 0) {
         deadline.check();
         both.check();
       }

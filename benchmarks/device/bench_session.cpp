@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kControlBytes = 512; ///< stop word and report, each in cache lines of its own
 constexpr std::size_t kReportAt = 256;
 constexpr std::size_t kFewestCoresToPin = 4;
-constexpr unsigned kMostAnyOrderThreads = 12;
+constexpr unsigned kMaxAnyOrderThreads = 12;
 
 } // namespace
 
@@ -86,7 +86,7 @@ bench_session::bench_session(const bench_options &options)
   if (cores_.empty() && allowed_ >= kFewestCoresToPin) // without the first core: it serves the interrupts
     cores_.assign(allowed.begin() + 1, allowed.end());
   any_order_threads_ =
-      std::clamp(static_cast<unsigned>(cores_.empty() ? allowed_ : cores_.size()), 1u, kMostAnyOrderThreads);
+      std::clamp(static_cast<unsigned>(cores_.empty() ? allowed_ : cores_.size()), 1u, kMaxAnyOrderThreads);
   if (!cores_.empty())
     if (const std::string why = pin_this_thread(cores_.front()); !why.empty())
       throw usage_error("--cores: cannot pin the measuring thread to " + why);

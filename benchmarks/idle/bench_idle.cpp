@@ -18,7 +18,7 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::uint32_t kEchoId = fnv1a_hash("bench_idle");
-constexpr std::uint32_t kMostSlots = 1u << 20;
+constexpr std::uint32_t kMaxSlots = 1u << 20;
 constexpr std::chrono::milliseconds kIdleness{2}; ///< before each request and each stop
 
 std::int32_t answer_nothing(cudaq_host_call_t *, void *) { return 0; }
@@ -104,7 +104,7 @@ int run_bench_idle(const bench_options &options, const output &out) {
   const bench_options o = effective(options);
   std::vector<std::uint32_t> slots;
   std::vector<std::string> names;
-  for (std::uint32_t n = 1; n <= kMostSlots; n *= 4) {
+  for (std::uint32_t n = 1; n <= kMaxSlots; n *= 4) {
     slots.push_back(n);
     names.push_back(fmt::format("slots{}.request", n));
     names.push_back(fmt::format("slots{}.stop", n));

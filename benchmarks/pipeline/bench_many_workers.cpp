@@ -21,7 +21,7 @@ namespace {
 
 namespace gpu = cudaq::qec::realtime::gpu;
 
-constexpr int kMostWorkers = 64;
+constexpr int kMaxWorkers = 64;
 constexpr std::size_t kBytes = 8, kSlotBytes = 256;
 
 /// A graph of one kernel of one warp, with its stage. It reads 8 bytes in mapped memory, writes them there, and sets
@@ -135,7 +135,7 @@ void bench_many_workers(const bench_options &o, figure_list &figures) {
   const std::uint64_t warm_up = std::min<std::uint64_t>(2048, (o.exchanges + 63) / 64 * 64),
                       n = (o.exchanges + 63) / 64 * 64;
   std::deque<small_graph> graphs;
-  for (int id = 0; id < kMostWorkers; ++id)
+  for (int id = 0; id < kMaxWorkers; ++id)
     graphs.emplace_back(o.gpu);
   for (const std::size_t threads : {1, 2, 4, 8, 64}) {
     bare_launches(graphs, threads, warm_up, o);
@@ -143,7 +143,7 @@ void bench_many_workers(const bench_options &o, figure_list &figures) {
                      fmt::format("bare, 64 streams, {} threads: as fast as possible", threads), n,
                      bare_launches(graphs, threads, n, o));
   }
-  for (const int workers : {8, 16, kMostWorkers}) {
+  for (const int workers : {8, 16, kMaxWorkers}) {
     traffic t(o, workers, kSlotBytes, kBytes);
     t.start([&](int id) { return graphs[static_cast<std::size_t>(id)].resources(); }, &traffic::first_and_last);
     t.run(traffic::drive::full, warm_up);

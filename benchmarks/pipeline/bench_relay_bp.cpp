@@ -21,13 +21,13 @@ namespace {
 namespace gpu = cudaq::qec::realtime::gpu;
 namespace qec = cudaq::qec::realtime;
 
-constexpr std::uint64_t kMostShots = 100000;
-constexpr std::uint64_t kMostMessages = 100'000'000; ///< of all shots together: large models get fewer shots
-constexpr std::uint64_t kManyIterations = 200;       ///< of a shot whose time is that of its iterations
+constexpr std::uint64_t kMaxShots = 100000;
+constexpr std::uint64_t kMaxMessages = 100'000'000; ///< of all shots together: large models get fewer shots
+constexpr std::uint64_t kManyIterations = 200;      ///< of a shot whose time is that of its iterations
 
 struct sampled_syndromes {
   sampled_syndromes(const qec::tanner_graph &graph, const std::string &dem, const bench_options &o)
-      : shots(std::min({o.exchanges, kMostShots, kMostMessages / graph.checks.size() + 1})), checks(graph.num_checks),
+      : shots(std::min({o.exchanges, kMaxShots, kMaxMessages / graph.checks.size() + 1})), checks(graph.num_checks),
         all(shots * checks) {
     const auto model = qec::parse_dem(dem);
     if (model.failed())

@@ -119,8 +119,8 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
     const std::uint64_t sent = round + 1, late = cycle_ns == 0 ? 0 : (now_ns() - due(round)) / std::uint64_t(cycle_ns);
     const std::uint64_t lag = sent + late - std::min(sent, stream.committed_rounds());
     counts.lag.record(lag);
-    std::uint64_t &most = counts.backlog[round * kPoints / rounds];
-    most = std::max(most, lag);
+    std::uint64_t &max_lag = counts.backlog[round * kPoints / rounds];
+    max_lag = std::max(max_lag, lag);
   }
   if (status == qec::decode_status::ok)
     counts.last.end(stream, rounds);

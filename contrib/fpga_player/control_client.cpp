@@ -35,7 +35,7 @@ void control_client::write(std::uint32_t address, std::uint32_t value) {
 
 void control_client::write(std::span<const register_value> registers) {
   while (!registers.empty()) {
-    const auto part = registers.first(std::min(registers.size(), kMostPairs));
+    const auto part = registers.first(std::min(registers.size(), kMaxPairs));
     exchange({control_command::write_block, kWantsAck, 0, {part.begin(), part.end()}});
     registers = registers.subspan(part.size());
   }
@@ -47,7 +47,7 @@ std::uint32_t control_client::read(std::uint32_t address) {
 
 void control_client::read(std::span<register_value> registers) {
   while (!registers.empty()) {
-    const auto part = registers.first(std::min(registers.size(), kMostPairs));
+    const auto part = registers.first(std::min(registers.size(), kMaxPairs));
     const control_reply reply = exchange({control_command::read_block, kWantsAck, 0, {part.begin(), part.end()}});
     std::ranges::copy(reply.registers, part.begin());
     registers = registers.subspan(part.size());

@@ -41,7 +41,7 @@ bool right_number(const control_request &r) {
     return r.registers.empty();
   case control_command::write_block:
   case control_command::read_block:
-    return !r.registers.empty() && r.registers.size() <= kMostPairs;
+    return !r.registers.empty() && r.registers.size() <= kMaxPairs;
   case control_command::modify:
     return r.registers.size() == 2 && r.registers[0].address == r.registers[1].address;
   default:

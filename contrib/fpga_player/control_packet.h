@@ -28,7 +28,7 @@ const char *control_code_text(control_code code);
 
 inline constexpr std::uint8_t kWantsAck = 1, kChecksSequence = 2; ///< flags
 inline constexpr std::size_t kControlHeadBytes = 6, kPairBytes = 8;
-inline constexpr std::size_t kMostPairs = 183; ///< so that packet and reply fit into an Ethernet frame
+inline constexpr std::size_t kMaxPairs = 183; ///< so that packet and reply fit into an Ethernet frame
 inline constexpr std::size_t kLargestControlPacket = 1472;
 
 struct register_value {

@@ -12,7 +12,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::uint32_t kMostLostInARow = 3;
+constexpr std::uint32_t kMaxLostInARow = 3;
 constexpr std::size_t kTimeAt = offsetof(cudaq_rpc_header_t, ptp_timestamp);
 constexpr std::size_t kIdAt = offsetof(cudaq_rpc_header_t, request_id);
 static_assert(kIdAt == offsetof(cudaq_rpc_response_t, request_id));
@@ -142,9 +142,9 @@ void fpga_player::lose() {
   std::memcpy(&id, window_.data() + kIdAt, sizeof id);
   result_.record.add({id, sent_ns_, 0, 0});
   waits_ = false;
-  if (++lost_in_a_row_ == kMostLostInARow)
+  if (++lost_in_a_row_ == kMaxLostInARow)
     end(pass_state::silent, fmt::format("window {}: no answer to {} windows one after the other; the pass ends",
-                                        next_ - 1, kMostLostInARow));
+                                        next_ - 1, kMaxLostInARow));
 }
 
 bool fpga_player::send_next(std::uint64_t now) {

@@ -57,9 +57,9 @@ void check(const playback_options &o, const played_messages &messages) {
     throw usage_error(fmt::format("--rate {}: the player's timer holds at most {:.3g} s; 0 or {:.3g} and more are "
                                   "accepted",
                                   o.rate, UINT32_MAX / (1e6 * kTicksPerUs), 1e6 * kTicksPerUs / UINT32_MAX));
-  if (const std::uint32_t most = kPlayerRows / rows_of(bytes); o.num_messages > most)
+  if (const std::uint32_t max_messages = kPlayerRows / rows_of(bytes); o.num_messages > max_messages)
     throw usage_error(fmt::format("--num-messages {}: the player's memory holds {} messages of {} bytes",
-                                  o.num_messages, most, bytes));
+                                  o.num_messages, max_messages, bytes));
 }
 
 /// The session with one FPGA.

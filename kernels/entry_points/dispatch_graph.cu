@@ -86,7 +86,7 @@ cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, const cudaq_di
                           cudaq_dispatch_graph_context &context, graph_plan &plan) {
   if (a.func_count > UINT32_MAX || p.ordering > CUDAQ_ORDERING_ANY ||
       p.unknown_function > CUDAQ_UNKNOWN_FUNCTION_ANSWER || p.graph_io_kind > CUDAQ_GRAPH_IO_PUBLISHING ||
-      p.num_schedulers > kMostMembers || (p.graph_io_ctxs == nullptr && a.func_count != 0) ||
+      p.num_schedulers > kMaxMembers || (p.graph_io_ctxs == nullptr && a.func_count != 0) ||
       (a.function_table == nullptr && a.func_count != 0))
     return cudaErrorInvalidValue;
   dispatch_params &d = plan.dispatch;

@@ -31,7 +31,7 @@ struct hooked {
   }
 };
 
-__global__ void __launch_bounds__(kMostThreads, 1) dispatch_hooks_kernel(const __grid_constant__ dispatch_params p) {
+__global__ void __launch_bounds__(kMaxThreads, 1) dispatch_hooks_kernel(const __grid_constant__ dispatch_params p) {
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
   serve_in_order<RegularKernel, table_handlers, hooked>(p, cudaq_dispatch_memory);
 }
@@ -62,13 +62,13 @@ cudaError_t launch_hooks_kernel(const dispatch_params &params, cudaStream_t stre
 } // namespace
 
 cudaError_t preload_hook_kernels() {
-  int device = 0, most_memory = 0;
+  int device = 0, max_memory = 0;
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    error = cudaDeviceGetAttribute(&max_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (error == cudaSuccess)
     error = cudaFuncSetAttribute(reinterpret_cast<const void *>(dispatch_hooks_kernel),
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, most_memory);
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, max_memory);
   return error;
 }
 

@@ -52,7 +52,7 @@ cudaError_t query_occupancy(int *out_blocks, std::uint32_t threads) {
     return error;
   // Rounded as a launch rounds it.
   threads = threads == 0 ? 32 : (threads + 31) / 32 * 32;
-  threads = Kernel::is_cooperative ? threads : std::min(threads, kMostThreads);
+  threads = Kernel::is_cooperative ? threads : std::min(threads, kMaxThreads);
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(out_blocks, choice::in_order(ring_access::system_scope, threads),
                                                        static_cast<int>(threads),
                                                        kernel_memory(kDeviceStagingBytes, 1));

@@ -21,7 +21,7 @@ struct alignas(16) send_request {
 };
 static_assert(sizeof(send_request) == 64);
 
-inline constexpr std::uint32_t kMostInlineBytes = 44;
+inline constexpr std::uint32_t kMaxInlineBytes = 44;
 
 CUDAQ_REALTIME_HOST_DEVICE inline std::uint32_t big_endian(std::uint32_t x) {
   return x >> 24 | (x >> 8 & 0xFF00u) | (x << 8 & 0xFF0000u) | x << 24;
@@ -33,7 +33,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline void make_send_request(send_request &out, std:
                                                          std::uint32_t queue_shifted, const void *answer,
                                                          std::uint32_t bytes, std::uint64_t remote, std::uint32_t key) {
   constexpr std::uint32_t kSend = 0x0a, kCompletionOnError = 1u << 2, kInline = 0x80000000u;
-  const bool small = bytes <= kMostInlineBytes;
+  const bool small = bytes <= kMaxInlineBytes;
   const std::uint32_t units = small ? 1 + (4 + bytes + 15) / 16 : 2;
   out.word[0] = big_endian((static_cast<std::uint32_t>(index) & 0xFFFF) << 8 | kSend);
   out.word[1] = big_endian(queue_shifted | units);

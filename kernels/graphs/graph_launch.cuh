@@ -31,8 +31,8 @@ public:
   template <class Handlers>
   cudaError_t create(const graph_plan &plan, const function_index_view &host_index, cudaStream_t stream,
                      const launch_report &report) {
-    if (plan.members == 0 || plan.members > kMostMembers)
-      return report(cudaErrorInvalidValue, "%u schedulers, allowed: 1..%u", plan.members, kMostMembers);
+    if (plan.members == 0 || plan.members > kMaxMembers)
+      return report(cudaErrorInvalidValue, "%u schedulers, allowed: 1..%u", plan.members, kMaxMembers);
     for (const graph_binding &b : plan.graphs)
       if (b.io == 0 || b.io % alignof(GraphIOContext) != 0)
         return report(cudaErrorInvalidValue,
@@ -149,15 +149,15 @@ public:
 
   template <class Handlers>
   static cudaError_t preload() {
-    int device = 0, most_memory = 0;
+    int device = 0, max_memory = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess)
-      error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+      error = cudaDeviceGetAttribute(&max_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     for (const auto kernel :
          {graph_scheduler_kernel<Handlers, thread_scope_device>, graph_scheduler_kernel<Handlers, thread_scope_system>})
       if (error == cudaSuccess)
         error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
-                                     cudaFuncAttributeMaxDynamicSharedMemorySize, most_memory);
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, max_memory);
     cudaFuncAttributes loaded;
     return error == cudaSuccess ? cudaFuncGetAttributes(&loaded, reinterpret_cast<const void *>(graph_root_kernel))
                                 : error;
@@ -197,7 +197,7 @@ private:
     if (error == cudaSuccess && params_.block != nullptr)
       error = cudaFreeAsync(params_.block, stream);
     if (error == cudaSuccess)
-      error = cudaMallocAsync(&memory, execs_at() + kMostMembers * sizeof(cudaGraphExec_t), stream);
+      error = cudaMallocAsync(&memory, execs_at() + kMaxMembers * sizeof(cudaGraphExec_t), stream);
     params_.block = static_cast<std::uint8_t *>(memory);
     auto &state = *reinterpret_cast<graph_scheduler_words *>(block.data());
     if (state.report == nullptr)
@@ -254,7 +254,7 @@ private:
   }
 
   cudaError_t add_root(cudaStream_t stream) {
-    cudaGraphExec_t execs[kMostMembers] = {};
+    cudaGraphExec_t execs[kMaxMembers] = {};
     for (std::uint32_t k = 0; k < params_.members; ++k)
       execs[k] = members()[k].exec;
     std::uint8_t *const at = params_.block + execs_at();

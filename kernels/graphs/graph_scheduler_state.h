@@ -75,7 +75,7 @@ public:
   static constexpr std::uint64_t kBusyNs = 1000000000;
   static constexpr std::uint64_t kTryElsewhereNs = kBusyNs / 4;
   /// Longest pause between two attempts. A pause is half of the time since the first refusal, and at most this.
-  static constexpr std::uint64_t kMostPauseNs = 1000000;
+  static constexpr std::uint64_t kMaxPauseNs = 1000000;
 
   CUDAQ_REALTIME_HOST_DEVICE graph_scheduler_state(const graph_state_view &view, const slot_ring &ring,
                                                    Launcher launcher = {})
@@ -87,7 +87,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool spent() const { return v_.state.launches >= kPassAtLaunches || in_doubt(); }
   /// This execution can launch no more graphs, and its relaunch would not have to wait for one.
   CUDAQ_REALTIME_HOST_DEVICE bool may_relaunch() const { return v_.state.mine == 0 && (!may_launch() || in_doubt()); }
-  CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const { return v_.state.launches < kMostLaunches; }
+  CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const { return v_.state.launches < kMaxLaunches; }
   /// Requests, or a trigger, wait for a graph.
   CUDAQ_REALTIME_HOST_DEVICE bool backlog() const { return v_.state.accepted != v_.state.in_flight || trigger_waits(); }
   CUDAQ_REALTIME_HOST_DEVICE bool has_trigger() const { return v_.state.trigger.exec != 0; }
@@ -221,7 +221,7 @@ private:
     return static_cast<graph_phase>(load_acquire<std::uint32_t, kGraphScope>(g.phase));
   }
 
-  /// This execution may have fewer launches than kMostLaunches. One that has launched nothing still has all of them.
+  /// This execution may have fewer launches than kMaxLaunches. One that has launched nothing still has all of them.
   CUDAQ_REALTIME_HOST_DEVICE bool in_doubt() const { return v_.state.doubt != 0 && v_.state.launches != 0; }
   /// Launches an idle instance for the request, if there is one that can be launched now.
   CUDAQ_REALTIME_HOST_DEVICE start_result start(std::uint32_t slot, std::uint32_t route) {
@@ -264,7 +264,7 @@ private:
     }
     const bool fresh = refused < kFreshNs;
     s.retry_soon |= fresh;
-    of.next_try = fresh ? 0 : now + (refused / 2 < kMostPauseNs ? refused / 2 : kMostPauseNs);
+    of.next_try = fresh ? 0 : now + (refused / 2 < kMaxPauseNs ? refused / 2 : kMaxPauseNs);
     return false;
   }
   CUDAQ_REALTIME_HOST_DEVICE void launch_triggered() {

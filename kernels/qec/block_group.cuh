@@ -7,7 +7,7 @@
 
 namespace cudaq::qec::realtime::gpu {
 
-inline constexpr std::uint32_t kMostBlockThreads = 1024;
+inline constexpr std::uint32_t kMaxBlockThreads = 1024;
 
 /// `Lanes` neighbouring threads of a warp, as lanes of local_rule.h. All threads of the warp call each function.
 template <std::uint32_t Lanes, std::uint32_t AtOnce>
@@ -27,7 +27,7 @@ private:
 /// A block's threads, for the predecoder's body: whole warps.
 class block_group {
 public:
-  /// warp_sums: shared memory, kMostBlockThreads / 32 words.
+  /// warp_sums: shared memory, kMaxBlockThreads / 32 words.
   __device__ explicit block_group(std::uint32_t *warp_sums) : warp_sums_(warp_sums) {}
   __device__ static std::uint32_t thread() { return threadIdx.x; }
   __device__ static std::uint32_t threads() { return blockDim.x; }

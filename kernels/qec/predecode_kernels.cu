@@ -36,10 +36,10 @@ __device__ void spend(std::uint64_t ns) {
   }
 }
 
-__global__ void __launch_bounds__(kMostBlockThreads)
+__global__ void __launch_bounds__(kMaxBlockThreads)
     predecode_kernel(request_source from, predecode_job job, std::uint8_t *output) {
   extern __shared__ std::uint64_t block[];
-  __shared__ std::uint32_t warp_sums[kMostBlockThreads / 32];
+  __shared__ std::uint32_t warp_sums[kMaxBlockThreads / 32];
   const std::uint8_t *const frame = request_frame(from);
   if (frame == nullptr)
     return;
@@ -77,7 +77,7 @@ struct resident_predecoder {
 
   __device__ void operator()(const resident_request &request) const {
     extern __shared__ std::uint64_t block[];
-    __shared__ std::uint32_t warp_sums[kMostBlockThreads / 32];
+    __shared__ std::uint32_t warp_sums[kMaxBlockThreads / 32];
     predecode(block_group(warp_sums), job, reinterpret_cast<const std::uint64_t *>(request.frame), request.output,
               block);
   }
@@ -85,7 +85,7 @@ struct resident_predecoder {
 
 /// A warp for each word, since each event needs one.
 std::uint32_t predecode_threads(const predecoder_layout &layout) {
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(32 * layout.dense_words(), 512, kMostBlockThreads));
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(32 * layout.dense_words(), 512, kMaxBlockThreads));
 }
 
 } // namespace

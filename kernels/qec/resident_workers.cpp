@@ -25,12 +25,12 @@ namespace {
 
 const resident_config &checked(const resident_config &c, const resident_launcher &launch) {
   const auto refuse = [](const std::string &text) { throw std::invalid_argument("resident workers: " + text); };
-  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max() / 2;
+  constexpr std::size_t kMax = std::numeric_limits<std::uint32_t>::max() / 2;
   if (c.num_workers < 1 || c.num_workers > 64)
     refuse("num_workers is " + std::to_string(c.num_workers) + ", it must be 1 to 64");
-  if (c.payload_bytes > kMost)
+  if (c.payload_bytes > kMax)
     refuse("payload_bytes is " + std::to_string(c.payload_bytes) + ", it must be at most 2 GiB");
-  if (c.output_bytes < 1 || c.output_bytes > kMost)
+  if (c.output_bytes < 1 || c.output_bytes > kMax)
     refuse("output_bytes is " + std::to_string(c.output_bytes) + ", it must be 1 byte to 2 GiB");
   if (!is_kind_for_requests(c.memory_kind))
     refuse("memory_kind is " + std::to_string(c.memory_kind) +

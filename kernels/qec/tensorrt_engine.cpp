@@ -35,7 +35,7 @@ public:
       return;
     try {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (text_.size() < kMost)
+      if (text_.size() < kMax)
         text_.append(text_.empty() ? "" : "; ").append(text);
     } catch (...) { // no memory: the message is lost, but the call that caused it still fails
       return;
@@ -47,7 +47,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kMost = 4000;
+  static constexpr std::size_t kMax = 4000;
   std::mutex mutex_; // TensorRT logs from its own threads
   std::string text_;
 };

@@ -83,7 +83,7 @@ expected<> check_device_options(const cudaq_dispatcher_options_t &o, const cudaq
 expected<> validate_graph_io(const cudaq_dispatch_graph_io_t &g) {
   if (g.graph_io_kind > CUDAQ_GRAPH_IO_PUBLISHING)
     return out_of_range("graph_io->graph_io_kind", g.graph_io_kind, "0 (forwarded), 1 (publishing)");
-  if (g.num_schedulers > kMostMembers)
+  if (g.num_schedulers > kMaxMembers)
     return out_of_range("graph_io->num_schedulers", g.num_schedulers, "0 (8), 1..32");
   if (g.contexts == nullptr && g.num_contexts != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "graph_io->contexts is NULL but graph_io->num_contexts is %u",

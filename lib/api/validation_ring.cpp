@@ -160,9 +160,9 @@ expected<> check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dispatche
   if (c.shared_ring_mode == 0)
     return {};
   const bool in_place = is_in_place(r, ring_side::device);
-  if (c.num_slots > ring_inbox::kMostSlots)
+  if (c.num_slots > ring_inbox::kMaxSlots)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "config->num_slots is %u, a kernel's shared ring has at most %u",
-                       c.num_slots, ring_inbox::kMostSlots);
+                       c.num_slots, ring_inbox::kMaxSlots);
   const named_array needed[] = {{"rx_flags_host", r.rx_flags_host},
                                 {"tx_flags_host", r.tx_flags_host},
                                 {"rx_data_host", r.rx_data_host},

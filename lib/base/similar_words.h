@@ -33,7 +33,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 /// `word` is their beginning. Dashes at the begin do not count, and a dash equals an underscore. Best first, at most
 /// three.
 inline std::vector<std::string> similar_words(std::string_view word, const std::vector<std::string> &known) {
-  constexpr std::size_t kMostWords = 3;
+  constexpr std::size_t kMaxWords = 3;
   constexpr std::size_t kLettersPerEdit = 3;
   constexpr std::size_t kShortestBeginning = 3; // letters; a shorter beginning fits too many words
   const auto without_dashes = [](std::string_view given) {
@@ -53,7 +53,7 @@ inline std::vector<std::string> similar_words(std::string_view word, const std::
   std::ranges::stable_sort(near, {}, &std::pair<std::size_t, std::string>::first);
   std::vector<std::string> words;
   for (const auto &[edits, name] : near)
-    if (words.size() < kMostWords && edits <= near.front().first + 1)
+    if (words.size() < kMaxWords && edits <= near.front().first + 1)
       words.push_back(name);
   return words;
 }

@@ -2,7 +2,7 @@
 // What the host prepares for the graph scheduler: its state, in one block of device memory, and its kernel argument.
 //
 //   image    The member that holds the token changes it, and passes it on with the token. The member works on a copy in
-//            shared memory if the image has at most kMostSharedImage bytes.
+//            shared memory if the image has at most kMaxSharedImage bytes.
 //     state      one graph_scheduler_words
 //     graphs     one graph_instance for each GRAPH_LAUNCH entry of the table
 //     pools      one graph_pool for each route: the instances of one (function id, routing key)
@@ -20,12 +20,12 @@ namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;  ///< end of a list: no instance, no queue, no job
 inline constexpr std::uint32_t kUnlisted = 0xFFFFFFFEu; ///< a queue that is in no list
-inline constexpr std::uint32_t kMostMembers = 32;       ///< most members of a rotation
+inline constexpr std::uint32_t kMaxMembers = 32;        ///< most members of a rotation
 /// Default, from measurements: with fewer members requests wait for slow graphs, with more the polls cost more.
 inline constexpr std::uint32_t kUsualMembers = 8;
-inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< launches after which a member looks for a successor
-inline constexpr std::uint32_t kMostLaunches = 116;      ///< limit of an execution; the runtime allows 120
-inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay in device memory
+inline constexpr std::uint32_t kPassAtLaunches = 100;   ///< launches after which a member looks for a successor
+inline constexpr std::uint32_t kMaxLaunches = 116;      ///< limit of an execution; the runtime allows 120
+inline constexpr std::uint32_t kMaxSharedImage = 16384; ///< larger images stay in device memory
 /// How long a stop without a dispatcher waits for graphs: the default grace period of dispatchers.
 inline constexpr std::uint64_t kUsualGraceNs = 5000000000;
 /// The time that the schedulers get after the grace period to answer late requests and to end.
@@ -144,7 +144,7 @@ struct graph_layout {
   std::uint32_t image_bytes = 0; ///< a multiple of 16
   std::uint64_t jobs = 0, done_words = 0, rotation = 0, bytes = 0;
 
-  CUDAQ_REALTIME_HOST_DEVICE bool shared() const { return image_bytes <= kMostSharedImage; }
+  CUDAQ_REALTIME_HOST_DEVICE bool shared() const { return image_bytes <= kMaxSharedImage; }
 };
 
 /// Whether a member can take the token. The member writes it itself.
@@ -156,9 +156,9 @@ enum class graph_presence : std::uint32_t {
 
 /// The token, and the presence of each member. Initialised to zero, except the token.
 struct alignas(128) graph_rotation_words {
-  alignas(128) std::uint32_t token;                   ///< number of the resident member that holds it, or kToken...
-  alignas(128) std::uint32_t presence[kMostMembers];  ///< graph_presence
-  alignas(128) std::uint32_t execution[kMostMembers]; ///< number of each member's last execution that held the token
+  alignas(128) std::uint32_t token;                  ///< number of the resident member that holds it, or kToken...
+  alignas(128) std::uint32_t presence[kMaxMembers];  ///< graph_presence
+  alignas(128) std::uint32_t execution[kMaxMembers]; ///< number of each member's last execution that held the token
 };
 inline constexpr std::uint32_t kTokenShut = 0xFFFFFFFDu; ///< not all members are launched yet: no member takes it
 inline constexpr std::uint32_t kTokenFree = 0xFFFFFFFEu; ///< the first member that finds it takes it

@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr std::uint64_t kMostObservables = 64; // chromobius::obsmask_int
+constexpr std::uint64_t kMaxObservables = 64; // chromobius::obsmask_int
 
 struct plugin_decoder {
   stim::DetectorErrorModel model;
@@ -41,7 +41,7 @@ std::int32_t refuse(const char *why, char *error, std::size_t error_size) noexce
 std::int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char *error, std::size_t error_size) {
   if (model->num_settings != 0)
     return refuse("chromobius has no settings", error, error_size);
-  if (model->num_observables > kMostObservables)
+  if (model->num_observables > kMaxObservables)
     return refuse("chromobius takes at most 64 observables", error, error_size);
   try {
     auto made = std::make_unique<plugin_decoder>();

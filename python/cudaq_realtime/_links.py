@@ -16,7 +16,7 @@ REQUEST, RESPONSE = struct.Struct("<IIIIQ"), struct.Struct("<IiIIQ")
 REQUEST_MAGIC, RESPONSE_MAGIC = 0x43555152, 0x43555153
 TRANSPORT_BUSY = -1011  # not executed: to be sent again with the same id
 REPEAT_SECONDS = 30  # a request is not repeated later than this after its first attempt
-MOST_REFUSALS = 5  # in one call, if requests are sent again: a server may just start
+MAX_REFUSALS = 5  # in one call, if requests are sent again: a server may just start
 PAUSE = 0.0005  # seconds before a request that was refused as busy is sent again
 LONGEST_WAIT = 0.1  # seconds in a library, where Ctrl-C is not seen
 
@@ -64,7 +64,7 @@ class UdpLink:
                 continue
             except ConnectionRefusedError:  # nothing listens there; a server may just start
                 refusals += 1
-                if self._resend_after is None or refusals == MOST_REFUSALS:
+                if self._resend_after is None or refusals == MAX_REFUSALS:
                     raise
                 time.sleep(max(0.0, min(again, deadline) - time.monotonic()))
                 continue

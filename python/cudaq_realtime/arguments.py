@@ -137,13 +137,13 @@ def decoder_name(name: str | os.PathLike[str]) -> str:
     return os.fspath(name)
 
 
-def whole_number(value: int, what: str, least: int, most: int) -> int:
+def whole_number(value: int, what: str, min_value: int, max_value: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{what} is {value!r:.60}, accepted: a whole number from {least} to {most}") from None
-    if not least <= number <= most:
-        raise ValueError(f"{what} is {number}, accepted: {least} to {most}")
+        raise TypeError(f"{what} is {value!r:.60}, accepted: a whole number from {min_value} to {max_value}") from None
+    if not min_value <= number <= max_value:
+        raise ValueError(f"{what} is {number}, accepted: {min_value} to {max_value}")
     return number
 
 

@@ -20,8 +20,8 @@ from .dispatcher import Answer
 
 Address = Union[str, "tuple[str, int]"]
 
-MOST = 2**64 - 1
-MOST_BITS = 65536  # of one request of a stream
+UINT64_MAX = 2**64 - 1
+MAX_BITS = 65536  # of one request of a stream
 BAD_REQUEST, BUSY = 2, 5
 SYNDROMES_DROPPED = 6
 NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
@@ -165,9 +165,9 @@ class Client:
         """
         packed, count = stream_bits(bits, count, "bits")
         with self._lock:
-            most = min(MOST_BITS, 8 * (self._slot_size(decoder_id) - REQUEST.size - 32))
-            for first in range(0, count, most):
-                part = min(most, count - first)
+            max_bits = min(MAX_BITS, 8 * (self._slot_size(decoder_id) - REQUEST.size - 32))
+            for first in range(0, count, max_bits):
+                part = min(max_bits, count - first)
                 self._counted("enqueue_syndromes", decoder_id, struct.pack("<QQ", 0, part)
                               + packed[first // 8:(first + part + 7) // 8].tobytes())
 
@@ -193,7 +193,7 @@ class Client:
             TimeoutError. Other arguments as of corrections().
         """
         decoder, wanted = self._wanted(decoder_id, observables)
-        wait = whole_number(wait_for_round, "wait_for_round", 0, MOST)
+        wait = whole_number(wait_for_round, "wait_for_round", 0, UINT64_MAX)
         result = self._call("get_committed", struct.pack("<QQB7xQ", decoder, wanted, bool(clear), wait), timeout)
         if len(result) < 16:
             raise self._malformed("get_committed", result)
@@ -202,7 +202,7 @@ class Client:
 
     def reset(self, decoder_id: int) -> None:
         """Empties the decoder: its shot or stream, the corrections, an error that stays, and the counter."""
-        decoder = whole_number(decoder_id, "decoder_id", 0, MOST)
+        decoder = whole_number(decoder_id, "decoder_id", 0, UINT64_MAX)
         with self._lock:
             self._call("reset_decoder", struct.pack("<Q", decoder))
             self._counters.pop(decoder, None)
@@ -212,7 +212,7 @@ class Client:
         """The model of a decoder; None: of the decoder of decode()."""
         if decoder_id is None:
             return self._description(self._call("describe_decoder", b""))
-        payload = struct.pack("<Q", whole_number(decoder_id, "decoder_id", 0, MOST))
+        payload = struct.pack("<Q", whole_number(decoder_id, "decoder_id", 0, UINT64_MAX))
         answer = self._patient("describe_decoder", payload + struct.pack("<Q", 1))  # with the server's boot id
         if answer.status == BAD_REQUEST:  # an older server
             return self._description(self._call("describe_decoder", payload))
@@ -255,7 +255,7 @@ class Client:
                                  "detectors of the server's first decoder")
             wanted = self._described_once(None).observables
         else:
-            wanted = whole_number(observables, "observables", 0, MOST)
+            wanted = whole_number(observables, "observables", 0, UINT64_MAX)
         answer = self._patient(QEC_DECODE, packed.tobytes())
         if answer.status > 0:
             raise DecodeError(answer.status)
@@ -303,7 +303,7 @@ class Client:
 
     def _counted(self, function: str, decoder_id: int, after: bytes) -> None:
         """A request with a counter, which counts also if it is not known whether the request was executed."""
-        decoder = whole_number(decoder_id, "decoder_id", 0, MOST)
+        decoder = whole_number(decoder_id, "decoder_id", 0, UINT64_MAX)
         with self._lock:
             last = self._counters.get(decoder, 0)
             self._counters[decoder] = (last + 1) % 2**64
@@ -317,16 +317,16 @@ class Client:
     def _slot_size(self, decoder_id: int) -> int:
         if self._link.slot_size is None:
             try:
-                self._described_once(whole_number(decoder_id, "decoder_id", 0, MOST))
+                self._described_once(whole_number(decoder_id, "decoder_id", 0, UINT64_MAX))
             except RuntimeError:  # also ServerError: any answer shows the size
                 pass
         assert self._link.slot_size is not None
         return self._link.slot_size
 
     def _wanted(self, decoder_id: int, observables: int | None) -> tuple[int, int]:
-        decoder = whole_number(decoder_id, "decoder_id", 0, MOST)
+        decoder = whole_number(decoder_id, "decoder_id", 0, UINT64_MAX)
         return decoder, (self._described_once(decoder).observables if observables is None
-                         else whole_number(observables, "observables", 0, MOST))
+                         else whole_number(observables, "observables", 0, UINT64_MAX))
 
     def _described_once(self, decoder: int | None) -> Description:
         found = self._described.get(decoder)

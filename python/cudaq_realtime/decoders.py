@@ -13,7 +13,7 @@ from . import _native
 from .arguments import Form, Model, decoder_name, model_text, to_native, whole_number
 
 Bits = npt.NDArray[np.uint8]
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 DEADLINE = 9  # the status
 
 
@@ -176,7 +176,7 @@ class Decoder:
         """
         form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
         events = to_native(shots, self.num_detectors, form, "shots")
-        threads = whole_number(threads, "threads", 0, MOST_THREADS)
+        threads = whole_number(threads, "threads", 0, MAX_THREADS)
         found = np.empty(len(events), dtype=np.int32) if statuses is None else statuses
         if not isinstance(found, np.ndarray):
             raise ValueError(f"statuses is {found!r:.60}, accepted: an array int32[{len(events)}]")

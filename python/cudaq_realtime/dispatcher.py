@@ -12,7 +12,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Union
 from . import _native
 from .arguments import bytes_of, positive_number, whole_number
 
-MOST = 2**32 - 1
+UINT32_MAX = 2**32 - 1
 Handler = Callable[[bytes], Union[bytes, "tuple[int, bytes]"]]
 
 
@@ -60,8 +60,8 @@ class Dispatcher:
             if not isinstance(name, str) or not callable(handler):
                 raise TypeError(f"handlers has {name!r:.60}: {handler!r:.60}, accepted: a name and a function")
         self._handlers = dict(handlers)
-        self._slots = whole_number(slots, "slots", 0, MOST)
-        self._slot_size = whole_number(slot_size, "slot_size", 0, MOST)
+        self._slots = whole_number(slots, "slots", 0, UINT32_MAX)
+        self._slot_size = whole_number(slot_size, "slot_size", 0, UINT32_MAX)
         self._serving: list[int] = []
         self._native = _native.NativeDispatcher(self._slots, self._slot_size)
         for name, handler in self._handlers.items():

@@ -14,7 +14,7 @@ from . import _native
 from .arguments import Form, Model, model_text, positive_number, to_native, whole_number
 from .decoders import Bits, DecodeError, unpacked_rows
 
-MOST_WORKERS, MOST_SLOTS = 64, 2**24
+MAX_WORKERS, MAX_SLOTS = 64, 2**24
 LONGEST_S = 1e9  # of a run at a rate: its times in nanoseconds fit into 64 bits
 STAGES = ("predecode", "decode")  # in their order
 STAGE_FAILED = -1  # status of a shot whose function failed
@@ -86,8 +86,8 @@ class Pipeline:
                        if function is not None and not isinstance(function, str)}
         if isinstance(decoder, str):
             self._names["decode"] = decoder
-        self._workers = whole_number(workers, "workers", 1, MOST_WORKERS)
-        self._slots = whole_number(slots, "slots", 1, MOST_SLOTS)
+        self._workers = whole_number(workers, "workers", 1, MAX_WORKERS)
+        self._slots = whole_number(slots, "slots", 1, MAX_SLOTS)
         # bp-osd takes every model; beside a function it only tells how many detectors and observables there are.
         name = decoder if isinstance(decoder, str) else "bp-osd"
         # The functions below refer to what they need, not to this object, whose native part would keep it alive.

@@ -13,8 +13,8 @@ from . import _native
 from .arguments import Model, decoder_name, model_text, stream_bits, whole_number
 from .decoders import Bits, DecodeError
 
-MOST_ROUNDS = 2**20  # of a window
-MOST_WORKERS = 1024
+MAX_ROUNDS = 2**20  # of a window
+MAX_WORKERS = 1024
 MISALIGNED = 8  # status: bits after the end, or a tail in the middle of a repetition
 
 
@@ -40,9 +40,9 @@ class StreamDecoder:
         if not isinstance(rounds, str):
             raise TypeError(f"rounds is {rounds!r:.60}, accepted: 'time', or 'index:N' with N detectors a round")
         text, name = model_text(dem), decoder_name(decoder)
-        commit, buffer = (whole_number(value, what, 0, MOST_ROUNDS)
+        commit, buffer = (whole_number(value, what, 0, MAX_ROUNDS)
                           for value, what in ((commit, "commit"), (buffer, "buffer")))
-        workers = whole_number(workers, "workers", 0, MOST_WORKERS)
+        workers = whole_number(workers, "workers", 0, MAX_WORKERS)
         self._arguments = text, name, commit, buffer, rounds, workers
         self._native = _native.NativeStream(name, text, commit, buffer, rounds, workers)
         self._has_ended = False

@@ -93,10 +93,10 @@ private:
     for (;;) {
       // Before push: the workers may make all rounds final after it, and then nothing more would come.
       const std::uint64_t committed = stream_->committed_rounds();
-      const std::uint64_t part = std::min(count, most_bits_);
+      const std::uint64_t part = std::min(count, max_bits_);
       const decode_status status = stream_->push(bits, part);
       if (status == decode_status::not_supported && part > 8) {
-        most_bits_ = (part + 8) / 16 * 8; // whole bytes
+        max_bits_ = (part + 8) / 16 * 8; // whole bytes
         continue;
       }
       if (status == decode_status::busy) {
@@ -113,7 +113,7 @@ private:
   std::mutex mutex_;
   std::unique_ptr<stream_decoder> stream_;
   std::uint64_t seen_rounds_ = 0; ///< final at the last push
-  std::uint64_t most_bits_ = UINT64_MAX / 8 * 8;
+  std::uint64_t max_bits_ = UINT64_MAX / 8 * 8;
 };
 
 } // namespace

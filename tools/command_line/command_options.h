@@ -21,7 +21,7 @@
 
 namespace cudaq::realtime::tools {
 
-inline constexpr int kMostCores = 4095; ///< highest number of a core
+inline constexpr int kMaxCores = 4095; ///< highest number of a core
 
 /// Like CLI::Range, but refuses NaN too. CLI::Range accepts NaN, because every comparison with NaN is false.
 inline CLI::Validator number_between(double low, double high) {
@@ -100,7 +100,7 @@ inline void add_html_option(CLI::App &command, output_options &o) {
 inline void add_trace_option(CLI::App &command, output_options &o) {
   command
       .add_option("--trace", o.trace_file,
-                  fmt::format("timeline of the first {} requests, for Perfetto, into FILE", run_trace::kMostRequests))
+                  fmt::format("timeline of the first {} requests, for Perfetto, into FILE", run_trace::kMaxRequests))
       ->type_name("FILE");
 }
 
@@ -167,7 +167,7 @@ struct thread_names {
 
 inline void add_core_options(CLI::App &command, thread_cores &cores, const thread_names &names) {
   const auto add = [&command](const char *option, int &core, const char *thread, const char *more) {
-    command.add_option(option, core, fmt::format("core of the {}{}", thread, more))->check(CLI::Range(0, kMostCores));
+    command.add_option(option, core, fmt::format("core of the {}{}", thread, more))->check(CLI::Range(0, kMaxCores));
   };
   add("--core-producer", cores.producer, names.producer, "");
   add("--core-consumer", cores.consumer, names.consumer, "");
@@ -177,19 +177,19 @@ inline void add_core_options(CLI::App &command, thread_cores &cores, const threa
 
 /// --workers: a number, or `auto`, which is stored as kAutoWorkers.
 inline CLI::Option *add_workers_option(CLI::App &command, int &workers, const char *text) {
-  static constexpr int kMostWorkers = 64;
+  static constexpr int kMaxWorkers = 64;
   const auto read = [](std::string &given) -> std::string {
     int number = 0;
     if (given == "auto")
       given = std::to_string(kAutoWorkers);
-    else if (!CLI::detail::lexical_cast(given, number) || number < 0 || number > kMostWorkers)
-      return fmt::format("{} is neither auto nor a number from 0 to {}", given, kMostWorkers);
+    else if (!CLI::detail::lexical_cast(given, number) || number < 0 || number > kMaxWorkers)
+      return fmt::format("{} is neither auto nor a number from 0 to {}", given, kMaxWorkers);
     return "";
   };
   return command.add_option("--workers", workers, text)
       ->type_name("N")
       ->default_str(workers == kAutoWorkers ? "auto" : std::to_string(workers))
-      ->transform(CLI::Validator(read, fmt::format("auto or 0 to {}", kMostWorkers)));
+      ->transform(CLI::Validator(read, fmt::format("auto or 0 to {}", kMaxWorkers)));
 }
 
 inline void add_slots_option(CLI::App &command, std::uint32_t &slots, const char *text = "slots of the ring") {
@@ -206,12 +206,12 @@ inline void add_duration_option(CLI::App &command, double &duration_s, const cha
 /// --rate, and --cadence-us, its old name with the inverse value.
 template <typename Rate>
 CLI::Option *add_rate_option(CLI::App &command, chosen_command &chosen, Rate &rate) {
-  static constexpr double kMostRate = 1e9;
+  static constexpr double kMaxRate = 1e9;
   CLI::Option *const now =
       command.add_option("--rate", rate, "shots per second, evenly spaced; 0: as fast as possible")
-          ->check(number_between(0, kMostRate));
+          ->check(number_between(0, kMaxRate));
   add_old_name<double>(command, chosen, "--cadence-us", {now}, [&rate](const double &cadence_us) {
-    const double per_second = cadence_us == 0 ? 0 : std::min(1e6 / cadence_us, kMostRate);
+    const double per_second = cadence_us == 0 ? 0 : std::min(1e6 / cadence_us, kMaxRate);
     rate = per_second;
     return fmt::format("--rate {:.10g}", per_second);
   })->check(number_between(0, 1e7));
@@ -229,13 +229,13 @@ inline CLI::Option *add_distance_as_config(CLI::App &command, chosen_command &ch
 
 /// Refuses a name that is neither d<distance> nor a configuration of `pipeline`.
 inline std::string refuse_config_name(std::string &name) {
-  constexpr unsigned kMostDistance = 999;
+  constexpr unsigned kMaxDistance = 999;
   const char *const end = name.data() + name.size();
   unsigned distance = 0;
   if (qec::find_decoding_config(name) != nullptr)
     return "";
   if (name.size() > 1 && name[0] == 'd' && std::from_chars(name.data() + 1, end, distance).ptr == end &&
-      distance >= 1 && distance <= kMostDistance)
+      distance >= 1 && distance <= kMaxDistance)
     return "";
   return fmt::format("{} is not a configuration; there are d3, d5, ..., and d13_T104", name);
 }
@@ -309,10 +309,10 @@ inline void add_recorded_shots_options(CLI::App &command, std::string &data_fold
   command.add_option("--seed", seed, "seed of the random order of the shots; 0: as recorded")->capture_default_str();
 }
 
-inline void add_exchanges_option(CLI::App &command, measuring_options &o, std::uint64_t most) {
+inline void add_exchanges_option(CLI::App &command, measuring_options &o, std::uint64_t max_count) {
   command.add_option("--exchanges", o.exchanges, "exchanges of each case, after warm-up")
       ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{1}, most));
+      ->check(CLI::Range(std::uint64_t{1}, max_count));
 }
 
 /// --repeats, and --rounds, its old name.

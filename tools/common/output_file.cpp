@@ -31,9 +31,9 @@ bool write_all(int fd, const std::string &text) {
 
 /// Where a chain of symbolic links to a missing file ends; `path` itself if it is no link.
 std::filesystem::path end_of_links(std::filesystem::path path) {
-  constexpr int kMostLinks = 40; // as the kernel
+  constexpr int kMaxLinks = 40; // as the kernel
   std::error_code error;
-  for (int n = 0; n < kMostLinks && std::filesystem::is_symlink(path, error); ++n)
+  for (int n = 0; n < kMaxLinks && std::filesystem::is_symlink(path, error); ++n)
     path = path.parent_path() / std::filesystem::read_symlink(path, error);
   return path;
 }

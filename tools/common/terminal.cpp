@@ -81,14 +81,14 @@ std::string draw_histogram(const latency_histogram &h) {
   const bool utf8 = utf8_locale();
   std::vector<std::uint64_t> edges = row_edges(h);
   edges.push_back(UINT64_MAX);
-  std::uint64_t most = 1;
+  std::uint64_t max_count = 1;
   for (std::size_t i = 0; i + 1 < edges.size(); ++i)
-    most = std::max(most, h.count_between(edges[i], edges[i + 1]));
+    max_count = std::max(max_count, h.count_between(edges[i], edges[i + 1]));
   std::string text;
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
     const std::uint64_t n = h.count_between(edges[i], edges[i + 1]);
     const bool tail = i + 2 == edges.size();
-    const double cells = static_cast<double>(n) / static_cast<double>(most) * static_cast<double>(kBarWidth);
+    const double cells = static_cast<double>(n) / static_cast<double>(max_count) * static_cast<double>(kBarWidth);
     text += fmt::format("  {:>9}{} {:>9} {}\n", format_ns(static_cast<double>(edges[i])), tail ? '+' : ' ', n,
                         bar(cells, utf8));
   }

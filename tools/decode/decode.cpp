@@ -24,7 +24,7 @@ namespace {
 
 using qec::number_of;
 
-constexpr std::size_t kMostShotsInABatch = 1024;
+constexpr std::size_t kMaxShotsInABatch = 1024;
 constexpr std::size_t kBytesOfABatch = std::size_t{1} << 20; ///< about; at least one shot
 
 /// Why the names "auto" stand for this predecoder and this decoder; "" if the user named them.
@@ -88,7 +88,7 @@ public:
     if (num_errors != 0)
       errors_.emplace(o.errors_out.path, o.errors_out.shot_format(), num_errors);
     const std::size_t bytes = layout_.input_bytes() + 3 * observable_bytes() + num_errors / 8;
-    const std::size_t capacity = std::clamp(kBytesOfABatch / bytes, std::size_t{1}, kMostShotsInABatch);
+    const std::size_t capacity = std::clamp(kBytesOfABatch / bytes, std::size_t{1}, kMaxShotsInABatch);
     for (std::size_t k = 0; k < (num_threads_ == 1 ? 1 : 2 * num_threads_); ++k)
       batches_.emplace_back(capacity, layout_.input_bytes(), observable_bytes(), num_errors);
     threads_.emplace(std::move(workers), num_errors);

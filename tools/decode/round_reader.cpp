@@ -25,15 +25,15 @@ round_reader::round_reader(const std::string &path, qec::shot_format format, con
       body_(model.body()), tail_(model.tail()) {
   if (!is_text_ && format != qec::shot_format::b8)
     throw qec::shot_file_error(fmt::format("{}: format {}: a stream is read as 01 or b8", name(), name_of(format)));
-  std::uint64_t most = model.tail_detectors(), longest = 0;
+  std::uint64_t max_bits = model.tail_detectors(), longest = 0;
   for (const auto *part : {&head_, &body_})
     for (const std::uint64_t detectors : *part)
       longest = std::max(longest, detectors);
   for (const std::uint64_t detectors : tail_)
     tail_units_ += units(detectors);
-  most = std::max(most, longest);
+  max_bits = std::max(max_bits, longest);
   buffer_.resize(units(longest) + tail_units_ + kChunk);
-  bits_.resize((most + 7) / 8 + 1); // append() may touch a byte more
+  bits_.resize((max_bits + 7) / 8 + 1); // append() may touch a byte more
 }
 
 round_reader::found round_reader::next() {

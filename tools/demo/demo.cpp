@@ -46,10 +46,10 @@ const char *wait_name(cudaq_wait_policy_t wait) {
 
 /// `o` with the number of workers: one for each core that dispatcher and client leave.
 demo_options with_workers(demo_options o) {
-  constexpr int kMostWorkers = 64;
+  constexpr int kMaxWorkers = 64;
   const int others = 1 + static_cast<int>(o.client_threads != 0 ? o.client_threads : 2);
   if (o.workers == kAutoWorkers)
-    o.workers = std::clamp(static_cast<int>(allowed_cores().size()) - others, 1, kMostWorkers);
+    o.workers = std::clamp(static_cast<int>(allowed_cores().size()) - others, 1, kMaxWorkers);
   return o;
 }
 

@@ -56,9 +56,9 @@ finding port_line(const system_files &files, const port_tables &of, int port) {
 }
 
 finding receive_buffer_line(const system_files &files) {
-  const long long most = files.number("/proc/sys/net/core/rmem_max").value_or(0);
-  const std::string text = fmt::format("at most {} bytes", most);
-  if (most >= 4 << 20)
+  const long long max_bytes = files.number("/proc/sys/net/core/rmem_max").value_or(0);
+  const std::string text = fmt::format("at most {} bytes", max_bytes);
+  if (max_bytes >= 4 << 20)
     return {"receive buffer", grade::good, text, ""};
   return {"receive buffer", grade::warning, text,
           "bursts are lost while the dispatcher is busy; as root: sysctl net.core.rmem_max=8388608"};

@@ -15,8 +15,8 @@ constexpr std::uint32_t kNode = 0, kEntry = 0; // the only ones
 
 class ucx_request final : public one_request, private detail::router_port {
 public:
-  ucx_request(std::uint32_t port, std::uint32_t most_payload_bytes)
-      : link_(ucx_library("the self-test").make_link(link_options(port, most_payload_bytes))),
+  ucx_request(std::uint32_t port, std::uint32_t max_payload_bytes)
+      : link_(ucx_library("the self-test").make_link(link_options(port, max_payload_bytes))),
         router_(table(), limits(), static_cast<detail::router_port &>(*this)) {}
   ~ucx_request() override {
     router_.send_bye();
@@ -45,10 +45,10 @@ public:
 private:
   static constexpr std::uint64_t kFlushNs = 200'000'000;
 
-  static detail::ucx_link_options link_options(std::uint32_t port, std::uint32_t most_payload_bytes) {
+  static detail::ucx_link_options link_options(std::uint32_t port, std::uint32_t max_payload_bytes) {
     detail::ucx_link_options o;
     o.nodes = {{"127.0.0.1", port}};
-    o.most_bytes = most_payload_bytes + static_cast<std::uint32_t>(detail::kRouteHeaderBytes);
+    o.max_bytes = max_payload_bytes + static_cast<std::uint32_t>(detail::kRouteHeaderBytes);
     return o;
   }
   static detail::route_table table() {
@@ -102,8 +102,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<one_request> make_ucx_request(std::uint32_t port, std::uint32_t most_payload_bytes) {
-  return std::make_unique<ucx_request>(port, most_payload_bytes);
+std::unique_ptr<one_request> make_ucx_request(std::uint32_t port, std::uint32_t max_payload_bytes) {
+  return std::make_unique<ucx_request>(port, max_payload_bytes);
 }
 
 } // namespace cudaq::realtime::tools

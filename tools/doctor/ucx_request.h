@@ -10,6 +10,6 @@
 namespace cudaq::realtime::tools {
 
 /// A client of the provider ucx that listens at this port of 127.0.0.1. Throws usage_error if there is no link.
-std::unique_ptr<one_request> make_ucx_request(std::uint32_t port, std::uint32_t most_payload_bytes);
+std::unique_ptr<one_request> make_ucx_request(std::uint32_t port, std::uint32_t max_payload_bytes);
 
 } // namespace cudaq::realtime::tools

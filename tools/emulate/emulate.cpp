@@ -244,7 +244,7 @@ int run_emulate(const emulate_options &given, const output &out) {
   out.write_hgrm("round_trip", result.request_time);
   times.write_csv(ila.get());
   if (times.left_out() != 0)
-    print_error("  --ila: only the first {} requests; {} are left out\n", exchange_record::kMost, times.left_out());
+    print_error("  --ila: only the first {} requests; {} are left out\n", exchange_record::kMax, times.left_out());
   for (const std::string &note : result.notes)
     print_error("  {}\n", note);
   return out.finish(report(o, result, plan, expected, *to, model, served, problems),

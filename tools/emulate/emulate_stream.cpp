@@ -189,7 +189,7 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   const std::size_t slot = o.slot_size;
   to->require_room(slot - CUDAQ_RPC_HEADER_SIZE);
   out.text("experiment    {} rounds, one each {} us, sampled; {}\n", plan.rounds(), o.cycle_us, plan.description());
-  out.text("link          {}; at most {} requests\n", to->describe(), stream_player::most_open(o));
+  out.text("link          {}; at most {} requests\n", to->describe(), stream_player::max_open(o));
   if (!model.note.empty())
     out.text("note          {}\n", model.note);
   const interrupt_guard interrupts; // until here there is nothing to report

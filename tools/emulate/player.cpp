@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxNotes = 5;
 constexpr std::uint32_t kTurnsPerLook = 256; ///< between two looks for losses
-constexpr int kMostAnswers = 1024;           ///< of one turn: a server that floods must not keep the player in it
+constexpr int kMaxAnswers = 1024;            ///< of one turn: a server that floods must not keep the player in it
 
 void put(std::vector<std::uint8_t> &to, std::uint64_t number) {
   for (int byte = 0; byte < 8; ++byte)
@@ -64,7 +64,7 @@ player::player(const emulate_options &options, const shot_plan &plan, bool check
       gap_ns_(options.rate == 0 ? 0 : static_cast<std::uint64_t>(1e9 / options.rate)),
       duration_ns_(static_cast<std::uint64_t>(options.duration_s * 1e9)), server_(options.protocol == "server"),
       streams_(streams(options)), owners_(id_window(options), kFree),
-      most_(duration_ns_ != 0 ? UINT64_MAX : options.shots) {
+      max_shots_(duration_ns_ != 0 ? UINT64_MAX : options.shots) {
   if (!server_)
     return;
   for (stream &s : streams_) // the decoders may have a state from before
@@ -80,7 +80,7 @@ bool player::turn() {
     stop_sending();
   bool worked = false;
   std::optional<link_answer> answer;
-  for (int taken = 0; taken < kMostAnswers && (answer = link_.receive()); ++taken) {
+  for (int taken = 0; taken < kMaxAnswers && (answer = link_.receive()); ++taken) {
     now = clock_();
     take(*answer, now);
     worked = true;

@@ -32,7 +32,7 @@ public:
   void refused(std::uint64_t now) {
     if (wait_ == 0)
       since_ = now;
-    wait_ = wait_ == 0 ? kFirst : std::min(2 * wait_, kMost);
+    wait_ = wait_ == 0 ? kFirst : std::min(2 * wait_, kMax);
     until_ = now + wait_;
   }
   void accepted() { wait_ = until_ = 0; }
@@ -41,7 +41,7 @@ public:
   [[nodiscard]] bool lasts(std::uint64_t now, std::uint64_t limit) const { return wait_ != 0 && now - since_ > limit; }
 
 private:
-  static constexpr std::uint64_t kFirst = 20'000, kMost = 10'000'000;
+  static constexpr std::uint64_t kFirst = 20'000, kMax = 10'000'000;
   std::uint64_t wait_ = 0, until_ = 0, since_ = 0;
 };
 
@@ -90,7 +90,7 @@ public:
   /// Keeps the times of each request from now on, in `record`.
   void keep_times(exchange_record &record) { record_ = &record; }
   /// Begins no more shots.
-  void stop_sending() { most_ = result_.shots; }
+  void stop_sending() { max_shots_ = result_.shots; }
   /// After a signal: the same, and shots whose first request waits for a free slot are not played. What was sent still
   /// gets its answer.
   void interrupt();
@@ -109,7 +109,7 @@ private:
     busy_wait busy;
   };
 
-  bool begun_all() const { return result_.shots >= most_; }
+  bool begun_all() const { return result_.shots >= max_shots_; }
   bool begin_shot(stream &s, std::uint64_t now);
   bool send(std::uint32_t number, std::uint64_t now);
   std::span<const std::uint8_t> payload_of(const stream &s, std::uint32_t number);
@@ -135,7 +135,7 @@ private:
   std::vector<std::uint32_t> owners_;        ///< by id modulo the window: the stream whose request is open
   std::uint32_t next_id_ = 0, first_id_ = 0; ///< records count from first_id_
   std::vector<std::uint8_t> buffer_;
-  std::uint64_t most_, begin_ns_ = 0, last_answer_ns_ = 0;
+  std::uint64_t max_shots_, begin_ns_ = 0, last_answer_ns_ = 0;
   /// The last answer that was not BUSY. If all answers had come, the time when something was open again.
   std::uint64_t quiet_since_ns_ = 0;
   bool losing_ = false;  ///< a request was given up since the last answer

@@ -38,10 +38,10 @@ stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder
   sampler_ = std::make_unique<stream_sampler>(model, repetitions_for(model, rounds));
   for (const auto *const part : {&model.head(), &model.body(), &model.tail()})
     for (const std::uint64_t size : *part)
-      most_round_bits_ = std::max(most_round_bits_, size);
+      max_round_bits_ = std::max(max_round_bits_, size);
   // The windows do not depend on the bits: the first one ends after commit + buffer rounds, and makes commit final.
   std::uint64_t pushed = 0;
-  const std::vector<std::uint8_t> zeros((most_round_bits_ + 7) / 8);
+  const std::vector<std::uint8_t> zeros((max_round_bits_ + 7) / 8);
   while (qec::complete_rounds(*reference_) == 0) {
     const std::uint64_t size = model.first_detector(pushed + 1) - model.first_detector(pushed);
     if (const qec::decode_status status = reference_->push(zeros, size); status != qec::decode_status::ok)

@@ -45,7 +45,7 @@ public:
   [[nodiscard]] std::uint64_t final_after(std::uint64_t pushed) const noexcept {
     return qec::window_layout{commit_, buffer_, reference_->is_parallel()}.complete(pushed) * commit_;
   }
-  [[nodiscard]] std::uint64_t most_round_bits() const noexcept { return most_round_bits_; }
+  [[nodiscard]] std::uint64_t max_round_bits() const noexcept { return max_round_bits_; }
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return facts_.observables; }
   [[nodiscard]] std::size_t frame_bytes() const noexcept {
     return static_cast<std::size_t>((facts_.observables + 7) / 8);
@@ -65,7 +65,7 @@ private:
   std::unique_ptr<qec::stream_decoder> reference_;
   std::unique_ptr<stream_sampler> sampler_;
   qec::model_facts facts_;
-  std::uint64_t commit_ = 0, buffer_ = 0, most_round_bits_ = 0;
+  std::uint64_t commit_ = 0, buffer_ = 0, max_round_bits_ = 0;
 };
 
 } // namespace cudaq::realtime::tools

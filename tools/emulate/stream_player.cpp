@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxNotes = 5;
 constexpr std::uint32_t kTurnsPerLook = 256; ///< between two looks for losses
-constexpr int kMostAnswers = 1024;           ///< of one turn: a server that floods must not keep the player in it
+constexpr int kMaxAnswers = 1024;            ///< of one turn: a server that floods must not keep the player in it
 
 std::uint64_t number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
   std::uint64_t number = 0;
@@ -24,7 +24,7 @@ std::uint64_t number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
 } // namespace
 
 std::size_t stream_player::payload_bytes(const stream_plan &plan) {
-  return std::max(qec::kEnqueueHeadBytes + static_cast<std::size_t>((plan.most_round_bits() + 7) / 8),
+  return std::max(qec::kEnqueueHeadBytes + static_cast<std::size_t>((plan.max_round_bits() + 7) / 8),
                   qec::kGetCommittedBytes);
 }
 
@@ -33,8 +33,8 @@ std::uint32_t stream_player::id_window(const emulate_options &options) { return 
 stream_player::stream_player(const emulate_options &options, stream_plan &plan, link &to, std::size_t slot_bytes,
                              std::function<std::uint64_t()> clock)
     : options_(options), plan_(plan), link_(to),
-      most_bits_(std::min<std::size_t>(8 * (slot_bytes - CUDAQ_RPC_HEADER_SIZE - qec::kEnqueueHeadBytes),
-                                       qec::kMostEnqueuedBits)),
+      max_bits_(std::min<std::size_t>(8 * (slot_bytes - CUDAQ_RPC_HEADER_SIZE - qec::kEnqueueHeadBytes),
+                                      qec::kMaxEnqueuedBits)),
       clock_(std::move(clock)), cycle_ns_(options.cycle_us * 1e3),
       timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)) {}
 
@@ -56,7 +56,7 @@ bool stream_player::turn() {
     quiet_since_ns_ = now;
   bool worked = false;
   std::optional<link_answer> answer;
-  for (int taken = 0; taken < kMostAnswers && (answer = link_.receive()); ++taken) {
+  for (int taken = 0; taken < kMaxAnswers && (answer = link_.receive()); ++taken) {
     now = clock_();
     take(*answer, now);
     worked = true;
@@ -96,7 +96,7 @@ void stream_player::collect_rounds(std::uint64_t now) {
       round_.assign(next.begin(), next.end());
       ++sampled_;
     }
-    if (num_bits_ + round_.size() > most_bits_)
+    if (num_bits_ + round_.size() > max_bits_)
       return;
     bits_.resize((num_bits_ + round_.size() + 7) / 8);
     for (const std::uint8_t bit : round_) {

@@ -57,7 +57,7 @@ public:
   /// Bytes of the shortest request that is needed: one round.
   static std::size_t payload_bytes(const stream_plan &plan);
   /// Requests that are open at the same time: enqueue, and one read.
-  static std::uint32_t most_open(const emulate_options &options) { return options.window + 1; }
+  static std::uint32_t max_open(const emulate_options &options) { return options.window + 1; }
   /// Ids that are open together differ by less than this.
   static std::uint32_t id_window(const emulate_options &options);
 
@@ -113,7 +113,7 @@ private:
   const emulate_options &options_;
   stream_plan &plan_;
   link &link_;
-  const std::size_t most_bits_; ///< of one enqueue request
+  const std::size_t max_bits_; ///< of one enqueue request
   const std::function<std::uint64_t()> clock_;
   const double cycle_ns_;
   const std::uint64_t timeout_ns_;

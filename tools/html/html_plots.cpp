@@ -12,8 +12,8 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr double kMostBars = 60; ///< about; of a histogram, and parts of a timeline
-constexpr double kHalf = 0.5;    ///< low end of an axis of counts: below a single request
+constexpr double kMaxBars = 60; ///< about; of a histogram, and parts of a timeline
+constexpr double kHalf = 0.5;   ///< low end of an axis of counts: below a single request
 
 std::vector<named_line> names_of(const std::vector<plotted_latency> &series) {
   std::vector<named_line> names;
@@ -54,7 +54,7 @@ struct bar_edges {
   explicit bar_edges(const value_range &range) {
     const double decades = std::log10(range.high / range.low);
     for (const double n : {2, 5, 10, 20, 50, 100})
-      if (n * decades <= kMostBars && range.low * (std::pow(10, 1 / n) - 1) >= 1)
+      if (n * decades <= kMaxBars && range.low * (std::pow(10, 1 / n) - 1) >= 1)
         each_decade = n;
     first = std::floor(std::log10(range.low) * each_decade + 1e-9);
     bars = static_cast<std::size_t>(std::floor(std::log10(range.high) * each_decade + 1e-9) - first) + 1;
@@ -82,8 +82,8 @@ struct joined_parts {
     double answers = 0;
     for (std::size_t i = 0; i < recorded.size(); ++i)
       answers += static_cast<double>(recorded[i].count);
-    const double most = std::clamp(2 * std::cbrt(answers), 1.0, kMostBars);
-    const std::size_t joined = round_number(static_cast<double>(recorded.size()) / most, recorded.part_ns());
+    const double max_bars = std::clamp(2 * std::cbrt(answers), 1.0, kMaxBars);
+    const std::size_t joined = round_number(static_cast<double>(recorded.size()) / max_bars, recorded.part_ns());
     parts.resize((recorded.size() + joined - 1) / joined);
     for (std::size_t i = 0; i < recorded.size(); ++i) {
       run_timeline::part &p = parts[i / joined];
@@ -144,12 +144,12 @@ std::string histogram_plot(const std::vector<plotted_latency> &series, const mea
   const bar_edges edges(range);
   const plot_axis x = plot_axis::logarithmic(edges.edge(0), edges.edge(edges.bars), kLeft, kRight);
   std::vector<std::vector<double>> bars;
-  double most = 1;
+  double max_count = 1;
   for (const plotted_latency &s : series) {
     bars.push_back(edges.counts(*s.histogram));
-    most = std::max(most, std::ranges::max(bars.back()));
+    max_count = std::max(max_count, std::ranges::max(bars.back()));
   }
-  const plot_axis y = plot_axis::logarithmic(kHalf, 1.2 * most, kBottom, kTop);
+  const plot_axis y = plot_axis::logarithmic(kHalf, 1.2 * max_count, kBottom, kTop);
   std::string out = horizontal(x, ticks(x, 8, &time_label), logarithmic_title(words.time)) +
                     vertical(y, ticks(y, 6, &count_label), logarithmic_title(words.things));
   for (std::size_t s = 0; s < series.size(); ++s) {
@@ -169,15 +169,15 @@ std::string percentile_plot(const std::vector<plotted_latency> &series, const me
   const value_range range = range_of(series);
   if (range.high == 0)
     return "";
-  std::uint64_t most = 10;
+  std::uint64_t max_count = 10;
   for (const plotted_latency &s : series)
-    most = std::max(most, s.histogram->count());
+    max_count = std::max(max_count, s.histogram->count());
   // 1 / (1 - percentile): 1 at the smallest value, the number of values at the largest one.
-  const plot_axis x = plot_axis::logarithmic(1, static_cast<double>(most), kLeft, kRight);
+  const plot_axis x = plot_axis::logarithmic(1, static_cast<double>(max_count), kLeft, kRight);
   const plot_axis y = plot_axis::logarithmic(range.low, range.high, kBottom, kTop);
   std::vector<axis_tick> labels{{1, "0 %"}, {2, "50 %"}};
   std::string nines = "90 %";
-  for (double value = 10; value <= static_cast<double>(most); value *= 10) {
+  for (double value = 10; value <= static_cast<double>(max_count); value *= 10) {
     labels.push_back({value, nines});
     nines = value == 10 ? "99 %" : value == 100 ? "99.9 %" : nines.substr(0, nines.size() - 2) + "9 %";
   }
@@ -207,17 +207,17 @@ std::string percentile_plot(const std::vector<plotted_latency> &series, const me
 std::string timeline_plot(const run_timeline &recorded, const measured_words &words) {
   const joined_parts timeline(recorded);
   value_range range;
-  double most = 0;
+  double max_rate = 0;
   for (const run_timeline::part &p : timeline.parts)
     if (p.count != 0) {
       range.add(p.mean(), static_cast<double>(p.max));
-      most = std::max(most, timeline.per_second(p));
+      max_rate = std::max(max_rate, timeline.per_second(p));
     }
   if (range.high == 0)
     return "";
   const plot_axis x = plot_axis::linear(0, timeline.edge(timeline.parts.size()), kLeft, kRight);
   const plot_axis latency = plot_axis::logarithmic(range.low, range.high, kBottom, kTop);
-  const plot_axis rate = plot_axis::linear(0, most, kBottom, kTop);
+  const plot_axis rate = plot_axis::linear(0, max_rate, kBottom, kTop);
   std::string mean, longest, rates, lines;
   const auto end_line = [&] { // a part without answers has no latency: the line is interrupted
     if (!mean.empty())

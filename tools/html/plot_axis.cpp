@@ -21,15 +21,15 @@ double plot_axis::at(double value) const {
   return from_ + (to_ - from_) * part;
 }
 
-std::vector<double> plot_axis::powers_and_halves(std::size_t most) const {
+std::vector<double> plot_axis::powers_and_halves(std::size_t max_count) const {
   std::vector<double> values;
   const auto keep = [&](double v) {
     if (v >= low_ * (1 - 1e-9) && v <= high_ * (1 + 1e-9))
       values.push_back(v);
   };
   const double decades = std::log10(high_ / low_);
-  const bool fine = 3 * decades <= static_cast<double>(most);
-  const double each = std::max(1.0, std::ceil(decades / static_cast<double>(most)));
+  const bool fine = 3 * decades <= static_cast<double>(max_count);
+  const double each = std::max(1.0, std::ceil(decades / static_cast<double>(max_count)));
   for (double power = std::floor(std::log10(low_)); power <= std::log10(high_); power += fine ? 1 : each)
     for (const double digit : {1.0, 2.0, 5.0})
       if (fine || digit == 1)
@@ -37,14 +37,15 @@ std::vector<double> plot_axis::powers_and_halves(std::size_t most) const {
   return values;
 }
 
-std::vector<double> plot_axis::round_values(std::size_t most) const {
+std::vector<double> plot_axis::round_values(std::size_t max_count) const {
   std::vector<double> values;
   if (logarithmic_)
-    values = powers_and_halves(most);
+    values = powers_and_halves(max_count);
   if (values.size() >= 2)
     return values;
   values.clear(); // a narrow range has none of these, or one
-  const double rough = (high_ - low_) / static_cast<double>(most), power = std::pow(10, std::floor(std::log10(rough)));
+  const double rough = (high_ - low_) / static_cast<double>(max_count),
+               power = std::pow(10, std::floor(std::log10(rough)));
   const double step = power * (rough > 5 * power ? 10 : rough > 2 * power ? 5 : rough > power ? 2 : 1);
   for (double i = std::ceil(low_ / step); i * step <= high_ * (1 + 1e-9); ++i)
     values.push_back(i * step);

@@ -25,10 +25,10 @@ public:
   [[nodiscard]] double high() const noexcept { return high_; }
   /// Round values from the low to the high end, at most about `most` of them. Logarithmic: powers of ten, with 2 and 5
   /// between them if these are few; in a range that has less than two of these, as on a linear axis.
-  [[nodiscard]] std::vector<double> round_values(std::size_t most) const;
+  [[nodiscard]] std::vector<double> round_values(std::size_t max_count) const;
 
 private:
-  [[nodiscard]] std::vector<double> powers_and_halves(std::size_t most) const;
+  [[nodiscard]] std::vector<double> powers_and_halves(std::size_t max_count) const;
   plot_axis(bool logarithmic, double low, double high, double from, double to)
       : logarithmic_(logarithmic), low_(low), high_(high), from_(from), to_(to) {}
 

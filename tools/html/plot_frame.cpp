@@ -58,9 +58,9 @@ std::string vertical(const plot_axis &y, const std::vector<axis_tick> &ticks, co
              (kTop + kBottom) / 2, html_text(title));
 }
 
-std::vector<axis_tick> ticks(const plot_axis &axis, std::size_t most, std::string (*label)(double)) {
+std::vector<axis_tick> ticks(const plot_axis &axis, std::size_t max_count, std::string (*label)(double)) {
   std::vector<axis_tick> all;
-  for (const double value : axis.round_values(most))
+  for (const double value : axis.round_values(max_count))
     all.push_back({value, label(value)});
   return all;
 }

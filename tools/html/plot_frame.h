@@ -28,7 +28,7 @@ std::string svg(const std::string &what, double height, const std::string &conte
 /// Grid lines, labels and the title of an axis.
 std::string horizontal(const plot_axis &x, const std::vector<axis_tick> &ticks, const std::string &title);
 std::string vertical(const plot_axis &y, const std::vector<axis_tick> &ticks, const std::string &title);
-std::vector<axis_tick> ticks(const plot_axis &axis, std::size_t most, std::string (*label)(double));
+std::vector<axis_tick> ticks(const plot_axis &axis, std::size_t max_count, std::string (*label)(double));
 
 struct named_line {
   std::string name, css; ///< CSS: classes

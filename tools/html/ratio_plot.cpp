@@ -9,10 +9,10 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr double kRatioWidth = 760, kRatioLeft = 330, kRatioRight = 660, kRatioTop = 14, kRatioRow = 22;
-constexpr std::size_t kMostRatioLetters = 50; ///< of a name beside the plot; the table has all of it
+constexpr std::size_t kMaxRatioLetters = 50; ///< of a name beside the plot; the table has all of it
 
 std::string shortened(const std::string &name) {
-  return name.size() <= kMostRatioLetters ? name : name.substr(0, kMostRatioLetters - 3) + "...";
+  return name.size() <= kMaxRatioLetters ? name : name.substr(0, kMaxRatioLetters - 3) + "...";
 }
 
 } // namespace

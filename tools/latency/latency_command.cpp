@@ -34,7 +34,7 @@ void add_latency(CLI::App &program, chosen_command &chosen) {
                                                  "core of the client (default: two different physical cores)");
   CLI::Option *const server = latency.add_option("--core-dispatcher", o.where.dispatcher, "core of the server");
   for (CLI::Option *const core : {client, server})
-    core->check(CLI::Range(0, kMostCores));
+    core->check(CLI::Range(0, kMaxCores));
   const auto both = [&o](const std::vector<int> &cores) {
     o.where.producer = cores[0];
     o.where.dispatcher = cores[1];
@@ -43,7 +43,7 @@ void add_latency(CLI::App &program, chosen_command &chosen) {
   add_old_name<std::vector<int>>(latency, chosen, "--cores", {client, server}, both)
       ->delimiter(',')
       ->expected(2)
-      ->check(CLI::Range(0, kMostCores));
+      ->check(CLI::Range(0, kMaxCores));
   add_random_payload_options(latency, o);
   add_html_option(latency, chosen.output);
   add_hgrm_option(latency, chosen.output);

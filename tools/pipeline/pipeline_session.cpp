@@ -14,13 +14,13 @@ namespace cudaq::realtime::tools {
 namespace {
 
 namespace pipe = cudaq::qec::realtime::experimental;
-constexpr int kMostWorkersByDefault = 8;
+constexpr int kMaxWorkersByDefault = 8;
 
 int num_workers(const pipeline_options &o) {
   constexpr int kOthers = 3; // dispatcher, consumer and producer need a core each
   return o.workers != kAutoWorkers
              ? o.workers
-             : std::clamp(static_cast<int>(allowed_cores().size()) - kOthers, 1, kMostWorkersByDefault);
+             : std::clamp(static_cast<int>(allowed_cores().size()) - kOthers, 1, kMaxWorkersByDefault);
 }
 
 pipe::pipeline_stage_config stage_config(const pipeline_options &o, const qec::decoding_config &config) {

@@ -97,9 +97,9 @@ loop_result exchange_pipelined(const ring_port &port, std::uint32_t slots, const
   const std::uint64_t begin = now_ns();
   while (collected < config.exchanges) {
     bool moved = false;
-    const std::uint64_t most =
+    const std::uint64_t max_count =
         std::min({std::uint64_t{config.batch}, config.exchanges - sent, slots - (sent - collected)});
-    if (const std::uint32_t count = most == 0 ? 0 : port.take(send_slot, static_cast<std::uint32_t>(most));
+    if (const std::uint32_t count = max_count == 0 ? 0 : port.take(send_slot, static_cast<std::uint32_t>(max_count));
         count != 0) {
       const std::uint32_t first = send_slot;
       for (std::uint32_t k = 0; k < count; ++k, send_slot = next_slot(send_slot, slots)) {

@@ -38,15 +38,16 @@ public:
   /// True if the slot may be written. With a handle it is claimed, and must be written.
   [[nodiscard]] bool take(std::uint32_t slot) const { return take(slot, 1) == 1; }
   /// How many slots may be written, from `slot` on: with a handle up to `most`, without one at most one.
-  [[nodiscard]] std::uint32_t take(std::uint32_t slot, std::uint32_t most) const {
+  [[nodiscard]] std::uint32_t take(std::uint32_t slot, std::uint32_t max_count) const {
     if (producer_ != nullptr) {
       std::uint32_t claimed = 0, count = 0;
-      require_ok(cudaq_ringbuffer_producer_claim(producer_, most, &claimed, &count), "cudaq_ringbuffer_producer_claim");
+      require_ok(cudaq_ringbuffer_producer_claim(producer_, max_count, &claimed, &count),
+                 "cudaq_ringbuffer_producer_claim");
       if (count != 0 && claimed != slot) [[unlikely]]
         throw api_error("the producer's handle is at another slot than the client");
       return count;
     }
-    return most != 0 && (tx_alone_ ? poll(slot) == CUDAQ_TX_EMPTY : is_free(slot)) ? 1 : 0;
+    return max_count != 0 && (tx_alone_ ? poll(slot) == CUDAQ_TX_EMPTY : is_free(slot)) ? 1 : 0;
   }
   /// Throws api_error if the payload does not fit.
   void write(std::uint32_t slot, std::uint32_t function_id, std::span<const std::uint8_t> payload, std::uint32_t id,

@@ -92,7 +92,7 @@ private:
   struct open_call {
     cudaq_host_job_t job{};
     std::uint8_t *result = nullptr;
-    std::uint32_t most_bytes = 0;
+    std::uint32_t max_bytes = 0;
   };
 
   detail::ucx_link_options link_options() const;
@@ -124,7 +124,7 @@ detail::ucx_link_options routing::link_options() const {
     options.nodes.push_back({node.address, node.port});
   options.tls = config_.tls;
   // The longest answer of any node: one that the slots in front do not take is answered RESULT_TOO_LARGE.
-  options.most_bytes = detail::kMostNodeSlotBytes + static_cast<std::uint32_t>(detail::kRouteHeaderBytes);
+  options.max_bytes = detail::kMaxNodeSlotBytes + static_cast<std::uint32_t>(detail::kRouteHeaderBytes);
   return options;
 }
 
@@ -139,7 +139,7 @@ std::int32_t routing::handle(cudaq_host_call_t *call, void *self) noexcept {
 
 void routing::complete(std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result) {
   const open_call call = calls_[entry];
-  const bool fits = result.size() <= call.most_bytes;
+  const bool fits = result.size() <= call.max_bytes;
   if (fits && !result.empty())
     std::memcpy(call.result, result.data(), result.size());
   // Refused only after a stop whose grace period ended: then the library has answered.

@@ -23,17 +23,17 @@ using server_ns::place_of;
 using server_ns::reason;
 using enum server_ns::field_type;
 
-constexpr double kMostIds = 9007199254740991.0; // 2^53 - 1: exact in JSON, too
-constexpr std::uint64_t kMostKeys = 1u << 20;
-constexpr std::size_t kMostNodes = 64;
+constexpr double kMaxIds = 9007199254740991.0; // 2^53 - 1: exact in JSON, too
+constexpr std::uint64_t kMaxKeys = 1u << 20;
+constexpr std::size_t kMaxNodes = 64;
 
 constexpr config_field kNodeFields[] = {
     {"name", text, true, 0, 0, "", "name for lines, counters and functions; each is used once", nullptr},
     {"address", text, false, 0, 0, "", "IPv4 address; 127.0.0.1 if it is missing", nullptr},
     {"port", number, true, 1, 65535, "", "port of the node: serve --transport ucx -- --port=N", nullptr},
-    {"decoders", numbers, false, 0, kMostIds, "", "ids of the decoders that the node has", nullptr},
-    {"first_decoder", number, false, 0, kMostIds, "", "with last_decoder: all ids from this one", nullptr},
-    {"last_decoder", number, false, 0, kMostIds, "", "to this one", nullptr},
+    {"decoders", numbers, false, 0, kMaxIds, "", "ids of the decoders that the node has", nullptr},
+    {"first_decoder", number, false, 0, kMaxIds, "", "with last_decoder: all ids from this one", nullptr},
+    {"last_decoder", number, false, 0, kMaxIds, "", "to this one", nullptr},
     {"drain", choice, false, 0, 0, "true|false", "true: no new requests for this node. Read again at SIGHUP", nullptr},
 };
 constexpr config_object kNode{kNodeFields};
@@ -54,7 +54,7 @@ constexpr config_field kTransportFields[] = {
 };
 constexpr config_object kTransport{kTransportFields};
 
-constexpr double kMostMs = 3600000;
+constexpr double kMaxMs = 3600000;
 constexpr config_field kRootFields[] = {
     {"nodes", objects, true, 0, 0, "", "at least one node, at most 64", &kNode},
     {"functions", objects, false, 0, 0, "",
@@ -62,14 +62,14 @@ constexpr config_field kRootFields[] = {
      "and get_decoder_name, which are always there",
      &kFunction},
     {"transport", object, false, 0, 0, "", "how requests arrive; the command line stands above it", &kTransport},
-    {"heartbeat_ms", number, false, 1, kMostMs, "", "time between two pings to a node; 100 if it is missing", nullptr},
-    {"lost_after_ms", number, false, 2, kMostMs, "",
+    {"heartbeat_ms", number, false, 1, kMaxMs, "", "time between two pings to a node; 100 if it is missing", nullptr},
+    {"lost_after_ms", number, false, 2, kMaxMs, "",
      "a node that has sent nothing for this time is lost; 1000 if it is missing, at least twice heartbeat_ms", nullptr},
-    {"reconnect_ms", number, false, 1, kMostMs, "",
+    {"reconnect_ms", number, false, 1, kMaxMs, "",
      "pause before the next connection to a lost node; 200 if it is "
      "missing",
      nullptr},
-    {"answer_limit_ms", number, false, 0, kMostMs, "",
+    {"answer_limit_ms", number, false, 0, kMaxMs, "",
      "a request without an answer for this time is answered SYNDROMES_DROPPED; 10000 if it is missing, 0: no limit",
      nullptr},
     {"credits", number, false, 1, 65536, "",
@@ -128,8 +128,8 @@ expected<> route_reader::add_keys(const config_node &at, const std::string &path
   if (first_is_there || (after != ranges_.end() && after->first <= last))
     return reason(place_of(at) + path + ": decoder " + std::to_string(first_is_there ? first : after->first) +
                   " is there twice; each belongs to one node");
-  if (config_->table.keys.size() + (last - first) >= kMostKeys)
-    return reason(place_of(at) + path + ": more than " + std::to_string(kMostKeys) + " decoders in all nodes");
+  if (config_->table.keys.size() + (last - first) >= kMaxKeys)
+    return reason(place_of(at) + path + ": more than " + std::to_string(kMaxKeys) + " decoders in all nodes");
   ranges_.emplace(first, last);
   for (std::uint64_t id = first; id <= last; ++id)
     config_->table.keys.push_back({id, node});
@@ -143,9 +143,9 @@ expected<> route_reader::read_range(const config_node &map, const std::string &p
   if (first == nullptr || last == nullptr)
     return reason(place_of(first != nullptr ? *first : *last) + path + "first_decoder and last_decoder: both or none");
   const std::uint64_t from = field_number(*first), to = field_number(*last);
-  if (to < from || to - from >= kMostKeys)
+  if (to < from || to - from >= kMaxKeys)
     return reason(place_of(*last) + path + "last_decoder: \"" + last->text +
-                  "\" is not a number from first_decoder to " + std::to_string(kMostKeys - 1) + " above it");
+                  "\" is not a number from first_decoder to " + std::to_string(kMaxKeys - 1) + " above it");
   return add_keys(*first, path + "first_decoder", from, to, index);
 }
 
@@ -210,9 +210,9 @@ expected<> route_reader::read(route_config &config) {
   for (const std::uint32_t id : {server_ns::kDescribeFunctionId, server_ns::kNameFunctionId})
     config.table.functions.push_back({id, true, 0, false, true, false});
   const config_node &nodes = *root_.find("nodes");
-  if (nodes.items.size() > kMostNodes)
+  if (nodes.items.size() > kMaxNodes)
     return reason(place_of(nodes) + "nodes: " + std::to_string(nodes.items.size()) + " nodes; at most " +
-                  std::to_string(kMostNodes) + " are accepted");
+                  std::to_string(kMaxNodes) + " are accepted");
   for (std::size_t i = 0; i < nodes.items.size(); ++i)
     if (expected<> result = read_node(nodes.items[i], i); result.failed())
       return result;
@@ -225,7 +225,7 @@ expected<> route_reader::read(route_config &config) {
   take_ms(root_, "lost_after_ms", config.limits.lost_after);
   take_ms(root_, "reconnect_ms", config.limits.reconnect);
   take_ms(root_, "answer_limit_ms", config.limits.answer_limit);
-  take_field(root_, "credits", config.limits.most_credits);
+  take_field(root_, "credits", config.limits.max_credits);
   take_field(root_, "queue_length", config.limits.queue_length);
   take_field(root_, "tls", config.tls);
   if (config.limits.lost_after < 2 * config.limits.heartbeat) {
@@ -281,7 +281,7 @@ std::string fixed_difference(const route_config &now, const route_config &wanted
     return "functions: they cannot change while the router runs; start it again";
   const detail::router_limits &a = now.limits, &b = wanted.limits;
   if (a.heartbeat != b.heartbeat || a.lost_after != b.lost_after || a.reconnect != b.reconnect ||
-      a.answer_limit != b.answer_limit || a.most_credits != b.most_credits || a.queue_length != b.queue_length)
+      a.answer_limit != b.answer_limit || a.max_credits != b.max_credits || a.queue_length != b.queue_length)
     return "the times, credits and queue_length cannot change while the router runs; start it again";
   if (now.tls != wanted.tls || now.transport != wanted.transport || now.transport_args != wanted.transport_args)
     return "tls and transport cannot change while the router runs; start it again";

@@ -41,25 +41,26 @@ constexpr int kServeSchemaVersion = 2;
 
 /// A provider of this project gets slots in which each decoder's shot fits, unless its options name a size.
 std::vector<std::string> chosen_args(const serve_options &o, const server_ns::server_config &config,
-                                     const std::string &library, std::uint64_t most_bits) {
+                                     const std::string &library, std::uint64_t max_bits) {
   const bool same = o.transport.empty() || o.transport == config.transport;
   std::vector<std::string> args = o.provider_options.empty() && same ? config.transport_args : o.provider_options;
   const auto names_size = [](const std::string &arg) { return arg.starts_with("--slot-size"); };
   const auto is_own = [&](const char *name) {
     return library.ends_with(std::string("libcudaq-realtime-bridge-") + name + ".so");
   };
-  const std::uint32_t size = usual_slot_size(most_bits);
+  const std::uint32_t size = usual_slot_size(max_bits);
   if (size > kUsualSlotSize && (is_own("udp") || is_own("roce") || is_own("shm")) &&
       std::none_of(args.begin(), args.end(), names_size))
     args.push_back(fmt::format("--slot-size={}", size));
   return args;
 }
 
-std::uint64_t most_bits_of(const std::vector<server_ns::decoder_setup> &setups) {
-  std::uint64_t most = 0;
+std::uint64_t max_bits_of(const std::vector<server_ns::decoder_setup> &setups) {
+  std::uint64_t max_bits = 0;
   for (const server_ns::decoder_setup &setup : setups)
-    most = std::max({most, setup.unit->bits_per_shot(), setup.unit->num_detectors(), setup.unit->num_observables()});
-  return most;
+    max_bits =
+        std::max({max_bits, setup.unit->bits_per_shot(), setup.unit->num_detectors(), setup.unit->num_observables()});
+  return max_bits;
 }
 
 /// The server with its transport. The main thread calls everything, except the two handlers and the work of a reload.
@@ -67,10 +68,10 @@ class serving {
 public:
   serving(const serve_options &o, loaded_config loaded, const output &out, signal_events &signals)
       : options_(o), out_(out), signals_(signals), lines_(out.uses_stdout_for_json() ? stderr : stdout),
-        config_(std::move(loaded.config)), most_bits_(most_bits_of(loaded.setups)), server_(std::move(loaded.setups)),
+        config_(std::move(loaded.config)), max_bits_(max_bits_of(loaded.setups)), server_(std::move(loaded.setups)),
         few_cores_(std::thread::hardware_concurrency() < server_.threads_for(o.decoder_threads) + 3),
         library_(provider_library(chosen_transport(o.transport, config_.transport))),
-        transport_(library_, chosen_args(o, config_, library_, most_bits_), wait_policy_of(o.wait, false)),
+        transport_(library_, chosen_args(o, config_, library_, max_bits_), wait_policy_of(o.wait, false)),
         listeners_(o.counters, o.prometheus_port) {
     for (const auto &decoder : server_.decoders())
       if (const std::uint64_t bytes =
@@ -119,7 +120,7 @@ private:
   signal_events &signals_;
   std::FILE *const lines_;
   server_ns::server_config config_;
-  const std::uint64_t most_bits_;
+  const std::uint64_t max_bits_;
   server_ns::decoding_server server_;
   bool few_cores_;
   const std::string library_;

@@ -79,9 +79,9 @@ struct signal_events::state {
       const auto left = deadline - steady_clock::now();
       if (ending && left <= 0ns)
         end_at_the_limit();
-      const auto most = std::min<std::chrono::milliseconds>(std::chrono::ceil<std::chrono::milliseconds>(left), 1h);
+      const auto max_wait = std::min<std::chrono::milliseconds>(std::chrono::ceil<std::chrono::milliseconds>(left), 1h);
       pollfd fds[] = {{signals, POLLIN, 0}, {ending ? -1 : begun, POLLIN, 0}};
-      poll(fds, 2, ending ? static_cast<int>(most.count()) : -1);
+      poll(fds, 2, ending ? static_cast<int>(max_wait.count()) : -1);
       signalfd_siginfo info{};
       const bool arrived = read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info);
       const int number = arrived ? static_cast<int>(info.ssi_signo) : 0;

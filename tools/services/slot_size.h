@@ -15,10 +15,10 @@ inline constexpr std::uint32_t kUsualSlotSize = 256; ///< of the providers
 /// 256 bytes, or more if a whole shot of `bits` needs more in one enqueue request: a multiple of 128, which RoCE needs.
 /// 0: no slot is so large; the shot must come in several requests.
 inline std::uint32_t usual_slot_size(std::uint64_t bits) {
-  constexpr std::uint64_t unit = 128, most = 65408;
+  constexpr std::uint64_t unit = 128, max_size = 65408;
   const std::uint64_t bytes = CUDAQ_RPC_HEADER_SIZE + cudaq::qec::realtime::kEnqueueHeadBytes + (bits + 7) / 8;
   const std::uint64_t size = std::max<std::uint64_t>(kUsualSlotSize, (bytes + unit - 1) / unit * unit);
-  return size > most ? 0 : static_cast<std::uint32_t>(size);
+  return size > max_size ? 0 : static_cast<std::uint32_t>(size);
 }
 
 } // namespace cudaq::realtime::tools

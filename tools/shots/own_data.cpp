@@ -22,7 +22,7 @@ namespace {
 
 using qec::number_of;
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 32; ///< of one file, unpacked
+constexpr std::size_t kMaxBytes = std::size_t{1} << 32; ///< of one file, unpacked
 
 struct shot_rows {
   std::vector<std::uint8_t> detections, observables;
@@ -40,7 +40,7 @@ shot_rows read_rows(const shot_source &source, const char *option, qec::shot_bit
   shot_rows rows;
   rows.shot = reader.shot_text();
   while (reader.read(detectors, observables)) {
-    if (rows.detections.size() + rows.observables.size() + detectors.size() + observables.size() > kMostBytes)
+    if (rows.detections.size() + rows.observables.size() + detectors.size() + observables.size() > kMaxBytes)
       throw usage_error(fmt::format("{} {}: more than 4 GiB of shots; give a part of them", option, source.path));
     rows.detections.insert(rows.detections.end(), detectors.begin(), detectors.end());
     rows.observables.insert(rows.observables.end(), observables.begin(), observables.end());

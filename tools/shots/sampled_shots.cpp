@@ -9,7 +9,7 @@
 namespace cudaq::realtime::tools {
 
 namespace {
-constexpr std::uint64_t kMostSampledBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxSampledBytes = std::uint64_t{1} << 30;
 }
 
 std::mt19937_64 random_of_batch(std::uint64_t seed, std::uint64_t k) {
@@ -28,10 +28,10 @@ qec::shot_set sample_shots(const std::string &name, const std::string &dem_text,
                                   model->num_detectors, model->num_observables));
   const qec::model_sampler sampler(*model);
   const std::size_t shot_bytes = sampler.shot_bytes(), truth_bytes = sampler.observable_bytes();
-  if (number > kMostSampledBytes / (shot_bytes + truth_bytes))
+  if (number > kMaxSampledBytes / (shot_bytes + truth_bytes))
     throw usage_error(
         fmt::format("--shots {}: sampled shots are kept in memory, {} bytes each; at most {} are accepted", number,
-                    shot_bytes + truth_bytes, kMostSampledBytes / (shot_bytes + truth_bytes)));
+                    shot_bytes + truth_bytes, kMaxSampledBytes / (shot_bytes + truth_bytes)));
   qec::shot_set set;
   set.name = name + ", sampled";
   set.dem_text = dem_text;

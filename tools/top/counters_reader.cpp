@@ -22,7 +22,7 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::uint64_t kAnswerLimitNs = 10'000'000'000;
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
 class unix_connection {
 public:
@@ -185,7 +185,7 @@ std::string read_page(const sockaddr_un &address, std::uint64_t end) {
     const ssize_t n = recv(server.fd(), part, sizeof part, 0);
     if (n == 0)
       return text;
-    if (n < 0 || text.size() > kMostBytes)
+    if (n < 0 || text.size() > kMaxBytes)
       throw std::runtime_error(kNoAnswer);
     text.append(part, static_cast<std::size_t>(n));
   }

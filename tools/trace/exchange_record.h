@@ -24,10 +24,10 @@ std::unique_ptr<output_file> open_ila(const std::string &path);
 /// Used by one thread.
 class exchange_record {
 public:
-  static constexpr std::size_t kMost = std::size_t{1} << 22; ///< later ones are counted only
+  static constexpr std::size_t kMax = std::size_t{1} << 22; ///< later ones are counted only
 
   void add(const exchange_times &one) {
-    if (all_.size() == kMost)
+    if (all_.size() == kMax)
       ++left_out_;
     else
       all_.push_back(one);

@@ -24,11 +24,11 @@ struct traced_request {
 /// Room for the first requests of a run, which is taken before the run. Used by the two client threads.
 class run_trace {
 public:
-  static constexpr std::uint64_t kMostRequests = 100'000;
+  static constexpr std::uint64_t kMaxRequests = 100'000;
 
   /// `requests`: expected; 0: not known.
   explicit run_trace(std::uint64_t requests)
-      : requests_(static_cast<std::size_t>(requests == 0 ? kMostRequests : std::min(requests, kMostRequests))) {}
+      : requests_(static_cast<std::size_t>(requests == 0 ? kMaxRequests : std::min(requests, kMaxRequests))) {}
 
   /// NULL: there is no room.
   [[nodiscard]] traced_request *at(std::uint64_t number) noexcept {

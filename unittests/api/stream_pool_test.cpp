@@ -14,7 +14,7 @@ namespace {
 /// Two devices. `fail_at`: number of the stream that cannot be made.
 struct counting_device {
   struct streams {
-    long made = 0, live = 0, most = 0;
+    long made = 0, live = 0, max_live = 0;
   };
   int current = 0;
   long fail_at = -1;
@@ -43,7 +43,7 @@ cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flag
     return cudaErrorNotPermitted;
   cuda.other_flags += flags != cudaStreamNonBlocking;
   *stream = reinterpret_cast<cudaStream_t>(++here.made);
-  here.most = std::max(here.most, ++here.live);
+  here.max_live = std::max(here.max_live, ++here.live);
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaStreamDestroy(cudaStream_t stream) {
@@ -63,7 +63,7 @@ protected:
 TEST_F(ReserveStreams, MakesThemAllBeforeItDestroysThem) {
   EXPECT_EQ(reserve_streams(100), cudaSuccess);
   EXPECT_EQ(cuda.of[0].made, 100);
-  EXPECT_EQ(cuda.of[0].most, 100) << "streams that are not there at the same time share a place in the pool";
+  EXPECT_EQ(cuda.of[0].max_live, 100) << "streams that are not there at the same time share a place in the pool";
   EXPECT_EQ(cuda.of[0].live, 0);
   EXPECT_EQ(cuda.other_flags, 0u) << "each of them must not wait for the legacy stream";
 }
@@ -104,12 +104,12 @@ TEST_F(GrowStreamPool, GrowsItOncePerDeviceAndKeepsTheCurrentDevice) {
   manager.grow_stream_pool(1);
   EXPECT_EQ(cuda.current, 0);
   EXPECT_EQ(cuda.of[0].made, 0);
-  EXPECT_GE(cuda.of[1].most, 128);
+  EXPECT_GE(cuda.of[1].max_live, 128);
   const long made = cuda.of[1].made;
   manager.grow_stream_pool(1);
   EXPECT_EQ(cuda.of[1].made, made) << "a second graph dispatcher of the device";
   manager.grow_stream_pool(0);
-  EXPECT_GE(cuda.of[0].most, 128);
+  EXPECT_GE(cuda.of[0].max_live, 128);
   EXPECT_EQ(cuda.of[0].live + cuda.of[1].live, 0);
 }
 

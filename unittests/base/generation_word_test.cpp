@@ -29,8 +29,8 @@ void expect_state(const word_type &word, std::uint64_t generation, phase expecte
 TEST(GenerationWord, BeginsWithoutARequest) { expect_state(word_type(), 0, phase::open); }
 
 TEST(GenerationWord, KeepsGenerationAndPhaseApart) {
-  constexpr std::uint64_t kMost = ~std::uint64_t{0} >> 4; // the bits that the phase leaves
-  for (const std::uint64_t generation : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32, kMost})
+  constexpr std::uint64_t kMax = ~std::uint64_t{0} >> 4; // the bits that the phase leaves
+  for (const std::uint64_t generation : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32, kMax})
     for (const phase p : {phase::open, phase::queued, phase::last}) {
       word_type word;
       word.start_at(generation, p);

@@ -19,14 +19,14 @@ namespace cudaq::realtime::test {
 namespace {
 
 using target = int (*)(const std::uint8_t *, std::size_t);
-constexpr auto kMostTime = std::chrono::seconds(10); // for one input; it takes a millisecond, and under ASan a few
+constexpr auto kMaxTime = std::chrono::seconds(10); // for one input; it takes a millisecond, and under ASan a few
 
 void run(target run_target, const std::string &input, const std::string &name) {
   // A copy of exactly this size: the address sanitizer finds a read after the end.
   const std::vector<std::uint8_t> exact(input.begin(), input.end());
   const auto begin = std::chrono::steady_clock::now();
   run_target(exact.data(), exact.size());
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, kMostTime) << name;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kMaxTime) << name;
 }
 
 void replay(const std::string &name, target run_target) {

@@ -16,7 +16,7 @@ using cudaq::realtime::test::require;
 // Small, so that every input is quick: the time is linear in the size of the text plus these limits.
 constexpr dem_limits kLimits{.detectors = 4096, .observables = 1024, .instructions = 20000, .targets = 40000};
 // Of a model that decoders are made of.
-constexpr std::uint64_t kMostDetectors = 12, kMostObservables = 4, kMostComponents = 200;
+constexpr std::uint64_t kMaxDetectors = 12, kMaxObservables = 4, kMaxComponents = 200;
 
 bool ascending_below(std::span<const std::uint64_t> indices, std::uint64_t end) {
   for (std::size_t k = 0; k < indices.size(); ++k)
@@ -87,7 +87,7 @@ void check_decoders(const detector_error_model &model, const std::string &text) 
     std::string answer(made.instance->observable_bytes(), '\0');
     const std::span<std::uint8_t> out(reinterpret_cast<std::uint8_t *>(answer.data()), answer.size());
     for (std::uint64_t syndrome = 0; syndrome >> model.num_detectors == 0; syndrome = syndrome * 3 + 1) {
-      std::uint64_t events[kMostDetectors];
+      std::uint64_t events[kMaxDetectors];
       std::size_t count = 0;
       for (std::uint64_t d = 0; d < model.num_detectors; ++d)
         if ((syndrome >> d & 1) != 0)
@@ -113,8 +113,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   check_invariants(*model);
   const std::string own = text_of(*model);
   check_round_trip(*model, own);
-  if (model->num_detectors <= kMostDetectors && model->num_observables <= kMostObservables &&
-      model->components.size() <= kMostComponents)
+  if (model->num_detectors <= kMaxDetectors && model->num_observables <= kMaxObservables &&
+      model->components.size() <= kMaxComponents)
     check_decoders(*model, own);
   return 0;
 }

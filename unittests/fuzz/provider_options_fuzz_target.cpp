@@ -47,11 +47,11 @@ void parse(unsigned provider, int argc, char **argv) {
     return;
   case 4:
     if (gpu_roce_options o; accepted(parse_gpu_roce_options(argc, argv, o)))
-      require(o.frame_size() <= o.page_size && o.num_pages >= 1 && o.num_pages <= kMostPages, "a frame fits");
+      require(o.frame_size() <= o.page_size && o.num_pages >= 1 && o.num_pages <= kMaxPages, "a frame fits");
     return;
   default:
     if (ucx_options o; accepted(read_ucx_options(argc, argv, o)))
-      require(o.port <= 65535 && o.num_slots >= 1 && o.most_routers >= 1, "port and slots");
+      require(o.port <= 65535 && o.num_slots >= 1 && o.max_routers >= 1, "port and slots");
   }
 }
 

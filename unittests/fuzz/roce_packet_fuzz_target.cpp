@@ -16,13 +16,13 @@ using cudaq::realtime::test::require;
 
 constexpr std::uint32_t kMtu = 256, kPage = 700, kPages = 3, kRkey = 7;
 constexpr std::uint32_t kSender = 0, kStranger = 1; ///< peers
-constexpr std::size_t kMostPackets = 200;
+constexpr std::size_t kMaxPackets = 200;
 
 class checked_receiver {
 public:
   /// A message of this size: a SEND, a write of several packets, or a page of several writes.
   void send(std::uint8_t shape, std::uint32_t size) {
-    if (packets_.size() > kMostPackets)
+    if (packets_.size() > kMaxPackets)
       return;
     const std::uint32_t page = shape / 3 % kPages;
     const bool with_immediate = (shape & 0x40) != 0;
@@ -76,7 +76,7 @@ public:
 
 private:
   void store(const roce_packet &packet) {
-    std::vector<std::uint8_t> datagram(kMostHeaderBytes + packet.payload.size() + 3 + kIcrcBytes);
+    std::vector<std::uint8_t> datagram(kMaxHeaderBytes + packet.payload.size() + 3 + kIcrcBytes);
     datagram.resize(write_roce_packet(packet, datagram.data()));
     seal_with_icrc(path_, datagram);
     packets_.push_back(datagram);

@@ -79,7 +79,7 @@ private:
   static router_limits limits() {
     router_limits chosen;
     chosen.num_entries = kEntries;
-    chosen.most_credits = 3;
+    chosen.max_credits = 3;
     chosen.queue_length = 2;
     chosen.answer_limit = std::chrono::milliseconds(500);
     return chosen;

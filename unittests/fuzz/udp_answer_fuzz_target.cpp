@@ -193,7 +193,7 @@ private:
                       : n == 0           ? uc_opcode::send_first
                       : n == packets - 1 ? uc_opcode::send_last
                                          : uc_opcode::send_middle;
-      bytes datagram(kMostHeaderBytes + packet.payload.size() + 3 + kIcrcBytes);
+      bytes datagram(kMaxHeaderBytes + packet.payload.size() + 3 + kIcrcBytes);
       datagram.resize(write_roce_packet(packet, datagram.data()));
       seal_with_icrc({from.local(), client_.socket().local()}, datagram);
       if (harm != 0 && n == harm % packets) {

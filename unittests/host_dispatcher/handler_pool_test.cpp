@@ -32,12 +32,12 @@ protected:
 };
 
 struct meeting {
-  std::atomic<int> inside{0}, most{0};
+  std::atomic<int> inside{0}, max_inside{0};
   std::atomic<bool> open{false};
   static std::int32_t serve(cudaq_host_call_t *, void *user) {
     auto &self = *static_cast<meeting *>(user);
     const int now = ++self.inside;
-    for (int seen = self.most.load(); seen < now && !self.most.compare_exchange_weak(seen, now);) {
+    for (int seen = self.max_inside.load(); seen < now && !self.max_inside.compare_exchange_weak(seen, now);) {
     }
     eventually([&] { return self.open.load(); });
     --self.inside;
@@ -56,7 +56,7 @@ TEST_F(HandlerPool, RunsOneFunctionOnAllThreadsInAnyOrdering) {
   met.open.store(true);
   for (std::uint32_t slot = 0; slot < 8; ++slot)
     client->collect(slot);
-  EXPECT_EQ(met.most.load(), 3);
+  EXPECT_EQ(met.max_inside.load(), 3);
 }
 
 TEST_F(HandlerPool, RunsOneFunctionOnOneThreadAndOthersBesideItInFifoOrdering) {
@@ -74,8 +74,8 @@ TEST_F(HandlerPool, RunsOneFunctionOnOneThreadAndOthersBesideItInFifoOrdering) {
   met.open.store(true);
   for (std::uint32_t slot = 0; slot < 16; slot += 2)
     client->collect(slot);
-  EXPECT_EQ(met.most.load(), 1);
-  EXPECT_EQ(other.most.load(), 1);
+  EXPECT_EQ(met.max_inside.load(), 1);
+  EXPECT_EQ(other.max_inside.load(), 1);
 }
 
 /// A handler that sleeps or waits, and records when and in which order it served requests.

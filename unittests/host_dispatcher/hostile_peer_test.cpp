@@ -48,10 +48,10 @@ struct watched_handlers {
   static std::int32_t serve(cudaq_host_call_t *call, void *user) {
     const auto &f = *static_cast<function *>(user);
     watched_handlers &h = *f.all;
-    const std::uint32_t most = h.ring.shape.slot_size - CUDAQ_RPC_HEADER_SIZE;
+    const std::uint32_t max_size = h.ring.shape.slot_size - CUDAQ_RPC_HEADER_SIZE;
     ++h.watch.calls;
     h.watch.expect(call->function_id == f.id);
-    h.watch.expect(call->payload_len <= most && call->max_result_len == most);
+    h.watch.expect(call->payload_len <= max_size && call->max_result_len == max_size);
     h.watch.expect(call->job.slot < h.ring.shape.num_slots);
     h.watch.expect(!h.in_ring(call->payload) || call->payload == h.rx(call->job.slot) + CUDAQ_RPC_HEADER_SIZE);
     h.watch.expect(call->result == h.tx(call->job.slot) + CUDAQ_RPC_HEADER_SIZE);
@@ -72,8 +72,8 @@ struct watched_handlers {
     const auto *request = static_cast<const std::uint8_t *>(rx_slot);
     auto *answer = static_cast<std::uint8_t *>(tx_slot);
     const auto stated = static_cast<std::uint32_t>(peer_word(request + 8));
-    const std::uint32_t most = static_cast<std::uint32_t>(slot_size) - CUDAQ_RPC_HEADER_SIZE;
-    const std::uint32_t size = stated < most ? stated : most;
+    const std::uint32_t max_size = static_cast<std::uint32_t>(slot_size) - CUDAQ_RPC_HEADER_SIZE;
+    const std::uint32_t size = stated < max_size ? stated : max_size;
     handler_watch::use(request + CUDAQ_RPC_HEADER_SIZE, size, answer + CUDAQ_RPC_HEADER_SIZE);
     set_peer_word(answer + 8, size);
     set_peer_word(answer, CUDAQ_RPC_MAGIC_RESPONSE);

@@ -50,7 +50,7 @@ class StopRestart : public ::testing::TestWithParam<flavour> {};
 TEST_P(StopRestart, UnderLoadAndObservationLosesNothing) {
   const flavour &f = GetParam();
   constexpr int kRounds = kSanitized ? 60 : 500;
-  constexpr std::uint32_t kMost = 4000000;
+  constexpr std::uint32_t kMax = 4000000;
   host_ring ring(f.shape);
   manager_handle manager;
   cudaq_dispatcher_config_t config = host_config(f.shape);
@@ -66,7 +66,7 @@ TEST_P(StopRestart, UnderLoadAndObservationLosesNothing) {
   std::uint64_t total = 0;
   // Several traffic runs, because the number of messages that all rounds need is not known before.
   for (int round = 0; round < kRounds && !HasFailure();) {
-    checked_function one(1, kMost), two(2, kMost);
+    checked_function one(1, kMax), two(2, kMax);
     serve_checked(dispatcher, one);
     serve_checked(dispatcher, two);
     CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher.get));

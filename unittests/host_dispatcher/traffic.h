@@ -183,8 +183,8 @@ private:
 
   void produce() {
     std::mt19937 random(plan_.seed);
-    const std::uint32_t most = ring_.shape().slot_size - CUDAQ_RPC_HEADER_SIZE;
-    std::vector<std::uint8_t> payload(most);
+    const std::uint32_t max_size = ring_.shape().slot_size - CUDAQ_RPC_HEADER_SIZE;
+    std::vector<std::uint8_t> payload(max_size);
     for (std::uint32_t m = 0; m < plan_.messages; ++m) {
       std::uint32_t slot = 0;
       if (!eventually([&] { return stuck_ || find_slot(slot, random); }) || stuck_)
@@ -194,7 +194,7 @@ private:
       e.request_id = m * 2654435761u + plan_.seed;
       e.function = static_cast<std::uint32_t>(random() % plan_.functions.size());
       e.sequence = e.known ? static_cast<std::uint32_t>(sent_to_[e.function]++) : m;
-      const std::uint32_t size = kCheckedHeader + static_cast<std::uint32_t>(random()) % (most - 7);
+      const std::uint32_t size = kCheckedHeader + static_cast<std::uint32_t>(random()) % (max_size - 7);
       fill_frame(payload.data(), size, e.sequence, kRequestSalt);
       if (!e.known && !plan_.unknown_answered)
         ++dropped_;

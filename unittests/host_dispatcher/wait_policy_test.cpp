@@ -63,11 +63,12 @@ double idle_percent(const char *what) {
   const auto begin = clock::now();
   std::this_thread::sleep_for(std::chrono::seconds(1));
   const double elapsed = std::chrono::duration<double, std::milli>(clock::now() - begin).count();
-  double most = 0;
+  double max_load = 0;
   for (std::size_t t = 0; t < threads.size(); ++t)
-    most = std::max(most, 100.0 * static_cast<double>((cpu_time_of(threads[t].tid) - before[t]).count()) / elapsed);
-  std::printf("%s: %.1f %% of a core when idle\n", what, most);
-  return most;
+    max_load =
+        std::max(max_load, 100.0 * static_cast<double>((cpu_time_of(threads[t].tid) - before[t]).count()) / elapsed);
+  std::printf("%s: %.1f %% of a core when idle\n", what, max_load);
+  return max_load;
 }
 
 /// The same for a thread that only sleeps: the cost of one wake-up differs by a factor of ten between machines.

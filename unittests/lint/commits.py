@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The subject of a commit is one line of at most MOST_CHARACTERS, without a period at the end; the body gives the
+"""The subject of a commit is one line of at most MAX_CHARACTERS, without a period at the end; the body gives the
 reason of the change. Usage: commits.py ROOT [FIRST]. The check reads the commits after FIRST, except merges."""
 import subprocess
 import sys
 
 import tree
 
-MOST_CHARACTERS = 72
+MAX_CHARACTERS = 72
 # Older subjects were written before this rule existed.
 FIRST = "43006eac7a3151b3fa1f54c7d1f5335154fede01"
 
@@ -37,8 +37,8 @@ log = git("-c", "log.showSignature=false", "log", "--no-merges", "--format=%h\t%
 log.check_returncode()
 commits = [line.split("\t", 1) for line in log.stdout.splitlines()]
 for name, subject in commits:
-    if len(subject) > MOST_CHARACTERS:
-        problems.append(f"{name}: a subject of {len(subject)} characters, at most {MOST_CHARACTERS}: {subject}")
+    if len(subject) > MAX_CHARACTERS:
+        problems.append(f"{name}: a subject of {len(subject)} characters, at most {MAX_CHARACTERS}: {subject}")
     if subject.endswith("."):
         problems.append(f"{name}: a subject that ends in a period: {subject}")
 tree.report(problems, len(commits) + 1, f"commits since {first[:7]}, itself included, have short subjects")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Folders stay small enough to read: each has at most MOST_FILES files, not counting those in its subfolders. A name
+"""Folders stay small enough to read: each has at most MAX_FILES files, not counting those in its subfolders. A name
 identifies a file: no two files of the code, and no two files of the tests, have the same name."""
 import fnmatch
 
 import tree
 
-MOST_FILES = 25
+MAX_FILES = 25
 # Path of a folder: reason.
 MAY_BE_LARGE = {
     "tools/data": "a recorded set is five files, and the program expects all sets in one folder",
@@ -31,8 +31,8 @@ for path in tree.files():
             names.setdefault((rooms, path.name), []).append(path)
 
 for folder, files in folders.items():
-    if len(files) > MOST_FILES and folder not in MAY_BE_LARGE:
-        problems.append(f"{folder}: {len(files)} files, at most {MOST_FILES}; divide it by subject")
+    if len(files) > MAX_FILES and folder not in MAY_BE_LARGE:
+        problems.append(f"{folder}: {len(files)} files, at most {MAX_FILES}; divide it by subject")
 for first, *others in names.values():
     problems += [f"{path}: has the name of {first}" for path in others]
 tree.report(problems, len(folders), "folders are small, and each file has a name of its own")

@@ -22,6 +22,7 @@ CODE_WORDS = {
     r"says?": "'append', 'print', 'send', 'report', or what the value is",
     r"asks?": "'query', 'call', 'exchange', or what the value is",
     r"lends?": "'hold'",
+    r"most": "'max_', 'kMax'",
 }
 # Names of others: where they come from.
 ALLOWED = {

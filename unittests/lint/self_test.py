@@ -272,6 +272,7 @@ OFFENCES = {
         ({"scripts/run.sh": SCRIPT + 'for seat in "$@"; do\n'}, "scripts/run.sh:2: 'seat' in seat"),
         ({"scripts/run.sh": SCRIPT + 'local told=1\n'}, "scripts/run.sh:2: 'told' in told"),
         ({"lib/base/call.cpp": CODE + "ask_server();\n"}, "lib/base/call.cpp:2: 'ask' in ask_server: write 'query'"),
+        ({"lib/base/call.cpp": CODE + "int kMostSends;\n"}, "lib/base/call.cpp:2: 'most' in kMostSends: write 'max_'"),
         ({"lib/base/names.cpp": CODE + '// said\n/* told */ auto text = "nobody";\nint kSeeds, seated, talent;\n'
                                        '#include "lib/seat.h"\n',
           "scripts/run.py": SCRIPT + '"""Gone."""\nserver.serve_forever()  # behind\n',

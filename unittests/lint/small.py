@@ -41,10 +41,10 @@ paths = [p for p in tree.files() if not fits(p, NOT_WRITTEN_BY_HAND)]
 for path in paths:
     content = tree.text(path)
     lines = content.split("\n")
-    most = next(limit for pattern, limit in LIMITS if fits(path, [pattern]))
-    if most and len(lines) - 1 > most:
-        problems.append(f"{path}: {len(lines) - 1} lines, at most {most}")
-    elif most and len(lines) - 1 > USUAL:
+    max_lines = next(limit for pattern, limit in LIMITS if fits(path, [pattern]))
+    if max_lines and len(lines) - 1 > max_lines:
+        problems.append(f"{path}: {len(lines) - 1} lines, at most {max_lines}")
+    elif max_lines and len(lines) - 1 > USUAL:
         warnings.append(f"warning: {path}: {len(lines) - 1} lines, more than {USUAL}")
     if not content.endswith("\n") or content.endswith("\n\n"):
         problems.append(f"{path}: must end with one newline")

@@ -31,7 +31,7 @@ protected:
   explicit DeviceLoopHooks(const ring_shape &shape) : ring(shape) {
     counted_hooks::received = counted_hooks::published = 0;
     for (std::uint32_t id = 1; id <= 3; ++id) {
-      functions.push_back(std::make_unique<checked_function>(id, kMost));
+      functions.push_back(std::make_unique<checked_function>(id, kMax));
       checked_function::v1_by_id[id] = functions.back().get();
     }
     context.ring = ring.ring;
@@ -56,7 +56,7 @@ protected:
     host.join();
   }
 
-  static constexpr std::uint32_t kMost = 100000;
+  static constexpr std::uint32_t kMax = 100000;
   host_ring ring;
   std::vector<std::unique_ptr<checked_function>> functions;
   example::ring_hooks_context context{};

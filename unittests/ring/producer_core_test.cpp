@@ -136,7 +136,7 @@ TEST_P(RingProducer, ABatchIsSignalledAtOnceAcrossTheEndOfTheRing) {
 /// A request through one slot takes a turn of three threads, milliseconds each if other programs have the cores.
 constexpr std::chrono::seconds kLongEnough{4};
 /// One thread may send all its requests before the other one gets a slot.
-constexpr std::chrono::seconds kMostWait = 4 * kLongEnough;
+constexpr std::chrono::seconds kMaxWait = 4 * kLongEnough;
 
 /// Threads that share a handle, and a dispatcher that answers, or drops every fifth request. No request is sent after
 /// kLongEnough.
@@ -151,7 +151,7 @@ void share_one_handle(std::uint32_t slots, bool with_laps, std::uint32_t threads
     for (std::uint32_t slot = 0;; ++served, slot = ring.view.next(slot)) {
       const auto request_here = [&] { return ring.view.ready(slot) != 0 && ring.view.collected(slot); };
       const auto ended = [&] { return all_sent.load() && served == sent.load(); };
-      if (!eventually([&] { return request_here() || ended(); }, kMostWait) || !request_here())
+      if (!eventually([&] { return request_here() || ended(); }, kMaxWait) || !request_here())
         return; // then a request is missing, unless all were served
       const auto request = detail::read_header<detail::request>(ring.view.rx_slot(slot));
       sum += request.request_id;
@@ -170,7 +170,7 @@ void share_one_handle(std::uint32_t slots, bool with_laps, std::uint32_t threads
     producers.emplace_back([&, t] {
       for (std::uint32_t n = 0; n < each && std::chrono::steady_clock::now() < end; ++n) {
         std::uint32_t slot = 0;
-        if (!eventually([&] { return producer.claim(slot); }, kMostWait))
+        if (!eventually([&] { return producer.claim(slot); }, kMaxWait))
           return ADD_FAILURE() << "no slot became free after " << n << " requests";
         detail::write_request(producer.frame(slot), {1, 2, 0, t * each + n, 0});
         sum_sent += t * each + n;

@@ -151,14 +151,14 @@ private:
   }
   std::uint32_t any_length(std::mt19937_64 &random) const {
     static constexpr std::uint32_t kOdd[] = {0xFFFFFFFFu, 0x80000000u, 0x7FFFFFFFu, 0xFFFFFFE8u, 0xFFFFFFF0u};
-    const std::uint32_t most = shape_.slot_size - CUDAQ_RPC_HEADER_SIZE;
+    const std::uint32_t max_size = shape_.slot_size - CUDAQ_RPC_HEADER_SIZE;
     switch (random() % 8) {
     case 0:
       return kOdd[random() % 5];
     case 1:
-      return most + static_cast<std::uint32_t>(random() % 64);
+      return max_size + static_cast<std::uint32_t>(random() % 64);
     default:
-      return static_cast<std::uint32_t>(random() % (most + 1));
+      return static_cast<std::uint32_t>(random() % (max_size + 1));
     }
   }
   void write_request(std::uint8_t *slot, std::mt19937_64 &random) const {

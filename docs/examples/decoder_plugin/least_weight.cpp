@@ -97,7 +97,7 @@ private:
   };
 
   void set(std::string_view key, std::string_view value) {
-    const auto [end, fault] = std::from_chars(value.data(), value.data() + value.size(), most_steps_);
+    const auto [end, fault] = std::from_chars(value.data(), value.data() + value.size(), max_steps_);
     if (key != "steps" || fault != std::errc{} || end != value.data() + value.size())
       throw std::invalid_argument("setting " + std::string(key) + "=" + std::string(value) +
                                   ": the only one is steps=N, the most steps of a shot");
@@ -137,7 +137,7 @@ private:
         return CUDAQ_QEC_DECODE_NO_SOLUTION;
       least_above_ = kInfinity;
       for (go_on(0, limit); !path_.empty(); step(limit))
-        if (steps++ == most_steps_)
+        if (steps++ == max_steps_)
           return best_weight_ < kInfinity ? CUDAQ_QEC_DECODE_OK : CUDAQ_QEC_DECODE_NOT_CONVERGED;
         else if (const std::int32_t status = why_end(control); status != CUDAQ_QEC_DECODE_OK)
           return status;
@@ -202,7 +202,7 @@ private:
       tried_.back()->is_tried = false;
   }
 
-  std::uint64_t most_steps_ = 100'000;
+  std::uint64_t max_steps_ = 100'000;
   std::vector<error> errors_;
   std::vector<indices> flipping_; ///< for each detector the errors that flip it, the likeliest first
   std::vector<char> remains_;     ///< of each detector: it is an event that the chosen errors do not explain

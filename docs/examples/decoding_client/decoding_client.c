@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kLargest = 65536, kRepeatMs = 20, kMostRefusals = 50, kNoAnswer = -1, kNoServer = -2 };
+enum { kLargest = 65536, kRepeatMs = 20, kMaxRefusals = 50, kNoAnswer = -1, kNoServer = -2 };
 
 static int link_fd;
 static size_t slot_size;
@@ -79,7 +79,7 @@ static int call(uint32_t function, const void *head, size_t head_bytes, const vo
     const int got = receive(header.request_id, now_ns() + kRepeatMs * 1000000ull, &status);
     if (got == 1 && status != CUDAQ_QEC_SERVER_BUSY && status != CUDAQ_RPC_ERR_BUSY)
       return status;
-    if (got == kNoServer && ++refusals == kMostRefusals) /* until then the server may just start */
+    if (got == kNoServer && ++refusals == kMaxRefusals) /* until then the server may just start */
       return kNoServer;
     if (got != 0) { /* no server yet, or a busy one */
       const struct timespec pause = {0, kRepeatMs * 1000000};
@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
   int status = describe(decoder, &model);
   if (status != CUDAQ_QEC_SERVER_OK)
     return failed("describe_decoder", status);
-  if (model.shot_bits < 2 || model.shot_bits > CUDAQ_QEC_MOST_ENQUEUED_BITS / 4)
+  if (model.shot_bits < 2 || model.shot_bits > CUDAQ_QEC_MAX_ENQUEUED_BITS / 4)
     return fprintf(stderr, "decoder %llu has no shots of 2 bits or more\n", (unsigned long long)decoder), 1;
   if ((status = call(CUDAQ_QEC_RESET_DECODER, &reset, sizeof reset, NULL, 0)) != CUDAQ_QEC_SERVER_OK)
     return failed("reset_decoder", status);

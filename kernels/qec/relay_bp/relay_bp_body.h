@@ -119,9 +119,9 @@ public:
     bool ends = false;
     for (std::uint32_t leg = 0; leg <= job_.num_sets && found < job_.stop_nconv && !ends; ++leg) {
       start_leg(leg);
-      const std::uint32_t most = leg == 0 ? job_.pre_iter : job_.set_max_iter;
+      const std::uint32_t max_iter = leg == 0 ? job_.pre_iter : job_.set_max_iter;
       for (std::uint32_t k = 1;; ++k, parity ^= 1) {
-        const bool is_last = ends || k > most;
+        const bool is_last = ends || k > max_iter;
         if (answer_checks(k, is_last, parity, watch, seen)) {
           ++found;
           keep();

@@ -110,7 +110,7 @@ private:
   CUDAQ_QEC_HOST_DEVICE std::uint32_t *cut_open(std::uint32_t parity) const {
     return m_.cut_open + parity * job_.num_cut_words();
   }
-  CUDAQ_QEC_HOST_DEVICE relay_pair *pairs(std::uint32_t parity) const { return m_.pairs + parity * job_.most_slots; }
+  CUDAQ_QEC_HOST_DEVICE relay_pair *pairs(std::uint32_t parity) const { return m_.pairs + parity * job_.max_slots; }
 
   const Group &group_;
   const relay_job &job_;

@@ -45,11 +45,11 @@ std::size_t cluster_block_bytes(const cudaDeviceProp &device, const relay_bp_gpu
 relay_gpu empty_gpu(const cudaDeviceProp &device) {
   const auto multiprocessors = static_cast<std::uint32_t>(device.multiProcessorCount);
   relay_gpu gpu{device.name, multiprocessors, {}, {}};
-  gpu.most.add(multiprocessors, 1);
-  for (std::uint32_t blocks = 2; blocks <= kMostParts && device.major >= 9; blocks *= 2) {
+  gpu.max_chains.add(multiprocessors, 1);
+  for (std::uint32_t blocks = 2; blocks <= kMaxParts && device.major >= 9; blocks *= 2) {
     unsigned chains = 0;
-    require(most_relay_chains(blocks, cluster_block_bytes(device, {}), chains), "clusters of the device");
-    gpu.most.add(chains, blocks);
+    require(max_relay_chains(blocks, cluster_block_bytes(device, {}), chains), "clusters of the device");
+    gpu.max_chains.add(chains, blocks);
   }
   return gpu;
 }

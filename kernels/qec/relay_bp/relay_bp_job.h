@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kTabledLegs = 8;
 /// Threads of a check in the variant `cluster`: neighbours.
 inline constexpr std::uint32_t kClusterCheckLanes = 4;
 /// The most blocks of a cluster, a power of 2. More are not portable.
-inline constexpr std::uint32_t kMostParts = 8;
+inline constexpr std::uint32_t kMaxParts = 8;
 
 /// A check, or one of the lanes that share its messages.
 struct relay_check {
@@ -137,10 +137,10 @@ decltype(auto) with_variant(relay_variant variant, const Body &body) {
 struct relay_job {
   // The model. With parts: all of it, and what part_of() returns is one part.
   relay_part sizes;                  ///< of the part. All of it: without parts the model's, else unused
-  relay_part part[kMostParts];       ///< with parts
+  relay_part part[kMaxParts];        ///< with parts
   std::uint32_t parts;               ///< blocks of a chain
   std::uint32_t num_cut;             ///< checks with messages in several parts
-  std::uint32_t most_slots;          ///< of a part
+  std::uint32_t max_slots;           ///< of a part
   std::uint32_t total_words;         ///< of a syndrome: of all parts
   std::uint32_t total_column_groups; ///< of all parts
   std::uint32_t total_cells;         ///< of all parts
@@ -253,7 +253,7 @@ struct relay_memory {
   std::uint16_t *sends_to;
   std::uint32_t *is_cut;   ///< this and what follows with kIsCluster. A bit for each lane of checks: it is cut
   std::uint32_t *cut_open; ///< for even and odd iterations a bit for each cut check: it does not fit
-  relay_pair *pairs;       ///< for even and odd iterations, most_slots: those of other parts
+  relay_pair *pairs;       ///< for even and odd iterations, max_slots: those of other parts
   relay_pair *own_pairs;   ///< of the cut checks: those of this part
 
   CUDAQ_QEC_HOST_DEVICE relay_memory(std::uint64_t *block, const relay_job &j) : relay_memory(block, j, true) {}
@@ -266,7 +266,7 @@ private:
     take(progress, 1);
     if constexpr (kIsCluster) { // other blocks write these: they are at the same place in all parts
       take(cut_open, 2 * j.num_cut_words());
-      take(pairs, 2 * j.most_slots);
+      take(pairs, 2 * j.max_slots);
     }
     take(syndrome, j.num_words());
     take(residual, 2 * j.num_words());
@@ -306,14 +306,14 @@ inline std::size_t relay_memory_bytes(const relay_job &job, relay_variant varian
   return with_variant(variant, [&](auto v) -> std::size_t {
     if constexpr (!is_cluster(v()))
       return relay_memory<v()>::bytes(job);
-    std::size_t most = 0;
+    std::size_t max_bytes = 0;
     for (std::uint32_t part = 0; part < job.parts; ++part) {
       relay_job one = job; // without the pointers of part_of(), which may be null
       one.sizes = job.part[part];
       const std::size_t bytes = relay_memory<v()>::bytes(one);
-      most = bytes > most ? bytes : most;
+      max_bytes = bytes > max_bytes ? bytes : max_bytes;
     }
-    return most;
+    return max_bytes;
   });
 }
 

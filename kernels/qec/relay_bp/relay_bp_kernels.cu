@@ -136,7 +136,7 @@ resident_launcher launch_relay_bp(const relay_job &job, relay_variant variant) {
   return with_variant(variant, [&](auto v) { return launcher_of<v()>(job); });
 }
 
-cudaError_t most_relay_chains(unsigned parts, std::size_t block_bytes, unsigned &chains) {
+cudaError_t max_relay_chains(unsigned parts, std::size_t block_bytes, unsigned &chains) {
   chains = 0;
   const auto *const kernel = reinterpret_cast<const void *>(&relay_bp_kernel<relay_variant::cluster>);
   if (const cudaError_t refused = detail::allow_shared_memory(kernel, block_bytes); refused != cudaSuccess)

@@ -15,6 +15,6 @@ resident_launcher launch_relay_bp(const relay_job &job, relay_variant variant);
 
 /// The most chains of `parts` blocks, a cluster each, that are on the current device at the same time if nothing else
 /// is. block_bytes: of shared memory that is allocated at the launch, for each block. Needs a device with clusters.
-cudaError_t most_relay_chains(unsigned parts, std::size_t block_bytes, unsigned &chains);
+cudaError_t max_relay_chains(unsigned parts, std::size_t block_bytes, unsigned &chains);
 
 } // namespace cudaq::qec::realtime::gpu

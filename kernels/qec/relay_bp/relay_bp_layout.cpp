@@ -29,8 +29,8 @@ relay_job job_of(const relay_bp_options &o) {
 /// The factors of a leg's iterations, without those at the end that equal the one before.
 std::vector<float> scales_of(const relay_bp_options &o) {
   std::vector<float> scales;
-  const std::uint32_t most = std::max(o.pre_iter, o.set_max_iter);
-  for (std::uint32_t k = 1; k <= most; ++k) {
+  const std::uint32_t max_iter = std::max(o.pre_iter, o.set_max_iter);
+  for (std::uint32_t k = 1; k <= max_iter; ++k) {
     scales.push_back(static_cast<float>(o.scale(k)));
     if (o.alpha != 0 || scales.back() == 1)
       break;
@@ -175,7 +175,7 @@ void relay_layout::append_part(const tanner_graph &graph, std::uint32_t begin, s
 
 /// Tells each part its slots in the others. A slot's number has 16 bits: a part has at most kMaxChecks cut checks.
 void relay_layout::assign_slots() {
-  static_assert(kMaxChecks * (kMostParts - 1) <= UINT16_MAX);
+  static_assert(kMaxChecks * (kMaxParts - 1) <= UINT16_MAX);
   std::vector<std::uint16_t> first_slots(std::size_t{job_.parts} * job_.num_cut);
   const auto first_slot = [&](std::uint32_t part, std::uint32_t number) -> std::uint16_t & {
     return first_slots[std::size_t{part} * job_.num_cut + number];
@@ -195,9 +195,9 @@ void relay_layout::assign_slots() {
       sends_to.push_back(static_cast<std::uint16_t>(first_slot(to, cut.number) + std::popcount(before)));
     }
   });
-  job_.most_slots = 0;
+  job_.max_slots = 0;
   for (const relay_part &part : job_.part)
-    job_.most_slots = std::max(job_.most_slots, part.num_slots);
+    job_.max_slots = std::max(job_.max_slots, part.num_slots);
 }
 
 const char *relay_layout::variant_text() const noexcept {
@@ -241,11 +241,11 @@ void relay_layout::spread_banks(std::uint32_t check_lanes) {
     first_lane += part.num_check_lanes;
     first_row += part.num_rows;
   }
-  constexpr std::size_t kLooks = 300'000'000, kFewestPasses = 4, kMostPasses = 40;
+  constexpr std::size_t kLooks = 300'000'000, kFewestPasses = 4, kMaxPasses = 40;
   std::size_t looks = 1; // of a pass
   for (const std::vector<message> &messages : of_check)
     looks += messages.size() * messages.size() / 2;
-  const std::size_t passes = std::clamp(kLooks / looks, kFewestPasses, kMostPasses);
+  const std::size_t passes = std::clamp(kLooks / looks, kFewestPasses, kMaxPasses);
   for (std::size_t pass = 0; pass < passes; ++pass)
     for (std::vector<message> &messages : of_check)
       for (std::size_t a = 0; a < messages.size(); ++a)

@@ -45,19 +45,19 @@ std::uint32_t relay_gpu::room_for(std::uint32_t blocks) const noexcept {
   std::uint32_t spoiled = 0;
   for (std::size_t k = 0; k < kRelaySizes; ++k)
     spoiled += taken.of_size[k] << (k > size ? k - size : 0);
-  return most.of_size[size] > spoiled ? most.of_size[size] - spoiled : 0;
+  return max_chains.of_size[size] > spoiled ? max_chains.of_size[size] - spoiled : 0;
 }
 
 expected<std::vector<std::uint32_t>> relay_blocks_to_try(const relay_gpu &gpu, std::uint32_t chains,
                                                          std::uint32_t blocks) {
-  if (blocks > 1 && gpu.most.of_size[size_of(blocks)] == 0)
+  if (blocks > 1 && gpu.max_chains.of_size[size_of(blocks)] == 0)
     return reason(wanted_text(chains, blocks) + "; " + gpu.name + " has no clusters of so many blocks");
   if (const std::uint32_t least = blocks == 0 ? 1 : blocks; gpu.room_for(least) < chains)
     return reason(no_room_text(gpu, chains, least));
   if (blocks != 0)
     return std::vector<std::uint32_t>{blocks};
   std::vector<std::uint32_t> found;
-  for (std::uint32_t n = kMostParts; n > 1; n /= 2)
+  for (std::uint32_t n = kMaxParts; n > 1; n /= 2)
     if (chains <= gpu.room_for(n) && chains * n <= gpu.multiprocessors / 2)
       found.push_back(n);
   found.push_back(1);

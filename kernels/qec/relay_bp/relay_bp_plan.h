@@ -14,7 +14,7 @@ namespace cudaq::qec::realtime::gpu {
 
 /// Numbers of blocks of a chain: 1, 2, 4, 8.
 inline constexpr std::size_t kRelaySizes = 4;
-static_assert(1U << (kRelaySizes - 1) == kMostParts);
+static_assert(1U << (kRelaySizes - 1) == kMaxParts);
 
 /// Chains, by the blocks of each: entry k is those of 2^k blocks.
 struct relay_chain_counts {
@@ -30,8 +30,8 @@ struct relay_chain_counts {
 struct relay_gpu {
   std::string name;
   std::uint32_t multiprocessors = 0;
-  relay_chain_counts most;  ///< chains of each size that fit on it alone; 0: none, it has no clusters
-  relay_chain_counts taken; ///< those that are on it
+  relay_chain_counts max_chains; ///< chains of each size that fit on it alone; 0: none, it has no clusters
+  relay_chain_counts taken;      ///< those that are on it
 
   /// Number of further chains of `blocks` blocks that fit wherever the chains in `taken` run. A chain of n blocks can
   /// take the room of n / blocks of them, rounded up.

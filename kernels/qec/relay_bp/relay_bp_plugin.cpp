@@ -32,7 +32,7 @@ plugin_instance *make_instance(const cudaq_qec_decoder_model_t &model) {
   decoder_settings settings(std::move(given));
   const relay_bp_options options = relay_bp_options_of(settings, true);
   const auto device = static_cast<int>(settings.number("device", 0, 0, 255));
-  const auto blocks = static_cast<std::uint32_t>(settings.number("blocks", 0, 0, kMostParts));
+  const auto blocks = static_cast<std::uint32_t>(settings.number("blocks", 0, 0, kMaxParts));
   if (const expected<> result = settings.check(); result.failed())
     throw std::runtime_error(result.text());
   if (blocks != 0 && !std::has_single_bit(blocks))

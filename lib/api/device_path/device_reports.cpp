@@ -121,7 +121,7 @@ std::uint64_t device_reports::processed() const {
 }
 
 std::string device_reports::describe_loops() const {
-  constexpr std::uint32_t kMostLines = 64;
+  constexpr std::uint32_t kMaxLines = 64;
   const std::lock_guard lock(mutex_);
   std::string text;
   std::uint32_t lines = 0, left_out = 0;
@@ -133,7 +133,7 @@ std::string device_reports::describe_loops() const {
     if (l != 0 && busy == 0 &&
         s.dispatched + of.refused + s.dropped_bad_magic + s.dropped_unknown_function + s.dropped_flag_value == 0)
       continue;
-    if (++lines > kMostLines) {
+    if (++lines > kMaxLines) {
       ++left_out;
       continue;
     }

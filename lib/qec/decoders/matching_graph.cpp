@@ -10,8 +10,8 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-constexpr std::uint64_t kMostCorrelated = 64;
-constexpr std::uint32_t kMostErrorsAtADetector = 20000;
+constexpr std::uint64_t kMaxCorrelated = 64;
+constexpr std::uint32_t kMaxErrorsAtADetector = 20000;
 
 using index_list = std::vector<std::size_t>;
 using variants = std::map<index_list, double>; ///< observables -> weight
@@ -133,13 +133,13 @@ expected<> check_correlated_graph(const detector_error_model &model) {
     // PyMatching's time and memory for the correlations are quadratic in both.
     of_one_error = before != nullptr && before->mechanism == c.mechanism ? of_one_error + 1 : 1;
     before = &c;
-    if (of_one_error > kMostCorrelated)
-      return reason(line_of(c) + "an error has more than " + std::to_string(kMostCorrelated) +
+    if (of_one_error > kMaxCorrelated)
+      return reason(line_of(c) + "an error has more than " + std::to_string(kMaxCorrelated) +
                     " components, too many for their correlations; the decoder pymatching takes it");
     for (const std::uint64_t detector : model.detectors_of(c))
-      if (++degree[detector] > kMostErrorsAtADetector)
+      if (++degree[detector] > kMaxErrorsAtADetector)
         return reason(line_of(c) + "D" + std::to_string(detector) + " is in more than " +
-                      std::to_string(kMostErrorsAtADetector) +
+                      std::to_string(kMaxErrorsAtADetector) +
                       " components, too many for their correlations; the decoder pymatching takes it");
     if (c.probability > 0.5)
       return reason(line_of(c) + "a probability above 1/2 has no correlated weight; the decoder pymatching takes it");

@@ -116,7 +116,7 @@ private:
 
   /// Correlated matching has no wide form: its first pass finds edges, and needs their correlations.
   [[nodiscard]] bool has_wide_mask() const noexcept {
-    return num_observables() > kMaskObservables && num_observables() <= wide_matcher::kMostObservables &&
+    return num_observables() > kMaskObservables && num_observables() <= wide_matcher::kMaxObservables &&
            !options_.correlated;
   }
 
@@ -210,7 +210,7 @@ private:
     constexpr int kShots = 32;
     constexpr std::size_t kErrors = 1500; ///< of all shots together
     std::size_t errors = 0;
-    constexpr std::uint32_t kMostEdgesToWarm = 5000;
+    constexpr std::uint32_t kMaxEdgesToWarm = 5000;
     constexpr auto kLongest = std::chrono::milliseconds(500);
     const auto begin = std::chrono::steady_clock::now();
     constexpr std::uint32_t kOneIn = 100;
@@ -223,7 +223,7 @@ private:
     std::vector<std::uint32_t> degree(fired.size());
     for (const auto &edge : graph_.graph.edges)
       for (const std::size_t end : {edge.node1, edge.node2})
-        if (end != SIZE_MAX && ++degree[end] > kMostEdgesToWarm)
+        if (end != SIZE_MAX && ++degree[end] > kMaxEdgesToWarm)
           return;
     for (int shot = 0; shot < kShots && errors < kErrors && std::chrono::steady_clock::now() - begin < kLongest;
          ++shot) {

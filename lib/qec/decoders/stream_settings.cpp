@@ -14,15 +14,15 @@ bool has_windows(std::string_view name) { return name.substr(0, name.find_first_
 
 expected<stream_options> read_stream_settings(const decoder_settings::list &all) {
   constexpr std::array<std::string_view, 5> kOwnKeys = {"inner", "commit", "buffer", "rounds", "mode"};
-  constexpr std::uint64_t kMostRounds = 1'000'000;
+  constexpr std::uint64_t kMaxRounds = 1'000'000;
   decoder_settings::list own, inner;
   for (const auto &setting : all)
     (std::ranges::find(kOwnKeys, setting.first) != kOwnKeys.end() ? own : inner).push_back(setting);
   decoder_settings settings(std::move(own));
   stream_options options;
   options.decoder = settings.text("inner", "auto");
-  options.commit = settings.number("commit", 0, 0, kMostRounds);
-  options.buffer = settings.number("buffer", 0, 0, kMostRounds);
+  options.commit = settings.number("commit", 0, 0, kMaxRounds);
+  options.buffer = settings.number("buffer", 0, 0, kMaxRounds);
   options.rounds = settings.text("rounds", "time");
   const std::string mode = settings.choice("mode", "auto", {"auto", "sequential", "parallel"});
   options.mode = mode == "auto"         ? stream_mode::automatic

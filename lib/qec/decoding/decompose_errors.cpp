@@ -20,7 +20,7 @@ using variants = std::map<index_list, double>;
 
 /// A model of a code has one or two. More than this many, or larger ones, are not searched: a text of no code must not
 /// take hours.
-constexpr std::size_t kMostVariants = 4, kMostObservables = 64;
+constexpr std::size_t kMaxVariants = 4, kMaxObservables = 64;
 
 index_list sum_mod_2(const index_list &a, const index_list &b) {
   index_list sum;
@@ -45,7 +45,7 @@ public:
       p = merged_probability(p, c.probability);
     }
     for (const dem_component &c : model.components)
-      if (c.detectors > 2 && c.detectors <= 2 * kMostParts)
+      if (c.detectors > 2 && c.detectors <= 2 * kMaxParts)
         note_edges_in(model.detectors_of(c));
     find_parts();
   }
@@ -62,7 +62,7 @@ public:
 
 private:
   /// Components with detectors of more parts are not split.
-  static constexpr std::size_t kMostParts = 4;
+  static constexpr std::size_t kMaxParts = 4;
 
   /// Notes the errors whose two detectors a larger error has.
   void note_edges_in(std::span<const std::uint64_t> detectors) {
@@ -74,7 +74,7 @@ private:
 
   const variants *find(std::uint64_t first, std::uint64_t second) const {
     const auto found = errors_at_[first].find(second);
-    return found != errors_at_[first].end() && found->second.size() <= kMostVariants ? &found->second : nullptr;
+    return found != errors_at_[first].end() && found->second.size() <= kMaxVariants ? &found->second : nullptr;
   }
 
   /// Whether an error with these two detectors is the sum of two errors with one.
@@ -107,7 +107,7 @@ private:
     for (const std::uint64_t detector : detectors) {
       const auto same =
           std::ranges::find_if(ends_, [&](const auto &ends) { return part_of_[ends.first] == part_of_[detector]; });
-      if (same == ends_.end() && ends_.size() < kMostParts)
+      if (same == ends_.end() && ends_.size() < kMaxParts)
         ends_.emplace_back(detector, kBoundary);
       else if (same != ends_.end() && same->second == kBoundary)
         same->second = detector;
@@ -133,7 +133,7 @@ private:
       return;
     }
     for (const auto &[flipped, p] : *errors) {
-      if (flipped.size() > kMostObservables)
+      if (flipped.size() > kMaxObservables)
         continue;
       chosen_.push_back({first, second, &flipped});
       choose(sum_mod_2(observables, flipped), probability * p);

@@ -63,8 +63,8 @@ public:
 private:
   /// Room for the whole model, so that it is not copied while it grows. What is not used costs no memory.
   void reserve() {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 22; // a larger model grows
-    const auto product = [](std::uint64_t a, std::uint64_t b) { return b != 0 && a > kMost / b ? kMost : a * b; };
+    constexpr std::uint64_t kMax = std::uint64_t{1} << 22; // a larger model grows
+    const auto product = [](std::uint64_t a, std::uint64_t b) { return b != 0 && a > kMax / b ? kMax : a * b; };
     std::uint64_t times = 1, errors = 0, targets = 0;
     std::vector<std::uint64_t> outer;
     for (std::size_t at = 0; at < program_.instructions.size(); ++at) {
@@ -80,8 +80,8 @@ private:
         targets += product(times, step.targets);
       }
     }
-    model.components.reserve(std::min(2 * errors, kMost)); // Stim's decomposed errors have fewer than two
-    model.targets.reserve(std::min(targets, kMost));
+    model.components.reserve(std::min(2 * errors, kMax)); // Stim's decomposed errors have fewer than two
+    model.targets.reserve(std::min(targets, kMax));
   }
 
   /// Returns the instruction after which the program goes on.

@@ -13,7 +13,7 @@ namespace {
 double uniform(std::mt19937_64 &random) { return static_cast<double>((random() >> 11) + 1) * 0x1p-53; }
 
 constexpr double kLargestOdds = 1e12; ///< of an error that always happens
-constexpr double kMostCollisions = 10;
+constexpr double kMaxCollisions = 10;
 
 } // namespace
 
@@ -81,7 +81,7 @@ void model_sampler::sample(std::mt19937_64 &random, std::span<std::uint8_t> shot
 
 bool model_sampler::can_sample(std::uint32_t errors) const noexcept {
   const double n = errors;
-  return errors <= mechanisms_.size() && (errors < 2 || n * n * collisions_ < kMostCollisions) && !mechanisms_.empty();
+  return errors <= mechanisms_.size() && (errors < 2 || n * n * collisions_ < kMaxCollisions) && !mechanisms_.empty();
 }
 
 void model_sampler::sample_exactly(std::uint32_t errors, std::mt19937_64 &random, std::span<std::uint8_t> shot,

@@ -12,7 +12,7 @@ using experimental::ring_memory;
 
 namespace {
 
-constexpr int kMostSlots = 1 << 24; ///< of any ring, see cudaq_dispatcher_config_t
+constexpr int kMaxSlots = 1 << 24; ///< of any ring, see cudaq_dispatcher_config_t
 
 // Out of line, so that an accepted submit contains no code for texts.
 [[noreturn]] void refuse(const std::string &text) { throw std::invalid_argument("pipeline: " + text); }
@@ -21,8 +21,8 @@ constexpr int kMostSlots = 1 << 24; ///< of any ring, see cudaq_dispatcher_confi
 const pipeline_stage_config &checked(const pipeline_stage_config &c) {
   if (c.num_workers < 1 || c.num_workers > 64)
     refuse("num_workers is " + std::to_string(c.num_workers) + ", it must be 1 to 64");
-  if (c.num_slots < 1 || c.num_slots > kMostSlots)
-    refuse("num_slots is " + std::to_string(c.num_slots) + ", it must be 1 to " + std::to_string(kMostSlots));
+  if (c.num_slots < 1 || c.num_slots > kMaxSlots)
+    refuse("num_slots is " + std::to_string(c.num_slots) + ", it must be 1 to " + std::to_string(kMaxSlots));
   if (c.slot_size < CUDAQ_RPC_HEADER_SIZE || c.slot_size > std::numeric_limits<std::uint32_t>::max() / 2)
     refuse("slot_size is " + std::to_string(c.slot_size) + ", it must be 24 bytes to 2 GiB");
   return c;

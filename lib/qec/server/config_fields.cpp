@@ -12,20 +12,20 @@ namespace {
 
 using enum field_type;
 
-constexpr double kMostIds = 9007199254740991.0; // 2^53 - 1: exact in JSON, too
-constexpr double kMostColumns = 16777216.0, kMostDetectors = 1048576.0;
+constexpr double kMaxIds = 9007199254740991.0; // 2^53 - 1: exact in JSON, too
+constexpr double kMaxColumns = 16777216.0, kMaxDetectors = 1048576.0;
 
 constexpr config_field kCustomFields[] = {
     {"error_rate", real, false, 0, 0.5, "", "probability of every error (column of H_sparse); 0.01 if it is missing",
      nullptr},
     {"error_rate_vec", reals, false, 0, 1, "", "probability of each error, one for each column of H_sparse", nullptr},
-    {"lut_error_depth", number, false, 1, kMostColumns, "",
+    {"lut_error_depth", number, false, 1, kMaxColumns, "",
      "of multi_error_lut; without effect, because the table of lookup has every syndrome", nullptr},
 };
 constexpr config_object kCustom{kCustomFields};
 
 constexpr config_field kDecoderFields[] = {
-    {"id", number, true, 0, kMostIds, "", "number by which requests name the decoder; each is used once", nullptr},
+    {"id", number, true, 0, kMaxIds, "", "number by which requests name the decoder; each is used once", nullptr},
     {"type", text, true, 0, 0, "",
      "pymatching, pymatching-correlated, bp-osd, relay-bp, lookup, race, auto, sliding-window, or the path of a "
      "plug-in, with a /; a relative path begins in the folder of the configuration. Settings may follow: "
@@ -38,17 +38,17 @@ constexpr config_field kDecoderFields[] = {
     {"dispatch", choice, false, 0, 0, "host|device_graph",
      "host: the decoder runs on the CPU. device_graph: on the GPU cuda_device_id, for relay-bp only", nullptr},
     {"cuda_device_id", number, false, 0, 255, "", "the GPU of dispatch device_graph, 0 if it is missing", nullptr},
-    {"block_size", number, false, 1, kMostColumns, "", "columns of H_sparse, the errors of the model", nullptr},
-    {"syndrome_size", number, false, 1, kMostDetectors, "", "rows of H_sparse, the detectors of the model", nullptr},
-    {"H_sparse", numbers, false, -1, kMostColumns, "",
+    {"block_size", number, false, 1, kMaxColumns, "", "columns of H_sparse, the errors of the model", nullptr},
+    {"syndrome_size", number, false, 1, kMaxDetectors, "", "rows of H_sparse, the detectors of the model", nullptr},
+    {"H_sparse", numbers, false, -1, kMaxColumns, "",
      "for each detector the columns of the errors that flip it; a row ends with -1", nullptr},
-    {"O_sparse", numbers, false, -1, kMostColumns, "",
+    {"O_sparse", numbers, false, -1, kMaxColumns, "",
      "for each observable the columns of the errors that flip it; a row ends with -1", nullptr},
-    {"D_sparse", numbers, false, -1, kMostDetectors, "",
+    {"D_sparse", numbers, false, -1, kMaxDetectors, "",
      "for each detector the measurements of a shot whose XOR it is; a row ends with -1. Without it the bits of a shot "
      "are the detection events",
      nullptr},
-    {"measurements", number, false, 1, kMostDetectors, "",
+    {"measurements", number, false, 1, kMaxDetectors, "",
      "bits of a shot with D_sparse; without it one more than the highest measurement of D_sparse", nullptr},
     {"dem", text, false, 0, 0, "", "detector error model as text, instead of H_sparse and O_sparse", nullptr},
     {"dem_file", text, false, 0, 0, "",
@@ -107,8 +107,8 @@ std::string quoted(const config_node &node) {
     return "a list";
   if (node.what == config_node::kind::map)
     return "a map";
-  constexpr std::size_t kMost = 60;
-  return std::string("\"").append(node.text, 0, kMost).append(node.text.size() > kMost ? "...\"" : "\"");
+  constexpr std::size_t kMax = 60;
+  return std::string("\"").append(node.text, 0, kMax).append(node.text.size() > kMax ? "...\"" : "\"");
 }
 
 std::string whole(double value) { return std::to_string(static_cast<long long>(value)); }

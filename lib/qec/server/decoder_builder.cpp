@@ -334,9 +334,9 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
     if (plan.failed())
       return failure(c, plan.text());
     bytes += plan->bytes;
-    if (bytes > kMostDecoderBytes)
+    if (bytes > kMaxDecoderBytes)
       return failure(c, "the decoders up to this one need about " + std::to_string(bytes >> 20) + " MiB, at most " +
-                            std::to_string(kMostDecoderBytes >> 20) +
+                            std::to_string(kMaxDecoderBytes >> 20) +
                             " are accepted; give fewer decoders, a smaller queue_length, or smaller models");
     plans.push_back(std::move(*plan));
   }

@@ -28,8 +28,8 @@ class served_decoder;
 /// Threads: push by any number of threads; start and stop by one control thread.
 class decoder_pool {
 public:
-  /// `most_decoders`: that are ever pushed. Throws std::bad_alloc.
-  explicit decoder_pool(std::size_t most_decoders) : ready_(most_decoders) { sleepers_.reserve(most_decoders); }
+  /// `max_decoders`: that are ever pushed. Throws std::bad_alloc.
+  explicit decoder_pool(std::size_t max_decoders) : ready_(max_decoders) { sleepers_.reserve(max_decoders); }
 
   /// Starts this number of threads. They end after stop, when all_idle() returns true.
   expected<> start(std::uint32_t threads, cudaq_wait_policy_t wait, std::function<bool()> all_idle);

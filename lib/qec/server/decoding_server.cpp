@@ -46,18 +46,18 @@ decoding_server::~decoding_server() {
   decoders_.clear(); // the workers of a stream use the pool
 }
 
-std::uint32_t decoding_server::threads_for(std::uint32_t most) const noexcept {
+std::uint32_t decoding_server::threads_for(std::uint32_t max_threads) const noexcept {
   const auto queued = std::count_if(decoders_.begin(), decoders_.end(),
                                     [](const auto &decoder) { return decoder->limits().queue_length != 0; });
   const std::uint32_t usual = std::max(std::thread::hardware_concurrency(), kFewestUsualThreads);
-  return std::min(static_cast<std::uint32_t>(queued), most != 0 ? most : usual);
+  return std::min(static_cast<std::uint32_t>(queued), max_threads != 0 ? max_threads : usual);
 }
 
 expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait,
-                                  std::uint32_t most_threads) {
+                                  std::uint32_t max_threads) {
   for (const auto &decoder : decoders_)
     decoder->connect(receiver, pool_);
-  expected<> result = pool_.start(threads_for(most_threads), wait, [this] { return idle(); });
+  expected<> result = pool_.start(threads_for(max_threads), wait, [this] { return idle(); });
   if (result.failed())
     stop(rt::steady_clock::time_point::max());
   return result;

@@ -34,7 +34,7 @@ served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<dec
   digest_.store(session_->unit().digest());
   listen();
   waits_.reserve(is_stream_ ? limits.queue_length : 0);
-  const std::uint64_t bits = session_->unit().most_request_bits();
+  const std::uint64_t bits = session_->unit().max_request_bits();
   for (entry &e : entries_)
     e.bits.resize(static_cast<std::size_t>((bits + 7) / 8));
 }

@@ -43,7 +43,7 @@ struct server_config {
 
 /// The most memory that the decoders of a configuration may need. It is estimated, before any of them is built, from
 /// the sizes of the models, of lookup tables and of queues.
-inline constexpr std::uint64_t kMostDecoderBytes = std::uint64_t{4} << 30;
+inline constexpr std::uint64_t kMaxDecoderBytes = std::uint64_t{4} << 30;
 
 /// Makes the decoders. `folder`: where a relative dem_file, and the relative path of a plug-in, begin. The error begins
 /// with the decoder's place.

@@ -16,7 +16,7 @@ constexpr std::uint64_t kDigestRepetitions = 4;
 /// Of a window whose size is the distance of the code, which is not known yet.
 constexpr std::uint64_t kUsualRounds = 32;
 /// make_stream_decoder builds no more detectors in advance, of each of two kinds of windows.
-constexpr std::uint64_t kMostBuiltDetectors = std::uint64_t{1} << 21;
+constexpr std::uint64_t kMaxBuiltDetectors = std::uint64_t{1} << 21;
 
 /// The number of a setting; 0: it is missing or no number.
 std::uint64_t number_of(const settings_list &given, std::string_view key) {
@@ -108,7 +108,7 @@ expected<std::uint64_t> estimated_stream_bytes(const stream_source &source, std:
   // Windows of the head, and until windows and repetitions begin together again; and the last ones.
   const std::uint64_t windows = head / commit + 4 + std::lcm(commit, body) / commit + std::lcm(commit, body) / body;
   const std::uint64_t detectors =
-      std::min(windows * model.first_detector(head + commit + buffer), 2 * kMostBuiltDetectors);
+      std::min(windows * model.first_detector(head + commit + buffer), 2 * kMaxBuiltDetectors);
   // Parallel windows of one kind have as many decoders as threads may decode them at the same time: window_set.
   const std::uint64_t threads =
       options.pool == nullptr || options.mode == stream_mode::sequential ? 1 : options.pool->count();

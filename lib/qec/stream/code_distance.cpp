@@ -69,10 +69,10 @@ private:
 
 } // namespace
 
-std::uint64_t code_distance(const detector_error_model &model, std::uint64_t most_edges) {
-  constexpr std::uint64_t kNone = UINT64_MAX, kMostObservables = 64;
-  std::uint64_t shortest = kNone, work = most_edges;
-  for (std::uint64_t k = 0; k < std::min(model.num_observables, kMostObservables) && work != 0; ++k)
+std::uint64_t code_distance(const detector_error_model &model, std::uint64_t max_edges) {
+  constexpr std::uint64_t kNone = UINT64_MAX, kMaxObservables = 64;
+  std::uint64_t shortest = kNone, work = max_edges;
+  for (std::uint64_t k = 0; k < std::min(model.num_observables, kMaxObservables) && work != 0; ++k)
     shortest = double_cover(model, k).shortest(shortest, work);
   return shortest == kNone || work == 0 ? 0 : shortest;
 }

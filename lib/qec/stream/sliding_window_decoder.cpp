@@ -14,7 +14,7 @@ namespace cudaq::qec::realtime {
 namespace {
 
 /// As many as the memory for the bits of a shot allows without a thought.
-constexpr std::uint64_t kMostDetectors = std::uint64_t{1} << 28;
+constexpr std::uint64_t kMaxDetectors = std::uint64_t{1} << 28;
 
 class sliding_window_decoder final : public decoder {
 public:
@@ -63,8 +63,8 @@ decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_se
       return failed(source.text());
     const repeating_model &model = source->model;
     const std::uint64_t body = model.body_detectors(), rest = model.head_detectors() + model.tail_detectors();
-    if (model.repetitions() > (kMostDetectors - rest) / body)
-      return failed("a shot of this model has more than " + std::to_string(kMostDetectors) +
+    if (model.repetitions() > (kMaxDetectors - rest) / body)
+      return failed("a shot of this model has more than " + std::to_string(kMaxDetectors) +
                     " detectors: decode it as a stream");
     stream_result made = make_stream_decoder(*source);
     if (!made)

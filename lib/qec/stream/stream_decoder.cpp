@@ -20,8 +20,8 @@ namespace {
 /// The repetitions of the model that is searched for the distance of the code, and for what no window can take.
 constexpr std::uint64_t kFewRepetitions = 3;
 
-constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 20; ///< of a window
-constexpr std::uint64_t kQueueRounds = 4096, kMostQueueRounds = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxRounds = std::uint64_t{1} << 20; ///< of a window
+constexpr std::uint64_t kQueueRounds = 4096, kMaxQueueRounds = std::uint64_t{1} << 30;
 
 struct window_sizes {
   std::uint64_t commit, buffer;
@@ -47,8 +47,8 @@ window_sizes sizes_or_throw(const repeating_model &model, const stream_options &
   window_sizes sizes{options.commit != 0 ? options.commit : distance,
                      options.buffer != 0 ? options.buffer : std::max(distance, model.reach()),
                      distance != 0 ? " (distance " + std::to_string(distance) + ")" : ""};
-  if (sizes.commit > kMostRounds || sizes.buffer > kMostRounds)
-    throw stream_error("commit and buffer are at most " + std::to_string(kMostRounds) + " rounds");
+  if (sizes.commit > kMaxRounds || sizes.buffer > kMaxRounds)
+    throw stream_error("commit and buffer are at most " + std::to_string(kMaxRounds) + " rounds");
   if (sizes.buffer < model.reach())
     throw stream_error("buffer " + std::to_string(sizes.buffer) + " is less than the " + std::to_string(model.reach()) +
                        " rounds that one error reaches over");
@@ -60,9 +60,9 @@ std::uint64_t queue_or_throw(const repeating_model &model, const window_layout &
   const std::uint64_t least = stream_engine::least_rounds(layout) + model.body().size();
   if (!has_workers)
     return least;
-  if (wanted != 0 && (wanted < least || wanted > kMostQueueRounds))
+  if (wanted != 0 && (wanted < least || wanted > kMaxQueueRounds))
     throw stream_error("queue_rounds " + std::to_string(wanted) + ": expected " + std::to_string(least) + " to " +
-                       std::to_string(kMostQueueRounds) + " with these windows");
+                       std::to_string(kMaxQueueRounds) + " with these windows");
   const std::uint64_t repetitions = (push_bits + model.body_detectors() - 1) / model.body_detectors();
   return wanted != 0 ? wanted : std::max({kQueueRounds, 4 * least, least + repetitions * model.body().size()});
 }

@@ -19,12 +19,12 @@ std::uint64_t ring_size(const repeating_model &model, std::uint64_t rounds) {
 
 } // namespace
 
-stream_engine::stream_engine(window_set windows, std::shared_ptr<worker_pool> pool, std::size_t most_running,
+stream_engine::stream_engine(window_set windows, std::shared_ptr<worker_pool> pool, std::size_t max_running,
                              std::uint64_t queue_rounds, std::string description)
-    : windows_(std::move(windows)), pool_(std::move(pool)), most_running_(most_running),
+    : windows_(std::move(windows)), pool_(std::move(pool)), max_running_(max_running),
       description_(std::move(description)), head_(model().head_detectors()), body_(model().body_detectors()),
       tail_(model().tail_detectors()), queue_rounds_(queue_rounds),
-      most_push_((queue_rounds - least_rounds(layout())) / model().body().size() * body_),
+      max_push_((queue_rounds - least_rounds(layout())) / model().body().size() * body_),
       raw_(ring_size(model(), rounds_in_ring())), artificial_(ring_size(model(), rounds_in_ring())),
       frame_((num_observables() + 7) / 8), flights_(std::bit_ceil(rounds_in_ring() / layout().commit + 4)) {
   for (flight &one : flights_)
@@ -84,7 +84,7 @@ decode_status stream_engine::push(std::span<const std::uint8_t> bits, std::uint6
   if (bits.size() < count / 8 + (count % 8 != 0))
     return decode_status::buffer_too_small;
   if (pool_ != nullptr) {
-    if (count > most_push_)
+    if (count > max_push_)
       return decode_status::not_supported;
     if (bits_.peek() + count > limit_.load())
       return decode_status::busy;
@@ -191,7 +191,7 @@ void stream_engine::hand_out() noexcept {
 }
 
 bool stream_engine::can_claim() const noexcept {
-  return status() == decode_status::ok && !is_cancelled_ && running_ < most_running_ &&
+  return status() == decode_status::ok && !is_cancelled_ && running_ < max_running_ &&
          (!ready_[0].empty() || !ready_[1].empty());
 }
 

@@ -25,8 +25,8 @@ namespace cudaq::qec::realtime {
 /// released, and 9 rounds are final.
 class stream_engine final : public stream_decoder, private pool_client {
 public:
-  /// `pool` may be null. `most_running`: windows that its threads decode at the same time.
-  stream_engine(window_set windows, std::shared_ptr<worker_pool> pool, std::size_t most_running,
+  /// `pool` may be null. `max_running`: windows that its threads decode at the same time.
+  stream_engine(window_set windows, std::shared_ptr<worker_pool> pool, std::size_t max_running,
                 std::uint64_t queue_rounds, std::string description);
   ~stream_engine() override;
 
@@ -124,12 +124,12 @@ private:
 
   window_set windows_;
   const std::shared_ptr<worker_pool> pool_;
-  const std::size_t most_running_;
+  const std::size_t max_running_;
   const std::string description_;
   const std::uint64_t head_, body_, tail_; ///< detectors
   const std::uint64_t queue_rounds_;
-  const std::uint64_t most_push_; ///< bits, with a pool
-  bit_ring raw_;                  ///< as they came; the owner writes
+  const std::uint64_t max_push_; ///< bits, with a pool
+  bit_ring raw_;                 ///< as they came; the owner writes
 
   stream_listener listener_; ///< changed while no worker is in the stream
 

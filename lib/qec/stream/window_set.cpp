@@ -14,9 +14,9 @@ namespace cudaq::qec::realtime {
 namespace {
 
 /// Of all windows of one kind, built in advance.
-constexpr std::uint64_t kMostDetectors = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxDetectors = std::uint64_t{1} << 20;
 
-constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 26; ///< detectors, of all windows until they repeat
+constexpr std::uint64_t kMaxCompared = std::uint64_t{1} << 26; ///< detectors, of all windows until they repeat
 
 /// Whether any events of a window have a solution: each error flips at most two detectors, and in each connected part
 /// there is one that flips one.
@@ -38,7 +38,7 @@ window_set::window_set(repeating_model model, std::string decoder, window_layout
       common_(std::lcm(layout.stride(), body())) {
   const std::uint64_t commit = layout_.commit;
   const std::uint64_t detectors = model_.first_detector(head() + 2 * layout_.stride() - commit + layout_.buffer);
-  if (common_windows() > kMostDetectors / detectors)
+  if (common_windows() > kMaxDetectors / detectors)
     throw stream_error("commit " + std::to_string(commit) + " and a repetition of " + std::to_string(body()) +
                        " rounds begin together only every " + std::to_string(common_) +
                        " rounds, which needs too many windows: choose a multiple or a divisor");
@@ -54,12 +54,12 @@ window_set::window_set(repeating_model model, std::string decoder, window_layout
   }
   // The last windows of long streams: one for each number of repetitions until the lines repeat. If that is too much,
   // it is built when it is needed. They are cut from the end of one model.
-  if (common_repetitions() <= kMostDetectors / detectors) {
-    const std::uint64_t most = std::max(source_repetitions_, first_steady_end_ + common_repetitions());
-    const window_source whole = source_of(most);
+  if (common_repetitions() <= kMaxDetectors / detectors) {
+    const std::uint64_t max_repetitions = std::max(source_repetitions_, first_steady_end_ + common_repetitions());
+    const window_source whole = source_of(max_repetitions);
     for (std::uint64_t k = 0; k < common_repetitions(); ++k) {
       window_rounds rounds = last_rounds(first_steady_end_ + k);
-      const std::uint64_t later = (most - first_steady_end_ - k) * body();
+      const std::uint64_t later = (max_repetitions - first_steady_end_ - k) * body();
       rounds = {rounds.begin + later, rounds.commit_begin + later, rounds.commit_end + later, rounds.end + later};
       last_.push_back(build(whole.window(rounds), 1, layout_.parallel));
     }
@@ -212,7 +212,8 @@ std::unique_ptr<window> window_set::build(window_model model, std::size_t decode
 /// Finds the first window that is like the one `common_` rounds later. The head has an influence on a few windows.
 void window_set::find_steady() {
   const std::uint64_t step = layout_.stride() / layout_.commit;
-  const std::uint64_t most = (head() + 2 * model_.reach() + 2 * body() + layout_.buffer) / layout_.commit + 2 * step;
+  const std::uint64_t max_steady =
+      (head() + 2 * model_.reach() + 2 * body() + layout_.buffer) / layout_.commit + 2 * step;
   // The head may name detectors of later rounds; windows repeat after them only.
   const auto alone = model_.unrolled(0);
   const std::uint64_t named = alone.ok() && alone->num_detectors > model_.rounds(0).size() ? alone->num_detectors : 0;
@@ -224,10 +225,10 @@ void window_set::find_steady() {
            source.window(here).text == source.window(there).text;
   };
   for (steady_ = 0;; steady_ += step) {
-    if (steady_ > kMostCompared / detectors)
+    if (steady_ > kMaxCompared / detectors)
       throw stream_error("the head of the model has " + std::to_string(head()) +
                          " rounds, which needs too many windows: choose a larger commit");
-    if (steady_ > most)
+    if (steady_ > max_steady)
       throw stream_error("the repetitions of the loop are not alike: errors of the head name detectors far after it");
     if (repeats(steady_) && (step == 1 || repeats(steady_ + 1)))
       break;

@@ -10,13 +10,13 @@ namespace {
 
 namespace base = cudaq::realtime::detail;
 
-constexpr std::size_t kMostThreads = 1024;
+constexpr std::size_t kMaxThreads = 1024;
 
 } // namespace
 
 expected<std::shared_ptr<worker_pool>> worker_pool::make(std::size_t threads) {
-  if (threads == 0 || threads > kMostThreads)
-    return reason("workers " + std::to_string(threads) + ": expected 1 to " + std::to_string(kMostThreads));
+  if (threads == 0 || threads > kMaxThreads)
+    return reason("workers " + std::to_string(threads) + ": expected 1 to " + std::to_string(kMaxThreads));
   std::shared_ptr<worker_pool> made(new worker_pool);
   for (std::size_t k = 0; k < threads; ++k) {
     const auto result =

@@ -55,8 +55,8 @@ expected<> bridge_instance::get_endpoint_info(char *buffer, std::size_t length) 
   exclusive use(*this, std::unique_lock(mutex_), "get_endpoint_info", kAtRest);
   if (use.result().failed())
     return use.result();
-  constexpr std::size_t kMost = 65536; // a line is shorter; a caller may give any length
-  std::vector<char> line(std::min(length, kMost));
+  constexpr std::size_t kMax = 65536; // a line is shorter; a caller may give any length
+  std::vector<char> line(std::min(length, kMax));
   if (expected<> result = call("get_endpoint_info", entry, handle_, line.data(), line.size()); result.failed())
     return result;
   line.back() = 0;

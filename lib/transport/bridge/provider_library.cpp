@@ -48,8 +48,8 @@ const char *hint_of(const std::string &name) {
 } // namespace
 
 std::string short_name(const std::string &library) {
-  constexpr std::size_t kMost = 160;
-  return library.size() <= kMost ? library : "..." + library.substr(library.size() - kMost);
+  constexpr std::size_t kMax = 160;
+  return library.size() <= kMax ? library : "..." + library.substr(library.size() - kMax);
 }
 
 expected<> open_library(const std::string &name, void *&out) {

@@ -22,7 +22,7 @@ void write_status(std::uint8_t *frame, std::uint32_t frame_size, std::int32_t st
 } // namespace
 
 cpu_roce_exchange::cpu_roce_exchange(const cpu_roce_options &options, const cudaq_ringbuffer_t &ring)
-    : options_(options), ring_(ring), slots_(options.num_slots), sends_(most_sends()),
+    : options_(options), ring_(ring), slots_(options.num_slots), sends_(max_sends()),
       refusals_(std::size_t{kRefusals} * options.frame_size) {
   ready_.reserve(2 * std::size_t{options.num_slots}); // see arrived
   waiting_.reserve(options.num_slots);
@@ -235,7 +235,7 @@ void cpu_roce_exchange::mark_overwritten(std::uint32_t slot) {
 void cpu_roce_exchange::refuse(const cudaq_rpc_header_t &header, std::int32_t status) {
   if (header.magic != CUDAQ_RPC_MAGIC_REQUEST)
     return;
-  if (num_refusals_ == kRefusals || num_sends_ == most_sends())
+  if (num_refusals_ == kRefusals || num_sends_ == max_sends())
     return counters_.refusals_dropped.bump();
   std::uint8_t *const frame = refusal((first_refusal_ + num_refusals_++) % kRefusals);
   write_status(frame, options_.frame_size, status, header.request_id, header.ptp_timestamp);
@@ -311,7 +311,7 @@ void cpu_roce_exchange::free_slot(std::uint32_t slot) {
 }
 
 void cpu_roce_exchange::send_or_wait(std::uint32_t slot) {
-  if (waiting_.empty() && num_sends_ < most_sends())
+  if (waiting_.empty() && num_sends_ < max_sends())
     return send_answer(slot);
   --num_taken_;
   slots_[slot].in = phase::waiting;
@@ -319,7 +319,7 @@ void cpu_roce_exchange::send_or_wait(std::uint32_t slot) {
 }
 
 void cpu_roce_exchange::send_waiting() {
-  while (!waiting_.empty() && num_sends_ < most_sends()) { // the end of the connection empties the list
+  while (!waiting_.empty() && num_sends_ < max_sends()) { // the end of the connection empties the list
     const std::uint32_t slot = waiting_.front();
     waiting_.erase(waiting_.begin());
     send_answer(slot);
@@ -342,7 +342,7 @@ void cpu_roce_exchange::send(const std::uint8_t *frame, bool refusal) {
     return;
   if (!pair_->post_send(frame))
     return break_connection("the adapter accepts no send");
-  sends_[(first_send_ + num_sends_++) % most_sends()] = refusal;
+  sends_[(first_send_ + num_sends_++) % max_sends()] = refusal;
   counters_.replied.bump();
 }
 
@@ -353,7 +353,7 @@ void cpu_roce_exchange::sent() {
     first_refusal_ = (first_refusal_ + 1) % kRefusals;
     --num_refusals_;
   }
-  first_send_ = (first_send_ + 1) % most_sends();
+  first_send_ = (first_send_ + 1) % max_sends();
   --num_sends_;
 }
 

@@ -42,11 +42,11 @@ public:
   volatile std::uint64_t &tx_flag(std::uint32_t slot) const { return ring_.tx_flags_host[slot]; }
   /// The memory that the port must register, and the most requests that are posted at a time.
   rdma_memory memory();
-  std::uint32_t most_receives() const { return options_.receives(); }
-  std::uint32_t most_sends() const { return 2 * options_.num_slots + kRefusals; }
+  std::uint32_t max_receives() const { return options_.receives(); }
+  std::uint32_t max_sends() const { return 2 * options_.num_slots + kRefusals; }
 
   // --- the thread that connects peers ---
-  /// `pair` is started with most_receives() receives.
+  /// `pair` is started with max_receives() receives.
   void attach(std::unique_ptr<rdma_queue_pair> pair);
   /// Ends the connection. True: `out` has the queue pair, if there was one, and no slot is in use. False: the
   /// dispatcher holds slots still, after the deadline, or `give_up` returned true; the connection has ended all the

@@ -41,8 +41,8 @@ expected<> cpu_roce_instance::open(const cpu_roce_options &options, const port_o
   wanted.reliable = options.reliable;
   wanted.mtu = options.mtu;
   wanted.frame_size = options.frame_size;
-  wanted.receives = exchange_->most_receives();
-  wanted.sends = exchange_->most_sends();
+  wanted.receives = exchange_->max_receives();
+  wanted.sends = exchange_->max_sends();
   if (expected<> result = open_port(wanted, exchange_->memory(), port_); result.failed())
     return result;
   if (expected<> result = options.sensor_bridge ? start_bridge() : rendezvous_.open(options.listen_ip, options.port);
@@ -79,7 +79,7 @@ expected<> cpu_roce_instance::start_bridge() {
   std::unique_ptr<rdma_queue_pair> pair;
   if (expected<> result = port_->make_queue_pair(pair); result.failed())
     return result;
-  if (expected<> result = pair->start({o.remote_qp, o.peer_address}, exchange_->most_receives()); result.failed())
+  if (expected<> result = pair->start({o.remote_qp, o.peer_address}, exchange_->max_receives()); result.failed())
     return result;
   bridge_qp_ = pair->number();
   exchange_->attach(std::move(pair));
@@ -125,7 +125,7 @@ std::optional<rendezvous_numbers> cpu_roce_instance::take(const rendezvous_numbe
   if (const expected<> result = port_->make_queue_pair(pair); result.failed())
     return refuse(result);
   // Before the reply: the first message may come as soon as the caller has it.
-  if (const expected<> result = pair->start({caller.qp, caller.address}, exchange_->most_receives()); result.failed())
+  if (const expected<> result = pair->start({caller.qp, caller.address}, exchange_->max_receives()); result.failed())
     return refuse(result);
   const std::uint32_t number = pair->number();
   exchange_->attach(std::move(pair));
@@ -153,7 +153,7 @@ void cpu_roce_instance::repair_bridge() {
       continue;
     if (!pair && !exchange_->take_back(steady_clock::now() + kHandOverTime, stopped, pair))
       continue;
-    if (pair->start({o.remote_qp, o.peer_address}, exchange_->most_receives()).ok())
+    if (pair->start({o.remote_qp, o.peer_address}, exchange_->max_receives()).ok())
       exchange_->attach(std::move(pair));
   }
 }

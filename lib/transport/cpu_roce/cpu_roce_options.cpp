@@ -8,11 +8,11 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr std::uint32_t kMostPages = 64;   // of a sensor bridge
-constexpr std::uint32_t kMostSlots = 4096; // adapters have receive queues of at least twice this length
-constexpr std::uint32_t kSlotUnit = 64;    // then slots follow each other without a gap, as peers assume
-constexpr std::uint32_t kMostSlotBytes = 1u << 20;
-constexpr std::uint64_t kMostRingBytes = std::uint64_t{1} << 30;
+constexpr std::uint32_t kMaxPages = 64;   // of a sensor bridge
+constexpr std::uint32_t kMaxSlots = 4096; // adapters have receive queues of at least twice this length
+constexpr std::uint32_t kSlotUnit = 64;   // then slots follow each other without a gap, as peers assume
+constexpr std::uint32_t kMaxSlotBytes = 1u << 20;
+constexpr std::uint64_t kMaxRingBytes = std::uint64_t{1} << 30;
 constexpr std::uint32_t k24Bits = (1u << 24) - 1;
 
 expected<> address_of(const char *option, const std::string &text, std::uint32_t &out) {
@@ -46,15 +46,15 @@ expected<> check_modes(const option_parser &parser, const cpu_roce_options &o) {
 expected<> check(const option_parser &parser, cpu_roce_options &o) {
   if (expected<> result = check_modes(parser, o); result.failed())
     return result;
-  if (o.sensor_bridge && o.num_slots > kMostPages)
+  if (o.sensor_bridge && o.num_slots > kMaxPages)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--num-slots %u: with --qp_config=hsb_fpga at most %u are accepted",
-                       o.num_slots, kMostPages);
+                       o.num_slots, kMaxPages);
   if (o.slot_size % kSlotUnit != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--slot-size %u: a multiple of %u is accepted", o.slot_size, kSlotUnit);
-  if (std::uint64_t{o.num_slots} * o.slot_size > kMostRingBytes)
+  if (std::uint64_t{o.num_slots} * o.slot_size > kMaxRingBytes)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "--num-slots %u, --slot-size %u: together at most %llu bytes are accepted", o.num_slots,
-                       o.slot_size, static_cast<unsigned long long>(kMostRingBytes));
+                       o.slot_size, static_cast<unsigned long long>(kMaxRingBytes));
   if (!parser.given("--frame-size"))
     o.frame_size = o.slot_size;
   if (o.frame_size > o.slot_size)
@@ -77,9 +77,9 @@ expected<> parse_cpu_roce_options(int argc, char *const *argv, cpu_roce_options 
   parser.add_choice("--local-ip", {}, out.local_ip);
   parser.add_choice("--listen-ip", {}, out.listen_ip);
   parser.add_number("--port", 0, 65535, out.port);
-  parser.add_number("--num-slots", 1, kMostSlots, out.num_slots);
-  parser.add_number("--slot-size", kSlotUnit, kMostSlotBytes, out.slot_size);
-  parser.add_number("--frame-size", CUDAQ_RPC_HEADER_SIZE, kMostSlotBytes, out.frame_size);
+  parser.add_number("--num-slots", 1, kMaxSlots, out.num_slots);
+  parser.add_number("--slot-size", kSlotUnit, kMaxSlotBytes, out.slot_size);
+  parser.add_number("--frame-size", CUDAQ_RPC_HEADER_SIZE, kMaxSlotBytes, out.frame_size);
   for (const char *const spelling : {"--qp_config", "--qp-config"}) // the first one is that of the existing scripts
     parser.add_choice(spelling, {"rendezvous", "hsb_fpga"}, mode);
   parser.add_choice("--peer-ip", {}, out.peer_ip);

@@ -12,7 +12,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr std::uint32_t kMostInline = 256;    // a frame up to this size goes with the work request, if the adapter can
+constexpr std::uint32_t kMaxInline = 256;     // a frame up to this size goes with the work request, if the adapter can
 constexpr std::uint8_t kHopLimit = 255;       // as the existing provider
 constexpr std::uint8_t kShortestRnrDelay = 1; // 10 us: how long a peer of RC waits for a free slot
 constexpr std::uint8_t kAckTimeout = 14;      // 4.096 us * 2^14 = 67 ms
@@ -91,7 +91,7 @@ public:
     ibv_qp_init_attr wanted{};
     wanted.send_cq = wanted.recv_cq = completions_.get();
     wanted.qp_type = o.reliable ? IBV_QPT_RC : IBV_QPT_UC;
-    wanted.cap = {o.sends, o.receives, 1, 1, o.frame_size <= kMostInline ? o.frame_size : 0};
+    wanted.cap = {o.sends, o.receives, 1, 1, o.frame_size <= kMaxInline ? o.frame_size : 0};
     wanted.sq_sig_all = 1;
     pair_.reset(ibv_create_qp(port_.domain.get(), &wanted));
     if (!pair_) { // some adapters send fewer bytes with the work request itself

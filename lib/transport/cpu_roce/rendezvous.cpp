@@ -98,7 +98,7 @@ void rendezvous::wait() const {
 void rendezvous::accept_callers(const hooks &h) {
   if (steady_clock::now() < accept_from_)
     return;
-  for (std::uint32_t n = 0; n < kMostWaiting; ++n) {
+  for (std::uint32_t n = 0; n < kMaxWaiting; ++n) {
     owned_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
@@ -112,7 +112,7 @@ void rendezvous::accept_callers(const hooks &h) {
     set(socket.get(), IPPROTO_TCP, TCP_KEEPIDLE, 5);
     set(socket.get(), IPPROTO_TCP, TCP_KEEPINTVL, 1);
     set(socket.get(), IPPROTO_TCP, TCP_KEEPCNT, 5);
-    if (callers_.size() == kMostWaiting) {
+    if (callers_.size() == kMaxWaiting) {
       callers_.erase(callers_.begin());
       h.refused();
     }

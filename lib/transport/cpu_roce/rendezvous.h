@@ -61,7 +61,7 @@ public:
   void stop();
   bool stopped() const { return stop_.load() != 0; }
 
-  static constexpr std::uint32_t kMostWaiting = 8; ///< callers that have not sent their numbers yet
+  static constexpr std::uint32_t kMaxWaiting = 8; ///< callers that have not sent their numbers yet
   static constexpr auto kCallTime = std::chrono::seconds(2);
   /// After the system gave no socket. A caller that waits makes the listener ready all the time.
   static constexpr auto kAcceptPause = std::chrono::milliseconds(100);

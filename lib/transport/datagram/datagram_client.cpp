@@ -98,7 +98,7 @@ void datagram_client::probe() {
 }
 
 bool datagram_client::refused() const {
-  return refused_ && (options_.retry_after.count() == 0 || refused_last_ - refused_since_ >= kMostRefusedTime);
+  return refused_ && (options_.retry_after.count() == 0 || refused_last_ - refused_since_ >= kMaxRefusedTime);
 }
 
 bool datagram_client::is_server(udp_address from) const {
@@ -108,7 +108,7 @@ bool datagram_client::is_server(udp_address from) const {
 }
 
 std::optional<datagram_reply> datagram_client::receive() {
-  for (int strays = 0; strays < kMostStrays; ++strays) {
+  for (int strays = 0; strays < kMaxStrays; ++strays) {
     if (const int n = incoming_->receive(socket_, 1); n <= 0) {
       if (n < 0 && errno == ECONNREFUSED)
         note_refusal();

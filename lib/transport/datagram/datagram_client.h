@@ -43,7 +43,7 @@ struct datagram_reply {
 
 class datagram_client {
 public:
-  static constexpr int kMostStrays = 1024;
+  static constexpr int kMaxStrays = 1024;
 
   expected<> open(const datagram_client_options &options, std::unique_ptr<datagram_wire> wire);
 
@@ -51,7 +51,7 @@ public:
   bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
             std::uint64_t ptp_timestamp = 0);
   /// An answer that has arrived. Answers to no open request are counted and passed over, as are BUSY answers if
-  /// requests are repeated: such a request stays open. At most kMostStrays of them in one call: a peer that floods does
+  /// requests are repeated: such a request stays open. At most kMaxStrays of them in one call: a peer that floods does
   /// not keep the caller in it.
   std::optional<datagram_reply> receive();
   /// The same, and waits. Empty after `time`. Repeats requests meanwhile.
@@ -67,9 +67,9 @@ public:
   std::uint64_t busy() const { return busy_; }
   /// Since the last answer the system has reported that no program listens at the server's address. It knows this of
   /// this machine, and of another one that says so. If requests are repeated, the reports must go on for
-  /// kMostRefusedTime, in which a server may start.
+  /// kMaxRefusedTime, in which a server may start.
   bool refused() const;
-  static constexpr std::chrono::seconds kMostRefusedTime{3};
+  static constexpr std::chrono::seconds kMaxRefusedTime{3};
   /// With reports_refusals: sends an empty datagram, which a provider drops. If no program listens, the system reports
   /// it at a later call of receive() or send(): also when all requests had arrived before their server ended.
   void probe();

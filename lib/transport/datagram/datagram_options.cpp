@@ -4,7 +4,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr std::uint64_t kMostKept = std::uint64_t{1} << 30; // bytes of kept answers
+constexpr std::uint64_t kMaxKept = std::uint64_t{1} << 30; // bytes of kept answers
 
 } // namespace
 
@@ -39,12 +39,12 @@ expected<> option_reader::check() const {
   // With peers that are remembered in any case, a slot of each is kept, too.
   const std::uint64_t kept =
       (std::uint64_t{out_.replay_window} + (with_peers_ ? 1 : 0)) * out_.max_peers * out_.slot_size;
-  if (kept > kMostKept)
+  if (kept > kMaxKept)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "--replay-window %u: with --max-peers %u and --slot-size %u the kept answers need %llu bytes; "
                        "at most %llu are accepted",
                        out_.replay_window, out_.max_peers, out_.slot_size, static_cast<unsigned long long>(kept),
-                       static_cast<unsigned long long>(kMostKept));
+                       static_cast<unsigned long long>(kMaxKept));
   for (const std::string_view ring_only : {"--busy-poll-us", "--core"})
     if (out_.unified && given(ring_only))
       return make_reason(CUDAQ_ERR_INVALID_ARG,

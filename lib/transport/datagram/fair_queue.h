@@ -30,8 +30,8 @@ public:
     bool cut = false;
   };
 
-  /// `most_frames` of all senders together.
-  void set_limit(std::size_t most_frames) { most_frames_ = most_frames; }
+  /// `max_frames` of all senders together.
+  void set_limit(std::size_t max_frames) { max_frames_ = max_frames; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
   /// False: the room is full, and the newest frame of the sender with the most waiting ones was dropped for it, or it
@@ -65,7 +65,7 @@ private:
   std::unordered_map<udp_address, sender, udp_address_hash> senders_; ///< that wait or hold a slot
   std::set<sender *, by_turn> turns_;                                 ///< those that wait; the first has the next turn
   std::set<sender *, by_length> lengths_;                             ///< the same; the last has the most frames
-  std::size_t size_ = 0, most_frames_ = 0;
+  std::size_t size_ = 0, max_frames_ = 0;
   std::uint64_t turn_ = 0;
 };
 
@@ -95,7 +95,7 @@ inline bool fair_queue::add(const received_frame &received) {
     s.address = *received.from;
     s.waiting.push_back({*received.from, {received.bytes.begin(), received.bytes.end()}, received.cut});
   };
-  const bool full = size_ >= most_frames_;
+  const bool full = size_ >= max_frames_;
   if (full) {
     if (lengths_.empty())
       return false;

@@ -33,15 +33,15 @@ expected<> check(const gpu_roce_options &o) {
     return refuse("--forward: not with --unified or --cpu; a kernel of the sensor bridge returns each frame itself");
   if (o.unified && o.cpu)
     return refuse("--unified: not with --cpu; the unified kernel runs on the GPU, and there is no CPU dataplane");
-  if (o.unified && o.num_pages > kMostPages / 2)
+  if (o.unified && o.num_pages > kMaxPages / 2)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--num-pages %u: with --unified at most %u are accepted", o.num_pages,
-                       kMostPages / 2);
+                       kMaxPages / 2);
   // Each thread of the sensor bridge's send kernel looks at the flags of one residue class of the slots. With fewer
   // slots than threads, two threads would send the same answer.
   const bool power_of_two = (o.num_pages & (o.num_pages - 1)) == 0;
   if (!o.unified && !o.forward && (!power_of_two || o.num_pages < kQueueEntries))
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--num-pages %u: a power of two from %u to %u is accepted", o.num_pages,
-                       kQueueEntries, kMostPages);
+                       kQueueEntries, kMaxPages);
   return {};
 }
 
@@ -55,7 +55,7 @@ expected<> parse_gpu_roce_options(int argc, char *const *argv, gpu_roce_options 
   parser.add_number("--gpu", 0, 1023, out.gpu);
   parser.add_number("--timeout", 1, 86400, out.timeout_s);
   parser.add_number("--page-size", kPageUnit, 1u << 20, out.page_size);
-  parser.add_number("--num-pages", 1, kMostPages, out.num_pages);
+  parser.add_number("--num-pages", 1, kMaxPages, out.num_pages);
   parser.add_number("--payload-size", 0, 1u << 20, out.payload_size);
   parser.add_number("--exchange-port", 0, 65535, out.exchange_port);
   parser.add_flag("--forward", out.forward);

@@ -16,7 +16,7 @@ using gpu_roce_is_double_fn = bool (*)();
 /// Entries of the receive queue, of the send queue and of their completion queues (WQE_NUM of the sensor bridge).
 inline constexpr std::uint32_t kQueueEntries = 64;
 /// The number of a page has 12 bits in the immediate.
-inline constexpr std::uint32_t kMostPages = 4096;
+inline constexpr std::uint32_t kMaxPages = 4096;
 
 struct gpu_roce_options {
   std::string device = "rocep1s0f0";

@@ -48,13 +48,13 @@ expected<> option_parser::refuse_unknown(std::string_view word) const {
 }
 
 void option_parser::note_ignored(const std::vector<std::string_view> &ignored) {
-  constexpr std::size_t kMostNamed = 80; // bytes: the line goes into a buffer of the caller
+  constexpr std::size_t kMaxNamed = 80; // bytes: the line goes into a buffer of the caller
   const auto printable = [](char c) { return c > ' ' && c < 127 && c != ','; };
   std::string names;
   for (const std::string_view word : ignored) {
     std::string name(word.substr(0, word.find('=')));
     std::replace_if(name.begin(), name.end(), std::not_fn(printable), '?');
-    if (names.size() + name.size() > kMostNamed) {
+    if (names.size() + name.size() > kMaxNamed) {
       names += names.empty() ? "..." : ",...";
       break;
     }

@@ -20,10 +20,10 @@ expected<> parse_roce_options(int argc, char *const *argv, roce_options &out) {
   reader.add_choice("--icrc", {"check", "full", "off"}, icrc);
   if (expected<> result = reader.read(argc, argv); result.failed())
     return result;
-  constexpr std::uint32_t kMostPages = 4096; // the number of a page has 12 bits in the immediate
-  if (out.common.num_slots > kMostPages)
+  constexpr std::uint32_t kMaxPages = 4096; // the number of a page has 12 bits in the immediate
+  if (out.common.num_slots > kMaxPages)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--num-slots %u: over RoCE at most %u are accepted", out.common.num_slots,
-                       kMostPages);
+                       kMaxPages);
   wire.slot_size = out.common.slot_size;
   wire.num_slots = out.common.num_slots;
   wire.max_peers = out.common.max_peers;

@@ -11,10 +11,10 @@ namespace cudaq::realtime::detail {
 
 inline constexpr std::uint16_t kRocePort = 4791;
 inline constexpr std::uint32_t kBthBytes = 12, kRethBytes = 16, kImmediateBytes = 4, kIcrcBytes = 4;
-inline constexpr std::uint32_t kMostHeaderBytes = kBthBytes + kRethBytes + kImmediateBytes;
+inline constexpr std::uint32_t kMaxHeaderBytes = kBthBytes + kRethBytes + kImmediateBytes;
 inline constexpr std::uint32_t kLargestMtu = 4096;
 /// Most bytes of a datagram: headers, a payload of the largest MTU, which needs no padding, and the ICRC.
-inline constexpr std::uint32_t kLargestPacket = kMostHeaderBytes + kLargestMtu + kIcrcBytes;
+inline constexpr std::uint32_t kLargestPacket = kMaxHeaderBytes + kLargestMtu + kIcrcBytes;
 inline constexpr std::uint32_t kDefaultPkey = 0xFFFF;
 inline constexpr std::uint32_t k24Bits = 0xFFFFFF; ///< queue pair numbers and packet sequence numbers
 
@@ -75,7 +75,7 @@ enum class packet_finding {
 packet_finding read_roce_packet(std::span<const std::uint8_t> datagram, roce_packet &out);
 
 /// Writes a datagram whose ICRC is missing: its last kIcrcBytes bytes are not written. Returns its length. `to` has
-/// room for kMostHeaderBytes + the payload + 3 + kIcrcBytes.
+/// room for kMaxHeaderBytes + the payload + 3 + kIcrcBytes.
 std::size_t write_roce_packet(const roce_packet &packet, std::uint8_t *to);
 
 constexpr std::uint32_t big_endian_32(const std::uint8_t *p) {

@@ -121,7 +121,7 @@ class roce_sender final : public frame_sender {
 public:
   explicit roce_sender(roce_connections &shared)
       : shared_(shared), packets_of_frame_((shared.options.slot_size + shared.options.mtu - 1) / shared.options.mtu),
-        packet_room_(kMostHeaderBytes + std::min(shared.options.mtu, shared.options.slot_size) + 3 + kIcrcBytes),
+        packet_room_(kMaxHeaderBytes + std::min(shared.options.mtu, shared.options.slot_size) + 3 + kIcrcBytes),
         packets_(std::size_t{kUdpBatch} * packets_of_frame_ * packet_room_), padded_(shared.options.slot_size),
         messages_(std::size_t{kUdpBatch} * packets_of_frame_), parts_(messages_.size()), to_(messages_.size()) {}
   roce_sender(const roce_sender &) = delete;

@@ -64,7 +64,7 @@ void node_sessions::begin(std::uint64_t connection, const route_header &header, 
       end(i);
     }
   std::erase_if(connections_, [connection](const open_connection &c) { return c.id == connection; });
-  if (sessions_.size() >= limits_.most_routers) {
+  if (sessions_.size() >= limits_.max_routers) {
     route_header no;
     no.kind = route_kind::refuse;
     no.node = header.node;
@@ -78,7 +78,7 @@ void node_sessions::begin(std::uint64_t connection, const route_header &header, 
   made.epoch = header.epoch;
   made.router_id = header.generation;
   made.node = header.node;
-  made.credits = limits_.num_slots / limits_.most_routers;
+  made.credits = limits_.num_slots / limits_.max_routers;
   made.busy.assign(made.credits, false);
   made.last_message = now;
   sessions_.push_back(std::move(made));

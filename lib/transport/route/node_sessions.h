@@ -21,7 +21,7 @@ namespace cudaq::realtime::detail {
 
 struct session_limits {
   std::uint32_t num_slots = 64, slot_size = 256;
-  std::uint32_t most_routers = 2;                             ///< each gets num_slots / most_routers credits
+  std::uint32_t max_routers = 2;                              ///< each gets num_slots / max_routers credits
   std::chrono::nanoseconds silence = std::chrono::seconds(5); ///< of a router, or of a connection without a session
 };
 

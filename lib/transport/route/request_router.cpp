@@ -80,7 +80,7 @@ void request_router::submit(std::uint32_t entry, std::uint32_t function_id, std:
   node_record &node = nodes_[target];
   if (closed_ || node.drained || node.state != node_state::joined)
     return refuse(node, entry, route_status::not_ready);
-  if (payload.size() > node.most_payload)
+  if (payload.size() > node.max_payload)
     return refuse(node, entry, route_status::bad_request);
   if (node.free_slots.empty() || !node.queue.empty()) {
     if (node.queue.size() >= limits_.queue_length)
@@ -201,12 +201,12 @@ void request_router::take_welcome(std::uint32_t index, const route_header &heade
   node_record &node = nodes_[index];
   if (node.state != node_state::connecting || header.slot == 0)
     return strays_.bump();
-  const std::uint32_t credits = std::min(header.slot, limits_.most_credits);
+  const std::uint32_t credits = std::min(header.slot, limits_.max_credits);
   node.slots.assign(credits, {});
   node.free_slots.clear();
   for (std::uint32_t slot = credits; slot-- > 0;)
     node.free_slots.push_back(slot);
-  node.most_payload = header.function_id;
+  node.max_payload = header.function_id;
   // Another router has used the node, perhaps this one before it was started again: its decoders may have state.
   if (header.status == 0)
     lose_keys(node, true);

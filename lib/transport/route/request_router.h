@@ -62,7 +62,7 @@ struct router_limits {
   duration lost_after = std::chrono::milliseconds(1000); ///< without a message of the node
   duration reconnect = std::chrono::milliseconds(200);   ///< pause between attempts
   duration answer_limit = std::chrono::seconds(10);      ///< of one request; 0: none
-  std::uint32_t most_credits = 1024;                     ///< of one node
+  std::uint32_t max_credits = 1024;                      ///< of one node
   std::uint32_t queue_length = 64;                       ///< requests that wait for a credit of one node
   std::uint32_t num_entries = 0;                         ///< requests that can be open
   std::uint64_t router_id = 0;                           ///< random
@@ -162,7 +162,7 @@ private:
     node_state state = node_state::absent;
     bool drained = false, met = false; ///< met: it has joined before
     std::uint64_t epoch = 0;
-    std::uint32_t most_payload = 0;
+    std::uint32_t max_payload = 0;
     time last_message{}, pinged{}, next{}; ///< next: attempt to connect; in other states the end of waiting
     std::vector<wire_slot> slots;
     std::vector<std::uint32_t> free_slots;

@@ -11,7 +11,7 @@ namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kRouteMagic = 0x4E525143; ///< "CQRN"
 inline constexpr std::uint8_t kRouteVersion = 1;
-inline constexpr std::uint32_t kMostNodeSlotBytes = 1u << 20;
+inline constexpr std::uint32_t kMaxNodeSlotBytes = 1u << 20;
 
 enum class route_kind : std::uint8_t {
   hello = 1,   ///< router: begins a session. generation: the router's id

@@ -49,7 +49,7 @@ namespace {
 
 union control_buffer {
   cmsghdr header;
-  char bytes[CMSG_SPACE(kShmMostFiles * sizeof(int))];
+  char bytes[CMSG_SPACE(kShmMaxFiles * sizeof(int))];
 };
 
 } // namespace
@@ -78,7 +78,7 @@ std::size_t receive_some(int socket, void *message, std::size_t bytes, std::span
   m.msg_iov = &part, m.msg_iovlen = 1;
   control_buffer control{};
   // CMSG_LEN, not CMSG_SPACE: in the padding the kernel would pass one descriptor more.
-  m.msg_control = control.bytes, m.msg_controllen = CMSG_LEN(kShmMostFiles * sizeof(int));
+  m.msg_control = control.bytes, m.msg_controllen = CMSG_LEN(kShmMaxFiles * sizeof(int));
   ssize_t got = 0;
   do
     got = ::recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
@@ -88,8 +88,8 @@ std::size_t receive_some(int socket, void *message, std::size_t bytes, std::span
   for (cmsghdr *head = CMSG_FIRSTHDR(&m); head != nullptr; head = CMSG_NXTHDR(&m, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
       continue;
-    int fds[kShmMostFiles] = {};
-    const std::size_t count = std::min((head->cmsg_len - CMSG_LEN(0)) / sizeof(int), kShmMostFiles);
+    int fds[kShmMaxFiles] = {};
+    const std::size_t count = std::min((head->cmsg_len - CMSG_LEN(0)) / sizeof(int), kShmMaxFiles);
     std::memcpy(fds, CMSG_DATA(head), count * sizeof(int));
     for (std::size_t i = 0; i < count; ++i) {
       file_handle file(fds[i]);

@@ -44,7 +44,7 @@ struct shm_gpu_reply {
   shm_attach_reply reply;
   exported_memory requests;
 };
-inline constexpr std::size_t kShmMostFiles = 3;
+inline constexpr std::size_t kShmMaxFiles = 3;
 static_assert(sizeof(shm_attach_request) == 16 && sizeof(shm_layout) == 56 && sizeof(shm_attach_reply) == 264 &&
               sizeof(shm_gpu_reply) == 312);
 

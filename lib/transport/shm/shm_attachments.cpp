@@ -35,7 +35,7 @@ void shm_server::run() {
 void shm_server::serve_events(std::vector<pollfd> &watched) {
   watched.clear();
   watched.push_back({event_.get(), POLLIN, 0});
-  watched.push_back({new_connections_.size() < kMostNewConnections ? listener_.get() : -1, POLLIN, 0});
+  watched.push_back({new_connections_.size() < kMaxNewConnections ? listener_.get() : -1, POLLIN, 0});
   for (const new_connection &c : new_connections_)
     watched.push_back({c.socket.get(), POLLIN, 0});
   for (const file_handle &c : connections_)
@@ -76,7 +76,7 @@ int shm_server::poll_timeout_ms() const {
 }
 
 void shm_server::accept_new_connections() {
-  while (new_connections_.size() < kMostNewConnections) {
+  while (new_connections_.size() < kMaxNewConnections) {
     file_handle socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
@@ -131,7 +131,7 @@ void shm_server::attach(new_connection &c, const shm_attach_request &request) {
   shm_attach_reply &reply = whole.reply;
   reply.server_waits = options_.wait_us != 0 ? 1 : 0;
   reply.layout = memory_.layout();
-  int files[kShmMostFiles] = {memory_.file(k), memory_.bell_file()};
+  int files[kShmMaxFiles] = {memory_.file(k), memory_.bell_file()};
   std::size_t bytes = sizeof(reply), count = 2;
   if (const shm_device_memory *gpu = memory_.gpu()) {
     reply.version = kShmGpuVersion;

@@ -142,7 +142,7 @@ expected<> try_attach(cudaq_shm_client_t &c, const std::string &name, clock_type
   pollfd reply_ready{socket.get(), POLLIN, 0};
   shm_gpu_reply whole;
   shm_attach_reply &reply = whole.reply;
-  owned_file files[kShmMostFiles];
+  owned_file files[kShmMaxFiles];
   bool received = send_message(socket.get(), &request, sizeof(request));
   while (received && ::poll(&reply_ready, 1, 100) == 0)
     if (clock_type::now() >= patience)

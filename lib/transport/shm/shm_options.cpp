@@ -9,8 +9,8 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr std::uint64_t kMostSegmentBytes = 1ull << 30;
-constexpr std::uint64_t kMostSlotNumbers = 1ull << 24; // the dispatcher's limit
+constexpr std::uint64_t kMaxSegmentBytes = 1ull << 30;
+constexpr std::uint64_t kMaxSlotNumbers = 1ull << 24; // the dispatcher's limit
 
 expected<> read_mode(const std::string &text, std::uint32_t &mode) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
@@ -46,17 +46,17 @@ expected<> check_together(shm_options &o) {
   const shm_layout layout = o.requests_on_gpu ? make_gpu_layout(o.num_slots, o.slot_size, page)
                                               : make_shm_layout(o.num_slots, o.slot_size, page);
   const std::uint64_t bytes = layout.bytes + (o.requests_on_gpu ? gpu_bytes(layout) : 0);
-  if (bytes > kMostSegmentBytes)
+  if (bytes > kMaxSegmentBytes)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "--num-slots is %u and --slot-size %u: the memory of one client has %llu bytes, at most %llu",
                        o.num_slots, o.slot_size, static_cast<unsigned long long>(bytes),
-                       static_cast<unsigned long long>(kMostSegmentBytes));
-  if (std::uint64_t{shm_span(layout, page)} * o.max_clients > kMostSlotNumbers)
+                       static_cast<unsigned long long>(kMaxSegmentBytes));
+  if (std::uint64_t{shm_span(layout, page)} * o.max_clients > kMaxSlotNumbers)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "--max-clients is %u with --num-slots %u, --slot-size %u: a client takes %u slot numbers, and "
                        "there are %llu",
                        o.max_clients, o.num_slots, o.slot_size, shm_span(layout, page),
-                       static_cast<unsigned long long>(kMostSlotNumbers));
+                       static_cast<unsigned long long>(kMaxSlotNumbers));
   return {};
 }
 

@@ -63,7 +63,7 @@ expected<> shm_server::start() {
   if (!event_)
     return system_refused("eventfd", errno);
   connections_.resize(options_.max_clients);
-  new_connections_.reserve(kMostNewConnections);
+  new_connections_.reserve(kMaxNewConnections);
   shm_dataplane::setup s;
   s.layout = memory_.layout(), s.span = memory_.span(), s.clients = options_.max_clients;
   s.base = memory_.requests(0), s.window = memory_.window();

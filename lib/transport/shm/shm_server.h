@@ -23,7 +23,7 @@ namespace cudaq::realtime::detail {
 
 class shm_server {
 public:
-  static constexpr std::size_t kMostNewConnections = 64;
+  static constexpr std::size_t kMaxNewConnections = 64;
 
   explicit shm_server(shm_options options) : options_(std::move(options)) {}
   shm_server(const shm_server &) = delete;

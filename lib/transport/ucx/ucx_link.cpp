@@ -18,7 +18,7 @@ public:
     connections_.assign(options.nodes.size(), 0);
     ucx_settings settings;
     settings.tls = options.tls;
-    settings.most_bytes = options.most_bytes;
+    settings.max_bytes = options.max_bytes;
     settings.loopback = std::all_of(options.nodes.begin(), options.nodes.end(),
                                     [](const auto &node) { return node.address.starts_with("127."); });
     return worker_.open(settings, {[this](std::uint64_t, std::span<const std::uint8_t> bytes) { (*message_)(bytes); },

@@ -20,8 +20,8 @@ struct ucx_link_options {
     std::uint32_t port = 0;
   };
   std::vector<node_address> nodes;
-  std::string tls;                  ///< UCX_TLS; "": as the environment says, else UCX's choice
-  std::uint32_t most_bytes = 65536; ///< of a message
+  std::string tls;                 ///< UCX_TLS; "": as the environment says, else UCX's choice
+  std::uint32_t max_bytes = 65536; ///< of a message
 };
 
 inline constexpr const char *kUcxMakeLink = "cudaq_ucx_make_link";

@@ -37,13 +37,13 @@ expected<> ucx_node::open(const ucx_options &options) {
   session_limits limits;
   limits.num_slots = options.num_slots;
   limits.slot_size = options.slot_size;
-  limits.most_routers = options.most_routers;
+  limits.max_routers = options.max_routers;
   limits.silence = std::chrono::milliseconds(options.silence_ms);
   sessions_ = std::make_unique<node_sessions>(limits, ring_, static_cast<node_port &>(*this));
   ucx_settings settings;
   settings.tls = options.tls;
   settings.loopback = options.bind_address.starts_with("127.");
-  settings.most_bytes = options.slot_size + static_cast<std::uint32_t>(kRouteHeaderBytes);
+  settings.max_bytes = options.slot_size + static_cast<std::uint32_t>(kRouteHeaderBytes);
   if (expected<> result = worker_.open(settings, {[this](std::uint64_t from, std::span<const std::uint8_t> bytes) {
                                                     sessions_->received(from, bytes, now_);
                                                   },
@@ -55,7 +55,7 @@ expected<> ucx_node::open(const ucx_options &options) {
     return result;
   endpoint_ = "transport=ucx port=" + std::to_string(worker_.port()) + " address=" + options.bind_address +
               " frame_size=" + std::to_string(options.slot_size) +
-              " credits=" + std::to_string(options.num_slots / options.most_routers) + options.ignored_words;
+              " credits=" + std::to_string(options.num_slots / options.max_routers) + options.ignored_words;
   return {};
 }
 

@@ -12,16 +12,16 @@ expected<> read_ucx_options(int argc, char *const *argv, ucx_options &out) {
   parser.add_choice("--bind", {}, out.bind_address);
   parser.add_number("--port", 0, 65535, out.port);
   parser.add_number("--num-slots", 1, 65536, out.num_slots);
-  parser.add_number("--slot-size", CUDAQ_RPC_HEADER_SIZE + 8, kMostNodeSlotBytes, out.slot_size);
-  parser.add_number("--max-routers", 1, 64, out.most_routers);
+  parser.add_number("--slot-size", CUDAQ_RPC_HEADER_SIZE + 8, kMaxNodeSlotBytes, out.slot_size);
+  parser.add_number("--max-routers", 1, 64, out.max_routers);
   parser.add_number("--silence-ms", 10, 3600000, out.silence_ms);
   parser.add_choice("--tls", {}, out.tls);
   if (expected<> result = parser.parse(argc, argv); result.failed())
     return result;
   out.ignored_words = parser.ignored_words();
-  if (out.num_slots < out.most_routers)
+  if (out.num_slots < out.max_routers)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--num-slots %u: each of --max-routers %u needs one slot or more",
-                       out.num_slots, out.most_routers);
+                       out.num_slots, out.max_routers);
   return {};
 }
 

@@ -14,7 +14,7 @@ struct ucx_options {
   std::uint32_t port = 0; ///< 0: the system chooses one
   std::uint32_t num_slots = 64;
   std::uint32_t slot_size = 256;
-  std::uint32_t most_routers = 2;
+  std::uint32_t max_routers = 2;
   std::uint32_t silence_ms = 5000;
   std::string tls;           ///< UCX_TLS
   std::string ignored_words; ///< of option_parser

@@ -22,9 +22,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned kMessageId = 0x52;     // of the active messages
-constexpr std::size_t kMostRequests = 64; // connections that wait to be accepted
-constexpr std::size_t kMostConnections = 128;
+constexpr unsigned kMessageId = 0x52;    // of the active messages
+constexpr std::size_t kMaxRequests = 64; // connections that wait to be accepted
+constexpr std::size_t kMaxConnections = 128;
 constexpr auto kCloseLimit = 1s;
 constexpr auto kEndLimit = 10s; // of work for UCX's thread alone
 
@@ -102,7 +102,7 @@ ucs_status_t ucx_worker::state::on_message(void *self, const void *, std::size_t
   state &s = *static_cast<state *>(self);
   ++s.work;
   // A rendezvous: no party of this protocol begins one. UCX drops a message that is not fetched.
-  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || length > s.settings.most_bytes)
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || length > s.settings.max_bytes)
     return UCS_OK;
   const connection *from = nullptr;
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0)
@@ -118,7 +118,7 @@ ucs_status_t ucx_worker::state::on_message(void *self, const void *, std::size_t
 void ucx_worker::state::on_request(ucp_conn_request_h request, void *self) {
   state &s = *static_cast<state *>(self);
   ++s.work;
-  if (s.requests.size() >= kMostRequests || s.connections.size() >= kMostConnections)
+  if (s.requests.size() >= kMaxRequests || s.connections.size() >= kMaxConnections)
     ucp_listener_reject(s.listener, request);
   else
     s.requests.push_back(request);

@@ -15,9 +15,9 @@
 namespace cudaq::realtime::detail {
 
 struct ucx_settings {
-  std::string tls;                  ///< UCX_TLS; "": as the environment says, else UCX's choice
-  std::uint32_t most_bytes = 65536; ///< of a message; a longer one is dropped
-  bool loopback = false;            ///< all addresses are of this machine: UCX uses no other network interface
+  std::string tls;                 ///< UCX_TLS; "": as the environment says, else UCX's choice
+  std::uint32_t max_bytes = 65536; ///< of a message; a longer one is dropped
+  bool loopback = false;           ///< all addresses are of this machine: UCX uses no other network interface
 };
 
 class ucx_worker {

@@ -82,7 +82,7 @@ TEST(ControlPackets, OfEachLengthAreReadWithinTheirBytes) {
     control_reply reply;
     read_control_reply(cut, reply);
   }
-  packet.assign(kControlHeadBytes + (kMostPairs + 1) * kPairBytes, 0);
+  packet.assign(kControlHeadBytes + (kMaxPairs + 1) * kPairBytes, 0);
   packet[0] = static_cast<std::uint8_t>(control_command::read_block);
   EXPECT_EQ(read_control_request(packet).code, control_code::command) << "more registers than a reply can hold";
 }

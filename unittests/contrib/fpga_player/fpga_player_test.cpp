@@ -80,9 +80,9 @@ protected:
   void start() { set({{kPlayer + play::enable, play::single_pass}}); }
   pass_state state() const { return static_cast<pass_state>(registers.player_word(play::state)); }
   /// Until the pass ends. Each look at the clock is 1 us later.
-  void play_on(int most_turns = 100000) {
+  void play_on(int max_turns = 100000) {
     player.turn();
-    for (int turn = 0; turn < most_turns && player.plays(); ++turn)
+    for (int turn = 0; turn < max_turns && player.plays(); ++turn)
       player.turn();
   }
 

@@ -45,8 +45,8 @@ bool good_cores(const thread_cores &c) {
   return true;
 }
 
-void check(const measuring_options &o, std::uint64_t most_exchanges) {
-  require(between<std::uint64_t>(o.exchanges, 1, most_exchanges), "--exchanges");
+void check(const measuring_options &o, std::uint64_t max_exchanges) {
+  require(between<std::uint64_t>(o.exchanges, 1, max_exchanges), "--exchanges");
   require(between<std::uint64_t>(o.rounds, 1, 10000), "--repeats");
   require(between(o.timeout_s, 0.01, 1e5), "--timeout");
   for (const int core : o.cores)

@@ -19,14 +19,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     return 0;
   }
   require(page.ends_with(kEndOfCounters), "a page that was cut is refused");
-  constexpr std::uint64_t kMost = 1'000'000'000'000'000'000;
-  require(counters.processed < kMost && counters.in_flight < kMost && counters.reloads < kMost, "counts");
+  constexpr std::uint64_t kMax = 1'000'000'000'000'000'000;
+  require(counters.processed < kMax && counters.in_flight < kMax && counters.reloads < kMax, "counts");
   std::set<std::uint64_t> ids;
   for (const counted_decoder &d : counters.decoders) {
     require(ids.insert(d.id).second, "each decoder is there once");
-    require(d.requests < kMost && d.waiting < kMost && d.latency_sum_ns >= 0, "counts of a decoder");
+    require(d.requests < kMax && d.waiting < kMax && d.latency_sum_ns >= 0, "counts of a decoder");
     for (const auto &[bound_ns, requests] : d.latency)
-      require(bound_ns >= 0 && requests < kMost, "a bucket has a bound");
+      require(bound_ns >= 0 && requests < kMax, "a bucket has a bound");
   }
   return 0;
 }

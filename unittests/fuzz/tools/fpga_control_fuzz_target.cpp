@@ -15,7 +15,7 @@ using namespace cudaq::realtime::tools;
 using cudaq::realtime::test::fuzz_input;
 using cudaq::realtime::test::require;
 
-constexpr std::size_t kMostPackets = 40;
+constexpr std::size_t kMaxPackets = 40;
 
 /// Answers with what it was sent, twice; or not at all.
 class echo_port final : public frame_port {
@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
       {"udp", "", 4096, 100'000}, registers,
       [&silent](const frame_destination &to) { return std::make_unique<echo_port>(to, silent); },
       [&now] { return now += 7; });
-  for (std::size_t n = 0; n < kMostPackets && !input.empty(); ++n) {
+  for (std::size_t n = 0; n < kMaxPackets && !input.empty(); ++n) {
     const auto how = input.take<std::uint8_t>();
     const auto packet = input.bytes(input.take<std::uint8_t>() * std::size_t{how & 0x10 ? 8u : 1u});
     const auto reply = registers.handle(packet, how & 1);

@@ -10,8 +10,8 @@
 namespace cudaq::realtime::test {
 namespace {
 
-constexpr std::uint32_t kLap = 4, kMostRequests = 8000;
-constexpr std::uint64_t kMostCalls = 400; ///< more than any call of the archive makes
+constexpr std::uint32_t kLap = 4, kMaxRequests = 8000;
+constexpr std::uint64_t kMaxCalls = 400; ///< more than any call of the archive makes
 
 class DeviceGraphFaults : public device_graph_test {
 protected:
@@ -20,7 +20,7 @@ protected:
     if (IsSkipped() || HasFatalFailure())
       return;
     ring_ = std::make_unique<host_ring>(ring_shape{kLap, 256, false}, CUDAQ_MEMORY_MAPPED);
-    graphs_ = std::make_unique<graph_set>(std::vector<graph_target>{graph_of(100), call_of(1)}, 256, kMostRequests);
+    graphs_ = std::make_unique<graph_set>(std::vector<graph_target>{graph_of(100), call_of(1)}, 256, kMaxRequests);
     load_ = std::make_unique<graph_traffic>(*ring_, *graphs_);
   }
   /// One lap of the ring, so that the next scheduler, which begins at slot 0, finds the next request.
@@ -35,7 +35,7 @@ protected:
     once(0); // what is made once in a process
     while (once(n) && !HasFailure()) {
       ++n;
-      ASSERT_LT(n, kMostCalls) << part;
+      ASSERT_LT(n, kMaxCalls) << part;
     }
     std::printf("faults injected in %s: %llu\n", part, static_cast<unsigned long long>(n - 1));
     EXPECT_GE(n - 1, 4u) << part << ": its calls are not intercepted";

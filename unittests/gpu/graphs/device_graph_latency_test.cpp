@@ -10,7 +10,7 @@ class DeviceGraphLatency : public device_graph_test {};
 constexpr std::uint64_t kSlowNs = 5'000'000;
 
 struct figures {
-  std::uint64_t p50 = 0, p99 = 0, p999 = 0, p9999 = 0, most = 0;
+  std::uint64_t p50 = 0, p99 = 0, p999 = 0, p9999 = 0, max = 0;
   std::int64_t stalls = 0; ///< requests that took longer than half the time of a slow one
 };
 
@@ -56,7 +56,7 @@ void print(const char *what, const figures &f) {
   std::printf("%-28s p50 %llu p99 %llu p99.9 %llu p99.99 %llu max %llu ns, %lld stalls\n", what,
               static_cast<unsigned long long>(f.p50), static_cast<unsigned long long>(f.p99),
               static_cast<unsigned long long>(f.p999), static_cast<unsigned long long>(f.p9999),
-              static_cast<unsigned long long>(f.most), static_cast<long long>(f.stalls));
+              static_cast<unsigned long long>(f.max), static_cast<long long>(f.stalls));
 }
 
 // Issue 4, test 1: 10^6 short requests while a 5 ms graph runs.

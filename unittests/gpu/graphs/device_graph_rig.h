@@ -304,10 +304,11 @@ private:
   void send(std::uint32_t slot, std::uint32_t t) {
     const graph_target &target = graphs_.targets[t];
     const std::uint32_t key_bytes = target.instances == 0 ? 0 : kKeyBytes;
-    const std::uint32_t most = std::min(ring_.shape().slot_size, kGraphSlotBytes) - CUDAQ_RPC_HEADER_SIZE - key_bytes;
+    const std::uint32_t max_size =
+        std::min(ring_.shape().slot_size, kGraphSlotBytes) - CUDAQ_RPC_HEADER_SIZE - key_bytes;
     slot_note &note = notes_[slot];
     note = {t, static_cast<std::uint32_t>(sent_to_[t]++), static_cast<std::uint32_t>(random_()), {}, true};
-    const std::uint32_t size = kCheckedHeader + static_cast<std::uint32_t>(random_()) % (most - kCheckedHeader + 1);
+    const std::uint32_t size = kCheckedHeader + static_cast<std::uint32_t>(random_()) % (max_size - kCheckedHeader + 1);
     std::uint8_t payload[kGraphSlotBytes];
     std::memcpy(payload, &target.key, key_bytes);
     fill_frame(payload + key_bytes, size, note.sequence, kRequestSalt);

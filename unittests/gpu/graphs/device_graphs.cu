@@ -50,8 +50,8 @@ __global__ void answer_kernel(graph_task t) {
   RPCHeader request; // read once, and the length checked: a hostile peer may write the slot
   std::memcpy(&request, in, sizeof(request));
   __syncwarp();
-  const std::uint32_t least = kKeyBytes, most = t.max_result_len; // what the slot holds
-  request.arg_len = request.arg_len < least ? least : request.arg_len > most ? most : request.arg_len;
+  const std::uint32_t min_size = kKeyBytes, max_size = t.max_result_len; // what the slot holds
+  request.arg_len = request.arg_len < min_size ? min_size : request.arg_len > max_size ? max_size : request.arg_len;
   copy8(in, slot, (sizeof(RPCHeader) + request.arg_len + 7) & ~7u);
   if (threadIdx.x == 0) {
     const std::uint8_t *payload = in + sizeof(RPCHeader);

@@ -52,7 +52,7 @@ __device__ std::uint32_t answer_checked(const graph_task &task, const std::uint8
 
 /// Run by one warp. It copies the slot first, because in place the answer overwrites the request.
 __global__ void graph_task_kernel(graph_task task) {
-  __shared__ alignas(16) std::uint64_t frame[kMostGraphSlot / 8];
+  __shared__ alignas(16) std::uint64_t frame[kMaxGraphSlot / 8];
   const auto *rx = static_cast<const std::uint8_t *>(task.io != nullptr ? task.io->rx_slot : *task.mailbox);
   if (rx == nullptr)
     return;

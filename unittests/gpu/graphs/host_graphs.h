@@ -30,7 +30,7 @@ struct graph_task {
   std::uint64_t delay_ns = 0;              ///< waiting time before it reads its request; at most some seconds
 };
 
-inline constexpr std::uint32_t kMostGraphSlot = 8192; ///< bytes of the largest slot that a task can serve
+inline constexpr std::uint32_t kMaxGraphSlot = 8192; ///< bytes of the largest slot that a task can serve
 
 /// The kernel does nothing if the slot is null, as in a warm-up run.
 cudaError_t launch_graph_task(const graph_task &task, cudaStream_t stream);

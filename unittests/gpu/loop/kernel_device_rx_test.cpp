@@ -119,13 +119,13 @@ TEST_P(DeviceRx, StrictFlagValuesPass) {
 }
 
 /// Claims `most` slots, writes each in place, and commits all at once. Returns the first slot, or 0 after a failure.
-std::uint32_t commit_batch(const producer_handle &producer, std::uint32_t slots, std::uint32_t most,
+std::uint32_t commit_batch(const producer_handle &producer, std::uint32_t slots, std::uint32_t max_count,
                            std::uint32_t first_id, std::uint32_t bytes) {
   std::uint32_t first = 0, count = 0, total = 0, slot = 0;
   EXPECT_TRUE(eventually([&] { // a claim ends at the first slot that is not free yet
-    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_claim(producer.get, most - total, &slot, &count));
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_claim(producer.get, max_count - total, &slot, &count));
     first = total == 0 ? slot : first;
-    return (total += count) == most;
+    return (total += count) == max_count;
   }));
   for (std::uint32_t k = 0; k < total; ++k) {
     void *payload = nullptr;

@@ -10,7 +10,7 @@
 namespace cudaq::realtime::test {
 namespace {
 
-constexpr std::uint32_t kSlotSize = 256, kMost = kSlotSize - CUDAQ_RPC_HEADER_SIZE;
+constexpr std::uint32_t kSlotSize = 256, kMax = kSlotSize - CUDAQ_RPC_HEADER_SIZE;
 
 class KernelErrors : public gpu_test, public ::testing::WithParamInterface<kernel_kind> {
 protected:
@@ -110,8 +110,7 @@ TEST_P(KernelErrors, DropsFramesWithoutMagicAndCountsThem) {
 // Known failure 8.
 TEST_P(KernelErrors, AnswersLengthsBeyondTheSlot) {
   ASSERT_NO_FATAL_FAILURE(start());
-  for (const std::uint32_t claimed :
-       {kMost + 1, kSlotSize, 4096u, 0x7fffffffu, 0x80000000u, 0xffffffe8u, 0xffffffffu}) {
+  for (const std::uint32_t claimed : {kMax + 1, kSlotSize, 4096u, 0x7fffffffu, 0x80000000u, 0xffffffe8u, 0xffffffffu}) {
     cudaq_rpc_header_t header = header_of(handler::reverse, 0, claimed);
     header.arg_len = claimed;
     expect_answered(header, some_bytes(16, 2), CUDAQ_RPC_ERR_BAD_ARG_LEN);
@@ -188,7 +187,7 @@ TEST_P(KernelErrors, AnswersSizesThatContradictTheSchemaIfTheOptionIsSet) {
 // Many requests at the same time, some of them wrong. Each is answered in its own slot.
 TEST_P(KernelErrors, MixesErrorsAndGoodRequests) {
   const auto put = [&](std::uint32_t n) { // every second request claims to be longer than a slot
-    const cudaq_rpc_header_t header = header_of(handler::reverse, n % 2 == 0 ? 16 : kMost + 1, n);
+    const cudaq_rpc_header_t header = header_of(handler::reverse, n % 2 == 0 ? 16 : kMax + 1, n);
     client_->put(header, some_bytes(16, n));
   };
   for (std::uint32_t n = 0; n < 4; ++n) // they are in the ring before the kernel reads it

@@ -14,11 +14,11 @@ constexpr std::uint8_t kCanary = 0xc5;
 class hand_made_ring {
 public:
   static constexpr std::uint32_t kSlots = 5;
-  static constexpr std::size_t kMostStride = 4096;
+  static constexpr std::size_t kMaxStride = 4096;
 
   hand_made_ring() {
     void *memory = nullptr;
-    CUDA_EXPECT_OK(cudaHostAlloc(&memory, kTxData + kSlots * kMostStride + kEnd, cudaHostAllocMapped));
+    CUDA_EXPECT_OK(cudaHostAlloc(&memory, kTxData + kSlots * kMaxStride + kEnd, cudaHostAllocMapped));
     base_ = static_cast<std::uint8_t *>(memory);
   }
   ~hand_made_ring() { CUDA_EXPECT_OK(cudaFreeHost(base_)); }
@@ -26,7 +26,7 @@ public:
   /// `shift`: distance in bytes from the start of a page to the first slot.
   cudaq_ringbuffer_t with(std::size_t rx_stride, std::size_t tx_stride, std::size_t shift = 0) {
     std::memset(base_, 0, kRxData);
-    std::memset(base_ + kRxData, kCanary, kTxData + kSlots * kMostStride + kEnd - kRxData);
+    std::memset(base_ + kRxData, kCanary, kTxData + kSlots * kMaxStride + kEnd - kRxData);
     cudaq_ringbuffer_t ring{};
     ring.rx_flags_host = reinterpret_cast<std::uint64_t *>(base_);
     ring.tx_flags_host = reinterpret_cast<std::uint64_t *>(base_ + 1024);
@@ -55,7 +55,7 @@ public:
 
 private:
   static constexpr std::size_t kRxData = 4096, kEnd = 64;
-  static constexpr std::size_t kTxData = kRxData + kSlots * kMostStride + kEnd;
+  static constexpr std::size_t kTxData = kRxData + kSlots * kMaxStride + kEnd;
   std::uint8_t *base_ = nullptr;
 };
 
@@ -66,9 +66,10 @@ protected:
     gpu_dispatcher dispatcher(manager_.get, setup);
     ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
     gpu_client client(setup.ring, setup.shape.num_slots);
-    const std::uint32_t most = usable - CUDAQ_RPC_HEADER_SIZE;
+    const std::uint32_t max_size = usable - CUDAQ_RPC_HEADER_SIZE;
     std::uint32_t id = 0;
-    for (const std::uint32_t size : {most, 0u, most / 2, most, most - (most != 0), most / 3, most})
+    for (const std::uint32_t size :
+         {max_size, 0u, max_size / 2, max_size, max_size - (max_size != 0), max_size / 3, max_size})
       ASSERT_NO_FATAL_FAILURE(expect_serves(client, ++id, size));
     EXPECT_EQ(hand_made_ring::damage(setup.ring, usable), 0u);
   }

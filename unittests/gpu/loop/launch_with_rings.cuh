@@ -7,7 +7,7 @@
 namespace cudaq::realtime::test {
 
 template <class Ring>
-static __global__ void __launch_bounds__(detail::kMostThreads, 1)
+static __global__ void __launch_bounds__(detail::kMaxThreads, 1)
     kernel_over_ring(const __grid_constant__ detail::dispatch_params p) {
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
   detail::serve_in_order<RegularKernel, table_handlers, Ring>(p, cudaq_dispatch_memory);

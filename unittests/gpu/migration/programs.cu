@@ -58,9 +58,9 @@ __device__ int add_one_and_trigger_rpc(const void *input, void *output, std::uin
 }
 
 __global__ void triggered_kernel(const int *gate, std::uint64_t *runs) {
-  constexpr long long kMostCycles = 2'000'000'000;
+  constexpr long long kMaxCycles = 2'000'000'000;
   const long long begun = clock64();
-  while (detail::load_acquire(*gate) == 0 && clock64() - begun < kMostCycles) {
+  while (detail::load_acquire(*gate) == 0 && clock64() - begun < kMaxCycles) {
   }
   detail::store_release<std::uint64_t>(*runs, *runs + 1);
 }

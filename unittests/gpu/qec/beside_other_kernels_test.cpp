@@ -74,7 +74,7 @@ TEST_F(BesideOtherKernels, ALaunchThatIsRefusedIsReportedAndTheNextOneServes) {
 
 // What a kernel may have belongs to the kernel, not to a launch.
 TEST_F(BesideOtherKernels, WorkersOfOneTypeWithOtherSizesStartAtTheSameTime) {
-  const auto most = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  const auto max_bytes = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   std::barrier together(2);
   const auto restart = [&](std::size_t bytes) {
     started_workers tested(resident_config_of(1), launch_add_one(nullptr, 32, bytes));
@@ -94,7 +94,7 @@ TEST_F(BesideOtherKernels, WorkersOfOneTypeWithOtherSizesStartAtTheSameTime) {
   EXPECT_TRUE(finishes_within(kDeadline, "starts at the same time", [&] {
     std::thread other([&] {
       cudaSetDevice(test_device());
-      restart(most - 1024);
+      restart(max_bytes - 1024);
     });
     restart(1024);
     other.join();

@@ -63,14 +63,14 @@ TEST_F(ResidentWorkers, BlocksForWhichTheDeviceHasNoRoomAreRefusedByStart) {
     seen_by_request seen{1};
     pipe::realtime_pipeline pipeline;
   };
-  gpu::resident_config most = resident_config_of(64);
-  most.timeout_ns = 2'000'000'000;
+  gpu::resident_config largest = resident_config_of(64);
+  largest.timeout_ns = 2'000'000'000;
   // A block of each fills a multiprocessor.
   const auto launch = add_one(32, static_cast<std::size_t>(memory) - 1024);
   std::deque<one> held;
   for (int blocks = 64; blocks <= processors; blocks += 64)
-    ASSERT_NO_FATAL_FAILURE(expect_start(held.emplace_back(most, launch).pipeline));
-  one refused(most, launch);
+    ASSERT_NO_FATAL_FAILURE(expect_start(held.emplace_back(largest, launch).pipeline));
+  one refused(largest, launch);
   for (int start = 0; start < 2; ++start) // blocks of the first wait for room when the second begins
     try {
       refused.pipeline.start();

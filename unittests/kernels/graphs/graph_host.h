@@ -270,9 +270,9 @@ public:
   graph_report report{};
   std::atomic<std::uint64_t> over_limit{0};
   std::atomic<std::uint32_t> relaunches_refused{0};
-  std::array<std::uint32_t, kMostMembers> executions{}; ///< per member; written by the member that holds the token
-  std::array<std::atomic<int>, kMostMembers> relaunch_errors{};
-  std::array<std::atomic<bool>, kMostMembers> detained{}; ///< while set, the member does not return from its relaunch
+  std::array<std::uint32_t, kMaxMembers> executions{}; ///< per member; written by the member that holds the token
+  std::array<std::atomic<int>, kMaxMembers> relaunch_errors{};
+  std::array<std::atomic<bool>, kMaxMembers> detained{}; ///< while set, the member does not return from its relaunch
 
   std::uint32_t token() { return load_acquire<std::uint32_t, kGraphScope>(words().token); }
   std::uint32_t fault() const { return base.reports[0].fault; }

@@ -60,7 +60,7 @@ TEST_F(GraphRotation, AnotherTakesTheTokenOfAMemberThatDoesNotComeBack) {
   make(2);
   host->detained[0].store(true);
   host->bring(0);
-  calls(kMostLaunches);
+  calls(kMaxLaunches);
   EXPECT_TRUE(eventually([&] { return host->token() == kTokenFree; }));
   const std::uint32_t waits = client.send(2, {}, 777);
   host->bring(1);
@@ -87,11 +87,11 @@ TEST_F(GraphRotation, AMemberThatCannotRelaunchItselfKeepsServingUntilAnotherOne
   make(2);
   host->relaunch_errors[0].store(kRefused);
   host->bring(0);
-  calls(kMostLaunches);
+  calls(kMaxLaunches);
   std::vector<std::uint32_t> waiting;
   for (std::uint32_t n = 0; n < 5; ++n)
     waiting.push_back(client.send(2, {}, n));
-  EXPECT_TRUE(eventually([&] { return load_relaxed(host->base.reports[0].dispatched) == kMostLaunches + 5; }));
+  EXPECT_TRUE(eventually([&] { return load_relaxed(host->base.reports[0].dispatched) == kMaxLaunches + 5; }));
   EXPECT_TRUE(eventually([&] { return host->relaunches_refused.load() == 1; }))
       << "without the refusal this is an ordinary pass";
   host->bring(1);
@@ -107,9 +107,9 @@ TEST_F(GraphRotation, AStopDoesNotWaitForAMemberThatMayNeverCome) {
   make(2);
   host->relaunch_errors[0].store(kRefused);
   host->bring(0);
-  calls(kMostLaunches);
+  calls(kMaxLaunches);
   const std::uint32_t waits = client.send(2, {}, 777);
-  EXPECT_TRUE(eventually([&] { return load_relaxed(host->base.reports[0].dispatched) == kMostLaunches + 1; }));
+  EXPECT_TRUE(eventually([&] { return load_relaxed(host->base.reports[0].dispatched) == kMaxLaunches + 1; }));
   EXPECT_TRUE(eventually([&] { return host->relaunches_refused.load() != 0; }));
   host->stop();
   EXPECT_EQ(client.collect(waits).header.status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
@@ -118,7 +118,7 @@ TEST_F(GraphRotation, AStopDoesNotWaitForAMemberThatMayNeverCome) {
 
 // Row 7: every accepted request is answered once, and the reason is reported.
 void GraphRotation::the_last_one_cannot_relaunch(bool publishes) {
-  constexpr std::uint32_t kFail = 5, kBefore = kMostLaunches - 6;
+  constexpr std::uint32_t kFail = 5, kBefore = kMaxLaunches - 6;
   make(2, publishes);
   std::atomic<bool> quick_gate{true};
   graphs[0].gate = &quick_gate;
@@ -126,20 +126,20 @@ void GraphRotation::the_last_one_cannot_relaunch(bool publishes) {
   host->relaunch_errors[1].store(kRefused);
   host->bring(0);
   const std::uint32_t slow = client.send(3, {}, 1000);
-  calls(kMostLaunches - 1);
+  calls(kMaxLaunches - 1);
   std::vector<std::uint32_t> sent{client.send(2, {}, 1)}; // waits for the other member
   host->bring(1);
   EXPECT_EQ(client.collect(sent[0]).header.status, 0);
   calls(kBefore - 1);
   quick_gate.store(false);
   sent.clear();
-  for (std::uint32_t n = 0; n < kMostLaunches - kBefore + kFail; ++n)
+  for (std::uint32_t n = 0; n < kMaxLaunches - kBefore + kFail; ++n)
     sent.push_back(client.send(2, {}, n));
-  const std::uint64_t all = 2 * kMostLaunches + kFail;
+  const std::uint64_t all = 2 * kMaxLaunches + kFail;
   EXPECT_TRUE(eventually([&] { return load_relaxed(host->base.reports[0].dispatched) == all; }));
   quick_gate.store(true);
   for (std::uint32_t n = 0; n < sent.size(); ++n)
-    EXPECT_EQ(client.collect(sent[n]).header.status, n < kMostLaunches - kBefore ? 0 : CUDAQ_RPC_ERR_LAUNCH_FAILED);
+    EXPECT_EQ(client.collect(sent[n]).header.status, n < kMaxLaunches - kBefore ? 0 : CUDAQ_RPC_ERR_LAUNCH_FAILED);
   gate.store(true); // the last member still waits for its completion
   EXPECT_EQ(client.collect(slow).header.request_id, 1000u);
   host->join();

@@ -160,7 +160,7 @@ TEST_F(GraphSchedulerState, NothingIsTriedBeyondTheBudgetOrWhileTheOnlyContextIs
   EXPECT_FALSE(scheduler->anything_to_try());
   complete(0);
   EXPECT_TRUE(scheduler->anything_to_try());
-  state().launches = kMostLaunches;
+  state().launches = kMaxLaunches;
   EXPECT_FALSE(scheduler->anything_to_try());
   EXPECT_FALSE(scheduler->retries_soon());
 }
@@ -239,7 +239,7 @@ TEST_F(GraphSchedulerState, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesT
   EXPECT_GT(cuda.attempts, 100u);
   EXPECT_LT(cuda.attempts, 300u);
   cuda.refuses.clear();
-  cuda.now += graph_scheduler_state<scripted_launcher>::kMostPauseNs;
+  cuda.now += graph_scheduler_state<scripted_launcher>::kMaxPauseNs;
   pump();
   EXPECT_EQ(state().in_flight, 1u);
   EXPECT_EQ(state().doubt, 0u);
@@ -267,7 +267,7 @@ TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBe
   EXPECT_TRUE(pump().empty());
   EXPECT_FALSE(scheduler->spent()) << "an execution without a launch has all its launches left";
   cuda.refuses.clear();
-  cuda.now += tested::kMostPauseNs;
+  cuda.now += tested::kMaxPauseNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_EQ(in_flight(), numbers{0});
 }
@@ -320,7 +320,7 @@ TEST_F(GraphSchedulerState, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnoth
   cuda.now += graph_scheduler_state<scripted_launcher>::kBusyNs / 2;
   EXPECT_TRUE(pump().empty());
   cuda.refuses.clear();
-  cuda.now += graph_scheduler_state<scripted_launcher>::kMostPauseNs;
+  cuda.now += graph_scheduler_state<scripted_launcher>::kMaxPauseNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_EQ(in_flight(), numbers{1});
 }
@@ -407,7 +407,7 @@ TEST_F(TriggeredGraph, IsLaunchedOnceForEachTriggerAndCountsAsALaunch) {
 }
 
 TEST_F(TriggeredGraph, WaitsForTheNextExecutionIfTheBudgetIsSpent) {
-  state().launches = kMostLaunches;
+  state().launches = kMaxLaunches;
   scheduler->want_trigger();
   EXPECT_FALSE(scheduler->anything_to_try());
   EXPECT_TRUE(scheduler->spent() && scheduler->may_relaunch());

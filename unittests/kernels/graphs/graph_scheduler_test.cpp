@@ -57,7 +57,7 @@ TEST_P(GraphScheduler, LosesDoublesTearsAndReordersNothing) {
   EXPECT_EQ(host.state().in_flight, 0u);
   EXPECT_EQ(host.state().counts.responded, plan.messages);
   EXPECT_EQ(host.state().counts.launches, functions[1]->calls + functions[2]->calls);
-  EXPECT_GE(host.state().counts.relaunches + 1, host.state().counts.launches / kMostLaunches);
+  EXPECT_GE(host.state().counts.relaunches + 1, host.state().counts.launches / kMaxLaunches);
   if (host.state().counts.relaunches > 2) {
     EXPECT_GE(host.members_that_served(), std::min(f.members, 2u));
     EXPECT_TRUE(f.members > 1 || host.state().counts.unrelieved == host.state().counts.relaunches);

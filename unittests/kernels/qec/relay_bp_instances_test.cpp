@@ -36,7 +36,7 @@ TEST(RelayInstances, KeepTheirMemoryUntilTheLastOneHasEnded) {
 TEST(RelayInstances, OneThatHasNotEndedKeepsItsRoomAndAllMemoryUntilItHas) {
   relay_instances all;
   relay_gpu gpu{"a GPU", 8, {}, {}};
-  gpu.most.add(8, 1);
+  gpu.max_chains.add(8, 1);
   int freed = 0;
   bool has_ended = false;
   const auto memory = [&] { return memory_with([&freed] { ++freed; }); };

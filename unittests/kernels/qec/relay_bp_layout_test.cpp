@@ -57,7 +57,7 @@ TEST_P(RelayBpParts, EachSlotGetsThePairThatItsOwnerReadsThere) {
   };
   std::vector<std::vector<pair>> slots;
   for (const part_view &part : parts) {
-    EXPECT_LE(part.sends_to.size(), layout.job().most_slots);
+    EXPECT_LE(part.sends_to.size(), layout.job().max_slots);
     slots.emplace_back(part.sends_to.size());
   }
   for (std::uint32_t p = 0; p < parts.size(); ++p)

@@ -19,7 +19,7 @@ relay_gpu gpu_of(const std::vector<std::uint32_t> &groups) {
   for (const std::uint32_t multiprocessors : groups) {
     gpu.multiprocessors += multiprocessors;
     for (std::size_t k = 0; k < kRelaySizes; ++k)
-      gpu.most.of_size[k] += multiprocessors >> k;
+      gpu.max_chains.of_size[k] += multiprocessors >> k;
   }
   return gpu;
 }
@@ -58,7 +58,7 @@ TEST(RelayPlan, RefusesWithTheNumbers) {
   EXPECT_EQ(relay_blocks_to_try(gpu, 2, 8).text(),
             "ensemble is 2, blocks is 8; a GPU has 132 multiprocessors, and each chain needs one for each block; other "
             "decoders of this process have taken 64; there is room for 0 chain(s) of 8 neighbouring blocks");
-  gpu.most = {{132, 0, 0, 0}};
+  gpu.max_chains = {{132, 0, 0, 0}};
   EXPECT_EQ(relay_blocks_to_try(gpu, 1, 2).text(), "ensemble is 1, blocks is 2; a GPU has no clusters of so many "
                                                    "blocks");
   EXPECT_EQ(*relay_blocks_to_try(gpu, 1, 0), blocks_list{1});

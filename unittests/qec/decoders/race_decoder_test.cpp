@@ -91,16 +91,16 @@ TEST(Race, InModeBestTheLeastWeightWins) {
     events.resize(unpack_events(set.detection_row(shot), race->num_detectors(), events).count);
     const raced got = decode_one(*race, events);
     ASSERT_EQ(got.status, decode_status::ok);
-    double least = HUGE_VAL, most = 0;
+    double min_weight = HUGE_VAL, max_weight = 0;
     for (const auto &one : alone) {
       const raced answer = decode_one(*one, events);
       if (answer.status != decode_status::ok)
         continue;
-      least = std::min(least, answer.details.weight);
-      most = std::max(most, answer.details.weight);
+      min_weight = std::min(min_weight, answer.details.weight);
+      max_weight = std::max(max_weight, answer.details.weight);
     }
-    ASSERT_EQ(got.details.weight, least);
-    different += least != most;
+    ASSERT_EQ(got.details.weight, min_weight);
+    different += min_weight != max_weight;
   }
   EXPECT_GT(different, 0U) << "all members gave the same answers";
 }

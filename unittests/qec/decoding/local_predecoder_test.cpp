@@ -39,10 +39,10 @@ public:
       p = p + c.probability - 2 * p * c.probability;
     }
     for (const auto &[ends, variants] : merged) {
-      double most = -1;
+      double max_probability = -1;
       for (const auto &[observables, p] : variants)
-        if (p > most) {
-          most = p;
+        if (p > max_probability) {
+          max_probability = p;
           edges[ends] = observables;
         }
       for (const std::uint64_t a : ends)

@@ -31,7 +31,7 @@ struct watched_stages {
   std::uint64_t outputs[kWorkers] = {}; ///< of graphs
   fake_graph_workers fake;
 
-  std::size_t most() const { return ring.shape.slot_size - CUDAQ_RPC_HEADER_SIZE; }
+  std::size_t max_size() const { return ring.shape.slot_size - CUDAQ_RPC_HEADER_SIZE; }
   bool is_payload(const void *at) const {
     const auto *slot = static_cast<const std::uint8_t *>(at) - CUDAQ_RPC_HEADER_SIZE;
     const std::uint8_t *const first = ring.ring.rx_data_host;
@@ -40,9 +40,9 @@ struct watched_stages {
   }
   void see(const void *payload, std::size_t size) {
     ++watch.calls;
-    watch.expect(is_payload(payload) && size <= most());
+    watch.expect(is_payload(payload) && size <= max_size());
     std::uint64_t result[64];
-    handler_watch::use(payload, static_cast<std::uint32_t>(std::min(size, most())), result);
+    handler_watch::use(payload, static_cast<std::uint32_t>(std::min(size, max_size())), result);
   }
   static int host_stage(void *self, host_stage_call *call) {
     static_cast<watched_stages *>(self)->see(call->payload, call->payload_size);
@@ -51,15 +51,15 @@ struct watched_stages {
   /// A graph gets only the slot. It reads the length once and checks it by itself.
   std::uint32_t graph(int id, std::uint8_t *slot) {
     const auto stated = static_cast<std::uint32_t>(peer_word(slot + 8));
-    see(slot + CUDAQ_RPC_HEADER_SIZE, std::min<std::size_t>(stated, most()));
+    see(slot + CUDAQ_RPC_HEADER_SIZE, std::min<std::size_t>(stated, max_size()));
     cudaq::realtime::detail::store_release(ready[id], 1);
     return 0;
   }
   std::size_t cpu_stage(const cpu_stage_context &c) {
     ++cpu_calls;
     watch.expect(is_payload(c.payload));
-    watch.expect(c.payload_size <= most());
-    watch.expect(c.max_response_size == most());
+    watch.expect(c.payload_size <= max_size());
+    watch.expect(c.max_response_size == max_size());
     handler_watch::use(c.payload, static_cast<std::uint32_t>(c.payload_size), c.response_buffer);
     return std::max<std::size_t>(c.payload_size, 1); // 0 means: not ready, call again
   }

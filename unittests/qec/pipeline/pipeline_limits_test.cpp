@@ -80,7 +80,7 @@ std::uint64_t peak_memory_kib() {
 
 // Known failure 50.
 TEST(PipelineLimits, CountsBeyondTheirLimitAreRefusedAtOnceAndTakeNoMemory) {
-  constexpr int kMostSlots = 1 << 24; // as of the C API
+  constexpr int kMaxSlots = 1 << 24; // as of the C API
   foreign_ring foreign(8, true);
   const std::uint64_t before = peak_memory_kib();
   ASSERT_NE(before, 0u);
@@ -101,7 +101,7 @@ TEST(PipelineLimits, CountsBeyondTheirLimitAreRefusedAtOnceAndTakeNoMemory) {
     }
   };
   expect_refused("num_slots is 100000000, it must be 1 to 16777216", [](auto &c) { c.num_slots = 100'000'000; });
-  expect_refused("num_slots is 16777217", [](auto &c) { c.num_slots = kMostSlots + 1; });
+  expect_refused("num_slots is 16777217", [](auto &c) { c.num_slots = kMaxSlots + 1; });
   expect_refused("num_slots is 2147483647", [](auto &c) { c.num_slots = INT_MAX; });
   expect_refused("num_slots is -2147483648", [](auto &c) { c.num_slots = INT_MIN; });
   expect_refused("num_workers is 2147483647", [](auto &c) { c.num_workers = INT_MAX; });

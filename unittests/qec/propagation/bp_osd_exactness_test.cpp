@@ -40,10 +40,10 @@ std::string joined(const std::vector<std::string> &lines) {
 }
 
 /// The least weight of each syndrome of checks, by trying every set of at most `most` columns.
-std::map<std::uint64_t, double> least_weights(const tanner_graph &graph, int most = 64) {
+std::map<std::uint64_t, double> least_weights(const tanner_graph &graph, int max_weight = 64) {
   std::map<std::uint64_t, double> least;
   for (std::uint64_t set = 0; set < std::uint64_t{1} << graph.num_columns(); ++set) {
-    if (std::popcount(set) > most)
+    if (std::popcount(set) > max_weight)
       continue;
     std::uint64_t syndrome = 0;
     double weight = 0;

@@ -124,12 +124,12 @@ TEST(ServerWire, RefusesFieldsOutOfRange) {
     EXPECT_EQ(read_request(kGetCommittedFunctionId, spoilt).status, server_status::bad_request) << at;
   }
   // A number of bits whose bytes wrap to the length of the payload.
-  for (const std::uint64_t count : {~std::uint64_t{0}, ~std::uint64_t{0} - 7, kMostEnqueuedBits + 1}) {
+  for (const std::uint64_t count : {~std::uint64_t{0}, ~std::uint64_t{0} - 7, kMaxEnqueuedBits + 1}) {
     bytes payload = enqueue_payload(3, 0, "");
     std::memcpy(payload.data() + 24, &count, sizeof count);
     EXPECT_EQ(read_request(kEnqueueFunctionId, payload).status, server_status::bad_request) << count;
   }
-  EXPECT_EQ(read_request(kEnqueueFunctionId, enqueue_payload(3, 0, std::string(kMostEnqueuedBits, '1'))).status,
+  EXPECT_EQ(read_request(kEnqueueFunctionId, enqueue_payload(3, 0, std::string(kMaxEnqueuedBits, '1'))).status,
             server_status::ok);
 }
 

@@ -11,7 +11,7 @@ using namespace cudaq::qec::realtime;
 using namespace cudaq::qec::realtime::test;
 
 /// True: the stream is as good as whole shots.
-bool is_as_good(const std::string &name, const std::string &text, stream_options options, int shots, double most) {
+bool is_as_good(const std::string &name, const std::string &text, stream_options options, int shots, double max_ratio) {
   options.decoder = "pymatching";
   const auto stream = stream_or_throw(text, options);
   const auto whole = make_or_throw("pymatching", text);
@@ -29,7 +29,7 @@ bool is_as_good(const std::string &name, const std::string &text, stream_options
   }
   std::printf("%s: wrong of %d shots: windows %d (%d without an answer), whole shots %d\n", name.c_str(), shots,
               wrong_stream, failed, wrong_whole);
-  return wrong_whole >= 30 && failed == 0 && wrong_stream <= most * wrong_whole;
+  return wrong_whole >= 30 && failed == 0 && wrong_stream <= max_ratio * wrong_whole;
 }
 
 } // namespace

@@ -233,16 +233,16 @@ TEST(StreamWorkers, FewLastWindowsAreKept) {
   options.commit = 40;
   const auto stream = stream_or_throw(kText, options);
   const int before = slow.alive();
-  int most = 0;
+  int max_built = 0;
   for (std::uint64_t rounds = 1; rounds < 40; ++rounds) {
     stream->reset();
     ASSERT_EQ(stream->push(kQuiet, 3 * rounds), decode_status::ok);
     ASSERT_EQ(stream->finish(kQuiet, 3), decode_status::ok);
     ASSERT_TRUE(stream->wait_committed(UINT64_MAX, soon()).is_final);
-    most = std::max(most, slow.alive() - before);
+    max_built = std::max(max_built, slow.alive() - before);
   }
-  EXPECT_GE(most, 1) << "they are built when they are needed";
-  EXPECT_LE(most, 8);
+  EXPECT_GE(max_built, 1) << "they are built when they are needed";
+  EXPECT_LE(max_built, 8);
 }
 
 TEST(StreamWorkers, RefuseSizesThatCannotBeRightWithAText) {

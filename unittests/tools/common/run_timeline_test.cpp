@@ -30,16 +30,16 @@ TEST(RunTimeline, BeginsAtTheFirstValue) {
 TEST(RunTimeline, JoinsNeighboursWhenTheRunIsLonger) {
   run_timeline t;
   const std::uint64_t part = t.part_ns();
-  for (std::uint64_t i = 0; i < run_timeline::kMostParts; ++i)
+  for (std::uint64_t i = 0; i < run_timeline::kMaxParts; ++i)
     t.record(100 + i * part, i);
-  EXPECT_EQ(t.size(), run_timeline::kMostParts);
-  t.record(100 + run_timeline::kMostParts * part, 1000);
+  EXPECT_EQ(t.size(), run_timeline::kMaxParts);
+  t.record(100 + run_timeline::kMaxParts * part, 1000);
   EXPECT_EQ(t.part_ns(), 2 * part);
-  ASSERT_EQ(t.size(), run_timeline::kMostParts / 2 + 1);
+  ASSERT_EQ(t.size(), run_timeline::kMaxParts / 2 + 1);
   EXPECT_EQ(t[3].count, 2u);
   EXPECT_EQ(t[3].sum, 6u + 7u);
   EXPECT_EQ(t[3].max, 7u);
-  EXPECT_EQ(t[run_timeline::kMostParts / 2].max, 1000u);
+  EXPECT_EQ(t[run_timeline::kMaxParts / 2].max, 1000u);
 }
 
 TEST(RunTimeline, LosesNoValueHoweverLongTheRunIs) {
@@ -48,7 +48,7 @@ TEST(RunTimeline, LosesNoValueHoweverLongTheRunIs) {
   for (; at < UINT64_MAX / 4; at *= 3, ++n)
     t.record(at, at);
   EXPECT_EQ(all_counts(t), n);
-  EXPECT_LE(t.size(), run_timeline::kMostParts);
+  EXPECT_LE(t.size(), run_timeline::kMaxParts);
   EXPECT_GE(t.part_ns() * t.size(), at / 3 - 1) << "the parts reach to the last value";
 }
 

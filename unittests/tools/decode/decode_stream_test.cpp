@@ -203,7 +203,7 @@ TEST_F(DecodeStream, AMillionRoundsOfAPipeNeedNoMoreMemoryThanTenThousand) {
   std::string rows(kRounds, '\0');
   for (std::size_t r = 50; r < kRounds; r += 100)
     rows[r] = 1;
-  const auto most_memory_after = [&](std::size_t begin, std::size_t end) {
+  const auto max_memory_after = [&](std::size_t begin, std::size_t end) {
     while (begin < end) {
       const ssize_t written = write(fifo, rows.data() + begin, end - begin);
       begin = written > 0 ? begin + static_cast<std::size_t>(written) : end;
@@ -219,7 +219,7 @@ TEST_F(DecodeStream, AMillionRoundsOfAPipeNeedNoMoreMemoryThanTenThousand) {
     }
     return std::stol("0" + line.substr(line.find_first_of("0123456789")));
   };
-  const long before = most_memory_after(0, kFew), after = most_memory_after(kFew, kRounds);
+  const long before = max_memory_after(0, kFew), after = max_memory_after(kFew, kRounds);
   EXPECT_GT(before, 0);
   if (!cudaq::realtime::test::kSanitized) { // ASan keeps what was freed
     EXPECT_LT(after - before, 800) << "KiB more; the input has 977 KiB";

@@ -257,16 +257,16 @@ TEST_P(Reports, AsAPageAndAsHistogramsHaveEachAnswerAndEachLoss) {
   EXPECT_EQ(plots, 4u);
 
   std::istringstream lines(read_file(prefix.string() + ".round_trip.hgrm"));
-  std::uint64_t most = 0;
+  std::uint64_t max_answered = 0;
   bool total = false;
   for (std::string line; std::getline(lines, line);) {
     double value = 0, fraction = 0;
     unsigned long long count = 0;
     if (std::sscanf(line.c_str(), " %lf %lf %llu", &value, &fraction, &count) == 3)
-      most = std::max<std::uint64_t>(most, count);
+      max_answered = std::max<std::uint64_t>(max_answered, count);
     total = total || contains(line, "Total count = " + std::to_string(answered) + "]");
   }
-  EXPECT_EQ(most, answered);
+  EXPECT_EQ(max_answered, answered);
   EXPECT_TRUE(total) << read_file(prefix.string() + ".round_trip.hgrm");
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, Reports,

@@ -70,8 +70,8 @@ TEST(StreamPlayer, PutsAllRoundsThatAreDueIntoOneRequest) {
   const stream_play_result got = r.play();
   EXPECT_EQ(got.ended, 1U);
   EXPECT_EQ(got.mismatches, 0U);
-  const std::uint64_t most = 8 * (256 - 24 - 32) / 2; // rounds of 2 detectors in a slot
-  EXPECT_EQ(r.to.requests[qec::kEnqueueFunctionId], (9999 + most - 1) / most + 1) << "and the tail";
+  const std::uint64_t max_rounds = 8 * (256 - 24 - 32) / 2; // rounds of 2 detectors in a slot
+  EXPECT_EQ(r.to.requests[qec::kEnqueueFunctionId], (9999 + max_rounds - 1) / max_rounds + 1) << "and the tail";
 }
 
 TEST(StreamPlayer, NoticesOneWrongBitOfOneFrame) {

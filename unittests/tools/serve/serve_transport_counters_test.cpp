@@ -121,7 +121,7 @@ bytes packet_with(std::uint32_t psn, const bytes &frame, const detail::roce_path
   packet.qp = detail::kServerQp;
   packet.psn = psn;
   packet.payload = frame;
-  bytes datagram(detail::kMostHeaderBytes + frame.size() + 3 + detail::kIcrcBytes);
+  bytes datagram(detail::kMaxHeaderBytes + frame.size() + 3 + detail::kIcrcBytes);
   datagram.resize(detail::write_roce_packet(packet, datagram.data()));
   detail::seal_with_icrc(path, datagram);
   // 1 in 32768 ends belongs to another identification of the IPv4 header; most belong to none.

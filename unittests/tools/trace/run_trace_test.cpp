@@ -66,10 +66,10 @@ TEST(RunTrace, RequestsOfASlotAreOneAfterTheOther) {
 }
 
 TEST(RunTrace, HasRoomForTheFirstRequests) {
-  run_trace unknown(0), long_run(run_trace::kMostRequests * 7), short_run(5);
+  run_trace unknown(0), long_run(run_trace::kMaxRequests * 7), short_run(5);
   for (run_trace *const trace : {&unknown, &long_run}) {
-    EXPECT_NE(trace->at(run_trace::kMostRequests - 1), nullptr);
-    EXPECT_EQ(trace->at(run_trace::kMostRequests), nullptr);
+    EXPECT_NE(trace->at(run_trace::kMaxRequests - 1), nullptr);
+    EXPECT_EQ(trace->at(run_trace::kMaxRequests), nullptr);
   }
   EXPECT_EQ(short_run.at(5), nullptr);
   const checked_trace empty(text_of({{kNames, &short_run}}));

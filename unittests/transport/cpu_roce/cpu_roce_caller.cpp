@@ -61,7 +61,7 @@ public:
   std::uint32_t next_id() const { return next_id_; }
   bool at_last_slot() const { return next_slot_ + 1 == slots_; }
   bool is_bridge() const { return bridge_; }
-  std::uint32_t most_result() const { return frame_size_ - CUDAQ_RPC_HEADER_SIZE; }
+  std::uint32_t max_result() const { return frame_size_ - CUDAQ_RPC_HEADER_SIZE; }
 
   /// Makes a request in the memory of the next slot. Returns its id.
   std::uint32_t make(std::uint32_t function, std::span<const std::uint8_t> payload,
@@ -109,7 +109,7 @@ public:
     answer a{};
     std::memcpy(&a.header, frame, sizeof(a.header));
     CHECK(a.header.magic == CUDAQ_RPC_MAGIC_RESPONSE && a.header.ptp_timestamp == 7);
-    CHECK(a.header.result_len <= most_result());
+    CHECK(a.header.result_len <= max_result());
     const std::uint8_t *const begin = frame + sizeof(a.header), *const end = begin + a.header.result_len;
     a.result.assign(begin, end);
     CHECK(std::all_of(end, frame + frame_size_, [](std::uint8_t byte) { return byte == 0; }));
@@ -183,7 +183,7 @@ std::uint32_t burst(caller &c, std::uint32_t count) {
   for (std::uint32_t sent = 0, done = 0; done < count;) {
     // A credit for a slot comes back with the answer to its request, and not with any other.
     while (sent < count && open.count(c.next_id() - c.slots()) == 0 && open.size() < c.slots()) {
-      const auto payload = some_bytes(1 + sent * 13 % std::min(c.most_result(), c.slot_size() - 24), sent);
+      const auto payload = some_bytes(1 + sent * 13 % std::min(c.max_result(), c.slot_size() - 24), sent);
       open[c.send(kIncrement, payload)] = payload;
       ++sent;
     }

@@ -194,7 +194,7 @@ TEST(CpuRoceCredits, TheListOfRequestsIsBoundedUnderSteadyLoad) {
 TEST(CpuRoceCredits, AnswersWaitUntilTheAdapterHasRoom) {
   exchange_rig rig;
   rig.adapter->hold_sends = true;
-  const std::uint32_t room = rig.exchange.most_sends();
+  const std::uint32_t room = rig.exchange.max_sends();
   std::uint32_t id = 0;
   for (; id < room; ++id) {
     ASSERT_TRUE(rig.write(id % 4, request_frame(id)));

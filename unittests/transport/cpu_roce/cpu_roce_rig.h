@@ -53,8 +53,8 @@ struct exchange_rig {
     detail::rdma_port_options options;
     options.reliable = o.reliable;
     options.frame_size = o.frame_size;
-    options.receives = exchange.most_receives();
-    options.sends = exchange.most_sends();
+    options.receives = exchange.max_receives();
+    options.sends = exchange.max_sends();
     (void)opener_of(adapter)(options, exchange.memory(), port);
     attach();
     (void)exchange.launch();
@@ -62,7 +62,7 @@ struct exchange_rig {
   void attach() {
     std::unique_ptr<detail::rdma_queue_pair> pair;
     (void)port->make_queue_pair(pair);
-    (void)pair->start({7, 0x7F000001}, exchange.most_receives());
+    (void)pair->start({7, 0x7F000001}, exchange.max_receives());
     exchange.attach(std::move(pair));
   }
   bool write(std::uint32_t slot, const std::vector<std::uint8_t> &frame) { return adapter->write(slot, frame, slot); }

@@ -63,7 +63,7 @@ TEST(RocePacket, IsWrittenByteForByteAsScapyWritesIt) {
     if (golden.word("identification") != 0 || golden.word("fragments") != 0 || golden.name == "congested")
       continue; // this library does not send such packets
     const roce_packet packet = read(golden);
-    std::vector<std::uint8_t> written(detail::kMostHeaderBytes + packet.payload.size() + 3 + detail::kIcrcBytes);
+    std::vector<std::uint8_t> written(detail::kMaxHeaderBytes + packet.payload.size() + 3 + detail::kIcrcBytes);
     written.resize(detail::write_roce_packet(packet, written.data()));
     ASSERT_EQ(written.size(), golden.datagram.size()) << golden.name;
     detail::seal_with_icrc(golden.path, written);

@@ -21,7 +21,7 @@ class random_run {
 public:
   explicit random_run(std::uint32_t seed)
       : random_(seed), world_(kNodes, [&](router_limits &limits) {
-          limits.most_credits = 1 + seed % 5;
+          limits.max_credits = 1 + seed % 5;
           limits.queue_length = seed % 4;
           limits.answer_limit = seed % 3 == 0 ? 0ns : 2500ms;
         }) {

@@ -61,7 +61,7 @@ TEST(RequestRouter, NumbersOfOtherFunctionsAreNegative) {
 
 TEST(RequestRouter, KeepsToCreditsThenQueuesThenIsBusy) {
   route_world world(1, [](router_limits &limits) {
-    limits.most_credits = 2;
+    limits.max_credits = 2;
     limits.queue_length = 3;
   });
   world.settle();
@@ -170,7 +170,7 @@ TEST(RequestRouter, ARequestBeforeTheAnswerOfTheResetKeepsTheStreamLost) {
 TEST(RequestRouter, ARequestRefusedAfterAQueuedResetKeepsTheStreamLost) {
   for (const bool queued_before_the_loss : {false, true}) {
     route_world world(1, [](router_limits &limits) {
-      limits.most_credits = 2;
+      limits.max_credits = 2;
       limits.answer_limit = 500ms;
     });
     world.settle();
@@ -233,7 +233,7 @@ TEST(RequestRouter, DropsLateAnswersOfAnOlderSession) {
 
 TEST(RequestRouter, GivesUpARequestAndTakesItsCreditBackWithTheLateAnswer) {
   route_world world(1, [](router_limits &limits) {
-    limits.most_credits = 1;
+    limits.max_credits = 1;
     limits.answer_limit = 500ms;
   });
   world.settle();

@@ -58,7 +58,7 @@ struct wire {
 /// the new count.
 class simulated_node final : public node_port {
 public:
-  simulated_node(std::uint32_t most_routers, std::set<std::uint64_t> &executed) : executed_(executed) {
+  simulated_node(std::uint32_t max_routers, std::set<std::uint64_t> &executed) : executed_(executed) {
     rx_.resize(kNodeSlots * kNodeSlotSize);
     tx_.resize(kNodeSlots * kNodeSlotSize);
     flags_.resize(kNodeSlots);
@@ -69,7 +69,7 @@ public:
     session_limits limits;
     limits.num_slots = kNodeSlots;
     limits.slot_size = kNodeSlotSize;
-    limits.most_routers = most_routers;
+    limits.max_routers = max_routers;
     limits.silence = 3s;
     sessions = std::make_unique<node_sessions>(limits, ring, static_cast<node_port &>(*this));
   }
@@ -84,7 +84,7 @@ public:
 
   /// Takes at most `most` messages from each connection; `newest_first`: from that of the present session before those
   /// of older ones.
-  void receive(sim_time now, std::size_t most = SIZE_MAX, bool newest_first = false) {
+  void receive(sim_time now, std::size_t max_count = SIZE_MAX, bool newest_first = false) {
     std::vector<std::shared_ptr<wire>> all;
     for (const auto &[id, one] : wires)
       all.push_back(one);
@@ -95,7 +95,7 @@ public:
         one->accepted = one->node_end = true;
         sessions->connected(one->id, now);
       }
-      for (std::size_t n = 0; n < most && one->node_end && !one->to_node.empty(); ++n) {
+      for (std::size_t n = 0; n < max_count && one->node_end && !one->to_node.empty(); ++n) {
         const bytes message = std::move(one->to_node.front());
         one->to_node.pop_front();
         route_header header;
@@ -230,8 +230,8 @@ public:
     nodes[node].reset();
     dead[node] = true;
   }
-  void deliver_to_router(std::uint32_t node, std::size_t most = SIZE_MAX) {
-    for (std::size_t n = 0; n < most && wires[node] && !wires[node]->to_router.empty(); ++n) {
+  void deliver_to_router(std::uint32_t node, std::size_t max_count = SIZE_MAX) {
+    for (std::size_t n = 0; n < max_count && wires[node] && !wires[node]->to_router.empty(); ++n) {
       const bytes message = std::move(wires[node]->to_router.front());
       wires[node]->to_router.pop_front();
       router->received(message, now);

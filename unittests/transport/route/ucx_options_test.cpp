@@ -26,7 +26,7 @@ TEST(UcxOptions, ReadsEachOptionInBothSpellings) {
   EXPECT_EQ(o.port, 7101u);
   EXPECT_EQ(o.num_slots, 32u);
   EXPECT_EQ(o.slot_size, 1024u);
-  EXPECT_EQ(o.most_routers, 4u);
+  EXPECT_EQ(o.max_routers, 4u);
   EXPECT_EQ(o.silence_ms, 10u);
   EXPECT_EQ(o.tls, "posix,tcp");
 }

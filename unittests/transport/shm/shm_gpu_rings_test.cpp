@@ -130,7 +130,7 @@ TEST(ShmGpuRings, CountsThatAClientHasOverwrittenAreClearedForTheNext) {
     file_handle socket;
     detail::shm_attach_request request;
     detail::shm_gpu_reply reply;
-    file_handle files[detail::kShmMostFiles];
+    file_handle files[detail::kShmMaxFiles];
     ASSERT_TRUE(eventually([&] { // the ring of the client before becomes free
       socket = connected(name);
       return detail::send_message(socket.get(), &request, sizeof(request)) &&

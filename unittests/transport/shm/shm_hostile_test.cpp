@@ -190,7 +190,7 @@ TEST(ShmHostile, AllFilesThatComeWithAMessageAreClosed) {
     const auto before = open_files();
     file_handle one[1];
     const std::size_t bytes = detail::receive_some(receiver.get(), got, sizeof(got), one);
-    EXPECT_EQ(bytes, count <= detail::kShmMostFiles ? sizeof(word) : 0) << count;
+    EXPECT_EQ(bytes, count <= detail::kShmMaxFiles ? sizeof(word) : 0) << count;
     one[0].reset();
     EXPECT_EQ(open_files(), before) << count << " files";
   }

@@ -112,8 +112,8 @@ private:
   bool send_next() {
     const auto sequence = static_cast<std::uint32_t>(sent_);
     std::uint8_t payload[4096];
-    const std::uint32_t most = std::min<std::uint32_t>(client_.slot_size - CUDAQ_RPC_HEADER_SIZE, sizeof(payload));
-    const std::uint32_t bytes = checked_result_size(sequence + 1, most);
+    const std::uint32_t max_size = std::min<std::uint32_t>(client_.slot_size - CUDAQ_RPC_HEADER_SIZE, sizeof(payload));
+    const std::uint32_t bytes = checked_result_size(sequence + 1, max_size);
     fill_frame(payload, bytes, sequence, kRequestSalt);
     const bool sent = client_.try_send(slot_of(sent_), function_id_, payload, bytes, sequence);
     sent_ += sent;

@@ -24,7 +24,7 @@ extern "C" {
 #define CUDAQ_QEC_GET_DECODER_NAME 0xF1697466u  /* as describe_decoder, without with_server; the text, without a 0 */
 #define CUDAQ_QEC_DECODE 0xC4B0E4BFu            /* qec_decode: the events of one shot; the observables */
 
-#define CUDAQ_QEC_MOST_ENQUEUED_BITS 1048576u /* of one request: 2^20 */
+#define CUDAQ_QEC_MAX_ENQUEUED_BITS 1048576u /* of one request: 2^20 */
 /* A decoder knows a repeated request among its last REPEAT_REQUESTS that changed its state, for REPEAT_SECONDS. */
 #define CUDAQ_QEC_REPEAT_REQUESTS 64u
 #define CUDAQ_QEC_REPEAT_SECONDS 30u /* a requester repeats a request no longer than this after its first attempt */
@@ -48,7 +48,7 @@ typedef struct __attribute__((packed)) cudaq_qec_enqueue_syndromes_t {
   uint64_t decoder_id;
   uint64_t counter;    /* 1 more than that of the enqueue or begin_tail before; after the server's start 0 or 1 */
   uint64_t mapping_id; /* 0 */
-  uint64_t num_bits;   /* at most CUDAQ_QEC_MOST_ENQUEUED_BITS */
+  uint64_t num_bits;   /* at most CUDAQ_QEC_MAX_ENQUEUED_BITS */
 } cudaq_qec_enqueue_syndromes_t;
 
 typedef struct __attribute__((packed)) cudaq_qec_get_corrections_t {

@@ -64,10 +64,10 @@ inline cudaError_t allow_shared_memory(const void *kernel, std::size_t shared_by
     error = cudaDeviceGetAttribute(&of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (error == cudaSuccess)
     error = cudaFuncGetAttributes(&attributes, kernel);
-  const int most = of_block - static_cast<int>(attributes.sharedSizeBytes);
+  const int max_bytes = of_block - static_cast<int>(attributes.sharedSizeBytes);
   if (error == cudaSuccess)
-    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
-  return error == cudaSuccess && shared_bytes > static_cast<std::size_t>(most) ? cudaErrorInvalidValue : error;
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_bytes);
+  return error == cudaSuccess && shared_bytes > static_cast<std::size_t>(max_bytes) ? cudaErrorInvalidValue : error;
 }
 
 /// Launches `blocks` blocks of a kernel that stays on the GPU, in clusters of `cluster` blocks; 0: loads it only.

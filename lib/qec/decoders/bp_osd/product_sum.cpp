@@ -13,7 +13,8 @@ constexpr double kLargestOdds = 1e250;
 
 } // namespace
 
-product_sum::product_sum(const tanner_graph &graph, std::uint32_t most, bool sums) : most_(most), sums_(sums) {
+product_sum::product_sum(const tanner_graph &graph, std::uint32_t max_iterations, bool sums)
+    : max_iterations_(max_iterations), sums_(sums) {
   const std::uint32_t columns = graph.num_columns();
   first_of_check_.assign(graph.num_checks + 1, 0);
   for (const std::uint32_t check : graph.checks)
@@ -50,7 +51,7 @@ decode_status product_sum::run(std::span<const std::uint8_t> syndrome, stop_chec
     sweep_columns();
     if (decision_fits(syndrome))
       return decode_status::ok;
-    if (iterations_ == most_)
+    if (iterations_ == max_iterations_)
       return decode_status::not_converged;
   }
 }

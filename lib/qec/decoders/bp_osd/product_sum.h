@@ -20,7 +20,7 @@ namespace cudaq::qec::realtime {
 class product_sum {
 public:
   /// `graph` is copied as far as it is needed. `most`: iterations, at least 1. `sums`: see score().
-  product_sum(const tanner_graph &graph, std::uint32_t most, bool sums);
+  product_sum(const tanner_graph &graph, std::uint32_t max_iterations, bool sums);
 
   /// `syndrome`: 0 or 1 for each check. ok: the hard decision of an iteration has this syndrome; not_converged: none
   /// has; else what `stop` returned before an iteration.
@@ -38,7 +38,7 @@ private:
   void sweep_columns() noexcept;
   bool decision_fits(std::span<const std::uint8_t> syndrome) noexcept;
 
-  const std::uint32_t most_;
+  const std::uint32_t max_iterations_;
   const bool sums_;
   std::uint32_t iterations_ = 0;
   // Messages are stored by check: those of check c are [first_of_check_[c], first_of_check_[c + 1]).

@@ -9,7 +9,7 @@
 
 namespace cudaq::qec::realtime {
 
-static_assert(sizeof(pm::obs_int) * 8 == wide_matcher::kMostObservables);
+static_assert(sizeof(pm::obs_int) * 8 == wide_matcher::kMaxObservables);
 
 struct wide_matcher::matcher {
   pm::Mwpm mwpm;

@@ -15,7 +15,7 @@ namespace cudaq::qec::realtime {
 /// Only built with PyMatching. One thread at a time.
 class wide_matcher {
 public:
-  static constexpr std::size_t kMostObservables = 256;
+  static constexpr std::size_t kMaxObservables = 256;
 
   struct edge {
     std::size_t first, second; ///< nodes; second SIZE_MAX: the boundary

@@ -32,7 +32,7 @@ namespace {
 
 namespace rt = cudaq::realtime::detail;
 
-constexpr std::size_t kMostMembers = 16;
+constexpr std::size_t kMaxMembers = 16;
 /// After the deadline of a shot its members have this time to give their best solution; a step takes some tens of
 /// microseconds.
 constexpr std::chrono::milliseconds kGrace{1};
@@ -268,8 +268,8 @@ expected<std::vector<std::string>> member_names(std::string_view text) {
       return reason("\"" + std::string(text) + "\" is not a list of members: NAME|NAME(key=value,...)|...");
     name = without_parentheses(name);
   }
-  if (names.size() < 2 || names.size() > kMostMembers)
-    return reason("a race has 2 to " + std::to_string(kMostMembers) + " members, this one has " +
+  if (names.size() < 2 || names.size() > kMaxMembers)
+    return reason("a race has 2 to " + std::to_string(kMaxMembers) + " members, this one has " +
                   std::to_string(names.size()) + ": race:NAME|NAME(key=value,...),mode=first");
   return names;
 }

@@ -44,7 +44,7 @@ grouped_graph::grouped_graph(const tanner_graph &graph, const grouping &wanted) 
     for (std::size_t at = 0; at < block.size();) {
       const column_group group{static_cast<std::uint32_t>(places.size()), rows_of(block[at])};
       places.resize(places.size() + std::size_t{group.rows} * lanes);
-      most_rows = std::max(most_rows, group.rows);
+      max_rows = std::max(max_rows, group.rows);
       for (std::uint32_t lane = 0; lane < lanes; ++lane) {
         const bool is_used = at < block.size() && rows_of(block[at]) == group.rows;
         column_at.push_back(is_used ? block[at] : kUnused);

@@ -50,7 +50,7 @@ struct grouped_graph {
   std::vector<std::uint32_t> column_at; ///< for each lane, kUnused: none
   std::vector<std::uint32_t> places;    ///< cells of the messages of each lane, checks in ascending order
   std::uint32_t num_cells = 0;
-  std::uint32_t most_rows = 0; ///< of a column group
+  std::uint32_t max_rows = 0; ///< of a column group
 
   static constexpr std::uint32_t kUnused = UINT32_MAX;
 };

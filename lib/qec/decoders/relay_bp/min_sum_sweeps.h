@@ -17,7 +17,7 @@ struct min_sum_state {
   const T *prior;          ///< for each lane of the columns: (1 - gamma) * log-odds
   const T *gamma;          ///< the memory strength of each lane of the columns
   T *posterior;            ///< of each lane of the columns; in: of the iteration before
-  T *prefix;               ///< room for most_rows vectors
+  T *prefix;               ///< room for max_rows vectors
   T *answers;              ///< the same
   std::uint32_t *decision; ///< out: the columns whose posterior is at most 0, in the order of the lanes
 };

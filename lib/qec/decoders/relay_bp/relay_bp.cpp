@@ -40,8 +40,8 @@ struct relay_bp::arrays {
       : sweeps(choose_min_sum_sweeps<T>(plain)), messages(g.num_cells), first_messages(g.num_cells),
         syndrome_sign(g.rows_of_check.size()), log_odds(g.column_at.size()), prior(g.column_at.size()),
         gamma(g.column_at.size()), posterior(g.column_at.size()),
-        posterior_sum(sums_posteriors ? g.column_at.size() : 0), prefix(std::size_t{g.most_rows} * kLanes),
-        answers(std::size_t{g.most_rows} * kLanes) {
+        posterior_sum(sums_posteriors ? g.column_at.size() : 0), prefix(std::size_t{g.max_rows} * kLanes),
+        answers(std::size_t{g.max_rows} * kLanes) {
     for (std::size_t lane = 0; lane < g.column_at.size(); ++lane) {
       if (g.column_at[lane] == grouped_graph::kUnused)
         continue;
@@ -115,12 +115,12 @@ void relay_bp::start_leg(arrays<T> &a, std::uint32_t chain, std::uint32_t leg) n
 
 template <typename T>
 decode_status relay_bp::run_leg(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t leg,
-                                std::uint64_t most_steps, std::uint64_t &steps, stop_check &stop) noexcept {
+                                std::uint64_t max_steps, std::uint64_t &steps, stop_check &stop) noexcept {
   const min_sum_state<T> state{&groups_,        a.messages.data(), a.syndrome_sign.data(),
                                a.prior.data(),  a.gamma.data(),    a.posterior.data(),
                                a.prefix.data(), a.answers.data(),  decision_.data()};
-  const std::uint32_t most = leg == 0 ? options_.pre_iter : options_.set_max_iter;
-  for (std::uint32_t k = 1; k <= most && steps < most_steps; ++k) {
+  const std::uint32_t max_iter = leg == 0 ? options_.pre_iter : options_.set_max_iter;
+  for (std::uint32_t k = 1; k <= max_iter && steps < max_steps; ++k) {
     if (const decode_status status = stop(); status != decode_status::ok)
       return status;
     a.sweeps.checks(state, static_cast<T>(options_.scale(k)));
@@ -137,13 +137,13 @@ decode_status relay_bp::run_leg(arrays<T> &a, std::span<const std::uint8_t> synd
 
 template <typename T>
 relay_bp::chain_end relay_bp::run_chain(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t chain,
-                                        std::uint64_t most_steps, stop_check &stop) noexcept {
+                                        std::uint64_t max_steps, stop_check &stop) noexcept {
   chain_end end;
   lightest_.clear();
   std::uint32_t found = 0;
   for (std::uint32_t leg = 0; leg <= options_.num_sets && found != options_.stop_nconv; ++leg) {
     start_leg(a, chain, leg);
-    const decode_status status = run_leg(a, syndrome, leg, most_steps, end.steps, stop);
+    const decode_status status = run_leg(a, syndrome, leg, max_steps, end.steps, stop);
     if (status == decode_status::ok) {
       ++found;
       if (const std::uint64_t units = units_of(decided_); units < end.units) {
@@ -154,7 +154,7 @@ relay_bp::chain_end relay_bp::run_chain(arrays<T> &a, std::span<const std::uint8
     }
     if (found == 0 && leg == 0)
       lightest_.assign(decided_.begin(), decided_.end());
-    if (status != decode_status::not_converged || end.steps >= most_steps) {
+    if (status != decode_status::not_converged || end.steps >= max_steps) {
       end.status = status;
       return end;
     }

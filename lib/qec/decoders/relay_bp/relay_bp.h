@@ -63,13 +63,13 @@ private:
     std::uint64_t steps = 0;          ///< iterations, all counted
     std::uint64_t units = UINT64_MAX; ///< weight of lightest_, if it is a solution
   };
-  /// lightest_ is the lightest solution, else the last decision of leg 0. Given up after most_steps iterations.
+  /// lightest_ is the lightest solution, else the last decision of leg 0. Given up after max_steps iterations.
   template <typename T>
   chain_end run_chain(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t chain,
-                      std::uint64_t most_steps, stop_check &stop) noexcept;
+                      std::uint64_t max_steps, stop_check &stop) noexcept;
   template <typename T>
   decode_status run_leg(arrays<T> &a, std::span<const std::uint8_t> syndrome, std::uint32_t leg,
-                        std::uint64_t most_steps, std::uint64_t &steps, stop_check &stop) noexcept;
+                        std::uint64_t max_steps, std::uint64_t &steps, stop_check &stop) noexcept;
   template <typename T>
   void copy_posteriors(const arrays<T> &a, std::span<double> of_columns) const noexcept;
   template <typename T>

@@ -10,12 +10,12 @@
 namespace cudaq::qec::realtime {
 
 std::uint64_t longest_request_bits(std::uint64_t bits_per_shot, std::uint64_t num_detectors) noexcept {
-  return std::max(std::min(bits_per_shot, kMostEnqueuedBits), num_detectors);
+  return std::max(std::min(bits_per_shot, kMaxEnqueuedBits), num_detectors);
 }
 
 std::uint64_t longest_stream_request_bits(std::uint64_t longest_part) noexcept {
   constexpr std::uint64_t kUsualBits = 1 << 16; // 8 KiB, because each place in the queue has them
-  return std::min(std::max(kUsualBits, longest_part), kMostEnqueuedBits);
+  return std::min(std::max(kUsualBits, longest_part), kMaxEnqueuedBits);
 }
 
 decoding_unit::decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_measurements, std::uint64_t bits_per_shot,
@@ -34,7 +34,7 @@ decoding_unit::decoding_unit(std::unique_ptr<stream_decoder> with, std::uint64_t
     : stream_(std::move(with)), num_detectors_(stream_->body_detectors()), num_observables_(stream_->num_observables()),
       bits_per_shot_(0), digest_(digest) {}
 
-std::uint64_t decoding_unit::most_request_bits() const noexcept {
+std::uint64_t decoding_unit::max_request_bits() const noexcept {
   return is_stream() ? longest_stream_request_bits(
                            std::max({stream_->head_detectors(), stream_->body_detectors(), stream_->tail_detectors()}))
                      : longest_request_bits(bits_per_shot_, num_detectors_);

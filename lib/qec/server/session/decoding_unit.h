@@ -63,7 +63,7 @@ public:
   /// Its name is written before the first use of the unit.
   [[nodiscard]] const std::shared_ptr<decoder_identity> &identity() const noexcept { return identity_; }
   /// The most bits of one request: longer ones are refused by their length.
-  [[nodiscard]] std::uint64_t most_request_bits() const noexcept;
+  [[nodiscard]] std::uint64_t max_request_bits() const noexcept;
   /// Of shots: whether the last decode wrote the observables of a solution: with ok, and perhaps with deadline.
   [[nodiscard]] bool has_solution() const noexcept { return decoder_->has_solution(); }
   /// decoder::fault() or stream_decoder::fault().

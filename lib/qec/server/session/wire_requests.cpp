@@ -30,7 +30,7 @@ bool read_enqueue(std::span<const std::uint8_t> payload, wire_request &request) 
   request.counter = head.counter;
   request.num_bits = head.num_bits;
   request.bits = payload.subspan(kEnqueueHeadBytes);
-  return head.mapping_id == 0 && request.num_bits <= kMostEnqueuedBits &&
+  return head.mapping_id == 0 && request.num_bits <= kMaxEnqueuedBits &&
          request.bits.size() == (request.num_bits + 7) / 8;
 }
 

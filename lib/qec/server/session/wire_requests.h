@@ -26,7 +26,7 @@ inline constexpr std::uint32_t kBeginTailFunctionId = CUDAQ_QEC_BEGIN_TAIL;
 inline constexpr std::uint32_t kGetCommittedFunctionId = CUDAQ_QEC_GET_COMMITTED;
 
 /// The most bits of one enqueue request.
-inline constexpr std::uint64_t kMostEnqueuedBits = CUDAQ_QEC_MOST_ENQUEUED_BITS;
+inline constexpr std::uint64_t kMaxEnqueuedBits = CUDAQ_QEC_MAX_ENQUEUED_BITS;
 /// Bytes of an enqueue request before its bits; of the other requests.
 inline constexpr std::size_t kEnqueueHeadBytes = sizeof(cudaq_qec_enqueue_syndromes_t);
 inline constexpr std::size_t kGetCorrectionsBytes = sizeof(cudaq_qec_get_corrections_t);
@@ -126,7 +126,7 @@ struct read_result {
 };
 
 /// Checks the length and the fields of a payload. bad_request: an unknown function, another length than the fields
-/// demand, a mapping id that is not 0, more than kMostEnqueuedBits bits, a flag that is neither 0 nor 1. Unused bits of
+/// demand, a mapping id that is not 0, more than kMaxEnqueuedBits bits, a flag that is neither 0 nor 1. Unused bits of
 /// the last byte of an enqueue request are ignored.
 [[nodiscard]] read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t> payload) noexcept;
 

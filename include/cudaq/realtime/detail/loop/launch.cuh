@@ -14,8 +14,8 @@
 
 namespace cudaq::realtime::detail {
 
-inline constexpr std::uint32_t kMostThreads = 256; ///< with one-thread handlers: more threads do not make copies faster
-inline constexpr std::uint32_t kMostGridThreads = 512; ///< per block of a cooperative kernel: 128 registers per thread
+inline constexpr std::uint32_t kMaxThreads = 256; ///< with one-thread handlers: more threads do not make copies faster
+inline constexpr std::uint32_t kMaxGridThreads = 512; ///< per block of a cooperative kernel: 128 registers per thread
 
 /// Receives the result of a launch. Without a state only the error code remains.
 struct launch_report {
@@ -73,36 +73,36 @@ struct kernel_choice {
   static any_function side_by_side(ring_access access) {
     switch (access) {
     case ring_access::device_scope:
-      return dispatch_side_by_side_kernel<Handlers, own_ring<thread_scope_device>, kMostThreads>;
+      return dispatch_side_by_side_kernel<Handlers, own_ring<thread_scope_device>, kMaxThreads>;
     case ring_access::posted:
-      return dispatch_side_by_side_kernel<Handlers, posted_ring, kMostThreads>;
+      return dispatch_side_by_side_kernel<Handlers, posted_ring, kMaxThreads>;
     case ring_access::system_scope:
       break;
     }
-    return dispatch_side_by_side_kernel<Handlers, own_ring<thread_scope_system>, kMostThreads>;
+    return dispatch_side_by_side_kernel<Handlers, own_ring<thread_scope_system>, kMaxThreads>;
   }
 
   /// Loads all kernels and allows each the largest shared memory: after this, no kernel has to be loaded while the
   /// first one runs.
   static cudaError_t preload() {
-    int device = 0, most_memory = 0;
+    int device = 0, max_memory = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess)
-      error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+      error = cudaDeviceGetAttribute(&max_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     const auto prepare = [&](auto kernel) {
       if (error == cudaSuccess)
         error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
-                                     cudaFuncAttributeMaxDynamicSharedMemorySize, most_memory);
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, max_memory);
     };
     for (const ring_access access : {ring_access::system_scope, ring_access::device_scope, ring_access::posted}) {
-      for (const std::uint32_t threads : {32u, kMostGridThreads})
+      for (const std::uint32_t threads : {32u, kMaxGridThreads})
         prepare(in_order(access, threads));
       if constexpr (!Kernel::is_cooperative)
         prepare(side_by_side(access));
     }
     if constexpr (Handlers::kSharesRings)
       for (const ring_sharing sharing : {ring_sharing::routed, ring_sharing::left_in_place})
-        for (const std::uint32_t threads : {32u, kMostGridThreads})
+        for (const std::uint32_t threads : {32u, kMaxGridThreads})
           prepare(shared(sharing, threads));
     return error;
   }
@@ -111,9 +111,9 @@ private:
   template <class Ring>
   static function in_order([[maybe_unused]] std::uint32_t threads) {
     if constexpr (Kernel::is_cooperative)
-      if (threads > kMostThreads)
-        return dispatch_in_order_kernel<Kernel, Handlers, Ring, kMostGridThreads>;
-    return dispatch_in_order_kernel<Kernel, Handlers, Ring, kMostThreads>;
+      if (threads > kMaxThreads)
+        return dispatch_in_order_kernel<Kernel, Handlers, Ring, kMaxGridThreads>;
+    return dispatch_in_order_kernel<Kernel, Handlers, Ring, kMaxThreads>;
   }
 };
 
@@ -136,7 +136,7 @@ template <class Kernel, class Handlers>
 cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
                             cudaStream_t stream, const launch_report &report) {
   using choice = kernel_choice<Kernel, Handlers>;
-  threads = Kernel::is_cooperative ? threads : std::min(threads, kMostThreads);
+  threads = Kernel::is_cooperative ? threads : std::min(threads, kMaxThreads);
   const bool alone = params.sharing == ring_sharing::alone;
   const auto kernel = alone ? choice::in_order(access_of(params), threads) : choice::shared(params.sharing, threads);
   if (kernel == nullptr)
@@ -151,9 +151,9 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
   if (!Kernel::is_cooperative)
     return report(cudaLaunchKernel(symbol, dim3(1), dim3(threads), arguments, memory, stream),
                   "launch of a block of %u threads failed", threads);
-  if (threads > kMostGridThreads)
+  if (threads > kMaxGridThreads)
     return report(cudaErrorInvalidConfiguration, "cooperative blocks have at most %u threads, not %u: use more blocks",
-                  kMostGridThreads, threads);
+                  kMaxGridThreads, threads);
   const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
   std::uint32_t room = 0;
   if (const cudaError_t error = room_for_blocks(symbol, threads, memory, reserved, room))
@@ -175,14 +175,14 @@ cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blo
                                 cudaStream_t stream, const launch_report &report) {
   const auto kernel = kernel_choice<Kernel, Handlers>::side_by_side(access_of(params));
   const auto *symbol = reinterpret_cast<const void *>(kernel);
-  int device = 0, most_memory = 0;
+  int device = 0, max_memory = 0;
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    error = cudaDeviceGetAttribute(&max_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (error != cudaSuccess)
     return report(error, "shared memory of the device");
-  std::uint32_t each = std::min(threads, kMostThreads) / 32;
-  while (each > 1 && kernel_memory(params.ring.slot_size, each) > static_cast<std::uint32_t>(most_memory))
+  std::uint32_t each = std::min(threads, kMaxThreads) / 32;
+  while (each > 1 && kernel_memory(params.ring.slot_size, each) > static_cast<std::uint32_t>(max_memory))
     --each;
   const std::uint32_t memory = kernel_memory(params.ring.slot_size, each);
   const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
@@ -258,7 +258,7 @@ inline cudaError_t check_ring(const slot_ring &r, const volatile int *shutdown_f
 /// valid for such a launch.
 inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &out) {
   const std::size_t slot = std::min(a.rx_stride_sz, a.tx_stride_sz);
-  if (a.num_slots > ring_inbox::kMostSlots || slot > UINT32_MAX || a.stats == nullptr)
+  if (a.num_slots > ring_inbox::kMaxSlots || slot > UINT32_MAX || a.stats == nullptr)
     return cudaErrorInvalidValue;
   out = device_view(a, static_cast<std::uint32_t>(a.num_slots), static_cast<std::uint32_t>(slot));
   find_laps(out);

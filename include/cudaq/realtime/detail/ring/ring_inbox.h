@@ -25,7 +25,7 @@ struct ring_inbox {
   volatile std::uint64_t *entries = nullptr; ///< num_slots, written by the router: sequence << 24 | slot
   volatile std::uint64_t *answers = nullptr; ///< by slot, written by the dispatcher: the last answered sequence
 
-  static constexpr std::uint32_t kMostSlots = 1u << 24;
+  static constexpr std::uint32_t kMaxSlots = 1u << 24;
   static constexpr std::uint64_t kLast = (std::uint64_t{1} << 40) - 1;
   /// The n-th sequence after this one.
   CUDAQ_REALTIME_HOST_DEVICE static constexpr std::uint64_t after(std::uint64_t sequence, std::uint32_t n) {
@@ -46,7 +46,7 @@ struct ring_inbox {
 
   CUDAQ_REALTIME_HOST_DEVICE bool taken(std::uint32_t position, std::uint64_t sequence, std::uint32_t &slot) const {
     const std::uint64_t entry = load_acquire(entries[position]);
-    slot = static_cast<std::uint32_t>(entry) & (kMostSlots - 1);
+    slot = static_cast<std::uint32_t>(entry) & (kMaxSlots - 1);
     return entry >> 24 == sequence;
   }
   CUDAQ_REALTIME_HOST_DEVICE void post_answered(std::uint32_t slot, std::uint64_t sequence) const {
