@@ -54,5 +54,7 @@ namespace cudaq::qec::realtime {
 [[nodiscard]] expected<error_form> error_form_of_plugin(const std::string &path);
 /// Of a race: that of its members if all have the same, else joined. `members`: the setting of this name.
 [[nodiscard]] expected<error_form> error_form_of_race(std::string_view members);
+/// Whether one of its members does.
+[[nodiscard]] bool race_takes_edges_only(std::string_view members);
 
 } // namespace cudaq::qec::realtime

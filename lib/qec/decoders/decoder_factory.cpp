@@ -14,17 +14,22 @@ struct known_decoder {
   std::string_view name;
   decoder_result (*make)(std::string_view dem_text, decoder_settings &settings);
   error_form errors = error_form::whole; ///< of a race: see error_form_of
+  bool edges_only = false;               ///< of a race: see takes_edges_only
   bool is_listed = true;                 ///< false: it needs settings, a model with a loop, or a GPU
 };
 constexpr std::array kDecoders{
-    known_decoder{"pymatching", &make_pymatching_decoder, error_form::components},
-    known_decoder{"pymatching-correlated", &make_correlated_decoder, error_form::joined},
-    known_decoder{"lookup", &make_lookup_decoder, error_form::components},
-    known_decoder{"bp-osd", &make_bp_osd_decoder},
-    known_decoder{"relay-bp", &make_relay_bp_decoder},
-    known_decoder{"relay-bp-gpu", &make_relay_bp_gpu_decoder, error_form::whole, false},
-    known_decoder{"sliding-window", &make_sliding_window_decoder, error_form::whole, false},
-    known_decoder{"race", &make_race_decoder, error_form::whole, false},
+    known_decoder{
+        .name = "pymatching", .make = &make_pymatching_decoder, .errors = error_form::components, .edges_only = true},
+    known_decoder{.name = "pymatching-correlated",
+                  .make = &make_correlated_decoder,
+                  .errors = error_form::joined,
+                  .edges_only = true},
+    known_decoder{.name = "lookup", .make = &make_lookup_decoder, .errors = error_form::components},
+    known_decoder{.name = "bp-osd", .make = &make_bp_osd_decoder},
+    known_decoder{.name = "relay-bp", .make = &make_relay_bp_decoder},
+    known_decoder{.name = "relay-bp-gpu", .make = &make_relay_bp_gpu_decoder, .is_listed = false},
+    known_decoder{.name = "sliding-window", .make = &make_sliding_window_decoder, .is_listed = false},
+    known_decoder{.name = "race", .make = &make_race_decoder, .is_listed = false},
 };
 
 bool is_built(const known_decoder &one) { return !one.name.starts_with("pymatching") || pymatching_available(); }
@@ -96,6 +101,16 @@ expected<error_form> error_form_of(std::string_view name) {
   if (wanted->name == "race")
     return error_form_of_race(wanted->settings.text("members", ""));
   return find_decoder(wanted->name == "auto" ? first_of_auto() : wanted->name)->errors;
+}
+
+bool takes_edges_only(std::string_view name) {
+  auto wanted = decoder_name::parse(name);
+  if (wanted.failed() || wanted->is_plugin())
+    return false;
+  if (wanted->name == "race")
+    return race_takes_edges_only(wanted->settings.text("members", ""));
+  const known_decoder *const one = find_decoder(wanted->name == "auto" ? first_of_auto() : wanted->name);
+  return one != nullptr && one->edges_only;
 }
 
 std::string auto_reason(std::string_view name, std::string_view made, std::string_view dem_text) {

@@ -20,4 +20,8 @@ enum class error_form {
 /// plug-in cannot be loaded.
 [[nodiscard]] expected<error_form> error_form_of(std::string_view name);
 
+/// Whether the components of errors must be edges, with one or two detectors: of matching, and of a race with it. No
+/// plug-in: it decides itself.
+[[nodiscard]] bool takes_edges_only(std::string_view name);
+
 } // namespace cudaq::qec::realtime

@@ -150,21 +150,11 @@ void window_set::name_choice() {
   choice_.name.replace(0, parsed->name.size(), names);
 }
 
-/// Whether the decoder is a kind of matching, or a race with one. Windows cut errors, so they are decomposed before.
-bool window_set::takes_edges_only() const {
-  const auto parsed = decoder_name::parse(decoder_);
-  if (parsed.failed() || form_ == error_form::whole)
-    return false;
-  if (parsed->name == "race") // its members are in its settings
-    return decoder_.find("pymatching") != std::string::npos;
-  return parsed->name.starts_with("pymatching") || (parsed->name == "auto" && pymatching_available());
-}
-
 window_source window_set::source_of(std::uint64_t repetitions) const {
   auto unrolled = model_.unrolled(repetitions);
   if (unrolled.ok() && form_ != error_form::whole)
     unrolled = place_observables(std::move(*unrolled));
-  if (unrolled.ok() && takes_edges_only())
+  if (unrolled.ok() && takes_edges_only(decoder_)) // here: windows cut errors
     unrolled = decompose_errors(std::move(*unrolled));
   if (unrolled.failed())
     throw stream_error("windows of " + std::to_string(layout_.commit) + " and " + std::to_string(layout_.buffer) +

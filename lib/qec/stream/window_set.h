@@ -105,7 +105,6 @@ private:
 
   void choose_form();
   void name_choice();
-  bool takes_edges_only() const;
   window_source source_of(std::uint64_t repetitions) const;
   const window_source &source_until(std::uint64_t end);
   std::unique_ptr<window> build(window_model model, std::size_t decoders, bool must_have_boundary);

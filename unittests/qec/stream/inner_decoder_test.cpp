@@ -68,6 +68,15 @@ TEST(InnerDecoder, EachNameHasAForm) {
   EXPECT_TRUE(has(make_stream_decoder(kText, {.decoder = "absent.so", .commit = 3, .buffer = 3}).error, "absent.so"));
 }
 
+TEST(InnerDecoder, MatchingTakesEdgesOnlyAlsoInARace) {
+  for (const char *name : {"pymatching:edges=1", "pymatching-correlated", "race:bp-osd|pymatching-correlated"})
+    EXPECT_TRUE(takes_edges_only(name)) << name;
+  EXPECT_EQ(takes_edges_only("auto"), pymatching_available());
+  for (const std::string name : {"lookup", "bp-osd", "relay-bp:num_sets=3", "race:relay-bp(seed=1)|bp-osd", "bp-ods",
+                                 "./pymatching.so", "race:pymatching"})
+    EXPECT_FALSE(takes_edges_only(name)) << name;
+}
+
 struct ended_stream {
   decode_status status;
   std::vector<std::uint8_t> observables;

@@ -291,6 +291,11 @@ expected<error_form> error_form_of_race(std::string_view members) {
   return first;
 }
 
+bool race_takes_edges_only(std::string_view members) {
+  const auto names = member_names(members);
+  return names.ok() && std::ranges::any_of(*names, takes_edges_only);
+}
+
 decoder_result make_race_decoder(std::string_view dem_text, decoder_settings &settings) {
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "race decoder: " + why}; };
   try {
