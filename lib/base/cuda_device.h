@@ -5,6 +5,10 @@
 #include "cudaq/realtime/detail/base/entered_device.h"
 #include "lib/base/error_text.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
 namespace cudaq::realtime::detail {
 
 inline reason cuda_failed(const char *call, cudaError_t error) {
@@ -100,6 +104,18 @@ expected<> on_own_stream(const char *what, Work &&work) {
   error = work(stream);
   cudaStreamDestroy(stream); // does not wait: work that is queued still runs
   return error == cudaSuccess ? expected<>{} : cuda_failed(what, error);
+}
+
+/// Sets device memory to zero, and waits for it. By copies: a memset may be a kernel, which would have to be loaded,
+/// and would wait for kernels without end that hold the whole device.
+inline cudaError_t zero_by_copies(void *device, std::size_t bytes, cudaStream_t stream) noexcept {
+  static const std::uint8_t zeros[65536] = {};
+  cudaError_t error = cudaSuccess;
+  for (std::size_t at = 0; at < bytes && error == cudaSuccess; at += sizeof(zeros))
+    error = cudaMemcpyAsync(static_cast<std::uint8_t *>(device) + at, zeros, std::min(sizeof(zeros), bytes - at),
+                            cudaMemcpyHostToDevice, stream);
+  const cudaError_t ended = cudaStreamSynchronize(stream);
+  return error == cudaSuccess ? ended : error;
 }
 
 } // namespace cudaq::realtime::detail

@@ -19,10 +19,8 @@ expected<> check_ordering(int device, int &ordering) {
 } // namespace
 
 expected<> zero_device_memory(void *device, std::size_t bytes) {
-  return on_own_stream("zeroing the mapped memory", [&](cudaStream_t stream) {
-    const cudaError_t error = cudaMemsetAsync(device, 0, bytes, stream);
-    return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
-  });
+  return on_own_stream("zeroing the mapped memory",
+                       [&](cudaStream_t stream) { return zero_by_copies(device, bytes, stream); });
 }
 
 expected<> map_device_memory(const mapping_request &request, mapping_result &out, std::string &why) {

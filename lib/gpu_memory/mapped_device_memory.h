@@ -6,14 +6,19 @@
 #include "lib/gpu_memory/exported_memory.h"
 
 #include <memory>
+#include <vector>
 
 namespace cudaq::realtime::detail {
+
+class mapped_device_memory;
 
 struct mapping_request {
   int device = 0;
   std::size_t bytes = 0;
   bool nic_registration = false; ///< only ways whose memory can be registered with a NIC
   bool exportable = false;       ///< only ways whose memory another process can map
+  /// Gets the memory of ways that failed after they had allocated it. Null: it is freed at once.
+  std::vector<std::unique_ptr<mapped_device_memory>> *refused = nullptr;
 };
 
 /// Name of a source for users.

@@ -29,8 +29,11 @@ expected<> zero_device_memory(void *device, std::size_t bytes);
 template <class Memory, class... Values>
 expected<> map_as(const mapping_request &request, mapping_result &out, const Values &...values) {
   auto memory = std::make_unique<Memory>();
-  if (expected<> result = memory->map(request, values...); result.failed())
+  if (expected<> result = memory->map(request, values...); result.failed()) {
+    if (request.refused != nullptr)
+      request.refused->push_back(std::move(memory));
     return result;
+  }
   out = std::move(memory);
   return {};
 }

@@ -8,7 +8,10 @@
 #include "unittests/support/program_paths.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <gtest/gtest.h>
+#include <thread>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -95,6 +98,30 @@ TEST_F(GdrCopy, ARefusedCallIsNamedAndLeavesNothing) {
     EXPECT_STREQ(double_->mistake, "") << one.call;
     EXPECT_EQ(fake_cuda::clean_up(), 0) << one.call;
   }
+}
+
+// Freeing memory waits for all kernels of the device.
+TEST_F(GdrCopy, MemoryOfARefusedCallIsKeptForAnOwnerAndNotFreedBesideAKernel) {
+  std::atomic<bool> ends{false};
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  fake_cuda::launch(stream, [&] {
+    while (!ends)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  std::vector<mapping_result> refused;
+  for (const char *call : {"gdr_pin_buffer", "gdr_map"}) {
+    double_->fails = call;
+    mapping_result out;
+    expect_lacks(detail::map_by_gdrcopy({0, 64, false, false, &refused}, out, {"/dev/null", CUDAQ_GDRCOPY_DOUBLE}),
+                 call);
+  }
+  EXPECT_EQ(refused.size(), 2u);
+  EXPECT_EQ(fake_cuda::violations(), "");
+  ends = true;
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  refused.clear();
+  cudaStreamDestroy(stream);
 }
 
 // What the module has not ended is ended with its handle, and the memory is freed.

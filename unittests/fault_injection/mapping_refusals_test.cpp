@@ -2,8 +2,12 @@
 // Rings with requests in device memory on machines that cannot make or serve them: which are refused, the texts, and
 // what AUTO makes instead. On a CUDA runtime without a GPU.
 #include "unittests/fault_injection/served_ring.h"
+#include "unittests/support/fault_points.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -86,6 +90,28 @@ TEST_F(MappingRefusals, AMachineThatCanMakeThemSaysHow) {
     EXPECT_STREQ(info.reason, "mapping by coherent memory");
     CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
   }
+}
+
+// Freeing memory waits for all kernels of the device.
+TEST_F(MappingRefusals, AutoFallsBackBesideAKernelThatRuns) {
+  std::atomic<bool> ends{false};
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  fake_cuda::launch(stream, [&] {
+    while (!ends)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_ringbuffer_t ring{};
+  faults::arm(1, 1, "cudaHostAlloc"); // the block for the answers, after the requests were mapped
+  CUDAQ_EXPECT_OK(make_ring(CUDAQ_MEMORY_AUTO, memory, ring));
+  EXPECT_EQ(faults::disarm(), 1u);
+  EXPECT_EQ(info_of(memory).memory_kind, CUDAQ_MEMORY_MAPPED);
+  EXPECT_EQ(fake_cuda::violations(), "");
+  ends = true;
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
+  cudaStreamDestroy(stream);
 }
 
 /// A dispatcher that was refused or has run: frees all of it.

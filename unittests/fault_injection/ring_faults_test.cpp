@@ -72,7 +72,7 @@ TEST_F(RingFaults, CostNoDeviceMemory) {
   if (!has_cuda_memory())
     GTEST_SKIP() << "this library was built without the CUDA runtime";
   options_.memory_kind = CUDAQ_MEMORY_DEVICE;
-  expect_no_loss(20, {"operator new", "cudaStreamCreateWithFlags", "cudaMallocAsync", "cudaMemsetAsync",
+  expect_no_loss(20, {"operator new", "cudaStreamCreateWithFlags", "cudaMallocAsync", "cudaMemcpyAsync",
                       "cudaStreamSynchronize", "cudaFreeAsync", "cudaStreamDestroy"});
 }
 
@@ -192,7 +192,7 @@ TEST_F(RingFaults, CostNoRequestsInDeviceMemory) {
     sweep.each_call();
     sweep.pairs_in_the_end();
     sweep.expect_at_least(20, {"operator new", "cudaStreamCreateWithFlags", "cudaMallocManaged", "cudaMemAdvise",
-                               "cudaMemsetAsync", "cudaHostAlloc", "cudaStreamSynchronize", "cudaFreeHost", "cudaFree",
+                               "cudaMemcpyAsync", "cudaHostAlloc", "cudaStreamSynchronize", "cudaFreeHost", "cudaFree",
                                "cudaStreamDestroy"});
   }
 }

@@ -64,9 +64,7 @@ expected<> allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
       cudaError_t error = cudaMallocAsync(&memory.base, memory.bytes, stream);
       if (error != cudaSuccess)
         return error;
-      error = cudaMemsetAsync(memory.base, 0, memory.bytes, stream);
-      if (error == cudaSuccess)
-        error = cudaStreamSynchronize(stream);
+      error = zero_by_copies(memory.base, memory.bytes, stream);
       if (error != cudaSuccess)
         cudaFreeAsync(memory.base, stream);
       return error;
@@ -130,22 +128,22 @@ expected<> device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t 
   return {};
 }
 
-expected<> map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
-                        std::unique_ptr<mapped_device_memory> &out, std::string &why) {
-  return map_device_memory({o.device_id, bytes, o.nic_registration != 0}, out, why);
+expected<> map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes, cudaq_ringbuffer_memory_t &memory) {
+  return map_device_memory({o.device_id, bytes, o.nic_registration != 0, false, &memory.refused}, memory.requests,
+                           memory.reason);
 }
 
 void release_requests(cudaq_ringbuffer_memory_t &memory) {
-  if (memory.requests != nullptr)
+  if (memory.requests != nullptr || !memory.refused.empty())
     (void)on_device(memory.device_id, [&]() -> expected<> {
       memory.requests.reset();
+      memory.refused.clear();
       return {};
     });
 }
 #else
 expected<> device_address(const cudaq_ringbuffer_memory_t &, std::uint8_t *&) { return no_cuda(); }
-expected<> map_requests(const cudaq_ringbuffer_options_t &, std::size_t, std::unique_ptr<mapped_device_memory> &,
-                        std::string &) {
+expected<> map_requests(const cudaq_ringbuffer_options_t &, std::size_t, cudaq_ringbuffer_memory_t &) {
   return no_cuda();
 }
 void release_requests(cudaq_ringbuffer_memory_t &) {}

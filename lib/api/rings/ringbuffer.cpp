@@ -98,7 +98,7 @@ expected<> create_in_one_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbu
 
 expected<> create_in_two_blocks(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
   const layout at(o);
-  if (expected<> result = map_requests(o, at.one_side(), memory.requests, memory.reason); result.failed())
+  if (expected<> result = map_requests(o, at.one_side(), memory); result.failed())
     return result;
   memory.bytes = at.one_side() + sizeof(ring_record) + kPageBytes;
   if (expected<> result = allocate_block(o, memory); result.failed())
@@ -142,7 +142,8 @@ expected<> create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t
     if (result.failed()) {
       memory->memory_kind = CUDAQ_MEMORY_MAPPED;
       memory->reason = "mapped memory, because " + result.text();
-      release_requests(*memory);
+      if (memory->requests != nullptr)
+        memory->refused.push_back(std::move(memory->requests));
     }
   } else if (o.memory_kind == CUDAQ_MEMORY_DEVICE_RX) {
     if (expected<> result = create_in_two_blocks(o, *memory); result.failed())

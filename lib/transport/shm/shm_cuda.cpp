@@ -17,9 +17,10 @@ class cuda_memory : public shm_device_memory {
 public:
   explicit cuda_memory(int device) : number_(device) {}
   ~cuda_memory() override {
-    if (memory_ != nullptr)
+    if (memory_ != nullptr || !refused_.empty())
       (void)on_device(number_, [&]() -> expected<> {
         memory_.reset();
+        refused_.clear();
         return {};
       });
   }
@@ -27,7 +28,7 @@ public:
   expected<> make(std::uint64_t bytes) {
     std::string why;
     mapping_request request;
-    request.device = number_, request.bytes = bytes, request.exportable = true;
+    request.device = number_, request.bytes = bytes, request.exportable = true, request.refused = &refused_;
     if (expected<> result = map_device_memory(request, memory_, why); result.failed())
       return result;
     int file = -1;
@@ -41,6 +42,7 @@ public:
 private:
   const int number_;
   std::unique_ptr<mapped_device_memory> memory_;
+  std::vector<std::unique_ptr<mapped_device_memory>> refused_;
 };
 
 } // namespace
