@@ -2,16 +2,14 @@
 // Memory that a GPU worker owns. CUDA errors are thrown as std::runtime_error.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include "lib/base/cuda_device.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace cudaq::qec::realtime::gpu {
 
@@ -27,22 +25,29 @@ class device_block {
 public:
   device_block() = default;
   explicit device_block(std::size_t bytes) : device_block() { // so that the destructor runs if the body throws
-    allocate(bytes);
-    // Copies, not cudaMemset: that may be a kernel, which waits where other kernels have taken the whole device.
-    const std::vector<std::uint8_t> zeros(std::min(bytes, std::size_t{1} << 20));
-    for (std::size_t at = 0; at < bytes; at += zeros.size())
-      copy(at, zeros.data(), std::min(zeros.size(), bytes - at));
+    make(bytes);
   }
-  device_block(const void *from, std::size_t bytes) : device_block() {
-    allocate(bytes);
-    copy(0, from, bytes);
-  }
+  device_block(const void *from, std::size_t bytes) : device_block() { make(from, bytes); }
   device_block(device_block &&other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
   device_block &operator=(device_block &&other) noexcept {
     std::swap(at_, other.at_);
     return *this;
   }
-  ~device_block() { cudaFree(at_); }
+  ~device_block() {
+    if (at_ != nullptr)
+      cudaFree(at_);
+  }
+  /// The same in two steps, for owners that keep the memory if a copy fails.
+  void make(std::size_t bytes) {
+    allocate(bytes);
+    require(cudaq::realtime::detail::zero_by_copies(at_, bytes, kStream), "zeroing device memory");
+  }
+  void make(const void *from, std::size_t bytes) {
+    allocate(bytes);
+    require(cudaMemcpyAsync(at_, from, bytes, cudaMemcpyHostToDevice, kStream), "cudaMemcpyAsync");
+    // It may return before the bytes are there, and kernels on non-blocking streams do not wait for them.
+    require(cudaStreamSynchronize(kStream), "cudaStreamSynchronize");
+  }
   template <class T>
   T *as() const {
     return static_cast<T *>(at_);
@@ -51,12 +56,11 @@ public:
   void *release() { return std::exchange(at_, nullptr); }
 
 private:
+  /// The legacy stream would wait for kernels on the program's blocking streams, and is not usable while one of them
+  /// is captured.
+  static inline const cudaStream_t kStream = cudaStreamPerThread;
+
   void allocate(std::size_t bytes) { require(cudaMalloc(&at_, bytes == 0 ? 1 : bytes), "cudaMalloc"); }
-  void copy(std::size_t at, const void *from, std::size_t bytes) {
-    require(cudaMemcpy(as<std::uint8_t>() + at, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    // It may return before the bytes are there, and kernels on non-blocking streams do not wait for them.
-    require(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
-  }
 
   void *at_ = nullptr;
 };

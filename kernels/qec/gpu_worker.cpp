@@ -18,11 +18,24 @@ device_block upload(const T *from, std::size_t n) {
   return device_block(static_cast<const void *>(from), n * sizeof(T));
 }
 
-predecode_job predecoder_job(const predecoder_layout &layout, const device_graph *graph) {
+// Wrong arguments are refused before anything is allocated: freeing it would wait for the kernels of the device.
+
+const predecoder_layout &fitting(const predecoder_layout &layout) {
   if (!fits_a_block(layout))
     throw std::runtime_error("the predecoder's kernel has too little shared memory for " +
                              std::to_string(layout.num_detectors) + " detectors");
-  return {layout, graph != nullptr ? graph->view() : detector_graph_view{}};
+  return layout;
+}
+
+std::size_t staging_bytes(staging how, std::size_t slot_size, std::size_t frame_bytes) {
+  if (frame_bytes > slot_size)
+    throw std::runtime_error("a request of this engine has " + std::to_string(frame_bytes) +
+                             " bytes, more than slot_size, which is " + std::to_string(slot_size));
+  return decide(how, frame_bytes) == staging::dma ? frame_bytes : 0;
+}
+
+predecode_job predecoder_job(const predecoder_layout &layout, const device_graph *graph) {
+  return {fitting(layout), graph != nullptr ? graph->view() : detector_graph_view{}};
 }
 
 } // namespace
@@ -50,12 +63,9 @@ device_graph::device_graph(const detector_graph &graph) : view_(graph.view()) {
 
 gpu_worker::gpu_worker(staging how, std::size_t slot_size, std::size_t frame_bytes, std::size_t output_bytes,
                        std::size_t output_offset)
-    : staging_bytes_(decide(how, frame_bytes) == staging::dma ? frame_bytes : 0), output_bytes_(output_bytes),
+    : staging_bytes_(staging_bytes(how, slot_size, frame_bytes)), output_bytes_(output_bytes),
       output_offset_(output_offset), output_(round16(output_bytes + output_offset)),
       control_(kReadyOffset + sizeof(int)) {
-  if (frame_bytes > slot_size)
-    throw std::runtime_error("a request of this engine has " + std::to_string(frame_bytes) +
-                             " bytes, more than slot_size, which is " + std::to_string(slot_size));
   if (staging_bytes_ != 0)
     staging_ = device_block(round16(staging_bytes_));
 }
@@ -90,7 +100,8 @@ gpu_worker_resources gpu_worker::resources(std::uint32_t function_id, void *user
 
 predecoding_worker::predecoding_worker(predecoder_layout layout, std::shared_ptr<const device_graph> graph, staging how,
                                        std::size_t slot_size)
-    : gpu_worker(how, slot_size, CUDAQ_RPC_HEADER_SIZE + layout.dense_words() * sizeof(std::uint64_t), layout.bytes()),
+    : gpu_worker(how, slot_size, CUDAQ_RPC_HEADER_SIZE + fitting(layout).dense_words() * sizeof(std::uint64_t),
+                 layout.bytes()),
       graph_(std::move(graph)) {
   predecode_job job = predecoder_job(layout, graph_.get());
   if (has_staging())

@@ -4,6 +4,7 @@
 #include "cudaq/realtime/detail/base/slot_memory.h"
 
 #include "cudaq/qec/realtime/resident_mailbox.cuh"
+#include "kernels/qec/kernel_loading.h"
 #include "kernels/qec/request_memory.h"
 #include "lib/base/cuda_device.h"
 
@@ -42,18 +43,29 @@ const resident_config &checked(const resident_config &c, const resident_launcher
   return c;
 }
 
+/// Before any memory is allocated: a launcher that refuses, or cannot load, must not make the constructor free memory,
+/// which waits for the kernels of the device.
+resident_launcher loaded(const resident_config &c, resident_launcher launch) {
+  const auto workers = static_cast<std::uint32_t>(c.num_workers);
+  load_kernels(c.device_id, "resident workers", [launch, workers] {
+    resident_mailboxes none{};
+    none.workers = workers;
+    return launch(none, 0, cudaStreamPerThread);
+  });
+  return launch;
+}
+
 } // namespace
 
 class resident_workers::impl {
 public:
   impl(const resident_config &config, resident_launcher launch)
-      : config_(config), launch_(std::move(launch)),
+      : config_(config), launch_(loaded(config, std::move(launch))),
         box_("resident workers: mailboxes", config.memory_kind, static_cast<std::uint32_t>(config.num_workers) + 1,
              config.payload_bytes, config.device_id),
         outputs_(output_stride() * workers()), states_(sizeof(resident_state) * workers()) {
     for (std::uint32_t id = 0; id < workers(); ++id)
       workers_.emplace_back(*this, id);
-    require(launch_(boxes(), 0, stream_.get()), "resident workers: loading the kernel");
   }
   impl(const impl &) = delete;
   impl &operator=(const impl &) = delete;
@@ -79,10 +91,11 @@ public:
     return r;
   }
 
-  /// For the destructor. False: the memory must stay, for blocks that run or for a pipeline that was not stopped.
+  /// For the destructor. False: the memory must stay, for blocks that run or for a pipeline that was not stopped; or
+  /// because the last start found other kernels that leave no room: freeing would wait for them.
   bool end_for_good() {
     const std::lock_guard lock(control_);
-    return end_blocks() && num_in_use_ == 0;
+    return end_blocks() && num_in_use_ == 0 && !found_no_room_;
   }
 
 private:
@@ -108,8 +121,11 @@ private:
   /// The last worker ends the blocks of all. False: they still run, or wait for room.
   bool end(worker &w) {
     const std::lock_guard lock(control_);
-    if (!w.in_use) // its begin has thrown: blocks of that launch may still wait for room
-      return num_in_use_ != 0 || end_blocks();
+    if (!w.in_use) { // its begin has thrown: blocks of that launch may still wait for room
+      const bool ended = num_in_use_ != 0 || end_blocks();
+      found_no_room_ = found_no_room_ && !ended;
+      return ended;
+    }
     if (num_in_use_ == 1 && !end_blocks())
       return false;
     w.in_use = false;
@@ -135,6 +151,7 @@ private:
       require(refused, "resident workers: launching the blocks");
     }
     await_begin();
+    found_no_room_ = false;
     blocks_ = blocks::run;
   }
   /// Tells all blocks to end, and waits for that. False: they still run, or wait for room on the device.
@@ -166,6 +183,7 @@ private:
     if (begun == workers())
       return;
     const cudaError_t found = kernel();
+    found_no_room_ = found == cudaErrorNotReady;
     end_blocks();
     throw std::runtime_error(
         "resident workers: " + std::to_string(begun) + " of " + std::to_string(workers()) + " blocks run" +
@@ -207,6 +225,7 @@ private:
   cudaq::realtime::detail::shared_word<int> failed_; ///< a CUDA error after which no block takes a request
   std::mutex control_;                               ///< for the members below, and worker::in_use
   blocks blocks_ = blocks::none;
+  bool found_no_room_ = false;
   std::uint32_t num_in_use_ = 0;
 };
 

@@ -77,11 +77,6 @@ relay_layout layout_of(const tanner_graph &graph, const relay_bp_options &option
   return with_blocks(0);
 }
 
-template <class T>
-device_block copy_of(const std::vector<T> &values) {
-  return values.empty() ? device_block(0) : device_block(values.data(), values.size() * sizeof(T));
-}
-
 } // namespace
 
 /// The device memory of a layout, the blocks, and their mailbox.
@@ -129,7 +124,11 @@ public:
     const std::uint64_t now = control.deadline_ns == kNoDeadline ? 0 : monotonic_ns();
     if (control.deadline_ns <= now)
       return decode_status::deadline;
-    number_ = number_ == UINT32_MAX ? 1 : number_ + 1; // 0: no request
+    if (number_ == UINT32_MAX) { // a number that comes again must not find its former cancellation
+      number_ = 0;
+      store_relaxed(*cancel_.host<std::uint32_t>(), 0u);
+    }
+    ++number_;
     *request = {control.deadline_ns == kNoDeadline ? UINT64_MAX : control.deadline_ns - now, number_, 0};
     layout.pack_syndrome(syndrome, {reinterpret_cast<std::uint32_t *>(request + 1), job_.total_words});
     experimental::host_stage_call call{};
@@ -160,9 +159,18 @@ public:
 private:
   void upload() {
     parts_.reserve(16);
-    const auto add = [&](device_block block) { return parts_.emplace_back(std::move(block)).as<void>(); };
+    // A block whose copy fails is in parts_, too: it is kept with the rest.
+    const auto add = [&](auto... contents) {
+      parts_.emplace_back().make(contents...);
+      return parts_.back().as<void>();
+    };
+    const auto add_copy = [&](const auto &values) {
+      using value = typename std::remove_reference_t<decltype(values)>::value_type;
+      return values.empty() ? add(std::size_t{0})
+                            : add(static_cast<const void *>(values.data()), values.size() * sizeof(value));
+    };
     const auto put = [&](auto &pointer, const auto &values) {
-      pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(add(copy_of(values)));
+      pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(add_copy(values));
     };
     put(job_.cuts, layout.cuts);
     put(job_.sends_to, layout.sends_to);
@@ -170,22 +178,22 @@ private:
     put(job_.group_of_row, layout.group_of_row);
     put(job_.column_groups, layout.column_groups);
     if (has_messages_in_device(layout.variant()))
-      job_.places = add(copy_of(layout.places));
+      job_.places = add_copy(layout.places);
     else
-      job_.places = add(copy_of(layout.short_places));
+      job_.places = add_copy(layout.short_places);
     put(job_.log_odds, layout.log_odds);
     put(job_.units, layout.units);
     put(job_.column_at, layout.column_at);
     put(job_.scales, layout.scales);
     put(job_.gammas, layout.gammas);
     const std::size_t chains = job_.chains;
-    job_.team = static_cast<relay_team *>(add(device_block(sizeof(relay_team))));
-    job_.syndrome = static_cast<std::uint32_t *>(add(device_block(job_.total_words * sizeof(std::uint32_t))));
-    job_.records = static_cast<std::uint8_t *>(add(device_block(chains * job_.record_bytes())));
+    job_.team = static_cast<relay_team *>(add(sizeof(relay_team)));
+    job_.syndrome = static_cast<std::uint32_t *>(add(job_.total_words * sizeof(std::uint32_t)));
+    job_.records = static_cast<std::uint8_t *>(add(chains * job_.record_bytes()));
     if (has_values_in_device(layout.variant()))
-      job_.values = static_cast<float *>(add(device_block(3 * chains * job_.total_column_lanes() * sizeof(float))));
+      job_.values = static_cast<float *>(add(3 * chains * job_.total_column_lanes() * sizeof(float)));
     if (has_messages_in_device(layout.variant()))
-      job_.messages = static_cast<float *>(add(device_block(chains * job_.total_cells * sizeof(float))));
+      job_.messages = static_cast<float *>(add(chains * job_.total_cells * sizeof(float)));
     cancel_ = mapped_block(sizeof(std::uint32_t));
     job_.cancel = cancel_.device<std::uint32_t>();
   }
@@ -266,6 +274,10 @@ relay_bp_gpu::relay_bp_gpu(const tanner_graph &graph, const relay_bp_options &op
   all_instances().begin(device_id);
   std::optional<relay_job> job; // with room on the device
   try {
+    if (all_instances().waits_for_room(device_id))
+      throw std::runtime_error("the blocks of an earlier decoder wait for room: kernels that run on the device leave "
+                               "no room");
+    load_kernels(device_id, "relay-bp-gpu", &load_relay_bp, limits.load_limit);
     const cudaDeviceProp device = properties_of(device_id);
     relay_layout layout = layout_with_room(graph, options, device_id, device, limits);
     job = layout.job();

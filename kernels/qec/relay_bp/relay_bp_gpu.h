@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cudaq/qec/decoding/decoder.h"
+#include "kernels/qec/kernel_loading.h"
 #include "kernels/qec/relay_bp/relay_bp_kernels.h"
 #include "kernels/qec/relay_bp/relay_bp_layout.h"
 
@@ -20,13 +21,16 @@ struct relay_bp_gpu_limits {
   /// its place fits into the other half, and has room beside the instances of this process on the same GPU.
   std::uint32_t blocks = 0;
   std::size_t shared_bytes = SIZE_MAX; ///< of a block; less than the device has decides for another variant
+  std::chrono::milliseconds load_limit = kLoadLimit;
 };
 
 /// An ensemble of chains on one GPU, one or several blocks each. The blocks run from the constructor until the
 /// destructor, and occupy a multiprocessor each, also without requests. Several instances share a GPU while it has
 /// multiprocessors. Those of this process are counted: one for which there is no room in any case is refused before it
-/// launches anything. Room that other kernels have taken is found at the launch, within two seconds; the launch then
-/// waits for its end, and its multiprocessors count as taken until these kernels have given room.
+/// launches anything. Room that other kernels have taken is found at the launch, within four seconds; the launch then
+/// waits for its end, its multiprocessors count as taken until these kernels have given room, and until then the next
+/// instances are refused at once. The first instance must be made before kernels that run without end: it loads the
+/// kernels (kernel_loading.h).
 ///
 /// In the modes least_weight and in_step corrections are those of relay_bp with the same options, bit for bit. Not for
 /// two threads at once.

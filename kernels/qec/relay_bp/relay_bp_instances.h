@@ -4,6 +4,7 @@
 
 #include "kernels/qec/relay_bp/relay_bp_plan.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,7 +28,16 @@ public:
     device &d = of(device_id);
     const std::lock_guard lock(d.mutex);
     d.look_for_ends();
+    d.ending.reserve(d.running + 1); // so that the end allocates nothing
+    d.kept.reserve(d.kept.size() + d.running + 1);
     ++d.running;
+  }
+  /// Whether the launch of a construction that has failed waits for room, which other kernels hold. The next launch
+  /// would wait for that one, too. As of the last begin() or end().
+  bool waits_for_room(int device_id) {
+    device &d = of(device_id);
+    const std::lock_guard lock(d.mutex);
+    return std::ranges::any_of(d.ending, [](const instance &i) { return i.has_failed; });
   }
   relay_chain_counts taken(int device_id) {
     device &d = of(device_id);
@@ -50,6 +60,7 @@ public:
     std::shared_ptr<void> memory;         ///< null: its construction has failed before there was any
     std::uint32_t chains = 0, blocks = 1; ///< the room that it has taken
     std::function<bool()> has_ended = {}; ///< does not wait, nor throw; empty: it launched nothing
+    bool has_failed = false;              ///< its construction; set by end()
   };
   /// If its blocks run, or wait for room, its memory and that of all others is kept, and its room is taken, until a
   /// later begin() or end() finds that they have ended. Without `frees` no memory is freed now, which would wait for
@@ -57,6 +68,7 @@ public:
   void end(int device_id, instance last, bool frees = true) {
     device &d = of(device_id);
     const std::lock_guard lock(d.mutex);
+    last.has_failed = !frees;
     d.ending.push_back(std::move(last));
     d.look_for_ends();
     if (frees && d.running == 0)
@@ -66,7 +78,7 @@ public:
 private:
   struct device {
     std::mutex mutex; ///< for all members
-    int running = 0;
+    std::size_t running = 0;
     relay_chain_counts taken;
     std::vector<instance> ending;
     std::vector<std::shared_ptr<void>> kept;

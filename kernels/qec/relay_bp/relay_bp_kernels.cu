@@ -105,8 +105,19 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
   }
 }
 
-/// Loads the kernel of each variant: one that is loaded later would wait for the blocks that run.
-cudaError_t load_all() {
+template <relay_variant Variant>
+resident_launcher launcher_of(const relay_job &job) {
+  return [=](const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream) {
+    const unsigned all = job.chains * job.parts;
+    return detail::launch_to_stay<resident_mailboxes, relay_job>(&relay_bp_kernel<Variant>, all, blocks == 0 ? 0 : all,
+                                                                 job.parts, kBlockThreads,
+                                                                 relay_memory_bytes(job, Variant), stream, boxes, job);
+  };
+}
+
+} // namespace
+
+cudaError_t load_relay_bp() {
   cudaFuncAttributes found{};
   for (const auto kernel : {&relay_bp_kernel<relay_variant::cluster>, &relay_bp_kernel<relay_variant::cluster_shared>,
                             &relay_bp_kernel<relay_variant::cluster_device>, &relay_bp_kernel<relay_variant::registers>,
@@ -116,21 +127,6 @@ cudaError_t load_all() {
       return error;
   return cudaSuccess;
 }
-
-template <relay_variant Variant>
-resident_launcher launcher_of(const relay_job &job) {
-  return [=](const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream) {
-    if (blocks == 0)
-      if (const cudaError_t error = load_all(); error != cudaSuccess)
-        return error;
-    const unsigned all = job.chains * job.parts;
-    return detail::launch_to_stay<resident_mailboxes, relay_job>(&relay_bp_kernel<Variant>, all, blocks == 0 ? 0 : all,
-                                                                 job.parts, kBlockThreads,
-                                                                 relay_memory_bytes(job, Variant), stream, boxes, job);
-  };
-}
-
-} // namespace
 
 resident_launcher launch_relay_bp(const relay_job &job, relay_variant variant) {
   return with_variant(variant, [&](auto v) { return launcher_of<v()>(job); });

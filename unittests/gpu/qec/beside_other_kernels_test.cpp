@@ -40,21 +40,72 @@ std::string refusal_of(Call &&call) {
 
 class BesideOtherKernels : public gpu_test {
 protected:
-  static std::unique_ptr<relay_bp_gpu> decoder(const qec::tanner_graph &graph, std::uint32_t ensemble) {
+  static std::unique_ptr<relay_bp_gpu> decoder(const qec::tanner_graph &graph, std::uint32_t ensemble,
+                                               const gpu::relay_bp_gpu_limits &limits = {}) {
     qec::relay_bp_options options;
     options.ensemble = ensemble;
     options.mode = qec::ensemble_mode::first;
-    return std::make_unique<relay_bp_gpu>(graph, options, test_device());
+    return std::make_unique<relay_bp_gpu>(graph, options, test_device(), limits);
   }
   static int attribute(cudaDeviceAttr which) {
     int value = 0;
     CUDA_EXPECT_OK(cudaDeviceGetAttribute(&value, which, test_device()));
     return value;
   }
+  void expect_answer(relay_bp_gpu &tested) {
+    qec::graph_syndrome syndrome(graph_);
+    ASSERT_TRUE(syndrome.take(set_.shots.front()));
+    EXPECT_EQ(tested.solve(syndrome.bytes(), {}), qec::decode_status::ok) << tested.fault();
+  }
 
   const oracle_set set_{"bicycle_72_r6_p0.003"};
   const qec::tanner_graph graph_ = graph_or_throw(set_.dem_text);
 };
+
+TEST_F(BesideOtherKernels, ADecoderWithoutRoomIsRefusedInSecondsAndMadeWhenThereIsRoom) {
+  const int processors = attribute(cudaDevAttrMultiProcessorCount);
+  const auto fills_one = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024);
+  decoder(graph_, 1).reset();          // loads the kernels
+  std::deque<started_workers> holders; // of all multiprocessors
+  for (int left = processors; left > 0; left -= 64)
+    holders.emplace_back(resident_config_of(std::min(left, 64)), launch_add_one(nullptr, 32, fills_one)).begin();
+  for (int k = 0; k < 3; ++k)
+    EXPECT_TRUE(finishes_within(kStartLimit, "the refusal of a decoder", [&] {
+      const std::string text = refusal_of([&] { decoder(graph_, 8); });
+      EXPECT_NE(text.find(k == 0 ? "leave no room for the others" : "an earlier decoder wait for room"),
+                std::string::npos)
+          << text;
+    }));
+  EXPECT_TRUE(finishes_within(kStartLimit, "the end of the others", [&] {
+    for (started_workers &h : holders)
+      EXPECT_TRUE(h.end());
+  }));
+  // So many that the refused ones must have given their room back.
+  std::unique_ptr<relay_bp_gpu> made;
+  std::string text;
+  EXPECT_TRUE(finishes_within(kDeadline, "making a decoder", [&] {
+    EXPECT_TRUE(eventually([&] {
+      text = refusal_of([&] { made = decoder(graph_, static_cast<std::uint32_t>(processors)); });
+      return made != nullptr;
+    })) << text;
+    if (made != nullptr)
+      expect_answer(*made);
+    made.reset();
+  }));
+}
+
+// A capture of a blocking stream leaves the legacy stream unusable.
+TEST_F(BesideOtherKernels, ADecoderIsMadeWhileTheProgramCapturesABlockingStream) {
+  cudaStream_t stream = nullptr;
+  CUDA_ASSERT_OK(cudaStreamCreate(&stream));
+  CUDA_ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  EXPECT_TRUE(finishes_within(kDeadline, "making a decoder", [&] { expect_answer(*decoder(graph_, 1)); }));
+  cudaGraph_t graph = nullptr;
+  CUDA_EXPECT_OK(cudaStreamEndCapture(stream, &graph));
+  EXPECT_NE(graph, nullptr);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+}
 
 TEST_F(BesideOtherKernels, ALaunchThatIsRefusedIsReportedAndTheNextOneServes) {
   std::atomic<bool> refuses{true};
@@ -134,6 +185,29 @@ TEST_F(BesideOtherKernelsDeathTest, AProcessEndsWithADecoderThatIsNotDestroyed) 
         first.reset(); // its memory is kept: the other one runs
         static_cast<void>(second.release());
         std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+// In a process that has not loaded the kernels yet.
+TEST_F(BesideOtherKernelsDeathTest, TheFirstDecoderBesideAKernelThatRunsIsRefusedUntilThatEnds) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        alarm(60); // a process that hangs is killed
+        cudaSetDevice(test_device());
+        started_workers holder(resident_config_of(1), launch_add_one(nullptr, 32));
+        holder.begin();
+        gpu::relay_bp_gpu_limits limits;
+        limits.load_limit = std::chrono::seconds(2);
+        const std::string text = refusal_of([&] { decoder(graph_, 1, limits); });
+        if (text.find("relay-bp-gpu: the device has not loaded the kernels in 2000 ms") == std::string::npos) {
+          std::fprintf(stderr, "refused with: %s\n", text.c_str());
+          std::_Exit(1);
+        }
+        holder.end();
+        decoder(graph_, 1).reset();
+        std::_Exit(0);
       },
       ::testing::ExitedWithCode(0), "");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the memory and the room of decoders on a GPU become free.
 #include "kernels/qec/relay_bp/relay_bp_instances.h"
+#include "unittests/support/counted_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -62,6 +63,37 @@ TEST(RelayInstances, OneThatHasNotEndedKeepsItsRoomAndAllMemoryUntilItHas) {
   all.end(0, {memory(), 0, 1});
   EXPECT_EQ(freed, 5);
   EXPECT_EQ(all.taken(0).blocks(), 0u);
+}
+
+TEST(RelayInstances, OneThatFoundNoRoomHoldsUpTheNextUntilItHasEnded) {
+  relay_instances all;
+  bool has_ended = false;
+  all.begin(0);
+  all.end(0, {nullptr, 0, 1, [&] { return has_ended; }}, false);
+  all.begin(1);
+  EXPECT_FALSE(all.waits_for_room(1)) << "another device";
+  all.begin(0);
+  EXPECT_TRUE(all.waits_for_room(0));
+  has_ended = true;
+  all.begin(0);
+  EXPECT_FALSE(all.waits_for_room(0));
+  all.end(0, {nullptr, 0, 1, [] { return false; }});
+  EXPECT_FALSE(all.waits_for_room(0)) << "a decoder that was used, and whose blocks end later";
+}
+
+// An end cannot fail.
+TEST(RelayInstances, EndWithoutAnAllocation) {
+  constexpr int kMany = 40;
+  relay_instances all;
+  for (int k = 0; k < kMany; ++k)
+    all.begin(0);
+  std::vector<relay_instances::instance> ends(kMany);
+  allocations = 0;
+  counting = true;
+  for (relay_instances::instance &one : ends)
+    all.end(0, std::move(one));
+  counting = false;
+  EXPECT_EQ(allocations, 0u);
 }
 
 TEST(RelayInstances, ANewOneWaitsWhileMemoryIsFreed) {

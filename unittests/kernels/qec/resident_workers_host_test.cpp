@@ -126,6 +126,39 @@ TEST_F(ResidentWorkersOnHost, DestroyedBeforeTheStopTheyEndAndTheMemoryStays) {
   kept = 4; // mailboxes, outputs, states, stream
 }
 
+// Freeing memory waits for all kernels of the device.
+TEST_F(ResidentWorkersOnHost, ALauncherThatRefusesLeavesNothingToFreeBesideOthers) {
+  make(config_of(1));
+  const gpu_worker_resources r = resources(0);
+  r.stage_begin_fn(r.host_stage_data);
+  for (const cudaError_t error : {cudaErrorInvalidValue, cudaErrorCooperativeLaunchTooLarge})
+    EXPECT_THROW(gpu::resident_workers(config_of(1), [=](const auto &, unsigned, cudaStream_t) { return error; }),
+                 std::runtime_error);
+  EXPECT_EQ(fake_cuda::violations(), "");
+  EXPECT_TRUE(r.stage_end_fn(r.host_stage_data));
+}
+
+TEST_F(ResidentWorkersOnHost, WithoutRoomBesideOthersTheyKeepTheirMemory) {
+#ifdef __SANITIZE_ADDRESS__
+  const __lsan::ScopedDisabler stays_on_purpose;
+#endif
+  make(config_of(1));
+  const gpu_worker_resources others = resources(0);
+  others.stage_begin_fn(others.host_stage_data);
+  blocks_of_a_test no_room;
+  no_room.room = false;
+  {
+    gpu::resident_config c = config_of(1);
+    c.timeout_ns = 200'000'000;
+    gpu::resident_workers refused(c, no_room.launcher());
+    const gpu_worker_resources r = refused.resources(0, kFunction, nullptr);
+    EXPECT_THROW(r.stage_begin_fn(r.host_stage_data), std::runtime_error);
+  }
+  EXPECT_EQ(fake_cuda::violations(), "") << "freeing it would wait for the others";
+  EXPECT_TRUE(others.stage_end_fn(others.host_stage_data));
+  kept = 4; // mailboxes, outputs, states, stream
+}
+
 TEST_F(ResidentWorkersOnHost, WrongArgumentsAreRefusedWithTheirName) {
   const auto refusal = [&](auto &&make_them) -> std::string {
     try {

@@ -36,8 +36,8 @@ struct resident_config {
 };
 
 /// Launches `blocks` blocks on the stream. 0 blocks: loads the kernel on the current device and launches nothing; a
-/// kernel that is loaded at its first launch would wait for those that run. resident_launch (resident_kernel.cuh) makes
-/// one from a stage.
+/// kernel that is loaded at its first launch would wait for those that run. It is called so once, on a thread of its
+/// own, and `boxes` has only the number of workers then. resident_launch (resident_kernel.cuh) makes one from a stage.
 using resident_launcher =
     std::function<cudaError_t(const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream)>;
 
@@ -46,11 +46,13 @@ using resident_launcher =
 /// device (cudaFree, cudaFreeHost, cudaDeviceSynchronize) does not return. Not movable.
 class CUDAQ_QEC_REALTIME_API resident_workers {
 public:
-  /// Allocates, and loads the kernel. Does not change the caller's current device. Throws std::invalid_argument that
-  /// names the wrong field, std::runtime_error with the reason if the machine or the launcher refuses.
+  /// Loads the kernel, and allocates. Does not change the caller's current device. Throws std::invalid_argument that
+  /// names the wrong field, std::runtime_error with the reason if the machine or the launcher refuses, or if the kernel
+  /// is not loaded within a minute, because others run without end on the device: make this before they start.
   resident_workers(const resident_config &config, resident_launcher launch);
   /// Stop the pipeline first. Otherwise, and if a stage does not return, tells the blocks to end, waits timeout_ns, and
-  /// keeps the memory that the pipeline or the blocks still use.
+  /// keeps the memory that the pipeline or the blocks still use. After a start that found no room it keeps the memory,
+  /// too: other kernels run on the device, and freeing it would wait for them.
   ~resident_workers();
   resident_workers(const resident_workers &) = delete;
   resident_workers &operator=(const resident_workers &) = delete;
