@@ -40,13 +40,15 @@ public:
   /// The same in two steps, for owners that keep the memory if a copy fails.
   void make(std::size_t bytes) {
     allocate(bytes);
-    require(cudaq::realtime::detail::zero_by_copies(at_, bytes, kStream), "zeroing device memory");
+    fill([&](cudaStream_t stream) { return cudaq::realtime::detail::zero_by_copies(at_, bytes, stream); });
   }
   void make(const void *from, std::size_t bytes) {
     allocate(bytes);
-    require(cudaMemcpyAsync(at_, from, bytes, cudaMemcpyHostToDevice, kStream), "cudaMemcpyAsync");
-    // It may return before the bytes are there, and kernels on non-blocking streams do not wait for them.
-    require(cudaStreamSynchronize(kStream), "cudaStreamSynchronize");
+    fill([&](cudaStream_t stream) {
+      const cudaError_t error = cudaMemcpyAsync(at_, from, bytes, cudaMemcpyHostToDevice, stream);
+      // It may return before the bytes are there, and kernels on non-blocking streams do not wait for them.
+      return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+    });
   }
   template <class T>
   T *as() const {
@@ -56,10 +58,13 @@ public:
   void *release() { return std::exchange(at_, nullptr); }
 
 private:
-  /// The legacy stream would wait for kernels on the program's blocking streams, and is not usable while one of them
-  /// is captured.
-  static inline const cudaStream_t kStream = cudaStreamPerThread;
-
+  /// On a stream of its own: blocking streams would wait for kernels on others of the program, and are not usable while
+  /// one of them is captured.
+  template <class Work>
+  static void fill(Work &&work) {
+    if (const auto result = cudaq::realtime::detail::on_own_stream("filling device memory", work); result.failed())
+      throw std::runtime_error(result.text());
+  }
   void allocate(std::size_t bytes) { require(cudaMalloc(&at_, bytes == 0 ? 1 : bytes), "cudaMalloc"); }
 
   void *at_ = nullptr;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/qec/kernel_loading.h"
 
+#include "cudaq/realtime/detail/base/shared_word.h"
 #include "kernels/qec/device_memory.h"
 
 #include <condition_variable>
+#include <cxxabi.h>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -13,9 +15,35 @@
 namespace cudaq::qec::realtime::gpu {
 namespace {
 
+using cudaq::realtime::detail::device_guard;
+
+/// What the loading thread and its caller share. The caller may leave first.
+struct loading {
+  std::mutex mutex;
+  std::condition_variable has_ended;
+  bool ended = false;
+  cudaError_t error = cudaSuccess;
+  std::exception_ptr thrown;
+  cudaq::realtime::detail::shared_word<bool> abandoned; ///< the caller has left
+
+  void end(cudaError_t found, std::exception_ptr exception) {
+    const std::lock_guard lock(mutex);
+    error = found, thrown = std::move(exception), ended = true;
+    has_ended.notify_one();
+  }
+};
+
+cudaError_t wait_for(cudaEvent_t event, const loading &state) {
+  cudaError_t found = cudaErrorNotReady;
+  while (!state.abandoned.load() && (found = cudaEventQuery(event)) == cudaErrorNotReady)
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  return found;
+}
+
 /// The call that loads may return at once, and the device be without the kernel: then it does no later work either.
-cudaError_t load_and_wait(int device_id, const std::function<cudaError_t()> &load) {
-  cudaError_t error = cudaSetDevice(device_id);
+cudaError_t load_and_wait(int device_id, const std::function<cudaError_t()> &load, const loading &state) {
+  const device_guard here(device_id);
+  cudaError_t error = here.error();
   if (error == cudaSuccess)
     error = load();
   cudaStream_t stream = nullptr;
@@ -28,21 +56,12 @@ cudaError_t load_and_wait(int device_id, const std::function<cudaError_t()> &loa
   if (error == cudaSuccess) {
     error = cudaEventRecord(event, stream);
     if (error == cudaSuccess)
-      error = cudaEventSynchronize(event);
-    cudaEventDestroy(event);
+      error = wait_for(event, state);
+    cudaEventDestroy(event); // neither waits
   }
   cudaStreamDestroy(stream);
   return error;
 }
-
-/// What the loading thread and its caller share. The caller may leave first.
-struct loading {
-  std::mutex mutex;
-  std::condition_variable has_ended;
-  bool ended = false;
-  cudaError_t error = cudaSuccess;
-  std::exception_ptr thrown;
-};
 
 } // namespace
 
@@ -50,24 +69,23 @@ void load_kernels(int device_id, const std::string &owner, std::function<cudaErr
                   std::chrono::milliseconds limit) {
   const auto state = std::make_shared<loading>();
   std::thread loader([state, device_id, load = std::move(load)] {
-    cudaError_t error = cudaErrorUnknown;
-    std::exception_ptr thrown;
     try {
-      error = load_and_wait(device_id, load);
-    } catch (const std::exception &) {
-      thrown = std::current_exception();
+      state->end(load_and_wait(device_id, load, *state), nullptr);
+    } catch (const abi::__forced_unwind &) { // pthread_exit in `load`
+      state->end(cudaErrorUnknown, nullptr);
+      throw;
+    } catch (...) {
+      state->end(cudaErrorUnknown, std::current_exception());
     }
-    const std::lock_guard lock(state->mutex);
-    state->error = error, state->thrown = thrown, state->ended = true;
-    state->has_ended.notify_one();
   });
   {
     std::unique_lock lock(state->mutex);
     if (!state->has_ended.wait_for(lock, limit, [&] { return state->ended; })) {
+      state->abandoned.store(true);
       loader.detach();
       throw std::runtime_error(owner + ": the device has not loaded the kernels in " + std::to_string(limit.count()) +
                                " ms. Kernels that run without end keep it from loading others: make this before they "
-                               "start (troubleshooting.md, lazy loading)");
+                               "start. Or they hold all streams or hardware queues (troubleshooting.md)");
     }
   }
   loader.join();

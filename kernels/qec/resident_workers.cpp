@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace cudaq::qec::realtime::gpu {
@@ -47,12 +49,15 @@ const resident_config &checked(const resident_config &c, const resident_launcher
 /// which waits for the kernels of the device.
 resident_launcher loaded(const resident_config &c, resident_launcher launch) {
   const auto workers = static_cast<std::uint32_t>(c.num_workers);
-  load_kernels(c.device_id, "resident workers", [launch, workers] {
+  const auto one = std::make_shared<resident_launcher>(std::move(launch)); // also if it keeps what it has loaded
+  load_kernels(c.device_id, "resident workers", [one, workers] {
     resident_mailboxes none{};
     none.workers = workers;
-    return launch(none, 0, cudaStreamPerThread);
+    return (*one)(none, 0, cudaStreamPerThread);
   });
-  return launch;
+  return [one](const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream) {
+    return (*one)(boxes, blocks, stream);
+  };
 }
 
 } // namespace
@@ -95,7 +100,11 @@ public:
   /// because the last start found other kernels that leave no room: freeing would wait for them.
   bool end_for_good() {
     const std::lock_guard lock(control_);
-    return end_blocks() && num_in_use_ == 0 && !found_no_room_;
+    if (!end_blocks() || num_in_use_ != 0)
+      return false;
+    if (found_no_room_)
+      stream_.reset(); // there are few, and this does not wait
+    return !found_no_room_;
   }
 
 private:
@@ -145,7 +154,7 @@ private:
       store_release<std::uint64_t>(box_.ring.rx_flags_host[flag], 0);
     cudaq::realtime::detail::fence_posted_stores();
     blocks_ = blocks::must_end; // a launcher that fails may have launched
-    if (const cudaError_t refused = launch_(boxes(), static_cast<unsigned>(workers()), stream_.get());
+    if (const cudaError_t refused = launch_(boxes(), static_cast<unsigned>(workers()), stream_->get());
         refused != cudaSuccess) {
       end_blocks();
       require(refused, "resident workers: launching the blocks");
@@ -191,7 +200,7 @@ private:
                                     : std::string(", then the kernel has ended: ") + cudaGetErrorString(found)));
   }
   /// cudaErrorNotReady: it runs, or waits for room on the device.
-  cudaError_t kernel() const { return cudaq::realtime::detail::query_stream(config_.device_id, stream_.get()); }
+  cudaError_t kernel() const { return cudaq::realtime::detail::query_stream(config_.device_id, stream_->get()); }
   std::size_t workers() const { return static_cast<std::size_t>(config_.num_workers); }
   std::size_t output_stride() const { return (config_.output_bytes + 63) / 64 * 64; }
   resident_state &state(std::size_t id) const { return states_.host<resident_state>()[id]; }
@@ -221,7 +230,7 @@ private:
   request_ring box_; ///< slot i is the mailbox of worker i; the slot after the last worker's tells all blocks to end
   mapped_block outputs_, states_;
   std::deque<worker> workers_;
-  own_stream stream_{"resident workers"};
+  std::optional<own_stream> stream_{std::in_place, "resident workers"};
   cudaq::realtime::detail::shared_word<int> failed_; ///< a CUDA error after which no block takes a request
   std::mutex control_;                               ///< for the members below, and worker::in_use
   blocks blocks_ = blocks::none;

@@ -30,7 +30,7 @@ template <class Memory, class... Values>
 expected<> map_as(const mapping_request &request, mapping_result &out, const Values &...values) {
   auto memory = std::make_unique<Memory>();
   if (expected<> result = memory->map(request, values...); result.failed()) {
-    if (request.refused != nullptr)
+    if (request.refused != nullptr && memory->device() != nullptr) // it has allocated
       request.refused->push_back(std::move(memory));
     return result;
   }

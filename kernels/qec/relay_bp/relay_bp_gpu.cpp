@@ -124,11 +124,7 @@ public:
     const std::uint64_t now = control.deadline_ns == kNoDeadline ? 0 : monotonic_ns();
     if (control.deadline_ns <= now)
       return decode_status::deadline;
-    if (number_ == UINT32_MAX) { // a number that comes again must not find its former cancellation
-      number_ = 0;
-      store_relaxed(*cancel_.host<std::uint32_t>(), 0u);
-    }
-    ++number_;
+    number_ = number_after(number_, [this] { store_relaxed(*cancel_.host<std::uint32_t>(), 0u); });
     *request = {control.deadline_ns == kNoDeadline ? UINT64_MAX : control.deadline_ns - now, number_, 0};
     layout.pack_syndrome(syndrome, {reinterpret_cast<std::uint32_t *>(request + 1), job_.total_words});
     experimental::host_stage_call call{};

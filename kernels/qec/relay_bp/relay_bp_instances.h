@@ -89,7 +89,8 @@ private:
           return false;
         --running;
         taken.remove(i.chains, i.blocks);
-        kept.push_back(std::move(i.memory));
+        if (i.memory)
+          kept.push_back(std::move(i.memory));
         return true;
       });
     }

@@ -57,6 +57,15 @@ struct relay_request {
   // Then the syndrome: a bit for each lane of checks, in words of 32 bits.
 };
 
+/// The number of the next request; 0 is none. A number that comes again must not find its former cancellation.
+template <class Forget>
+std::uint32_t number_after(std::uint32_t last, Forget &&forget_cancellation) {
+  if (last != UINT32_MAX)
+    return last + 1;
+  forget_cancellation();
+  return 1;
+}
+
 enum class relay_status : std::uint32_t {
   complete = 0, ///< the answer of the mode
   deadline = 1, ///< the time has passed: the best so far, or nothing

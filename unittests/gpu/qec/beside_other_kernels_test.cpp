@@ -15,6 +15,9 @@ using cudaq::qec::realtime::test::graph_or_throw;
 using cudaq::qec::realtime::test::oracle_set;
 using gpu::relay_bp_gpu;
 
+// Set before the driver reads it. Every test of this program runs with lazy loading.
+[[maybe_unused]] const int kLazy = setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+
 /// Workers without a pipeline: begin() launches the blocks of all.
 class started_workers {
 public:

@@ -4,6 +4,7 @@
 #include "kernels/qec/kernel_loading.h"
 #include "unittests/support/eventually.h"
 #include "unittests/support/fake_cuda/fake_cuda.h"
+#include "unittests/support/fault_points.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@ namespace cudaq::qec::realtime::gpu {
 namespace {
 
 namespace fake_cuda = cudaq::realtime::test::fake_cuda;
+namespace faults = cudaq::realtime::test::faults;
 
 class KernelLoading : public testing::Test {
 protected:
@@ -39,11 +41,31 @@ TEST_F(KernelLoading, IsDoneOnTheDeviceAndDoesNotChangeTheCallersOne) {
   EXPECT_EQ(callers, 0);
 }
 
+TEST_F(KernelLoading, DoesNotDisturbTheCapturesOfOtherThreads) {
+  auto mode = cudaStreamCaptureModeGlobal;
+  EXPECT_EQ(refusal([&] {
+              mode = fake_cuda::capture_mode();
+              return cudaSuccess;
+            }),
+            "");
+  EXPECT_EQ(mode, cudaStreamCaptureModeRelaxed);
+}
+
 TEST_F(KernelLoading, ReportsAnErrorAndAnException) {
   EXPECT_NE(refusal([] { return cudaErrorNoKernelImageForDevice; }).find("a stage: loading the kernels: "),
             std::string::npos);
   EXPECT_EQ(refusal([]() -> cudaError_t { throw std::runtime_error("no memory for the model"); }),
             "no memory for the model");
+  EXPECT_THROW(load_kernels(1, "a stage", []() -> cudaError_t { throw 1; }), int);
+}
+
+TEST_F(KernelLoading, ThatTheDeviceDoesNotDoIsRefusedAndItsThreadEnds) {
+  const long threads = faults::held().threads;
+  fake_cuda::keeps_kernels_out() = true;
+  const std::string text = refusal([] { return cudaSuccess; }, std::chrono::milliseconds(20));
+  EXPECT_NE(text.find("a stage: the device has not loaded the kernels in 20 ms"), std::string::npos) << text;
+  EXPECT_TRUE(cudaq::realtime::test::eventually([&] { return faults::held().threads == threads; }));
+  fake_cuda::keeps_kernels_out() = false;
 }
 
 TEST_F(KernelLoading, ThatDoesNotEndIsRefusedAfterTheLimit) {

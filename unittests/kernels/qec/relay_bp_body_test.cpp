@@ -120,6 +120,16 @@ std::string model_of_long_columns(std::mt19937 &random) {
   return dem;
 }
 
+TEST(RelayRequestNumber, OfTheNextRoundForgetsTheCancellationOfTheLast) {
+  int forgets = 0;
+  const auto after = [&](std::uint32_t last) { return number_after(last, [&] { ++forgets; }); };
+  EXPECT_EQ(after(0), 1u);
+  EXPECT_EQ(after(UINT32_MAX - 1), UINT32_MAX);
+  EXPECT_EQ(forgets, 0);
+  EXPECT_EQ(after(UINT32_MAX), 1u) << "0 is no request";
+  EXPECT_EQ(forgets, 1);
+}
+
 TEST(RelayBpColumns, MayHaveAnyNumberOfMessages) {
   std::mt19937 random(11);
   const tanner_graph graph = test::graph_or_throw(model_of_long_columns(random));

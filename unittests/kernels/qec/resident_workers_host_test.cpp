@@ -126,6 +126,18 @@ TEST_F(ResidentWorkersOnHost, DestroyedBeforeTheStopTheyEndAndTheMemoryStays) {
   kept = 4; // mailboxes, outputs, states, stream
 }
 
+TEST_F(ResidentWorkersOnHost, ALauncherMayKeepWhatItHasLoaded) {
+  workers = std::make_unique<gpu::resident_workers>(
+      config_of(1),
+      [launch = blocks.launcher(), loaded = false](const auto &boxes, unsigned number, cudaStream_t stream) mutable {
+        loaded = loaded || number == 0;
+        return loaded ? launch(boxes, number, stream) : cudaErrorInvalidResourceHandle;
+      });
+  const gpu_worker_resources r = resources(0);
+  r.stage_begin_fn(r.host_stage_data);
+  EXPECT_TRUE(r.stage_end_fn(r.host_stage_data));
+}
+
 // Freeing memory waits for all kernels of the device.
 TEST_F(ResidentWorkersOnHost, ALauncherThatRefusesLeavesNothingToFreeBesideOthers) {
   make(config_of(1));
@@ -156,7 +168,7 @@ TEST_F(ResidentWorkersOnHost, WithoutRoomBesideOthersTheyKeepTheirMemory) {
   }
   EXPECT_EQ(fake_cuda::violations(), "") << "freeing it would wait for the others";
   EXPECT_TRUE(others.stage_end_fn(others.host_stage_data));
-  kept = 4; // mailboxes, outputs, states, stream
+  kept = 3; // mailboxes, outputs, states
 }
 
 TEST_F(ResidentWorkersOnHost, WrongArgumentsAreRefusedWithTheirName) {

@@ -95,6 +95,7 @@ struct world {
   std::map<std::uintptr_t, block> blocks;
   std::set<cudaStream_t> streams;
   std::string violations;
+  std::atomic<bool> keeps_kernels_out{false};
 } all;
 
 std::atomic<cudaError_t> lost{cudaSuccess};
@@ -195,6 +196,7 @@ cudaStreamCaptureMode capture_mode() { return current_mode; }
 
 void lose_device(cudaError_t error) { lost = error; }
 bool device_is_lost() { return lost != cudaSuccess; }
+std::atomic<bool> &keeps_kernels_out() { return all.keeps_kernels_out; }
 bool idle() { return !anything_runs(); }
 
 std::string violations() {
@@ -370,9 +372,9 @@ cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) {
   FAULT_POINT(cudaErrorUnknown);
   return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { // of a stream without work
+cudaError_t cudaEventQuery(cudaEvent_t) { // of a stream without other work
   FAULT_POINT(cudaErrorUnknown);
-  return cudaSuccess;
+  return fake_cuda::keeps_kernels_out() ? cudaErrorNotReady : cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t) {
   FAULT_POINT(cudaErrorUnknown);

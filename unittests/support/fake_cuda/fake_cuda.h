@@ -8,6 +8,7 @@
 // (fault_points.h) of its own name. A call that is made to fail does nothing.
 #pragma once
 
+#include <atomic>
 #include <cuda_runtime_api.h>
 #include <functional>
 #include <string>
@@ -35,6 +36,8 @@ cudaStreamCaptureMode capture_mode();
 /// stream must end by itself. cudaSuccess: the device is back, as it was.
 void lose_device(cudaError_t error);
 bool device_is_lost();
+/// True: no event is reached, as after the loading of a kernel beside one that does not end.
+std::atomic<bool> &keeps_kernels_out();
 /// No stream has work.
 bool idle();
 

@@ -31,13 +31,16 @@ struct resident_config {
   int device_id = 0;
   /// Of the mailboxes: CUDAQ_MEMORY_AUTO, _DEVICE_RX or _MAPPED.
   cudaq_memory_kind_t memory_kind = CUDAQ_MEMORY_AUTO;
-  /// How long start waits until all blocks run, and stop until all have ended; not 0.
+  /// How long start waits until all blocks run, and stop until all have ended; not 0. A start without room waits for
+  /// both.
   std::uint64_t timeout_ns = 5000000000u;
 };
 
 /// Launches `blocks` blocks on the stream. 0 blocks: loads the kernel on the current device and launches nothing; a
 /// kernel that is loaded at its first launch would wait for those that run. It is called so once, on a thread of its
-/// own, and `boxes` has only the number of workers then. resident_launch (resident_kernel.cuh) makes one from a stage.
+/// own, and `boxes` has only the number of workers then. If the constructor throws because this takes too long, it may
+/// still run, and is destroyed, on that thread: a launcher owns what it uses. resident_launch (resident_kernel.cuh)
+/// makes one from a stage.
 using resident_launcher =
     std::function<cudaError_t(const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream)>;
 
