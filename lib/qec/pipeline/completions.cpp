@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLeastRoom = 1024; ///< external rings: smallest limit of queued completions
 /// Workers check for room before they reserve it, so the limit can be exceeded by one request per worker (64 workers
 /// at most). The queue has places for that excess, for the same excess of failed launches, and for all requests that
-/// are open at a stop.
+/// are open at a stop, launched late or not.
 constexpr std::size_t kExcess = 2 * 64;
 
 bool is_protocol_error(std::int32_t status) {

@@ -61,6 +61,26 @@ int graph_engine::settle() noexcept {
   return 0;
 }
 
+// A hook was slower than the first stop: the worker's thread ended before the launch, and the dispatcher has answered
+// the request.
+void graph_engine::report_late_launch(int id) noexcept {
+  worker &w = workers_[static_cast<std::size_t>(id)];
+  if (!ring_.external()) // the consumer finds the answer in the slot
+    return;
+  if (const std::uint64_t open = w.open.load(); open != 0)
+    report_failed(w, open);
+  const std::uint64_t launched = w.launched.load();
+  if (launched == w.taken)
+    return;
+  w.taken = launched; // a further stop must not report it again
+  w.kept = true;      // for settle
+  cudaq_host_job_t job{};
+  if (has_job(w, job))
+    responder_.report_given_up({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+  else // the device has failed
+    responder_.failed_launch({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown});
+}
+
 void graph_engine::before_launch(void *self, void *slot_dev, cudaStream_t stream) {
   auto &w = *static_cast<worker *>(self);
   w.engine.arm(w, slot_dev);

@@ -25,6 +25,7 @@ public:
   void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
   void begin_stages() override {}
   int settle() noexcept override;
+  void report_late_launch(int worker) noexcept override;
   bool has_threads() const override { return with_cpu_stage_; }
   void launch_handed_over(int worker) noexcept override;
   bool take(int worker, std::uint32_t &slot) override;
@@ -42,7 +43,7 @@ private:
     const int id;
     const experimental::gpu_worker_resources resources;
     shared_word<std::uint64_t> launched; ///< number of launches that after_launch has counted
-    std::uint64_t taken = 0;             ///< number of launches that the worker's thread has taken
+    std::uint64_t taken = 0;             ///< number of launches that the worker's thread, or a stop, has taken
     enum class offer : std::uint32_t { none, made, closed };
     shared_word<offer> handed;               ///< a launch for the worker's thread; closed: the thread has ended
     cudaq_host_launch_fn_t launch = nullptr; ///< of that offer

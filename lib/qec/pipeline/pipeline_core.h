@@ -62,7 +62,8 @@
 //                  3. The dispatcher stops. It answers SHUTTING_DOWN to requests that wait for a graph worker, and,
 //                     after the last graph has ended, to jobs that are still deferred. give_up_requests queues the
 //                     completions of these.
-//                  4. The workers end, then the consumer.
+//                  4. The workers end, then the consumer. On an external ring a hook may have held the dispatcher so
+//                     long that a worker ended at an earlier stop, before its launch: this stop queues the completion.
 //                  One claim of the state succeeds, and one of the job: no request is answered twice.
 //
 // Threads. Graph workers have a thread only if there is a CPU stage.
@@ -150,7 +151,7 @@ private:
   bool drain(time_point deadline);
   bool run_ends(time_point deadline);
   bool stop_dispatcher(std::uint64_t timeout_ns, stop_findings &found);
-  int join_workers(time_point deadline, stop_findings &found);
+  int join_workers(time_point deadline, bool dispatcher_stopped, stop_findings &found);
   bool answers_are_queued(stop_findings &found);
   void end_consumer(stop_findings &found);
   void end_stages(stop_findings &found);

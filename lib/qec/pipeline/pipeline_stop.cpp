@@ -98,7 +98,7 @@ void pipeline_core::stop() {
   responder_.give_up.store(1);
   if (stopped)
     give_up_requests();
-  found.stuck_threads = join_workers(steady_clock::now() + kEndTime, found);
+  found.stuck_threads = join_workers(steady_clock::now() + kEndTime, stopped, found);
   if (stopped) {
     if (answers_are_queued(found))
       end_consumer(found);
@@ -159,12 +159,15 @@ bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_findings &fou
 }
 
 /// Returns the number of workers that did not end.
-int pipeline_core::join_workers(time_point deadline, stop_findings &found) {
+int pipeline_core::join_workers(time_point deadline, bool dispatcher_stopped, stop_findings &found) {
   workers_end_.store(1);
   int stuck = 0;
   for (worker_thread &w : workers_) {
-    if (w.thread.join_until(deadline))
+    if (w.thread.join_until(deadline)) {
+      if (dispatcher_stopped)
+        engine_->report_late_launch(w.turns->id());
       continue;
+    }
     ++stuck;
     found.text.add("worker %d is stuck %s, slot %u", w.turns->id(), text_of(w.turns->doing()), w.turns->slot());
   }

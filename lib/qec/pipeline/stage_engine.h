@@ -42,6 +42,9 @@ public:
   /// Called after the dispatcher has stopped and the workers have ended, or when a start has failed. Returns the number
   /// of workers whose stage has not ended; it is then called again.
   virtual int settle() noexcept = 0;
+  /// Called by a stop, after the dispatcher has stopped and the thread of `worker` has ended, while the consumer still
+  /// runs. Reports a launch that came after that thread had ended. May be called again.
+  virtual void report_late_launch(int) noexcept {}
   /// Removes a request that no worker has taken, for a stop. False: there is none.
   virtual bool drop_queued() noexcept { return false; }
   /// False: the workers have no threads, and the dispatcher answers by itself.

@@ -61,6 +61,11 @@ void responder::failed_launch(const answered_request &queued) {
     completions_.enqueue_failed_launch(queued);
 }
 
+void responder::report_given_up(const answered_request &queued) {
+  taken();
+  completions_.enqueue(queued);
+}
+
 void responder::note(const char *what) noexcept {
   if (!noted_.claim(0, 1))
     return;

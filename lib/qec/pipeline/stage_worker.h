@@ -53,6 +53,9 @@ public:
   void report_device_fault(const answered_request &queued);
   /// The same for a launch that no worker has taken. Called from any thread; does not wait.
   void failed_launch(const answered_request &queued);
+  /// External rings: a request that no worker has taken, and that the dispatcher has answered because of a stop. At
+  /// most one for each worker.
+  void report_given_up(const answered_request &queued);
 
   /// A worker may take a request. taken() is called for each request that leaves its queue.
   bool may_take() const { return !ring_.external() || completions_.has_room() || give_up.load() != 0; }

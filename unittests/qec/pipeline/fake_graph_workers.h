@@ -43,6 +43,9 @@ public:
   }
   /// Called before each launch, after the hook, on the thread that launches. If it returns true, the launch fails.
   std::function<bool(int worker)> launch_fails;
+  /// Set it before start. Launches are made within the handler, on the dispatcher's thread, as the library makes them:
+  /// a hook that does not return holds the dispatcher. Without an idle worker, as otherwise.
+  bool launch_in_handler = false;
   /// Launches that this object's thread has made, and that workers' threads have made.
   std::atomic<std::uint64_t> own_launches{0}, handed_launches{0};
   /// The device fails: each running request is answered, and no worker has a job afterwards. Waits first until a launch
@@ -125,8 +128,17 @@ private:
   static std::int32_t accept(cudaq_host_call_t *call, void *self) {
     const cudaq::realtime::test::spared here;
     auto &fake = *static_cast<fake_graph_workers *>(self);
-    const std::lock_guard<std::mutex> lock(fake.mutex_);
-    fake.waiting_.push_back({call->job, call->function_id});
+    const request next{call->job, call->function_id};
+    std::unique_lock<std::mutex> lock(fake.mutex_);
+    worker *const idle = fake.launch_in_handler ? fake.idle_for(next.function) : nullptr;
+    if (idle != nullptr) {
+      idle->busy = true;
+      idle->job = next.job;
+      lock.unlock();
+      fake.launch(*idle, next);
+      return CUDAQ_HOST_CALL_DEFERRED;
+    }
+    fake.waiting_.push_back(next);
     fake.changed_.notify_all();
     return CUDAQ_HOST_CALL_DEFERRED;
   }
