@@ -124,7 +124,8 @@ std::uint32_t graph_path::answer_failed_launches(thread_counters &here) {
       [this](std::uint32_t worker) { return workers_.launcher().idle(worker); },
       [&](std::uint32_t worker, const cudaq_host_job_t &job, int error) {
         const int lost = workers_.launcher().recover(worker);
-        answer_failed_launch(job, error, lost != 0 ? CUDAQ_RPC_ERR_DEVICE_FAULT : CUDAQ_RPC_ERR_LAUNCH_FAILED, here);
+        answer_failed_launch(worker, job, error, lost != 0 ? CUDAQ_RPC_ERR_DEVICE_FAULT : CUDAQ_RPC_ERR_LAUNCH_FAILED,
+                             here);
         stuck = lost != 0 ? lost : stuck;
       });
   if (stuck != 0)
@@ -134,9 +135,22 @@ std::uint32_t graph_path::answer_failed_launches(thread_counters &here) {
   return count;
 }
 
-void graph_path::answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status,
+// Markers: the graph, or the caller, has set tx. Final after the end of the worker's work, or the loss of the device.
+bool graph_path::answered_by_worker(std::uint32_t worker, const cudaq_host_job_t &job) const {
+  return workers_.spec(worker).completion != CUDAQ_WORKER_LIBRARY_PUBLISHES &&
+         responder_.answered_elsewhere(*jobs_, job.slot);
+}
+
+void graph_path::answer_failed_launch(std::uint32_t worker, const cudaq_host_job_t &job, int error, std::int32_t status,
                                       thread_counters &here) {
   job_record &record = (*jobs_)[job.slot];
+  // A launch reports the loss of the device also if it came after the graph had run. The answer may be collected, too;
+  // the slot is not refilled, because rx is still set.
+  if (answered_by_worker(worker, job)) {
+    responder_.handler_returned(*jobs_, job.slot, job.generation, {false}, here);
+    responder_.close_answered(*jobs_, job, here);
+    return;
+  }
   const handler_result failed{true, status, 0};
   if (record.state.claim(job.generation, job_phase::running, job_phase::completing)) {
     record.cuda_error = static_cast<std::uint32_t>(error);
@@ -198,16 +212,15 @@ void graph_path::fail_all(int error, thread_counters &here) {
   collect_ended(here);
   fault_.store(error);
   workers_.collect_failed([](std::uint32_t) { return true; },
-                          [&](std::uint32_t, const cudaq_host_job_t &job, int) {
-                            answer_failed_launch(job, error, CUDAQ_RPC_ERR_DEVICE_FAULT, here);
+                          [&](std::uint32_t worker, const cudaq_host_job_t &job, int) {
+                            answer_failed_launch(worker, job, error, CUDAQ_RPC_ERR_DEVICE_FAULT, here);
                           });
   workers_.abandon([&](std::uint32_t worker, const cudaq_host_job_t &job) {
-    if (workers_.handed_over(worker)) { // its launch will fail
-      answer_failed_launch(job, error, CUDAQ_RPC_ERR_DEVICE_FAULT, here);
+    if (workers_.handed_over(worker)) { // its launch will fail, or has come before the fault
+      answer_failed_launch(worker, job, error, CUDAQ_RPC_ERR_DEVICE_FAULT, here);
       return;
     }
-    const bool by_library = workers_.spec(worker).completion == CUDAQ_WORKER_LIBRARY_PUBLISHES;
-    if (!by_library && responder_.answered_elsewhere(*jobs_, job.slot)) {
+    if (answered_by_worker(worker, job)) {
       responder_.close_answered(*jobs_, job, here);
       return;
     }

@@ -72,7 +72,9 @@ private:
   void launched(std::uint32_t worker, std::uint32_t slot, std::uint64_t generation, int error, thread_counters &here);
   void launch(const graph_workers::start &what, thread_counters &here);
   std::uint32_t answer_failed_launches(thread_counters &here);
-  void answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status, thread_counters &here);
+  void answer_failed_launch(std::uint32_t worker, const cudaq_host_job_t &job, int error, std::int32_t status,
+                            thread_counters &here);
+  bool answered_by_worker(std::uint32_t worker, const cudaq_host_job_t &job) const;
   void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here);
   void fail_waiting(std::int32_t status, thread_counters &here);
   void watch_for_fault(thread_counters &here);

@@ -54,8 +54,10 @@ public:
               detail::launch_result &result) override {
     const cudaq_host_worker_t &w = workers_[worker];
     result.error = enqueue({worker, slot, launch_number});
-    if (result.error == 0)
-      result.hook_threw = !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr);
+    if (result.error != 0)
+      return;
+    result.hook_threw = !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr);
+    result.error = error_after_launch.exchange(0);
   }
   const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return done_[worker].word; }
   int recover(std::uint32_t worker) override {
@@ -94,6 +96,7 @@ public:
   }
 
   std::atomic<int> next_error{0};
+  std::atomic<int> error_after_launch{0}; ///< the next launch returns it after its graph was launched
   std::atomic<std::uint32_t> launches{0}, recoveries{0}, questions{0}; ///< questions: how often idle() was called
   std::atomic<bool> silent{false};                                     ///< graphs write nothing and raise no flag
   /// GRAPH_PUBLISHES: called after the graph has raised its flag and before it ends.

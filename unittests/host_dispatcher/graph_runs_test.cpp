@@ -317,5 +317,37 @@ TEST_F(GraphRun, AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
   gate.open = true;
 }
 
+// The graph has answered, the device is lost, and then the launch reports this loss.
+TEST_F(GraphRun, ALaunchThatFailsAfterItsGraphHasAnsweredLeavesTheAnswerAlone) {
+  struct lost_after_the_answer {
+    graph_rig *rig = nullptr;
+    bool collected = false;
+  } what;
+  plan.workers[1].completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
+  plan.workers[1].post_launch_data = &what;
+  plan.workers[1].post_launch_fn = [](void *user, void *, cudaStream_t) {
+    const auto &lost = *static_cast<lost_after_the_answer *>(user);
+    EXPECT_TRUE(eventually([&] { return lost.rig->answered(0); }));
+    if (lost.collected)
+      cudaq_host_ringbuffer_clear_slot(&lost.rig->ring.ring, 0);
+    lost.rig->device->trap();
+    lost.rig->device->error_after_launch = kFakeError;
+  };
+  for (const bool collected : {false, true}) {
+    graph_rig rig(plan);
+    what.rig = &rig;
+    what.collected = collected;
+    rig.send(0, 2, 5, 1);
+    EXPECT_TRUE(eventually([&] { return rig.dispatcher.fault() != 0; })) << rig.dispatcher.describe();
+    EXPECT_TRUE(rig.stop());
+    EXPECT_EQ(rig.look(0), collected ? CUDAQ_TX_EMPTY : CUDAQ_TX_READY);
+    EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&rig.ring.ring, 0), collected ? 1 : 0);
+    const cudaq_dispatcher_stats_t stats = rig.stats();
+    EXPECT_EQ(stats.responded, 1u);
+    EXPECT_EQ(stats.in_flight, 0u);
+    EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_DEVICE_FAULT), 0u);
+  }
+}
+
 } // namespace
 } // namespace cudaq::realtime::test

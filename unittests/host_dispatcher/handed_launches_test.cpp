@@ -175,6 +175,33 @@ TEST_F(HandedLaunch, OfAFailedDeviceIsWaitedForByAStop) {
   EXPECT_EQ(rig.stats().in_flight, 0u);
 }
 
+// A thread of the caller may answer before the one that launches has returned.
+TEST_F(HandedLaunch, WhoseRequestTheCallerHasAnsweredIsNotAnsweredByAFault) {
+  graph_rig rig(plan);
+  std::atomic<bool> returns{false}, raised{false};
+  rig.device->launched_elsewhere = [&] { EXPECT_TRUE(eventually([&] { return returns.load(); })); };
+  rig.device->ready = [&](std::uint32_t) { // does not release the worker
+    detail::store_release<std::uint64_t>(rig.ring.ring.tx_flags_host[0],
+                                         reinterpret_cast<std::uint64_t>(rig.ring.tx_slot(0)));
+    raised = true;
+  };
+  ASSERT_NO_FATAL_FAILURE(send_two(rig));
+  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  std::thread caller([&] { EXPECT_EQ(offers.run(), 0); });
+  EXPECT_TRUE(eventually([&] { return raised.load(); }));
+  rig.device->trap();
+  EXPECT_TRUE(eventually([&] { return rig.look(1) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_READY);
+  returns = true;
+  caller.join();
+  EXPECT_TRUE(rig.stop());
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_READY);
+  const cudaq_dispatcher_stats_t stats = rig.stats();
+  EXPECT_EQ(stats.responded, 2u);
+  EXPECT_EQ(stats.in_flight, 0u);
+  EXPECT_EQ(stats.protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_DEVICE_FAULT)], 1u) << "of the second request";
+}
+
 /// A pre-launch hook that finds requests of its function out of order. The dispatcher's thread alone calls it, also if
 /// other threads launch: these words are for the thread sanitizer to watch.
 struct ordered_hook {

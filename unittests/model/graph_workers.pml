@@ -12,6 +12,8 @@
  *   LAUNCH_FAIL              any launch may fail. The work that its hook has queued reads the slot at any later
  *                            moment; the worker rests until this work ends. With CALLER, the hook may have passed the
  *                            job to the caller. The caller completes it, or releases the worker while it rests
+ *   LATE_FAIL                with GRAPH and MARKERS: any launch may report an error after its graph was launched. The
+ *                            graph runs to its end, or is lost. Then the dispatcher looks at tx
  *   HANDS_OVER               with CALLER: any launch may be handed over. Another thread of the caller makes it, or it
  *                            fails there; the dispatcher does the rest of the launch after it has seen the result. The
  *                            graph may have ended by then, and its caller may have given the worker back
@@ -125,7 +127,7 @@ bool early_seen = false;
 #ifdef MUTANT_ANSWERED_WHILE_THE_HOOK_READS
 #define rested(w) (failed[w])
 #else
-#define rested(w) (failed[w] && !hook_works[w])
+#define rested(w) (failed[w] && !hook_works[w] && !graph_runs[w])
 #endif
 #ifdef MUTANT_TAKES_WITHOUT_JOB
 #define is_free(s) (phase[s] != queued)
@@ -228,6 +230,9 @@ end:
     :: is_callers(w) -> graph_runs[w] = 0; ready[w] = 1
     :: else -> atomic { graph_runs[w] = 0; done_word[w] = launch_ticket[w] }
     fi
+#ifdef LATE_FAIL
+  :: atomic { launched[w] && failed[w] -> launched[w] = 0; graph_runs[w] = 0 } /* lost */
+#endif
   od
 }
 
@@ -395,6 +400,9 @@ inline launch(w) {
       hinted[w] = is_callers(w)
     }
 #endif
+#ifdef LATE_FAIL
+  :: start_graph(w, s, tickets); failed[w] = 1
+#endif
 #ifdef HANDS_OVER
   :: result[w] = pending; handed[w] = 1; offered[w] = 1
 #endif
@@ -408,13 +416,18 @@ inline launch(w) {
   fi
 }
 
-/* The work of the hook has ended: no process reads the slot any more. */
+/* The work of the hook and the graph have ended: no process reads the slot any more. */
 inline end_failed(w) {
   s = record_slot[w];
   g = record_generation[w];
   claim(s, g, running, completing, won);
   if
+#if defined(LATE_FAIL) && !defined(MUTANT_FAILS_WITHOUT_A_LOOK)
+  :: won && tx[s] != IN_FLIGHT -> end_job(s) /* the graph has answered it */
+  :: won && tx[s] == IN_FLIGHT -> refuse(s)
+#else
   :: won -> refuse(s)
+#endif
   :: else -> /* the caller has answered it */
 #ifdef REACH_FAILED_AND_COMPLETED
     assert(false); /* reached */
