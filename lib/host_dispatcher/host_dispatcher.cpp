@@ -67,7 +67,7 @@ expected<> host_dispatcher::prepare(host_setup setup) {
   setup_ = std::move(setup);
   stats_base_.set(load_relaxed(*setup_.stats) - processed());
   jobs_base_.store(jobs_opened_minus_closed());
-  stop_.store(0);
+  stop_.store(stop_cause::none);
   exited_in_.store(0);
   intake_closed_.store(0);
   polls_ = 0;
@@ -156,7 +156,7 @@ void host_dispatcher::loop() {
       run_loop([this] { return turn(); }, [this] { return stop_seen(); },
                idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));
       close_intake(queued_policy::served);
-    } catch (abi::__forced_unwind &) { // pthread_exit in a handler or a hook
+    } catch (abi::__forced_unwind &) { // pthread_exit in a handler, a hook or a function of the dataplane
       note_exit(counters_[kLoopCounters]);
       close_intake(queued_policy::refused);
       end_loop();
@@ -167,17 +167,27 @@ void host_dispatcher::loop() {
     serve_ring();
   else
     graphs_.run_on_device(serve_ring);
-  end_loop();
+  try {
+    end_loop();
+  } catch (abi::__forced_unwind &) { // pthread_exit in a function of the dataplane
+    note_exit(counters_[kLoopCounters]);
+    throw;
+  }
 }
 
 void host_dispatcher::end_loop() {
-  // After the caller's shutdown flag it may take long until a thread calls stop. The shared ring must not wait for
-  // that: this thread leaves it as soon as its deferred jobs are answered.
-  while (shared() && has_jobs() && stop_.load() == 0)
+  // After the caller's shutdown flag, or a handler that has ended its thread, it may take long until a thread calls
+  // stop. The shared ring must not wait for that: this thread leaves it as soon as its deferred jobs, and those of the
+  // pool, are answered.
+  while (shared() && has_jobs() && stop_.load() != stop_cause::call)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
-  // The same for a dataplane: only this thread, and a thread that stops, may send answers.
-  thread_counters &here = counters_[kLoopCounters];
-  while (has_dataplane() && (dataplane_.send(here), dataplane_.holds_any()) && stop_.load() == 0)
+  // The same for a dataplane: only this thread, and a thread that stops, may send answers. Not during the unwinding
+  // from a function of the dataplane: a second one would end the process.
+  const auto holds_after_send = [this] {
+    dataplane_.send(counters_[kLoopCounters]);
+    return dataplane_.holds_any();
+  };
+  while (has_dataplane() && exited_in_.load() != kInDataplane && holds_after_send() && stop_.load() != stop_cause::call)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (shared() && !has_jobs())
     leave_ring();
@@ -453,19 +463,23 @@ std::uint32_t host_dispatcher::refuse_queued(thread_counters &here) {
   return 1;
 }
 
-/// A handler or a hook on the calling thread has called pthread_exit: the run ends. The first one is named.
+/// A callback on the calling thread has called pthread_exit: the run ends. The first one is named. A handler's exit is
+/// noted where it is called, and a hook's leaves `busy` set: otherwise it was a function of the dataplane.
 void host_dispatcher::note_exit(thread_counters &here) {
-  if (const std::uint64_t call = here.busy.peek()) {
-    exited_in_.claim(0, (call >> 32) + 1);
-    here.leave();
-  }
-  request_stop();
+  const std::uint64_t call = here.busy.peek();
+  exited_in_.claim(0, call != 0 ? (call >> 32) + 1 : kInDataplane);
+  here.leave();
+  stop_.claim(stop_cause::none, stop_cause::exit); // not in place of a call of stop
 }
 
 expected<> host_dispatcher::exit_reason() const {
   const std::uint64_t function = exited_in_.load();
   if (function == 0)
     return {};
+  if (function == kInDataplane)
+    return make_reason(CUDAQ_ERR_INTERNAL,
+                       "a function of the dataplane has ended its thread (pthread_exit), and so the run; "
+                       "it must return");
   return make_reason(
       CUDAQ_ERR_INTERNAL,
       "the handler of function 0x%08x has ended its thread (pthread_exit or pthread_cancel), and so the run; "

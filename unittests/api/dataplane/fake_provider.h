@@ -7,10 +7,12 @@
 #include "unittests/support/host_fixture.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <pthread.h>
 
 namespace cudaq::realtime::test {
 
@@ -27,8 +29,18 @@ public:
     plane.ring.tx_data_host = shape.in_place ? nullptr : reinterpret_cast<std::uint8_t *>(tx_.data());
     plane.ring.rx_stride_sz = plane.ring.tx_stride_sz = shape.slot_size;
     plane.ring.rx_flags_host = reports_drops ? flags_.data() : nullptr;
-    plane.rx_poll = [](void *ctx, std::uint32_t *out) { return static_cast<fake_provider *>(ctx)->poll(*out); };
-    plane.tx_publish = [](void *ctx, std::uint32_t slot) { return static_cast<fake_provider *>(ctx)->publish(slot); };
+    plane.rx_poll = [](void *ctx, std::uint32_t *out) {
+      auto &self = *static_cast<fake_provider *>(ctx);
+      if (self.poll_exits.exchange(false))
+        pthread_exit(nullptr);
+      return self.poll(*out);
+    };
+    plane.tx_publish = [](void *ctx, std::uint32_t slot) {
+      auto &self = *static_cast<fake_provider *>(ctx);
+      if (self.publish_exits.exchange(false))
+        pthread_exit(nullptr);
+      return self.publish(slot);
+    };
   }
 
   // --- the peer: any thread ---
@@ -82,6 +94,8 @@ public:
 
   // --- misbehaviour ---
 
+  /// The next call ends its thread.
+  std::atomic<bool> poll_exits{false}, publish_exits{false};
   void publish_fails(bool fails) {
     const std::lock_guard lock(mutex_);
     publish_fails_ = fails;
