@@ -72,7 +72,11 @@ public:
     return static_cast<std::uint32_t>(sent);
   }
 
-  bool holds_any() const { return !held_.empty(); }
+  /// The same. False: requests are still open.
+  bool send_all(thread_counters &here) {
+    send(here);
+    return held_.empty();
+  }
 
 private:
   bool give_back(std::uint32_t i, thread_counters &here) {

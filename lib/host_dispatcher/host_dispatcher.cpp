@@ -183,11 +183,8 @@ void host_dispatcher::end_loop() {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   // The same for a dataplane: only this thread, and a thread that stops, may send answers. Not during the unwinding
   // from a function of the dataplane: a second one would end the process.
-  const auto holds_after_send = [this] {
-    dataplane_.send(counters_[kLoopCounters]);
-    return dataplane_.holds_any();
-  };
-  while (has_dataplane() && exited_in_.load() != kInDataplane && holds_after_send() && stop_.load() != stop_cause::call)
+  while (has_dataplane() && exited_in_.load() != kInDataplane && !dataplane_.send_all(counters_[kLoopCounters]) &&
+         stop_.load() != stop_cause::call)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (shared() && !has_jobs())
     leave_ring();
@@ -533,12 +530,7 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
     return false;
   graphs_.settle(counters_[kLoopCounters]);
   // The loop's thread has ended, so this thread may send the answers that are complete now.
-  const auto idle = [this] {
-    if (!has_dataplane())
-      return !has_jobs();
-    dataplane_.send(counters_[kLoopCounters]);
-    return !dataplane_.holds_any();
-  };
+  const auto idle = [this] { return has_dataplane() ? dataplane_.send_all(counters_[kLoopCounters]) : !has_jobs(); };
   if (setup_.jobs && !wait_until(deadline, idle)) {
     give_up_deferred_jobs();
     // The remaining jobs are being published by the threads that completed them, which run no handlers.
@@ -578,14 +570,18 @@ std::uint64_t host_dispatcher::jobs_opened_minus_closed() const {
 void host_dispatcher::give_up_deferred_jobs() {
   job_table &jobs = *setup_.jobs;
   for (std::uint32_t i = 0; i < jobs.num_slots; ++i) {
-    const job_record &record = jobs[i];
+    job_record &record = jobs[i];
     const job_state::snapshot seen = record.state.look(); // read before the owner: a later job has another generation
     if (seen.phase != job_phase::deferred || record.owner.peek() != this)
       continue;
+    // Before the other words of the record are read: on a shared ring another member may write them for the next
+    // request, if the job was completed since the look.
+    if (!record.state.claim(seen.generation, job_phase::deferred, job_phase::completing))
+      continue;
     if (record.marked && responder_.answered_elsewhere(jobs, i)) // tx is set, but the caller did not release the worker
-      responder_.close_answered(jobs, {seen.generation, i, record.req.request_id}, counters_[kSharedCounters]);
+      responder_.close_claimed(jobs, i, counters_[kSharedCounters]);
     else
-      responder_.complete(jobs, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+      responder_.publish(jobs, i, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, counters_[kSharedCounters]);
   }
 }
 

@@ -49,12 +49,15 @@ void job_responder::publish(job_table &jobs, std::uint32_t slot, handler_result 
 }
 
 void job_responder::close_answered(job_table &jobs, const cudaq_host_job_t &job, thread_counters &counts) const {
-  job_record &record = jobs[job.slot];
-  if (!record.state.claim(job.generation, job_phase::deferred, job_phase::completing))
-    return;
+  if (jobs[job.slot].state.claim(job.generation, job_phase::deferred, job_phase::completing))
+    close_claimed(jobs, job.slot, counts);
+}
+
+void job_responder::close_claimed(job_table &jobs, std::uint32_t slot, thread_counters &counts) const {
+  job_record &record = jobs[slot];
   counts.count_response(CUDAQ_RPC_OK);
   if (!record.marked)
-    jobs.ring.release_rx(job.slot);
+    jobs.ring.release_rx(slot);
   record.state.finish();
   counts.count(counts.closed);
 }

@@ -34,6 +34,8 @@ public:
   /// Closes such a job and clears rx if it is still set. Counts status OK: the frame may be collected already, so its
   /// status is not known.
   void close_answered(job_table &jobs, const cudaq_host_job_t &job, thread_counters &counts) const;
+  /// The same for a job that the calling thread has claimed.
+  void close_claimed(job_table &jobs, std::uint32_t slot, thread_counters &counts) const;
 
 private:
   const handler_table &handlers_;
