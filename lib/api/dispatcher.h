@@ -8,6 +8,7 @@
 //   running --the loop sees the caller's flag----> stopping --the run has ended--> stopped
 //   running, stopping --fault--------------------> failed --stop returns the error; stop again--> stopped
 //   wired, stopped --start of a kernel timed out-> failed --stop, the kernel has ended--> stopped
+//   wired, stopped --the launch function has ended its thread, and its kernel runs-> failed, in the same way
 //
 // The run has ended when no handler, graph or kernel of it runs and all requests that it accepted are answered. A
 // phase may be passed so quickly that no caller sees it: then get_state shows running, stopped.

@@ -152,7 +152,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_
 
 /* Threads that call it see only these transitions: CREATED and WIRED in both directions; WIRED or STOPPED to RUNNING;
  * RUNNING to STOPPING to STOPPED, where STOPPING may be too short to be seen; RUNNING or STOPPING to FAILED; FAILED to
- * STOPPED; WIRED or STOPPED to FAILED if the start of a kernel has timed out. */
+ * STOPPED; WIRED or STOPPED to FAILED if the start of a kernel has timed out, or its launch function has ended the
+ * thread (pthread_exit) and left a kernel that does not end. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher,
                                                              cudaq_dispatcher_state_t *out_state);
 
