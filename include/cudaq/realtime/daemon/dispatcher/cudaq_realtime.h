@@ -161,7 +161,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatc
                                                              cudaq_dispatcher_stats_t *out_stats);
 
 /* Writes a text: state, options as applied, counters, flags of every slot that is not free, and what each thread does.
- * It is NUL-terminated and cut off at buf_len. *out_len (may be NULL): length of the whole text without NUL. */
+ * It is NUL-terminated and cut off at buf_len. *out_len (may be NULL): length of the whole text without NUL. It reads
+ * the ring of the last run, until the next start: also after stop, and after a later set_ringbuffer. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispatcher_t *dispatcher, char *buf,
                                                               size_t buf_len, size_t *out_len);
 
@@ -194,8 +195,10 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_get_info(const cudaq_ringbuff
                                                             cudaq_ringbuffer_info_t *out_info);
 /* CUDAQ_ERR_STATE, and the ring stays: a producer's handle is open, or a dispatcher was started on the ring and not
  * stopped (not noticed for CUDAQ_MEMORY_DEVICE, nor for a ring without its host addresses). After any other error the
- * ring is as before. A dispatcher that is still wired to a destroyed ring must not be started. Memory that the CPU and
- * a device share is freed by a CUDA call that waits for all kernels of the device: end kernels without limit first. */
+ * ring is as before. A dispatcher whose ring is destroyed must not be started, and cudaq_dispatcher_dump_state, which
+ * shows the slots of the last run, must not be called for it: destroy it first, or wire it to another ring and start
+ * it. Memory that the CPU and a device share is freed by a CUDA call that waits for all kernels of the device: end
+ * kernels without limit first. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory);
 
 /* ----------------------------------------------------------- slot helpers -- */
