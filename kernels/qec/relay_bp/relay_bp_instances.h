@@ -89,7 +89,7 @@ private:
           return false;
         --running;
         taken.remove(i.chains, i.blocks);
-        if (i.memory)
+        if (i.memory.use_count() != 0)
           kept.push_back(std::move(i.memory));
         return true;
       });

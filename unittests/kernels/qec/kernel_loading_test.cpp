@@ -4,7 +4,6 @@
 #include "kernels/qec/kernel_loading.h"
 #include "unittests/support/eventually.h"
 #include "unittests/support/fake_cuda/fake_cuda.h"
-#include "unittests/support/fault_points.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -15,7 +14,6 @@ namespace cudaq::qec::realtime::gpu {
 namespace {
 
 namespace fake_cuda = cudaq::realtime::test::fake_cuda;
-namespace faults = cudaq::realtime::test::faults;
 
 class KernelLoading : public testing::Test {
 protected:
@@ -60,11 +58,11 @@ TEST_F(KernelLoading, ReportsAnErrorAndAnException) {
 }
 
 TEST_F(KernelLoading, ThatTheDeviceDoesNotDoIsRefusedAndItsThreadEnds) {
-  const long threads = faults::held().threads;
+  const auto held = std::make_shared<int>(0);
   fake_cuda::keeps_kernels_out() = true;
-  const std::string text = refusal([] { return cudaSuccess; }, std::chrono::milliseconds(20));
+  const std::string text = refusal([held] { return cudaSuccess; }, std::chrono::milliseconds(20));
   EXPECT_NE(text.find("a stage: the device has not loaded the kernels in 20 ms"), std::string::npos) << text;
-  EXPECT_TRUE(cudaq::realtime::test::eventually([&] { return faults::held().threads == threads; }));
+  EXPECT_TRUE(cudaq::realtime::test::eventually([&] { return held.use_count() == 1; }));
   fake_cuda::keeps_kernels_out() = false;
 }
 

@@ -3,6 +3,7 @@
 // throws if detector 0 fires; else decode flips observable 0, and edges gives an edge of the first event.
 #include "cudaq/qec/decoding/decoder_plugin.h"
 
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>
