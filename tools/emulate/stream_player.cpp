@@ -38,6 +38,8 @@ stream_player::stream_player(const emulate_options &options, stream_plan &plan, 
       clock_(std::move(clock)), cycle_ns_(options.cycle_us * 1e3),
       timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)) {}
 
+std::uint64_t stream_player::counter_of(const open_call &request) { return number_at(request.payload, 8); }
+
 std::size_t stream_player::open_of(bool reads) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(open_, [reads](const open_call &r) { return (r.what == kind::read) == reads; }));
@@ -213,8 +215,10 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
   if (is_busy(true, status)) { // it is sent again
     ++result_.busy;
     busy.refused(now);
-    if (!reads && phase_ != phase::draining)
-      refused_.insert(std::ranges::upper_bound(refused_, request.id, {}, &open_call::id), std::move(request));
+    if (!reads && phase_ != phase::draining) { // a request that was sent again has a later id than its successors
+      const auto place = std::ranges::upper_bound(refused_, counter_of(request), {}, &stream_player::counter_of);
+      refused_.insert(place, std::move(request));
+    }
     return;
   }
   quiet_since_ns_ = now;

@@ -88,6 +88,8 @@ private:
     std::vector<std::uint8_t> payload; ///< of enqueue and begin_tail: they may be sent again
   };
 
+  /// Of enqueue and begin_tail.
+  static std::uint64_t counter_of(const open_call &request);
   bool no_more() const { return interrupted_ || result_.experiments >= options_.shots; }
   std::uint64_t due_ns(std::uint64_t round) const {
     return begin_ns_ + static_cast<std::uint64_t>(static_cast<double>(round) * cycle_ns_);
@@ -120,8 +122,8 @@ private:
   phase phase_ = phase::idle;
   stream_sampler *sampler_ = nullptr;
   std::vector<open_call> open_;
-  /// Requests with bits that were answered BUSY, ascending. They are sent again one at a time, and before further ones:
-  /// the server takes them only in the order of their counters.
+  /// Requests with bits that were answered BUSY, by their counters: the server takes them in no other order. They are
+  /// sent again one at a time, and before further ones.
   std::vector<open_call> refused_;
   busy_wait bits_busy_, read_busy_;
   std::uint32_t next_id_ = 0;

@@ -128,6 +128,25 @@ TEST(StreamPlayer, SendsRefusedReadsAndRoundsAgain) {
   EXPECT_EQ(got.mismatches, 0U);
 }
 
+// The first of four refused requests is refused again: it still goes before the other three.
+TEST(StreamPlayer, SendsRequestsThatAreRefusedTwiceInTheirOrder) {
+  stream_rig r(2);
+  r.options.cycle_us = 0;
+  r.slot_bytes = 60;
+  r.to.is_slow = true;
+  int enqueued = 0;
+  r.to.judge = [&](std::uint32_t function) {
+    const bool busy = function == qec::kEnqueueFunctionId && ++enqueued >= 6 && enqueued <= 10;
+    return busy ? server_link::fate::busy : server_link::fate::served;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.notes, std::vector<std::string>{});
+  EXPECT_GE(got.busy, 5U) << "and reads that wait for their rounds";
+  EXPECT_EQ(got.bad_status, 0U);
+  EXPECT_EQ(got.ended, 2U);
+  EXPECT_EQ(got.mismatches, 0U);
+}
+
 TEST(StreamPlayer, SaysThatARefusedRequestLeftAGap) {
   stream_rig r(2);
   r.options.cycle_us = 0;
