@@ -173,6 +173,8 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   stream_plan plan = plan_of(o, dem_text, served);
   model_query model = compare_stream(o, theirs, plan.facts());
   bytes = stream_player::payload_bytes(plan);
+  if (!over_network(o)) // the slots are the server's: require_room refuses those that are too small
+    o.slot_size = std::max(o.slot_size, static_cast<std::uint32_t>(bytes + CUDAQ_RPC_HEADER_SIZE));
   if (!theirs && !size_is_given && over_network(o)) { // the same choice as that of `serve`
     o.slot_size = usual_slot_size(std::max(plan.facts().detectors, plan.facts().observables));
     if (o.slot_size == 0)
@@ -180,7 +182,7 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
     to.reset();
     to = open();
   }
-  if (over_network(o) && bytes + CUDAQ_RPC_HEADER_SIZE > o.slot_size)
+  if (bytes + CUDAQ_RPC_HEADER_SIZE > o.slot_size)
     throw usage_error(
         fmt::format("slots of {} bytes: a round of this model needs {}, here and on the server; give both a "
                     "larger --slot-size",

@@ -306,9 +306,9 @@ void stream_player::fail(const std::string &why) {
     phase_ = phase::draining;
 }
 
-/// Else nothing happens until a round is due.
+/// Else nothing happens until a round is due. A round that is due and in no request waits, too.
 bool stream_player::waits_for_server() const {
-  return !open_.empty() || !refused_.empty() || num_bits_ != 0 || phase_ != phase::rounds;
+  return !open_.empty() || !refused_.empty() || num_bits_ != 0 || !round_.empty() || phase_ != phase::rounds;
 }
 
 void stream_player::look_for_losses(std::uint64_t now) {

@@ -64,5 +64,45 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SmallSlots,
                          testing::Values(shape{"Udp", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --slot-size=57"}),
                          [](const auto &one) { return std::string(one.param.name); });
 
+/// A stream whose rounds need slots of more than 256 bytes.
+class WideRounds : public TwoTerminals {
+protected:
+  static constexpr int kDetectors = 1700; ///< of a round
+  static constexpr const char *kWindows = "sliding-window:inner=pymatching,commit=2,buffer=2";
+
+  static std::string round(bool has_next) {
+    std::string text;
+    for (int k = 0; k < kDetectors; ++k) {
+      const std::string detector = "D" + std::to_string(k);
+      text += "detector(" + std::to_string(k) + ",0) " + detector + "\nerror(0.001) " + detector +
+              (k == 0 ? " L0\n" : "\n");
+      if (has_next)
+        text += "error(0.001) " + detector + " D" + std::to_string(k + kDetectors) + "\n";
+    }
+    return text;
+  }
+  std::string dem() const { return (scratch_.path() / "wide.dem").string(); }
+  std::string decoders() const override {
+    const std::string shift = "shift_detectors(0,1) " + std::to_string(kDetectors) + "\n";
+    std::ofstream(dem()) << round(true) << shift << "repeat 100 {\n" << round(true) << shift << "}\n" << round(false);
+    return "decoders:\n  - id: 0\n    type: " + std::string(kWindows) + "\n    stream: true\n    dem_file: " + dem() +
+           "\n";
+  }
+};
+
+TEST_P(WideRounds, ArePlayedToTheEnd) {
+  const auto report =
+      play("--decoder-ids 0 --rounds 20 --cycle-us 0 --dem " + dem() + " --decoder " + std::string(kWindows));
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_EQ(report.at("rounds"), 20);
+  EXPECT_EQ(report.at("shots_answered"), 1);
+  EXPECT_EQ(report.at("mismatches"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, WideRounds,
+                         testing::Values(shape{"Udp", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
+                                         shape{"Shm", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
 } // namespace
 } // namespace cudaq::realtime::tools::test

@@ -163,6 +163,15 @@ TEST(StreamPlayer, SaysThatARefusedRequestLeftAGap) {
   EXPECT_NE(got.notes[0].find("SYNDROMES_DROPPED: a request with rounds was BUSY"), std::string::npos) << got.notes[0];
 }
 
+TEST(StreamPlayer, EndsIfARoundFitsIntoNoRequest) {
+  stream_rig r(1);
+  r.slot_bytes = 56; // the heads of the frame and of an enqueue request, and no bit
+  const stream_play_result got = r.play();
+  EXPECT_TRUE(got.stalled);
+  EXPECT_EQ(got.rounds, 0U);
+  EXPECT_EQ(got.notes, std::vector<std::string>{"no progress within twice the timeout"});
+}
+
 TEST(StreamPlayer, EndsWhenTheServerIsSilentOrHasEnded) {
   stream_rig silent(1000);
   silent.to.judge = [](std::uint32_t) { return server_link::fate::lost; };
