@@ -107,7 +107,7 @@ bool player::begin_shot(stream &s, std::uint64_t now) {
   s.shot = plan_.shot_of(result_.shots++);
   s.at = server_ ? step::enqueue : step::decode;
   s.waits = false;
-  if (open_++ == 0 && !losing_)
+  if (open_++ == 0 && !losing())
     quiet_since_ns_ = now;
   return true;
 }
@@ -185,7 +185,8 @@ void player::take(const link_answer &answer, std::uint64_t now) {
   }
   s.busy.accepted();
   quiet_since_ns_ = now;
-  losing_ = refused_ = false;
+  lost_in_row_ = 0;
+  refused_ = false;
   if (status != 0) {
     take_error(s, status);
   } else if (s.at == step::enqueue) {
@@ -239,7 +240,7 @@ void player::look_for_losses(std::uint64_t now) {
         record_->add({s.id - first_id_, s.sent_ns, 0, 0});
       note(s, "no answer within the timeout");
       owners_[s.id % owners_.size()] = kFree;
-      losing_ = true;
+      ++lost_in_row_;
       s.waits = false;
       if (server_ && s.at != step::reset)
         s.at = step::reset; // the decoder's state is not known
@@ -253,11 +254,11 @@ void player::look_for_stall(std::uint64_t now) {
   if (open_ != 0 && !link_.alive()) {
     result_.stalled = true;
     result_.notes.push_back(link_.end_text());
-  } else if ((losing_ || open_ != 0) && now > quiet_since_ns_ + 2 * timeout_ns_) {
+  } else if ((losing() || open_ != 0) && now > quiet_since_ns_ + 2 * timeout_ns_) {
     result_.stalled = true;
-    result_.notes.emplace_back(losing_    ? "no answer at all within twice the timeout"
-                               : refused_ ? "the server has answered nothing but BUSY for twice the timeout"
-                                          : "no slot has become free within twice the timeout");
+    result_.notes.emplace_back(lost_in_row_ != 0 ? "no answer at all within twice the timeout"
+                               : refused_        ? "the server has answered nothing but BUSY for twice the timeout"
+                                                 : "no slot has become free within twice the timeout");
   }
 }
 

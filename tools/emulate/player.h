@@ -109,6 +109,8 @@ private:
     busy_wait busy;
   };
 
+  /// The server may be dead. One lost request does not say so: until the next one is due nothing can be answered.
+  bool losing() const { return lost_in_row_ > 1; }
   bool begun_all() const { return result_.shots >= max_shots_; }
   bool begin_shot(stream &s, std::uint64_t now);
   bool send(std::uint32_t number, std::uint64_t now);
@@ -136,10 +138,10 @@ private:
   std::uint32_t next_id_ = 0, first_id_ = 0; ///< records count from first_id_
   std::vector<std::uint8_t> buffer_;
   std::uint64_t max_shots_, begin_ns_ = 0, last_answer_ns_ = 0;
-  /// The last answer that was not BUSY. If all answers had come, the time when something was open again.
+  /// The last answer that was not BUSY; or, unless requests are lost in a row, the time when something was open again.
   std::uint64_t quiet_since_ns_ = 0;
-  bool losing_ = false;  ///< a request was given up since the last answer
-  bool refused_ = false; ///< a request was answered as busy since the last other answer
+  std::uint64_t lost_in_row_ = 0; ///< requests that were given up since the last answer that was not BUSY
+  bool refused_ = false;          ///< a request was answered as busy since the last other answer
   std::uint32_t open_ = 0, turns_ = 0;
   exchange_record *record_ = nullptr;
   play_result result_;

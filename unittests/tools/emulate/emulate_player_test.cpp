@@ -307,6 +307,22 @@ TEST(Player, IsPatientWithARateThatIsSlowerThanTheTimeout) {
   EXPECT_FALSE(r.stalled);
 }
 
+TEST(Player, GoesOnAfterALossIfThePauseBetweenShotsIsLongerThanTheTimeout) {
+  play_bench b(10);
+  b.options.rate = 100;
+  b.options.timeout_s = 0.001;
+  b.to.loses = 1;
+  const play_result r = b.run(10'000'000);
+  EXPECT_EQ(r.lost, 1u);
+  EXPECT_EQ(r.answered, 9u);
+  EXPECT_FALSE(r.stalled);
+  play_bench dead(10);
+  dead.options = b.options;
+  dead.to.loses = 1 << 20;
+  const play_result ended = dead.run(10'000'000);
+  EXPECT_TRUE(ended.stalled && ended.lost == 2) << ended.lost;
+}
+
 TEST(Player, StopsIfNothingIsAnswered) {
   play_bench silent;
   silent.options.timeout_s = 0.002;
