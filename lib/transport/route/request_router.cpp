@@ -42,11 +42,9 @@ void request_router::refuse(node_record &node, std::uint32_t entry, route_status
   answer_own(entry, status);
 }
 
-/// A reset before this request, sent or in the queue, does not help any more: this request belongs after it.
+/// A reset that was sent before this request does not help any more: this request belongs after it.
 void request_router::refuse_lost(node_record &node, std::uint32_t entry) {
-  key_record &key = keys_[entries_[entry].key];
-  key.reset_by = kNone;
-  ++key.refused;
+  keys_[entries_[entry].key].reset_by = kNone;
   refuse(node, entry, route_status::lost);
 }
 
@@ -72,8 +70,10 @@ void request_router::submit(std::uint32_t entry, std::uint32_t function_id, std:
     target = key->node;
     if (function->has_state) {
       record.key = static_cast<std::uint32_t>(key - keys_.data());
-      if (key->lost && !function->resets)
+      if (key->lost && !function->resets) {
+        ++key->refused; // a reset that waits in the queue does not help either
         return refuse_lost(nodes_[target], entry);
+      }
       record.refused_before = key->refused;
     }
   }
@@ -103,8 +103,10 @@ void request_router::forward(std::uint32_t index, std::uint32_t entry) {
   if (record.key != kNone) {
     key_record &key = keys_[record.key];
     key.used = true;
-    if (key.lost) // only resets come here
+    if (function.resets) { // also of a key that is not lost: an earlier request may be given up before its answer
       key.reset_by = key.refused == record.refused_before ? entry : kNone;
+      key.reset_generation = generation_;
+    }
   }
   route_header header = header_for(index, route_kind::request);
   header.slot = slot;
@@ -122,7 +124,8 @@ void request_router::send_waiting(std::uint32_t index) {
     const std::uint32_t entry = node.queue.front();
     node.queue.pop_front();
     const entry_record &record = entries_[entry];
-    // The key can be lost while its request waits: an earlier request of it had no answer in time.
+    // The key can be lost while its request waits: an earlier request of it had no answer in time. A reset that waits
+    // now came later, so the refusal says nothing about it.
     if (record.key != kNone && keys_[record.key].lost && !functions_[record.function].resets)
       refuse_lost(node, entry);
     else
@@ -234,7 +237,7 @@ void request_router::take_answer(std::uint32_t index, const route_header &header
     if (record.key != kNone && keys_[record.key].reset_by == entry) {
       key_record &key = keys_[record.key];
       key.reset_by = kNone;
-      key.lost = header.status != 0;
+      key.lost = key.lost && header.status != 0;
     }
     node.counts.answered.bump();
     entries_[entry].open = false;
@@ -286,7 +289,8 @@ void request_router::expire(std::uint32_t index, time now) {
     slot.phase = wire_phase::abandoned; // the credit comes back with the late answer
     if (const std::uint32_t k = entries_[slot.entry].key; k != kNone) {
       keys_[k].lost = true;
-      keys_[k].reset_by = kNone;
+      if (slot.generation >= keys_[k].reset_generation) // else the reset was sent after it, and is still valid
+        keys_[k].reset_by = kNone;
     }
     node.counts.lost.bump();
     answer_own(slot.entry, route_status::lost);

@@ -144,74 +144,6 @@ TEST(RequestRouter, QuestionsNeitherUseNorLoseAStream) {
     EXPECT_EQ(world.status(entry), 0);
 }
 
-TEST(RequestRouter, ARequestBeforeTheAnswerOfTheResetKeepsTheStreamLost) {
-  route_world world(1);
-  world.settle();
-  world.submit(kAdd, 0);
-  world.settle();
-  world.kill_node(0);
-  world.silence(2s);
-  world.start_node(0);
-  world.settle_for(2s);
-  const std::uint32_t reset = world.submit(kResetKey, 0);
-  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
-  world.settle();
-  EXPECT_EQ(world.status(reset), 0);
-  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost); // it would follow a request that is missing
-  const std::uint32_t second = world.submit(kResetKey, 0);
-  world.settle();
-  EXPECT_EQ(world.status(second), 0);
-  const std::uint32_t after = world.submit(kAdd, 0);
-  world.settle();
-  EXPECT_EQ(world.status(after), 0);
-}
-
-// The same while the reset waits for a credit: whichever of the two is in the queue, a request was left out after it.
-TEST(RequestRouter, ARequestRefusedAfterAQueuedResetKeepsTheStreamLost) {
-  for (const bool queued_before_the_loss : {false, true}) {
-    route_world world(1, [](router_limits &limits) {
-      limits.max_credits = 2;
-      limits.answer_limit = 500ms;
-    });
-    world.settle();
-    world.submit(kAdd, 0);
-    world.nodes[0]->receive(world.now);
-    world.nodes[0]->take_all();
-    for (int i = 0; i < 48; ++i) { // its node lives, but has no answer in time
-      world.now += 10ms;
-      world.nodes[0]->sessions->tick(world.now);
-      world.nodes[0]->receive(world.now);
-      world.deliver_to_router(0);
-      world.router->tick(world.now);
-    }
-    world.submit(kAdd, 1); // the second credit
-    const std::uint32_t early = queued_before_the_loss ? world.submit(kResetKey, 0) : 0;
-    const std::uint32_t queued_after = queued_before_the_loss ? world.submit(kAdd, 0) : 0;
-    for (int i = 0; i < 10; ++i) {
-      world.now += 10ms;
-      world.nodes[0]->receive(world.now);
-      world.deliver_to_router(0);
-      world.router->tick(world.now);
-    }
-    const std::uint32_t reset = queued_before_the_loss ? early : world.submit(kResetKey, 0);
-    const std::uint32_t refused = queued_before_the_loss ? queued_after : world.submit(kAdd, 0);
-    // Both credits come back in one turn, so the request after the reset meets a key that is still lost.
-    world.nodes[0]->take_all();
-    world.nodes[0]->execute_one();
-    world.nodes[0]->execute_one();
-    world.settle_for(100ms);
-    ASSERT_EQ(world.status(reset), 0);
-    ASSERT_EQ(world.status(refused), kLost);
-    EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
-    const std::uint32_t again = world.submit(kResetKey, 0);
-    world.settle();
-    ASSERT_EQ(world.status(again), 0);
-    const std::uint32_t after = world.submit(kAdd, 0);
-    world.settle();
-    EXPECT_EQ(world.status(after), 0);
-  }
-}
-
 TEST(RequestRouter, DropsLateAnswersOfAnOlderSession) {
   route_world world(1);
   world.settle();
@@ -238,21 +170,12 @@ TEST(RequestRouter, GivesUpARequestAndTakesItsCreditBackWithTheLateAnswer) {
   });
   world.settle();
   const std::uint32_t slow = world.submit(kAdd, 0);
-  const auto hold = [&](sim_time time) { // the node is there, but its decoder hangs
-    for (const sim_time end = world.now + time; world.now < end;) {
-      world.now += 10ms;
-      world.nodes[0]->receive(world.now);
-      world.nodes[0]->take_all();
-      world.deliver_to_router(0);
-      world.router->tick(world.now);
-    }
-  };
-  hold(700ms);
+  world.hold(700ms);
   EXPECT_EQ(world.status(slow), kLost);
   EXPECT_EQ(world.router->state(0), node_state::joined);
   EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
   const std::uint32_t waiting = world.submit(kAdd, 1);
-  hold(700ms);
+  world.hold(700ms);
   EXPECT_EQ(world.status(waiting), kBusy); // it has waited for the credit too long; it was not executed
   const std::uint32_t reset = world.submit(kResetKey, 0);
   world.settle();

@@ -253,6 +253,18 @@ public:
     for (const sim_time end = now + time; now < end;)
       settle();
   }
+  /// The nodes are there, but their decoders hang.
+  void hold(sim_time time) {
+    for (const sim_time end = now + time; now < end;) {
+      now += 10ms;
+      for (std::uint32_t node = 0; node < nodes.size(); ++node) {
+        nodes[node]->receive(now);
+        nodes[node]->take_all();
+        deliver_to_router(node);
+      }
+      router->tick(now);
+    }
+  }
   /// Only the router's side goes on: it hears nothing.
   void silence(sim_time time) {
     for (const sim_time end = now + time; now < end;) {
