@@ -130,8 +130,10 @@ expected<> gpu_roce_bridge::connect() {
     result = start_link();
     if (result.ok())
       result = start_monitor();
-  } catch (const std::exception &e) {
-    result = {CUDAQ_ERR_INTERNAL, e.what()};
+  } catch (const std::exception &e) { // nothing may leave the block: connecting_ would stay true
+    result = make_reason(CUDAQ_ERR_INTERNAL, "%s", e.what());
+  } catch (...) {
+    result = make_reason(CUDAQ_ERR_INTERNAL, "the sensor bridge threw an exception that is not a std::exception");
   }
   const std::lock_guard lock(mutex_);
   connecting_ = false;

@@ -44,6 +44,8 @@ GpuRoceTransceiver::GpuRoceTransceiver(const char *ibv_name, unsigned ibv_port, 
                                        const bool forward, const bool rx_only, const bool tx_only) {
   if (script->construct_throws)
     throw std::runtime_error("pipe call failed.");
+  if (script->construct_throws_number)
+    throw 7;
   played_ = new played;
   played_->given = {.device = ibv_name,
                     .peer_ip = peer_ip,

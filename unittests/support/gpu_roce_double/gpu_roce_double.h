@@ -22,7 +22,8 @@ struct gpu_roce_log {
 
 struct gpu_roce_script {
   // What fails.
-  bool construct_throws = false, start_fails = false, start_throws = false, prepare_fails = false;
+  bool construct_throws = false, construct_throws_number = false, start_fails = false, start_throws = false,
+       prepare_fails = false;
   bool no_gpu_queue_pair = false, fewer_pages = false;
   std::atomic<bool> monitor_throws{false};
   std::string cuda_fails; ///< the name of a function

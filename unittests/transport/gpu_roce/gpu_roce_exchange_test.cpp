@@ -183,6 +183,26 @@ TEST_F(GpuRoceExchange, TakesTheNextCallerAfterAFailedStart) {
   EXPECT_EQ(script().last.remote_qp, 0x79u);
 }
 
+TEST_F(GpuRoceExchange, ConnectsOrEndsAfterAStartThatThrewNoStdException) {
+  for (const bool connects_again : {true, false}) {
+    create_listening();
+    script().construct_throws_number = true;
+    {
+      const caller first(port);
+      first.send(0x77, kPeer);
+      EXPECT_EQ(cudaq_bridge_connect(handle), CUDAQ_ERR_INTERNAL);
+      EXPECT_NE(std::string(error_text()).find("is not a std::exception"), std::string::npos) << error_text();
+    }
+    script().construct_throws_number = false;
+    if (connects_again) {
+      const caller second(port);
+      second.send(0x79, kPeer);
+      EXPECT_EQ(cudaq_bridge_connect(handle), CUDAQ_OK) << error_text();
+    }
+    ASSERT_EQ(destroy(), CUDAQ_OK) << error_text();
+  }
+}
+
 TEST_F(GpuRoceExchange, RefusesAPortThatIsTaken) {
   create_listening();
   cudaq_realtime_bridge_handle_t other = nullptr;
