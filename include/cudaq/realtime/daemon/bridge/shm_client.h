@@ -68,7 +68,8 @@ CUDAQ_SHM_CLIENT_API void cudaq_shm_client_signal(cudaq_shm_client_t *client, ui
  *   CUDAQ_ERR_UNSUPPORTED   the slot is free: the server dropped the request (wrong magic, unknown function), or there
  *                           was none, or it was signalled before the slot was free; the text says which, if it is known
  *   CUDAQ_ERR_TIMEOUT       neither until timeout_ns had passed
- *   CUDAQ_ERR_STATE         the server has ended; this is detected within sleep_ns, at most 10 ms */
+ *   CUDAQ_ERR_STATE         the server has ended; this is detected within 10 ms, or with CUDAQ_WAIT_BLOCK within
+ *                           sleep_ns if that is longer */
 CUDAQ_SHM_CLIENT_API cudaq_status_t cudaq_shm_client_wait(cudaq_shm_client_t *client, uint32_t slot,
                                                           uint64_t timeout_ns);
 
