@@ -45,9 +45,9 @@ expected<> ucx_node::open(const ucx_options &options) {
   settings.loopback = options.bind_address.starts_with("127.");
   settings.max_bytes = options.slot_size + static_cast<std::uint32_t>(kRouteHeaderBytes);
   if (expected<> result = worker_.open(settings, {[this](std::uint64_t from, std::span<const std::uint8_t> bytes) {
-                                                    sessions_->received(from, bytes, now_);
+                                                    sessions_->received(from, bytes, read_clock());
                                                   },
-                                                  [this](std::uint64_t id) { sessions_->connected(id, now_); },
+                                                  [this](std::uint64_t id) { sessions_->connected(id, read_clock()); },
                                                   [this](std::uint64_t id) { sessions_->disconnected(id); }});
       result.failed())
     return result;
@@ -65,9 +65,15 @@ void ucx_node::send(std::uint64_t connection, const route_header &header, std::s
   worker_.send(connection, {reinterpret_cast<const std::uint8_t *>(&header), sizeof header}, payload, false);
 }
 
+/// At each message: with the time of an earlier poll a router would count as silent for as long as the loop has paused.
+node_sessions::time ucx_node::read_clock() {
+  now_ = steady_clock::now().time_since_epoch();
+  return now_;
+}
+
 void ucx_node::move(bool with_clock) {
   if (with_clock)
-    now_ = steady_clock::now().time_since_epoch();
+    read_clock();
   worker_.progress();
   if (with_clock)
     sessions_->tick(now_);

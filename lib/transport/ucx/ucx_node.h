@@ -36,6 +36,7 @@ public:
 private:
   void send(std::uint64_t connection, const route_header &header, std::span<const std::uint8_t> payload) override;
   void close(std::uint64_t connection) override { worker_.close(connection); }
+  node_sessions::time read_clock();
   void move(bool with_clock);
 
   ucx_options options_;
