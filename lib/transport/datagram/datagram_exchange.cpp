@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace cudaq::realtime::detail {
 namespace {
@@ -19,7 +20,7 @@ datagram_exchange::datagram_exchange(const datagram_options &options, std::uniqu
                                      const cudaq_ringbuffer_t &ring)
     : options_(options), ring_(ring), gate_(options_, counters_), wire_(std::move(wire)),
       incoming_(wire_->make_receiver()), answers_(wire_->make_sender()), refusals_(wire_->make_sender()),
-      requests_(options.num_slots) {}
+      requests_(options.num_slots), bounce_(std::size_t{kUdpBatch} * options.slot_size) {}
 
 expected<> datagram_exchange::open() {
   udp_address local;
@@ -63,6 +64,18 @@ bool datagram_exchange::take(std::uint32_t i, std::uint32_t slot) {
   return frame.from != nullptr && accept(frame, slot);
 }
 
+/// Without memory for the change, all that waits is dropped, and so are the `more` requests that it would add.
+template <class Change>
+void datagram_exchange::change_waiting(Change &&how, std::size_t more) {
+  const std::size_t all = waiting_.size() + more;
+  try {
+    how();
+  } catch (const std::bad_alloc &) {
+    waiting_.clear();
+    counters_.dropped_kernel.bump(all);
+  }
+}
+
 bool datagram_exchange::accept(const received_frame &frame, std::uint32_t slot) {
   const gate_decision decision = judge(frame, true);
   if (decision.what != gate_decision::action::accept)
@@ -73,7 +86,7 @@ bool datagram_exchange::accept(const received_frame &frame, std::uint32_t slot) 
   std::memset(target + frame.bytes.size(), 0, ring_.rx_stride_sz - frame.bytes.size());
   requests_[slot] = {*frame.from, decision.key, decision.header.request_id, decision.header.ptp_timestamp, true, false};
   if (has_waiting())
-    waiting_.hold(*frame.from);
+    change_waiting([&] { waiting_.hold(*frame.from); }, 0);
   return true;
 }
 
@@ -89,12 +102,16 @@ bool datagram_exchange::take_waiting(std::uint32_t slot) {
 }
 
 void datagram_exchange::let_wait(const received_frame &frame) {
-  if (!has_waiting())
-    for (const slot_request &request : requests_)
-      if (request.open)
-        waiting_.hold(request.from);
-  if (!waiting_.add(frame))
-    counters_.dropped_kernel.bump();
+  change_waiting(
+      [&] {
+        if (!has_waiting())
+          for (const slot_request &request : requests_)
+            if (request.open)
+              waiting_.hold(request.from);
+        if (!waiting_.add(frame))
+          counters_.dropped_kernel.bump();
+      },
+      1);
 }
 
 void datagram_exchange::send_refusals() {
@@ -107,7 +124,6 @@ void datagram_exchange::send_refusals() {
 }
 
 std::uint32_t datagram_exchange::receive_without_slot() {
-  bounce_.resize(std::size_t{kUdpBatch} * options_.slot_size);
   for (std::uint32_t i = 0; i < kUdpBatch; ++i)
     incoming_->set_target(i, bounce_.data() + std::size_t{i} * options_.slot_size, options_.slot_size);
   const std::uint32_t n = receive(kUdpBatch);

@@ -73,6 +73,8 @@ public:
 private:
   gate_decision judge(const received_frame &frame, bool room);
   bool accept(const received_frame &frame, std::uint32_t slot);
+  template <class Change>
+  void change_waiting(Change &&how, std::size_t more);
   void let_wait(const received_frame &frame);
   void queue(std::uint32_t slot, std::span<std::uint8_t> frame);
 
@@ -87,7 +89,7 @@ private:
   peer_windows::time received_at_{};
   std::vector<slot_request> requests_;
   fair_queue waiting_;
-  std::vector<std::uint8_t> bounce_; ///< datagrams that are received without a slot; made when the first is
+  std::vector<std::uint8_t> bounce_; ///< datagrams that are received without a slot
   std::array<cudaq_rpc_response_t, kUdpBatch> answer_frames_{}, refusal_frames_{};
 };
 

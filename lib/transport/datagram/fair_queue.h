@@ -34,13 +34,19 @@ public:
   void set_limit(std::size_t max_frames) { max_frames_ = max_frames; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
+  /// Frames that wait.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Drops all frames; the counts end.
+  void clear() noexcept;
+
   /// False: the room is full, and the newest frame of the sender with the most waiting ones was dropped for it, or it
-  /// is of that sender itself and was dropped.
+  /// is of that sender itself and was dropped. std::bad_alloc: only clear() may follow.
   bool add(const received_frame &received);
   /// The frame for the next slot. Not if the room is empty.
   frame next();
 
   // Slots that a sender holds; only counted while a request waits. Before the first add, hold() all that are held.
+  // std::bad_alloc of hold: only clear() may follow.
   void hold(const udp_address &from);
   void release(const udp_address &from);
 
@@ -58,7 +64,7 @@ private:
     bool operator()(const sender *a, const sender *b) const;
   };
 
-  /// Changes a sender outside the sets, which are ordered by what it changes.
+  /// Changes a sender outside the sets, which are ordered by what it changes. Needs no memory for one that is in them.
   template <class Change>
   void change(sender &s, Change &&how);
 
@@ -79,15 +85,25 @@ inline bool fair_queue::by_length::operator()(const sender *a, const sender *b) 
 
 template <class Change>
 void fair_queue::change(sender &s, Change &&how) {
-  turns_.erase(&s);
-  lengths_.erase(&s);
+  auto turn = turns_.extract(&s);
+  auto length = lengths_.extract(&s);
   how(s);
-  if (!s.waiting.empty()) {
+  if (!s.waiting.empty() && !turn.empty()) {
+    turns_.insert(std::move(turn));
+    lengths_.insert(std::move(length));
+  } else if (!s.waiting.empty()) {
     turns_.insert(&s);
     lengths_.insert(&s);
   } else if (s.held == 0) {
     senders_.erase(udp_address(s.address));
   }
+}
+
+inline void fair_queue::clear() noexcept {
+  turns_.clear();
+  lengths_.clear();
+  senders_.clear();
+  size_ = 0;
 }
 
 inline bool fair_queue::add(const received_frame &received) {
@@ -119,7 +135,7 @@ inline fair_queue::frame fair_queue::next() {
     s.last_turn = ++turn_;
   });
   if (--size_ == 0)
-    senders_.clear(); // the counts end
+    clear();
   return taken;
 }
 

@@ -24,7 +24,7 @@ typedef struct cudaq_udp_statistics_t {
   uint64_t dropped_duplicates; /* the same request is being executed, or was dropped by the dispatcher */
   uint64_t dropped_peers;      /* of a new peer, while there are --max-peers others */
   uint64_t dropped_kernel;     /* the socket's buffer was full, which is known when a later datagram is received; or too
-                                  many requests waited for a slot */
+                                  many requests waited for a slot, or there was no memory for one that would wait */
   uint64_t answered_truncated; /* BAD_ARG_LEN: the datagram ends before the payload does */
   uint64_t answered_busy;      /* BUSY: no slot was free (--busy-reply) */
   uint64_t answered_stale;     /* REQUEST_ID: the id is older than the replay window */
