@@ -144,6 +144,7 @@ void node_sessions::take_request(session &owner, const route_header &header, std
       free_.empty())
     return counters_.strays.bump();
   const std::uint32_t slot = free_.back();
+  ready_.push_back(slot); // first: without memory for it nothing has changed
   free_.pop_back();
   owner.busy[header.slot] = true;
   slots_[slot] = {slot_phase::ready, owner.epoch, owner.router_id, header.generation, header.slot};
@@ -157,7 +158,6 @@ void node_sessions::take_request(session &owner, const route_header &header, std
   std::memcpy(rx_slot(slot), &request, sizeof request);
   if (!payload.empty())
     std::memcpy(rx_slot(slot) + sizeof request, payload.data(), payload.size());
-  ready_.push_back(slot);
   used_by_several_ = used_by_several_ || (used_ && used_by_ != owner.router_id);
   used_ = true;
   used_by_ = owner.router_id;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace cudaq::realtime::detail {
 
@@ -85,7 +86,11 @@ void request_router::submit(std::uint32_t entry, std::uint32_t function_id, std:
   if (node.free_slots.empty() || !node.queue.empty()) {
     if (node.queue.size() >= limits_.queue_length)
       return refuse(node, entry, route_status::busy);
-    node.queue.push_back(entry);
+    try {
+      node.queue.push_back(entry);
+    } catch (const std::bad_alloc &) { // as if it were full
+      refuse(node, entry, route_status::busy);
+    }
     return;
   }
   forward(target, entry);
@@ -181,14 +186,14 @@ void request_router::lose(std::uint32_t index, time now) {
   slots.swap(node.slots);
   node.free_slots.clear();
   node.in_flight = 0;
-  std::deque<std::uint32_t> waiting;
-  waiting.swap(node.queue);
   for (const wire_slot &slot : slots)
     if (slot.phase == wire_phase::open) {
       node.counts.lost.bump();
       answer_own(slot.entry, route_status::lost);
     }
-  for (const std::uint32_t entry : waiting) {
+  while (!node.queue.empty()) { // in place: another queue would need memory, and this must not end half-way
+    const std::uint32_t entry = node.queue.front();
+    node.queue.pop_front();
     const std::uint32_t key = entries_[entry].key;
     refuse(node, entry, key != kNone && keys_[key].lost ? route_status::lost : route_status::not_ready);
   }

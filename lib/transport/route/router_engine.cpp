@@ -2,6 +2,7 @@
 #include "lib/transport/route/router_engine.h"
 
 #include <cstring>
+#include <new>
 
 namespace cudaq::realtime::detail {
 namespace {
@@ -47,8 +48,8 @@ std::uint32_t router_engine::turn(request_router::time at) {
         router_.drain(node, (drained >> node & 1) != 0);
     drained_before_ = drained;
   }
-  for (const std::uint64_t end = written_.load(); read_ != end; ++read_, ++work) {
-    const std::uint32_t entry = inbox_[read_ % entries_];
+  for (const std::uint64_t end = written_.load(); read_ != end; ++work) {
+    const std::uint32_t entry = inbox_[read_++ % entries_]; // once, also if an exception leaves submit
     const inbox_entry &request = requests_[entry];
     router_.submit(entry, request.function_id, {payloads_.data() + std::size_t{entry} * entry_bytes_, request.length},
                    request.timestamp, at, request.request_id);
@@ -60,10 +61,10 @@ std::uint32_t router_engine::turn(request_router::time at) {
 }
 
 void router_engine::end_sessions() {
-  left_ = true;
   router_.send_bye();
   link_.flush(kFlushNs);
   router_.leave(now_);
+  left_ = true;
 }
 
 void router_engine::answer(std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result) {
@@ -79,10 +80,18 @@ expected<> router_engine::start(cudaq_wait_policy_t wait) {
   return thread_.start("cudaq-router", {}, [this, wait] { run(wait); });
 }
 
+std::uint32_t router_engine::turn_on_thread() {
+  try {
+    return turn(now());
+  } catch (const std::bad_alloc &) { // the next turn goes on
+    return 0;
+  }
+}
+
 void router_engine::run(cudaq_wait_policy_t wait) {
-  run_loop([this] { return turn(now()); }, [this] { return stop_.load() != 0; }, idle_strategy(wait, kSleepNs));
+  run_loop([this] { return turn_on_thread(); }, [this] { return stop_.load() != 0; }, idle_strategy(wait, kSleepNs));
   leave_.store(1);
-  turn(now()); // answers the last requests that were submitted
+  turn_on_thread(); // answers the last requests that were submitted
 }
 
 bool router_engine::stop(steady_clock::time_point deadline) {

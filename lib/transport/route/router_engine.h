@@ -64,6 +64,7 @@ private:
   }
   void answer(std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result) override;
   void state_changed(std::uint32_t node, node_state state) override;
+  std::uint32_t turn_on_thread();
   void run(cudaq_wait_policy_t wait);
   void end_sessions();
 

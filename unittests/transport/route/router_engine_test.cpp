@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <gtest/gtest.h>
+#include <new>
 
 namespace cudaq::realtime::detail::test {
 namespace {
@@ -14,7 +15,8 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kNoAnswer = UINT64_MAX; ///< a value that the node does not answer
 
-/// A node that answers each request with its payload, from the router's thread. It may fall silent.
+/// A node that answers each request with its payload, from the router's thread. It may fall silent, and be without
+/// memory once.
 class echo_link final : public node_link {
 public:
   bool connect(std::uint32_t) override { return true; }
@@ -39,6 +41,10 @@ public:
     waiting_.push_back(std::move(message));
   }
   std::uint32_t progress(const message_receiver &message, const failure_receiver &) override {
+    if (without_memory.load() != 0) {
+      without_memory.store(0);
+      throw std::bad_alloc();
+    }
     std::uint32_t work = 0;
     for (; silent.load() == 0 && !waiting_.empty(); ++work) {
       const auto next = std::move(waiting_.front());
@@ -50,7 +56,7 @@ public:
   bool flush(std::uint64_t) override { return true; }
   std::string carrier(std::uint32_t) override { return "echo"; }
 
-  shared_word<std::uint32_t> silent;
+  shared_word<std::uint32_t> silent, without_memory;
 
 private:
   std::deque<std::vector<std::uint8_t>> waiting_;
@@ -156,6 +162,17 @@ TEST_F(RouterEngine, IsNotIdleWhileARequestIsOpen) {
   observer.join();
   EXPECT_EQ(wrong, 0u);
   EXPECT_TRUE(engine_->stop(deadline_after(20'000'000'000)));
+}
+
+TEST_F(RouterEngine, GoesOnAfterATurnWithoutMemory) {
+  ASSERT_TRUE(engine_->start(CUDAQ_WAIT_SPIN_YIELD).ok());
+  wait_joined();
+  link_.without_memory.store(1);
+  EXPECT_TRUE(wait_until(deadline_after(20'000'000'000), [this] { return link_.without_memory.load() == 0; }));
+  ASSERT_TRUE(submit(1, 5));
+  EXPECT_TRUE(wait_until(deadline_after(20'000'000'000), [this] { return answered_[1].load() == 1; }));
+  EXPECT_TRUE(engine_->stop(deadline_after(20'000'000'000)));
+  EXPECT_EQ(statuses_[1], 0);
 }
 
 TEST_F(RouterEngine, RefusesWhatItHasNoRoomFor) {
