@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <netinet/tcp.h>
+#include <new>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -57,6 +59,7 @@ expected<> rendezvous::open(const std::string &ip, std::uint32_t port) {
       ::getsockname(listener.get(), reinterpret_cast<sockaddr *>(&address), &size) != 0)
     return make_reason(CUDAQ_ERR_INTERNAL, "TCP port %u of %s: the system refused to listen: %s", port, ip.c_str(),
                        std::strerror(errno));
+  callers_.reserve(kMaxWaiting); // serve needs no memory of its own
   listener_ = std::move(listener);
   event_ = std::move(event);
   port_ = ntohs(address.sin_port);
@@ -85,14 +88,17 @@ void rendezvous::serve(const hooks &h) {
 
 /// Until something has happened, or the period is over.
 void rendezvous::wait() const {
-  std::vector<pollfd> entries = {{event_.get(), POLLIN, 0}};
+  std::array<pollfd, 3 + kMaxWaiting> entries{};
+  nfds_t count = 0;
+  const auto add = [&](int fd) { entries[count++] = {fd, POLLIN, 0}; };
+  add(event_.get());
   if (steady_clock::now() >= accept_from_)
-    entries.push_back({listener_.get(), POLLIN, 0});
+    add(listener_.get());
   if (peer_)
-    entries.push_back({peer_.get(), POLLIN, 0});
+    add(peer_.get());
   for (const caller &c : callers_)
-    entries.push_back({c.socket.get(), POLLIN, 0});
-  ::poll(entries.data(), entries.size(), static_cast<int>(kPeriod.count()));
+    add(c.socket.get());
+  ::poll(entries.data(), count, static_cast<int>(kPeriod.count()));
 }
 
 void rendezvous::accept_callers(const hooks &h) {
@@ -148,7 +154,11 @@ bool rendezvous::decide(caller &from, const hooks &h) {
   const rendezvous_numbers numbers = numbers_of(from.bytes);
   if (from.size != kBytes || !possible(numbers) || (peer_ && h.connected()))
     return false;
-  const std::optional<rendezvous_numbers> reply = h.take(numbers);
+  std::optional<rendezvous_numbers> reply;
+  try {
+    reply = h.take(numbers);
+  } catch (const std::bad_alloc &) { // it is refused
+  }
   if (!reply)
     return false;
   const std::uint32_t words[3] = {htonl(reply->qp), htonl(reply->rkey), htonl(reply->address)};
