@@ -3,6 +3,8 @@
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 
+#include <new>
+
 namespace cudaq::realtime::detail {
 namespace {
 
@@ -87,7 +89,11 @@ cudaq_rx_status_t ucx_node::poll(std::uint32_t &slot) {
     return CUDAQ_RX_EMPTY;
   if (sessions_->take(slot))
     return CUDAQ_RX_READY;
-  move(empty_polls_++ % kPollsPerTick == 0);
+  try {
+    move(empty_polls_++ % kPollsPerTick == 0);
+  } catch (const std::bad_alloc &) { // the next poll goes on
+    return CUDAQ_RX_EMPTY;
+  }
   return sessions_->take(slot) ? CUDAQ_RX_READY : CUDAQ_RX_EMPTY;
 }
 

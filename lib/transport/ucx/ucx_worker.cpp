@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <new>
 #include <thread>
 #include <ucp/api/ucp.h>
 #include <ucs/async/async_fwd.h>
@@ -86,7 +87,7 @@ struct ucx_worker::state {
   template <class Waits>
   void work_while(steady_clock::duration limit, Waits &&waits);
   bool end_listener();
-  send_buffer &take_buffer();
+  bool fill_buffer(std::span<const std::uint8_t> header, std::span<const std::uint8_t> payload);
 
   static ucs_status_t on_message(void *self, const void *, std::size_t, void *data, std::size_t length,
                                  const ucp_am_recv_param_t *param);
@@ -118,10 +119,12 @@ ucs_status_t ucx_worker::state::on_message(void *self, const void *, std::size_t
 void ucx_worker::state::on_request(ucp_conn_request_h request, void *self) {
   state &s = *static_cast<state *>(self);
   ++s.work;
-  if (s.requests.size() >= kMaxRequests || s.connections.size() >= kMaxConnections)
-    ucp_listener_reject(s.listener, request);
-  else
-    s.requests.push_back(request);
+  try {
+    if (s.requests.size() < kMaxRequests && s.connections.size() < kMaxConnections)
+      return s.requests.push_back(request);
+  } catch (const std::bad_alloc &) { // it is refused, too
+  }
+  ucp_listener_reject(s.listener, request);
 }
 
 // Closing here is not allowed by every transport: the next progress does it.
@@ -205,6 +208,9 @@ std::uint32_t ucx_worker::port() const noexcept { return ntohs(state_->listens_a
 
 std::uint64_t ucx_worker::state::create(ucp_ep_params_t &params) {
   auto made = std::make_unique<connection>();
+  // Before UCX knows the connection, also for its end: from then on its address must stay.
+  connections.reserve(connections.size() + 1);
+  closing.reserve(closing.size() + connections.size() + 1);
   params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_failure, made.get()};
@@ -231,22 +237,30 @@ void ucx_worker::state::accept_waiting() {
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST;
     params.conn_request = requests.front();
-    requests.pop_front();
     ++work;
-    if (const std::uint64_t id = create(params); id != 0)
+    const std::uint64_t id = create(params); // without memory for it, the request stays for the next progress
+    requests.pop_front();
+    if (id != 0)
       receiver.connected(id);
   }
 }
 
-ucx_worker::state::send_buffer &ucx_worker::state::take_buffer() {
-  if (free_buffers.empty()) {
-    buffers.push_back(std::make_unique<send_buffer>());
-    buffers.back()->owner = this;
-    free_buffers.push_back(buffers.back().get());
+/// Writes a message to the last of the free buffers. False: there is no memory for it.
+bool ucx_worker::state::fill_buffer(std::span<const std::uint8_t> header, std::span<const std::uint8_t> payload) {
+  try {
+    if (free_buffers.empty()) {
+      free_buffers.reserve(buffers.size() + 1); // on_sent needs no memory
+      buffers.push_back(std::make_unique<send_buffer>());
+      buffers.back()->owner = this;
+      free_buffers.push_back(buffers.back().get());
+    }
+    std::vector<std::uint8_t> &bytes = free_buffers.back()->bytes;
+    bytes.assign(header.begin(), header.end());
+    bytes.insert(bytes.end(), payload.begin(), payload.end());
+    return true;
+  } catch (const std::bad_alloc &) {
+    return false;
   }
-  send_buffer &taken = *free_buffers.back();
-  free_buffers.pop_back();
-  return taken;
 }
 
 void ucx_worker::send(std::uint64_t id, std::span<const std::uint8_t> header, std::span<const std::uint8_t> payload,
@@ -255,9 +269,12 @@ void ucx_worker::send(std::uint64_t id, std::span<const std::uint8_t> header, st
   state::connection *const to = s.find(id);
   if (to == nullptr || to->failed)
     return;
-  state::send_buffer &buffer = s.take_buffer();
-  buffer.bytes.assign(header.begin(), header.end());
-  buffer.bytes.insert(buffer.bytes.end(), payload.begin(), payload.end());
+  if (!s.fill_buffer(header, payload)) {
+    to->failed = true; // the other side would wait for the message
+    return;
+  }
+  state::send_buffer &buffer = *s.free_buffers.back();
+  s.free_buffers.pop_back();
   ucp_request_param_t params{};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.flags = UCP_AM_SEND_FLAG_EAGER;

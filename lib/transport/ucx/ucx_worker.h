@@ -44,7 +44,7 @@ public:
   /// 0: it cannot. A connection whose other side does not answer stays until it is closed.
   std::uint64_t connect(const std::string &address, std::uint32_t port);
   /// Sends header and payload as one message. Both are copied. `introduces`: the receiver learns which connection the
-  /// message came over. Nothing happens if there is no such connection.
+  /// message came over. Nothing happens if there is no such connection. Without memory for it the connection fails.
   void send(std::uint64_t connection, std::span<const std::uint8_t> header, std::span<const std::uint8_t> payload,
             bool introduces);
   /// At once: messages that were not sent yet may be lost.
