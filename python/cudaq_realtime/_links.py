@@ -14,7 +14,7 @@ from .dispatcher import Answer
 
 REQUEST, RESPONSE = struct.Struct("<IIIIQ"), struct.Struct("<IiIIQ")
 REQUEST_MAGIC, RESPONSE_MAGIC = 0x43555152, 0x43555153
-TRANSPORT_BUSY = -1011  # not executed: to be sent again with the same id
+TRANSPORT_BUSY = -1011  # this frame was not executed: to be sent again with the same id
 REPEAT_SECONDS = 30  # a request is not repeated later than this after its first attempt
 MAX_REFUSALS = 5  # in one call, if requests are sent again: a server may just start
 PAUSE = 0.0005  # seconds before a request that was refused as busy is sent again
@@ -52,12 +52,13 @@ class UdpLink:
         # By its time the server knows a request that is sent again, which is equal in all its bytes.
         frame = REQUEST.pack(REQUEST_MAGIC, function, len(payload), request_id, time.monotonic_ns()) + payload
         again = 0.0  # when to send
-        last, refusals = time.monotonic() + REPEAT_SECONDS, 0
+        last, refusals, sent, busy = time.monotonic() + REPEAT_SECONDS, 0, 0, 0
         while (now := time.monotonic()) < deadline:
             try:
                 if now >= again:
                     again = math.inf if self._resend_after is None or now > last else now + self._resend_after
                     self._socket.send(frame)
+                    sent += 1
                 self._socket.settimeout(max(min(again, deadline) - now, 1e-6))
                 received = self._socket.recv(65536)
             except socket.timeout:
@@ -72,7 +73,9 @@ class UdpLink:
             if answer is None:
                 continue
             self.slot_size = len(received)
-            if answer.status != TRANSPORT_BUSY or time.monotonic() + PAUSE >= deadline:
+            busy += answer.status == TRANSPORT_BUSY
+            # An earlier frame without an answer may be executed: then the end of the time says nothing.
+            if answer.status != TRANSPORT_BUSY or (busy == sent and time.monotonic() + PAUSE >= deadline):
                 return answer
             time.sleep(PAUSE)
             again = 0.0

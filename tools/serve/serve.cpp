@@ -148,10 +148,15 @@ serving::~serving() {
 
 std::int32_t serving::handle(cudaq_host_call_t *call, void *self) noexcept {
   server_ns::server_answer now;
-  if (!static_cast<serving *>(self)->server_.submit(
-          call->function_id, {static_cast<const std::uint8_t *>(call->payload), call->payload_len},
-          {static_cast<std::uint8_t *>(call->result), call->max_result_len}, call->job, now, call->ptp_timestamp))
+  auto &here = *static_cast<serving *>(self);
+  if (!here.server_.submit(call->function_id, {static_cast<const std::uint8_t *>(call->payload), call->payload_len},
+                           {static_cast<std::uint8_t *>(call->result), call->max_result_len}, call->job, now,
+                           call->ptp_timestamp))
     return CUDAQ_HOST_CALL_DEFERRED;
+  if (now.status == CUDAQ_RPC_ERR_BUSY) { // a status of the library, which only a completion may have
+    (void)here.transport_.complete(call->job, now.status, 0);
+    return CUDAQ_HOST_CALL_DEFERRED;
+  }
   call->result_len = now.bytes;
   return now.status;
 }

@@ -213,6 +213,19 @@ def test_a_busy_transport_gets_the_same_id_and_a_busy_decoder_another_one():
     assert [struct.unpack_from("<Q", one, 32)[0] for one in peer.requests] == [1, 1, 1, 2, 2, 2]
 
 
+def test_a_repetition_without_room_says_nothing_of_the_frame_before_it():
+    def answers(request):
+        return [response(request, -1011)] if len(peer.requests) > 1 else []
+
+    with Peer(answers) as peer, Client("udp", peer.address, slot_size=SLOT_SIZE, timeout=0.3,
+                                       resend_after=0.02) as client:
+        with pytest.raises(TimeoutError):
+            client.begin_tail(0)
+        with pytest.raises((ServerError, TimeoutError)):
+            client.begin_tail(0)
+    assert {struct.unpack_from("<Q", one, 32)[0] for one in peer.requests} == {1, 2}
+
+
 def test_what_was_not_executed_does_not_count():
     statuses = [4, 1, -1012, 0, 3]
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A control system in C: shots to the decoding server over UDP, in two requests each, and their corrections. An answer
- * may be lost: the request is then sent again, equal in all its bytes, and the server executes it once.
+ * may be lost: the request is then sent again, equal in all its bytes, and the server executes it once. After
+ * BUSY of the server it is sent as another request: no attempt of the refused one was or will be executed.
  *   decoding_client ADDRESS PORT DECODER SLOT_SIZE SHOTS
  * The numbers of this host must be little-endian, as those of the wire are. */
 #define _POSIX_C_SOURCE 200809L
@@ -62,8 +63,7 @@ static int receive(uint32_t id, uint64_t until, int *status) {
 static int call(uint32_t function, const void *head, size_t head_bytes, const void *bits, size_t bytes) {
   unsigned char frame[kLargest];
   const uint64_t begin = now_ns();
-  const cudaq_rpc_header_t header = {CUDAQ_RPC_MAGIC_REQUEST, function, (uint32_t)(head_bytes + bytes), next_id++,
-                                     begin};
+  cudaq_rpc_header_t header = {CUDAQ_RPC_MAGIC_REQUEST, function, (uint32_t)(head_bytes + bytes), next_id++, begin};
   const size_t size = sizeof header + head_bytes + bytes;
   if (size > slot_size)
     return CUDAQ_RPC_ERR_BAD_ARG_LEN;
@@ -84,6 +84,11 @@ static int call(uint32_t function, const void *head, size_t head_bytes, const vo
     if (got != 0) { /* no server yet, or a busy one */
       const struct timespec pause = {0, kRepeatMs * 1000000};
       nanosleep(&pause, NULL);
+    }
+    if (got == 1 && status == CUDAQ_QEC_SERVER_BUSY) { /* not CUDAQ_RPC_ERR_BUSY, which is of this attempt only */
+      header.request_id = next_id++;
+      header.ptp_timestamp = now_ns();
+      memcpy(frame, &header, sizeof header);
     }
     ++repeats;
   }

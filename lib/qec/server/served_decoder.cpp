@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/served_decoder.h"
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -11,6 +13,8 @@ std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexce
 }
 
 server_status counted_status(wire_function function, std::int32_t status) noexcept {
+  if (status == CUDAQ_RPC_ERR_BUSY)
+    return server_status::busy;
   if (function != wire_function::one_shot || status == 0)
     return static_cast<server_status>(status);
   if (status < 0)
@@ -87,37 +91,43 @@ void served_decoder::end_waits() noexcept {
 bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
                             server_answer &now) {
   requests_.add();
-  const wire_function function = read.request.function;
   if (limits_.queue_length == 0) {
     const clock::time_point arrival = clock::now();
     now = serve(read, result, arrival, false);
-    if (now.waits) { // no thread of the pool could answer it later
-      now = refuse(function, server_status::busy);
-      count(function, now);
-    }
     record_latency(arrival);
     return true;
   }
-  server_status refused = server_status::busy;
-  if (enter(read, result, job, refused)) {
+  now = enter(read, result, job);
+  if (now.waits) {
     wake();
     return false;
   }
-  now = refuse(function, refused);
-  count(function, now);
+  count(read.request.function, now);
   return true;
 }
 
-bool served_decoder::enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
-                           server_status &refused) {
+/// `waits`: the request is in the queue.
+server_answer served_decoder::enter(const read_result &read, std::span<std::uint8_t> result,
+                                    const cudaq_host_job_t &job) {
+  const wire_function function = read.request.function;
   const std::lock_guard<std::mutex> lock(queue_mutex_);
+  if (closed_)
+    return refuse(function, server_status::not_ready);
+  const clock::time_point arrival = clock::now();
   const std::uint64_t at = head_.peek();
-  if (closed_) {
-    refused = server_status::not_ready;
-    return false;
+  const bool full = at - tail_.load() == entries_.size();
+  if (read.status == server_status::ok && changes_state(read.request)) {
+    const auto first = arrivals_.find(read.request, replay_cache::proof::time, arrival);
+    if (!first)
+      arrivals_.keep(read.request, static_cast<std::int32_t>(full ? server_status::busy : server_status::ok), {},
+                     arrival);
+    else if (first->status != 0)
+      return refuse(function, server_status::busy); // as the first one: its requester may have sent another request
+    else if (full)
+      return {CUDAQ_RPC_ERR_BUSY, 0}; // this copy only: an earlier one came in
   }
-  if (at - tail_.load() == entries_.size())
-    return false;
+  if (full)
+    return refuse(function, server_status::busy);
   entry &e = entries_[at % entries_.size()];
   e.read = read;
   const auto bits = read.request.bits;
@@ -127,9 +137,9 @@ bool served_decoder::enter(const read_result &read, std::span<std::uint8_t> resu
     e.read.status = server_status::bad_request;
   e.result = result;
   e.job = job;
-  e.arrival = clock::now();
+  e.arrival = arrival;
   head_.store(at + 1);
-  return true;
+  return {.waits = true};
 }
 
 std::uint64_t served_decoder::waiting() const noexcept {
@@ -160,8 +170,7 @@ std::uint32_t served_decoder::turn() noexcept {
     const std::uint64_t limit = limits_.age_limit_ns != 0 ? limits_.age_limit_ns : kUsualRoundWaitNs;
     waits_.push_back({e.read, e.result, job, e.arrival, e.arrival + std::chrono::nanoseconds(limit)});
   } else if (answer.waits) {
-    answer = refuse(function, server_status::busy);
-    count(function, answer);
+    answer = refuse_wait(e.read.request, server_status::busy, e.arrival);
   }
   if (!answer.waits)
     record_latency(e.arrival);
@@ -186,15 +195,13 @@ void served_decoder::answer_waits(bool new_stream) noexcept {
   const clock::time_point now = clock::now();
   const bool ends = ending_.load() != 0 && waiting() == 0;
   std::erase_if(waits_, [&](const round_wait &w) {
-    const wire_function function = w.read.request.function;
     server_answer answer{.waits = true};
     if (!new_stream)
       answer = serve(w.read, w.result, w.arrival, false);
     if (answer.waits) {
       if (!new_stream && !ends && now < w.deadline)
         return false;
-      answer = refuse(function, ends ? server_status::not_ready : server_status::busy);
-      count(function, answer);
+      answer = refuse_wait(w.read.request, ends ? server_status::not_ready : server_status::busy, w.arrival);
     }
     record_latency(w.arrival);
     finish(w.job, answer);
@@ -206,6 +213,15 @@ void served_decoder::answer_waits(bool new_stream) noexcept {
   first_deadline_.store(first);
   if (first != kNoWait)
     pool_->wake_at(*this, first);
+}
+
+/// Its copies may wait, too, or come later: all have this answer.
+server_answer served_decoder::refuse_wait(const wire_request &request, server_status why,
+                                          clock::time_point arrival) noexcept {
+  const std::lock_guard<std::mutex> lock(session_mutex_);
+  const server_answer answer = session_->refuse_copies(request, why, arrival);
+  count(request.function, answer);
+  return answer;
 }
 
 server_answer served_decoder::serve(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
@@ -288,11 +304,16 @@ server_answer served_decoder::serve_locked(const read_result &read, std::span<st
     too_old_.add();
     refused = has_counter(function) ? server_status::syndromes_dropped : server_status::busy;
   }
-  if (refused == server_status::ok)
-    return session_->serve(read.request, result, arrival);
-  if (has_counter(function))
+  if (refused == server_status::ok) {
+    const server_answer answer = session_->serve(read.request, result, arrival);
+    if (!answer.waits || limits_.queue_length != 0)
+      return answer;
+    refused = server_status::busy; // no thread of the pool could answer it later
+  } else if (has_counter(function)) {
     session_->latch(refused);
-  return refuse(function, refused);
+  }
+  return refused == server_status::busy ? session_->refuse_copies(read.request, refused, arrival)
+                                        : refuse(function, refused);
 }
 
 void served_decoder::exchange_if_possible() noexcept {

@@ -154,8 +154,8 @@ private:
   };
   static constexpr std::int64_t kNoWait = INT64_MAX;
 
-  bool enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
-             server_status &refused);
+  server_answer enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job);
+  server_answer refuse_wait(const wire_request &request, server_status why, clock::time_point arrival) noexcept;
   server_answer serve(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
                       bool too_old) noexcept;
   server_answer serve_locked(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
@@ -193,6 +193,9 @@ private:
   // The queue: request n is in entries_[n % size]. head_ counts the requests that came in, tail_ those that left.
   std::mutex queue_mutex_; ///< taken by the threads that submit; a thread of the pool needs none
   bool closed_ = false;    ///< protected by queue_mutex_
+  /// The last requests that change the state, as they came, and which of them found the queue full. Of these no copy
+  /// comes in later; of the others each may. Protected by queue_mutex_.
+  replay_cache arrivals_{0};
   std::vector<entry> entries_;
   cudaq::realtime::detail::shared_word<std::uint64_t> head_, tail_;
   std::vector<round_wait> waits_; ///< by arrival. Only the thread of the pool that has the decoder uses it

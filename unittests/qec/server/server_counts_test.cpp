@@ -46,6 +46,7 @@ TEST(ServerCounts, PutTheStatusOfADecodeUnderTheServersName) {
   EXPECT_EQ(of_shot(decode_status::buffer_too_small), server_status::bad_request);
   EXPECT_EQ(counted_status(wire_function::one_shot, -4), server_status::not_ready);
   EXPECT_EQ(counted_status(wire_function::enqueue, 6), server_status::syndromes_dropped);
+  EXPECT_EQ(counted_status(wire_function::enqueue, -1011), server_status::busy) << "no room for a copy";
 }
 
 TEST(ServerCounts, HaveTheDeadlinesOfTheWindowsOfAStream) {

@@ -145,6 +145,26 @@ TEST(ServerStreamWorkers, AreBusyWithoutAQueueUntilThereIsRoomAndLatchNothing) {
   EXPECT_EQ(server.decoders()[0]->counts().stream.pushed, 52U);
 }
 
+TEST(ServerStreamWorkers, AreBusyWithoutAQueueAlsoForACopyThatFindsRoom) {
+  const gate slow;
+  decoding_server server(one_setup({.id = 1}, gated_unit(50)));
+  const auto enqueue = [&](std::uint64_t counter, std::uint32_t id) {
+    return call(server, kEnqueueFunctionId, enqueue_payload(1, counter, rounds(4)), id, 1000 + id);
+  };
+  for (std::uint32_t id = 1; id <= 12; ++id)
+    ASSERT_EQ(enqueue(id, id), answered(server_status::ok));
+  EXPECT_EQ(enqueue(13, 13), answered(server_status::busy));
+  slow.open();
+  const auto has_room = [&] {
+    return call(server, kGetCommittedFunctionId, committed_payload(1, 1)) != committed(0, 48, "0");
+  };
+  ASSERT_TRUE(rt::wait_until(soon(), has_room));
+  EXPECT_EQ(enqueue(13, 13), answered(server_status::busy));
+  EXPECT_EQ(enqueue(13, 14), answered(server_status::ok)) << "another request with its counter";
+  EXPECT_EQ(enqueue(13, 13), answered(server_status::busy)) << "and nothing latches";
+  EXPECT_EQ(server.decoders()[0]->counts().stream.pushed, 52U);
+}
+
 TEST(ServerStreamWorkers, LatchAFailedWindowAtALaterRequest) {
   workers_rig rig(stream_unit_for(paired_stream_model(), 2, 1, workers_or_throw(1)));
   const std::uint32_t read = rig.read(1, 2);

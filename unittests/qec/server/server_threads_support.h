@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <mutex>
+#include <optional>
 
 namespace cudaq::qec::realtime::test {
 
@@ -29,14 +30,15 @@ private:
   rt::shared_word<std::uint32_t> &open_;
 };
 
-/// A requester: sends requests with their number as request_id, and keeps the answers. Its requests may wait in a
-/// server, so it must live until the server has stopped.
+/// A requester: sends requests with their number as request_id, or another id, and keeps the answers. Its requests may
+/// wait in a server, so it must live until the server has stopped.
 class requester {
 public:
   explicit requester(decoding_server &server) : server_(server) {}
 
-  /// Sends a request and returns its number.
-  std::uint32_t send(std::uint32_t function, const bytes &payload) {
+  /// Sends a request and returns its number. With an equal payload, id and time it is a copy.
+  std::uint32_t send(std::uint32_t function, const bytes &payload, std::optional<std::uint32_t> id = {},
+                     std::uint64_t time = 0) {
     record *r = nullptr;
     std::uint32_t number = 0;
     {
@@ -46,8 +48,8 @@ public:
       r->result.resize(64);
     }
     server_answer now;
-    const cudaq_host_job_t job{reinterpret_cast<std::uint64_t>(this), 0, number};
-    if (server_.submit(function, payload, r->result, job, now))
+    const cudaq_host_job_t job{reinterpret_cast<std::uint64_t>(this), number, id.value_or(number)};
+    if (server_.submit(function, payload, r->result, job, now, time))
       take(number, now);
     return number;
   }
@@ -60,7 +62,10 @@ public:
     record &r = records_[number];
     return {r.answer.status, bytes(r.result.begin(), r.result.begin() + r.answer.bytes)};
   }
-  full_answer call(std::uint32_t function, const bytes &payload) { return answer(send(function, payload)); }
+  full_answer call(std::uint32_t function, const bytes &payload, std::optional<std::uint32_t> id = {},
+                   std::uint64_t time = 0) {
+    return answer(send(function, payload, id, time));
+  }
 
   std::size_t answers_to(std::uint32_t number) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -75,7 +80,7 @@ public:
   /// The receiver for decoding_server::start: the job names the requester.
   static answer_receiver receiver() {
     return {[](void *, const cudaq_host_job_t &job, const server_answer &answer) {
-              reinterpret_cast<requester *>(job.generation)->take(job.request_id, answer);
+              reinterpret_cast<requester *>(job.generation)->take(job.slot, answer);
             },
             nullptr};
   }

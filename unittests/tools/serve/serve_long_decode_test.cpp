@@ -2,6 +2,7 @@
 // What serve says about a decode that does not end. The plug-in of these is busy for ten minutes if detector 3 fires.
 #include "tools/serve/decode_log.h"
 #include "unittests/tools/serve/serve_fixture.h"
+#include "unittests/transport/datagram/udp_peer.h"
 
 #include <limits>
 
@@ -51,6 +52,23 @@ TEST_P(ServeLongDecode, IsReportedOnceWithTimeAndDeadline) {
   EXPECT_EQ(lines(), 1U) << text;
   EXPECT_TRUE(contains(text, "cudaq-realtime: decoder 6: the decode of a request has taken ")) << text;
   EXPECT_TRUE(contains(text, " so far, its deadline is 1.00 ms; later requests for this decoder wait\n")) << text;
+}
+
+/// Not BUSY of the server, after which the requester would send its bits in another request.
+TEST_F(Serve, HasNoRoomForACopyOfARequestThatFillsTheQueue) {
+  write(yaml(), "decoders:\n  - id: 6\n    type: " + std::string(CUDAQ_TEST_STUCK_DECODER) + "\n    dem: |\n" +
+                    model(0) + "    queue_length: 1\n");
+  running_program server({"serve", "--config", yaml(), "--transport", CUDAQ_UDP_PROVIDER, "--", "--port=0"}, err());
+  const std::string ready = server.line();
+  ASSERT_TRUE(contains(ready, "QEC_DECODING_SERVER_READY")) << read_file(err());
+  realtime::test::udp_peer peer(static_cast<std::uint32_t>(std::stoul(value_in(ready, "port"))));
+  const bytes frame = realtime::test::request_bytes(kEnqueue, 1, enqueue(1, 0b1000), 256, 1000);
+  peer.send(frame); // is being decoded
+  peer.send(frame);
+  const auto answer = peer.receive();
+  ASSERT_TRUE(answer.has_value());
+  const std::int32_t status = realtime::test::response_header(*answer).status;
+  EXPECT_EQ(status, CUDAQ_RPC_ERR_BUSY);
 }
 
 INSTANTIATE_TEST_SUITE_P(QueueLengths, ServeLongDecode, testing::Values(0U, 4U));

@@ -37,7 +37,7 @@ typedef enum cudaq_qec_server_status_t {
   CUDAQ_QEC_SERVER_BAD_REQUEST = 2,       /* a length or a field that is not accepted */
   CUDAQ_QEC_SERVER_INTERNAL = 3,          /* the decoder failed */
   CUDAQ_QEC_SERVER_NOT_READY = 4,         /* the server ends and takes no new shot; not executed */
-  CUDAQ_QEC_SERVER_BUSY = 5,              /* not executed: send it again */
+  CUDAQ_QEC_SERVER_BUSY = 5,              /* not executed: send it as another request, with a new id and time */
   CUDAQ_QEC_SERVER_SYNDROMES_DROPPED = 6, /* a request is missing, or the server was started again */
   CUDAQ_QEC_SERVER_STREAM_MISALIGNED = 7, /* a tail at a wrong place or with a wrong length */
   CUDAQ_QEC_SERVER_DEADLINE = 8           /* of enqueue: the decode reached its deadline; the next shot begins */

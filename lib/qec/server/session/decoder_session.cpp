@@ -32,9 +32,10 @@ std::optional<server_answer> decoder_session::answer_again(const wire_request &r
   if (has_counter(request.function) && !sequence_) {
     wanted = replay_cache::proof::time;
   } else if (has_counter(request.function) && expected_counter_) {
-    if (request.counter == *expected_counter_)
+    if (request.counter == *expected_counter_ && request.counter != refused_counter_)
       return {};
-    // Only a counter that was used can come again. After a gap an equal request may be one from before a reset.
+    // Only a counter that was used, or refused, can come again. After a gap an equal request may be one from before a
+    // reset.
     const bool was_used = request.counter - *expected_counter_ >= std::uint64_t{1} << 63;
     wanted = was_used ? replay_cache::proof::time_or_counter : replay_cache::proof::time;
   }
@@ -54,6 +55,17 @@ server_answer decoder_session::serve(const wire_request &request, std::span<std:
   if (changes_state(request) && was_executed && !answer.waits)
     replay_.keep(request, answer.status, result.first(answer.bytes), now);
   return answer;
+}
+
+server_answer decoder_session::refuse_copies(const wire_request &request, server_status why,
+                                             replay_cache::time now) noexcept {
+  // Once: two equal ones would not prove that a third one is a copy.
+  if (changes_state(request) && request.timestamp != 0 && !replay_.find(request, replay_cache::proof::time, now)) {
+    replay_.keep(request, static_cast<std::int32_t>(why), {}, now);
+    if (has_counter(request.function))
+      refused_counter_ = request.counter;
+  }
+  return refuse(request.function, why);
 }
 
 server_answer decoder_session::execute(const wire_request &request, std::span<std::uint8_t> result) noexcept {

@@ -78,6 +78,11 @@ public:
   [[nodiscard]] server_answer serve(const wire_request &request, std::span<std::uint8_t> result,
                                     replay_cache::time now) noexcept;
 
+  /// The answer to a request that was not executed, and will not be: copies of it that are known by their time get the
+  /// same one. So its requester may send it as another request.
+  [[nodiscard]] server_answer refuse_copies(const wire_request &request, server_status why,
+                                            replay_cache::time now) noexcept;
+
   /// Fails as if syndromes were lost: the stream has a gap, or a request for this decoder could not be read.
   void latch(server_status why) noexcept;
 
@@ -151,6 +156,7 @@ private:
   std::uint64_t failures_ = 0;
   std::array<char, 512> last_failure_{};
   std::optional<std::uint64_t> expected_counter_;
+  std::optional<std::uint64_t> refused_counter_; ///< the last one of refuse_copies
   server_status latched_ = server_status::ok;
   replay_cache replay_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last requests that changed a decoder's state, and their answers. A request that was sent again because its answer
-// was lost gets the same answer, and is not executed twice. docs/transport/server.md, "Repeated requests".
+// The last requests that changed a decoder's state, or were refused, and their answers. A request that was sent again
+// because its answer was lost gets the same answer, and is not executed twice. docs/transport/server.md, "Repeated
+// requests".
 //
 // A repeated request is equal to the first one in all its bytes. Equal bytes alone are no proof: a requester that uses
 // one id for all requests, or the number of a slot, sends equal requests that are all meant. So the time or the id must
@@ -54,7 +55,7 @@ public:
 
   /// The answer to the request that `again` repeats, or nothing. Never for requests with neither id nor time.
   [[nodiscard]] std::optional<kept_answer> find(const wire_request &again, proof wanted, time now) const noexcept;
-  /// After a request was executed. `answer`: at most answer_bytes.
+  /// After a request was executed or refused, once. `answer`: at most answer_bytes.
   void keep(const wire_request &request, std::int32_t status, std::span<const std::uint8_t> answer, time now) noexcept;
 
 private:

@@ -50,7 +50,7 @@ typedef enum cudaq_rpc_status_t {
   CUDAQ_RPC_ERR_WORKER_UNAVAILABLE = -1008, /* no worker can take the request */
   CUDAQ_RPC_ERR_SHUTTING_DOWN = -1009,      /* accepted, but not answered in the grace period of a stop */
   CUDAQ_RPC_ERR_SCHEMA_MISMATCH = -1010,    /* only if the schema check is on */
-  CUDAQ_RPC_ERR_BUSY = -1011,               /* written by a transport: no slot is free; not executed */
+  CUDAQ_RPC_ERR_BUSY = -1011,               /* written by a transport: no room for this frame; send the same again */
   CUDAQ_RPC_ERR_REQUEST_ID = -1012          /* written by a transport: the id is too old, or used again; not executed */
 } cudaq_rpc_status_t;
 

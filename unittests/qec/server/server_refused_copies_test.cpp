@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request that is refused, and copies of it that a requester has sent meanwhile. After BUSY the requester sends
+// another request, so none of the copies may be executed.
+#include "unittests/qec/server/server_stream_support.h"
+#include "unittests/qec/server/server_threads_support.h"
+
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+const full_answer kOk = answered(server_status::ok), kBusy = answered(server_status::busy);
+const full_answer kNoRoom{CUDAQ_RPC_ERR_BUSY, {}};
+const bytes kRead = committed_payload(1, 2, 2, true); // waits for round 2, and clears
+
+/// A started server with one decoder of id 1, and its requests: those with equal ids are copies.
+struct copies_rig {
+  copies_rig(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit,
+             const answer_receiver &receiver = requester::receiver())
+      : server(one_setup(limits, std::move(unit))) {
+    if (const expected<> result = server.start(receiver, CUDAQ_WAIT_BLOCK); result.failed())
+      throw std::runtime_error(result.text());
+  }
+  ~copies_rig() { EXPECT_TRUE(server.stop(soon())); }
+  std::uint32_t send(std::uint32_t function, const bytes &payload, std::uint32_t id) {
+    return client.send(function, payload, id, 1000 + id);
+  }
+  full_answer call(std::uint32_t function, const bytes &payload, std::uint32_t id) {
+    return client.answer(send(function, payload, id));
+  }
+  bool all_served() {
+    return rt::wait_until(soon(), [this] { return server.decoders()[0]->waiting() == 0; });
+  }
+  decoding_server server;
+  requester client{server};
+};
+
+TEST(RefusedCopies, OfAReadWhoseStreamWasResetClearNothing) {
+  copies_rig rig({.id = 1, .queue_length = 16}, stream_unit_for(rotated_stream_model(2)));
+  const std::uint32_t first = rig.send(kGetCommittedFunctionId, kRead, 1);
+  const std::uint32_t copy = rig.send(kGetCommittedFunctionId, kRead, 1);
+  EXPECT_EQ(rig.call(kResetFunctionId, reset_payload(1), 2), kOk);
+  EXPECT_EQ(rig.client.answer(first), kBusy);
+  EXPECT_EQ(rig.client.answer(copy), kBusy);
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 1, "010000"), 3), kOk) << "the round is final";
+  EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 1), kBusy) << "a late copy";
+  EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 4), committed(2, 3, "01"));
+}
+
+TEST(RefusedCopies, ThatFillTheWaitsAreRefusedWithTheirRequest) {
+  copies_rig rig({.id = 1, .queue_length = 1}, stream_unit_for(rotated_stream_model(2)));
+  const std::uint32_t first = rig.send(kGetCommittedFunctionId, kRead, 1);
+  ASSERT_TRUE(rig.all_served());
+  EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 1), kBusy) << "one request may wait";
+  EXPECT_EQ(rig.client.answer(first), kBusy);
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 1, "010000"), 2), kOk);
+  EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 1), kBusy);
+  EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 3), committed(2, 3, "01"));
+}
+
+TEST(RefusedCopies, OfAReadWithoutAQueueClearNothing) {
+  decoding_server server(one_setup({.id = 1}, stream_unit_for(rotated_stream_model(2))));
+  EXPECT_EQ(call(server, kGetCommittedFunctionId, kRead, 1, 1001), kBusy);
+  EXPECT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 1, "010000"), 2, 1002), kOk);
+  EXPECT_EQ(call(server, kGetCommittedFunctionId, kRead, 1, 1001), kBusy);
+  EXPECT_EQ(call(server, kGetCommittedFunctionId, kRead, 3, 1003), committed(2, 3, "01"));
+}
+
+TEST(RefusedCopies, AreRefusedAlsoIfTheyAreYoungerThanTheAgeLimit) {
+  rt::shared_word<std::uint32_t> goes_on; // until then the decoder's thread is in the answer to the reset
+  const answer_receiver waiting{[](void *user, const cudaq_host_job_t &job, const server_answer &answer) {
+                                  const auto *const open = static_cast<rt::shared_word<std::uint32_t> *>(user);
+                                  (void)rt::wait_until(soon(), [&] { return open->load() != 0; });
+                                  requester::receiver().answer(nullptr, job, answer);
+                                },
+                                &goes_on};
+  copies_rig rig({.id = 1, .queue_length = 8, .age_limit_ns = 100'000'000}, unit_for(rotated_model(1)), waiting);
+  const std::uint32_t reset = rig.send(kResetFunctionId, reset_payload(1), 1);
+  const std::uint32_t first = rig.send(kGetCorrectionsFunctionId, get_payload(1, 1, true), 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  const std::uint32_t copy = rig.send(kGetCorrectionsFunctionId, get_payload(1, 1, true), 2);
+  goes_on.store(1);
+  EXPECT_EQ(rig.client.answer(reset), kOk);
+  EXPECT_EQ(rig.client.answer(first), kBusy);
+  EXPECT_EQ(rig.client.answer(copy), kBusy);
+}
+
+TEST(RefusedCopies, AreThoseOfARequestThatFoundTheQueueFull) {
+  rt::shared_word<std::uint32_t> open;
+  copies_rig rig({.id = 1, .queue_length = 1},
+                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  const std::uint32_t first = rig.send(kEnqueueFunctionId, enqueue_payload(1, 1, "1"), 1); // is being decoded
+  for (int copy = 0; copy < 3; ++copy)
+    EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 1, "1"), 1), kNoRoom) << "nothing is refused for good";
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 2, "1"), 2), kBusy);
+  open.store(1);
+  EXPECT_EQ(rig.client.answer(first), kOk);
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 1, "1"), 1), kOk) << "executed once";
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 2, "1"), 2), kBusy) << "a copy of the refused one";
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 2, "1"), 3), kOk) << "another request";
+  EXPECT_EQ(rig.call(kGetCorrectionsFunctionId, get_payload(1, 1), 4), answered(server_status::ok, "0"));
+  const decoder_counts counts = rig.server.decoders()[0]->counts();
+  EXPECT_EQ(counts.shots, 2u);
+  EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::busy)], 5u);
+}
+
+TEST(RefusedCopies, AreNotSeenInEqualRequestsWithoutATime) {
+  rt::shared_word<std::uint32_t> open;
+  copies_rig rig({.id = 1, .queue_length = 1},
+                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  const std::uint32_t first = rig.client.send(kEnqueueFunctionId, enqueue_payload(1, 1, "1"), 7);
+  EXPECT_EQ(rig.client.call(kEnqueueFunctionId, enqueue_payload(1, 2, "1"), 7), kBusy);
+  open.store(1);
+  EXPECT_EQ(rig.client.answer(first), kOk);
+  EXPECT_EQ(rig.client.call(kEnqueueFunctionId, enqueue_payload(1, 2, "1"), 7), kOk);
+}
+
+} // namespace
