@@ -26,7 +26,8 @@ stream_engine::stream_engine(window_set windows, std::shared_ptr<worker_pool> po
       tail_(model().tail_detectors()), queue_rounds_(queue_rounds),
       max_push_((queue_rounds - least_rounds(layout())) / model().body().size() * body_),
       raw_(ring_size(model(), rounds_in_ring())), artificial_(ring_size(model(), rounds_in_ring())),
-      frame_((num_observables() + 7) / 8), flights_(std::bit_ceil(rounds_in_ring() / layout().commit + 4)) {
+      frame_((num_observables() + 7) / 8),
+      flights_(std::bit_ceil((model().head().size() + rounds_in_ring()) / layout().commit + 4)) {
   for (flight &one : flights_)
     one.observables.resize(frame_.size());
   for (number_queue &one : ready_)
@@ -355,12 +356,14 @@ void stream_engine::release() noexcept {
   }
 }
 
-/// Bits of the rounds that the next windows need stay in the ring.
+/// Bits of the rounds that the next windows need stay in the ring. When all complete windows are released, there is
+/// room for max_push_ bits: also in the head, whose rounds may have fewer bits than those of the loop.
 void stream_engine::set_limit() noexcept {
   std::uint64_t kept = released_ * layout().commit;
   for (std::uint64_t j = released_; j < released_ + 2; ++j)
     kept = std::min(kept, layout().rounds_of(j).begin);
-  limit_.store(model().first_detector(kept + queue_rounds_));
+  limit_.store(std::max(model().first_detector(kept + queue_rounds_),
+                        model().first_detector(kept + least_rounds(layout())) + max_push_));
 }
 
 std::uint64_t stream_engine::pushed_rounds() const noexcept {

@@ -47,6 +47,24 @@ TEST(StreamWorkers, PushReturnsWhileADecodeRunsAndIsBusyWhenTheQueueIsFull) {
   EXPECT_GE(counts.worst_queue_rounds, 3 * 14U);
 }
 
+TEST(StreamWorkers, TakeEachPushThatIsSupportedAlsoInAHeadOfSmallRounds) {
+  std::string text = "repeat 40 {\ndetector(0) D0\nerror(0.1) D0 L0\nshift_detectors(1) 1\n}\nrepeat 1000 {\n";
+  for (const char *const k : {"0", "1", "2", "3", "4", "5", "6", "7"})
+    text += std::string("detector(0) D") + k + "\nerror(0.1) D" + k + " L0\n";
+  text += "shift_detectors(1) 8\n}\n";
+  stream_options options = gated(1, 20);
+  options.decoder = CUDAQ_TEST_GATED_PLUGIN;
+  options.commit = options.buffer = 2;
+  for (const std::uint64_t count : {8U, 24U, 96U}) {
+    const auto stream = stream_or_throw(text, options);
+    ASSERT_EQ(stream->push(kQuiet, 97), decode_status::not_supported);
+    ASSERT_EQ(stream->push(kQuiet, count), decode_status::ok) << count << " bits, and no window is complete";
+    for (int push = 0; push < 50; ++push)
+      ASSERT_EQ(push_part(*stream, kQuiet, 0, count), decode_status::ok);
+    EXPECT_EQ(stream->pushed_bits(), 51 * count);
+  }
+}
+
 TEST(StreamWorkers, WaitReturnsWhenTheRoundIsFinal) {
   const gate slow;
   const auto stream = stream_or_throw(kText, gated(2));

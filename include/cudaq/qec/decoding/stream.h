@@ -79,7 +79,8 @@ struct stream_options {
   /// windows of this stream that its threads decode at the same time; 0: as many as it has threads.
   std::size_t workers = 0;
   std::shared_ptr<stream_workers> pool = {}; ///< empty, and workers not 0: threads of this stream alone
-  /// With workers: the most rounds that are kept because they are not final; 0: 4096, or more if windows are long.
+  /// With workers: the most rounds that are kept because they are not final; 0: 4096, or more if windows are long. In
+  /// a head of smaller rounds than those of the loop it may be more, so that a push has room.
   std::uint64_t queue_rounds = 0;
 };
 
