@@ -213,6 +213,31 @@ TEST(ServerStreamWorkers, AResetDropsTheWindowsThatWait) {
   EXPECT_EQ(rig.client.answer(rig.read(1, 3)), committed(3, 6, "0"));
 }
 
+TEST(ServerStreamWorkers, LeaveAServerUnfinishedUntilTheRoundsThatTheyDecodeAreRead) {
+  const gate slow;
+  workers_rig rig(gated_unit());
+  ASSERT_EQ(rig.client.answer(rig.enqueue(rounds(7))), answered(server_status::ok));
+  rig.server.begin_end();
+  EXPECT_TRUE(rt::wait_until(soon(), [&] { return rig.server.idle(); }));
+  EXPECT_TRUE(rig.server.has_unfinished()) << "three rounds become final without further bits";
+  slow.open();
+  const full_answer all = committed(3, 7, "0");
+  EXPECT_TRUE(rt::wait_until(soon(), [&] { return rig.client.answer(rig.read(1, 0)) == all; }));
+  EXPECT_FALSE(rig.server.has_unfinished());
+}
+
+TEST(ServerStreamWorkers, LeaveAServerUnfinishedAlsoWithoutAQueue) {
+  const gate slow;
+  decoding_server server(one_setup({.id = 1}, gated_unit()));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 1, rounds(7))), answered(server_status::ok));
+  server.begin_end();
+  EXPECT_TRUE(server.has_unfinished());
+  slow.open();
+  const auto read = [&] { return call(server, kGetCommittedFunctionId, committed_payload(1, 1)); };
+  EXPECT_TRUE(rt::wait_until(soon(), [&] { return read() == committed(3, 7, "0"); }));
+  EXPECT_FALSE(server.has_unfinished());
+}
+
 TEST(ServerStreamWorkers, MayBeInAWindowWhenTheServerEnds) {
   const gate slow;
   std::thread opens;

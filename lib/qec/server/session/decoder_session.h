@@ -103,7 +103,8 @@ public:
   [[nodiscard]] const char *last_failure() const noexcept { return last_failure_.data(); }
   /// All bits of a stream have come.
   [[nodiscard]] virtual bool has_all_bits() const noexcept { return false; }
-  /// A shot has begun and not ended, or corrections were not read since they changed.
+  /// A shot has begun and not ended, or corrections were not read since they changed, or will change without further
+  /// bits.
   [[nodiscard]] bool is_unfinished() const noexcept {
     return latched_ == server_status::ok && (inside_shot() || has_unread());
   }

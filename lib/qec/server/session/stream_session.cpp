@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/session/stream_session.h"
 
+#include "lib/qec/stream/stream_factory.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -90,6 +92,11 @@ void stream_session::restart(bool for_good) noexcept {
   std::ranges::fill(cleared_, std::uint8_t{0});
   framed_rounds_ = read_rounds_ = 0;
   phase_ = for_good ? phase::broken : phase::rounds;
+}
+
+/// Also rounds that workers still decode.
+bool stream_session::has_unread() const noexcept {
+  return phase_ != phase::broken && complete_rounds(*unit().stream()) > read_rounds_;
 }
 
 server_answer stream_session::get_committed(const wire_request &request, std::span<std::uint8_t> result) noexcept {

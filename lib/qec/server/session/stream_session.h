@@ -49,9 +49,7 @@ private:
   server_status update_corrections() noexcept override;
   /// What is final, with its observables in frame_, and corrections_ from them.
   stream_progress read_frame() noexcept;
-  [[nodiscard]] bool has_unread() const noexcept override {
-    return phase_ != phase::broken && unit().stream()->committed_rounds() > read_rounds_;
-  }
+  [[nodiscard]] bool has_unread() const noexcept override;
   void corrections_read() noexcept override { read_rounds_ = framed_rounds_; }
   void corrections_cleared() noexcept override;
 
