@@ -185,7 +185,7 @@ reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::ste
     return {reload_outcome::busy, "a decoder has not returned to the configuration before the last one yet"};
   if (expected<> result = check_fixed(setups); result.failed())
     return {reload_outcome::rejected, result.text()};
-  for (const auto &decoder : decoders_) // of an earlier reload that was taken back
+  for (const auto &decoder : decoders_) // of an earlier reload that was taken back, or of an earlier stream
     decoder->discard_previous();
   for (std::size_t i = 0; i < setups.size(); ++i)
     decoders_[i]->offer(std::move(setups[i].unit));

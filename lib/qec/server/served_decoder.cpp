@@ -321,7 +321,8 @@ void served_decoder::exchange_if_possible() noexcept {
     return;
   std::unique_ptr<decoding_unit> previous = session_->exchange(std::move(offered_));
   listen();
-  if (may_take_back_)
+  // Of a stream this is a request, perhaps long after the reload: the thread of the next reload frees it.
+  if (may_take_back_ || is_stream_)
     previous_ = std::move(previous);
   digest_.store(session_->unit().digest());
   exchanges_.add();
@@ -355,11 +356,12 @@ void served_decoder::discard_previous() {
 }
 
 void served_decoder::take_back() {
-  std::unique_ptr<decoding_unit> withdrawn;
+  std::unique_ptr<decoding_unit> withdrawn, previous; // as above
   const std::lock_guard<std::mutex> lock(session_mutex_);
   const bool is_used = offered_ == nullptr;
   std::swap(withdrawn, offered_);
   std::swap(offered_, is_used && superseded_ == nullptr ? previous_ : superseded_);
+  std::swap(previous, previous_);
   exchange_if_possible();
 }
 

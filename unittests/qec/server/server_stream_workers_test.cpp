@@ -53,8 +53,8 @@ std::string rounds(std::size_t count) {
 }
 
 /// A decoder that ends when the gate is open, and finds nothing.
-std::unique_ptr<decoding_unit> gated_unit(std::uint64_t queue_rounds = 0) {
-  return stream_unit_with(kDem, {.decoder = std::string(CUDAQ_TEST_GATED_PLUGIN) + ":gated=1",
+std::unique_ptr<decoding_unit> gated_unit(std::uint64_t queue_rounds = 0, const std::string &settings = ":gated=1") {
+  return stream_unit_with(kDem, {.decoder = CUDAQ_TEST_GATED_PLUGIN + settings,
                                  .commit = 3,
                                  .buffer = 3,
                                  .mode = stream_mode::sequential,
@@ -236,6 +236,20 @@ TEST(ServerStreamWorkers, LeaveAServerUnfinishedAlsoWithoutAQueue) {
   const auto read = [&] { return call(server, kGetCommittedFunctionId, committed_payload(1, 1)); };
   EXPECT_TRUE(rt::wait_until(soon(), [&] { return read() == committed(3, 7, "0"); }));
   EXPECT_FALSE(server.has_unfinished());
+}
+
+TEST(ServerStreamWorkers, AResetIsAnsweredBeforeTheModelThatItReplacesIsFreed) {
+  const gate slow;
+  slow.open();
+  workers_rig rig(gated_unit(0, ":slow_destroy=1"));
+  slow.close();
+  ASSERT_EQ(rig.client.answer(rig.enqueue(kRound)), answered(server_status::ok));
+  auto next = one_setup({.id = 1, .queue_length = 64, .age_limit_ns = kLong}, gated_unit(0, ""));
+  ASSERT_EQ(rig.server.reload(std::move(next), soon()).outcome, reload_outcome::applied);
+  EXPECT_EQ(rig.client.answer(rig.reset()), answered(server_status::ok));
+  EXPECT_EQ(rig.counts().exchanges, 1U);
+  EXPECT_EQ(rig.client.answer(rig.enqueue(kRound)), answered(server_status::ok)) << "by the new model";
+  slow.open();
 }
 
 TEST(ServerStreamWorkers, MayBeInAWindowWhenTheServerEnds) {
