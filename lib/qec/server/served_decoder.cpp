@@ -158,6 +158,7 @@ std::uint32_t served_decoder::turn() noexcept {
   entry &e = entries_[at % entries_.size()];
   const bool too_old =
       limits_.age_limit_ns != 0 && clock::now() - e.arrival > std::chrono::nanoseconds(limits_.age_limit_ns);
+  const std::uint64_t repeated = repeated_.value(); // of this decoder, so only this thread adds to it
   server_answer answer = serve(e.read, e.result, e.arrival, too_old);
   const cudaq_host_job_t job = e.job;
   const wire_function function = e.read.request.function;
@@ -178,7 +179,7 @@ std::uint32_t served_decoder::turn() noexcept {
   tail_.store(at + 1);
   if (!answer.waits)
     finish(job, answer);
-  answer_waits(function == wire_function::reset && answer.status == 0);
+  answer_waits(function == wire_function::reset && answer.status == 0 && repeated_.value() == repeated);
   return 1;
 }
 

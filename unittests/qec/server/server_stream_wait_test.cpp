@@ -100,6 +100,15 @@ TEST(ServerStreamWait, GoesOnAfterAResetThatIsRefused) {
   EXPECT_EQ(rig.client.answer(wait), committed(2, 3, "01"));
 }
 
+TEST(ServerStreamWait, GoesOnAfterACopyOfTheResetBeforeIt) {
+  stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = kLong});
+  EXPECT_EQ(rig.client.call(kResetFunctionId, reset_payload(1), 1, 1001), answered(server_status::ok));
+  const std::uint32_t wait = rig.wait_for(1);
+  EXPECT_EQ(rig.client.call(kResetFunctionId, reset_payload(1), 1, 1001), answered(server_status::ok)) << "it is late";
+  EXPECT_EQ(rig.client.answer(rig.enqueue("010000")), answered(server_status::ok));
+  EXPECT_EQ(rig.client.answer(wait), committed(2, 3, "01"));
+}
+
 TEST(ServerStreamWait, EndsWithTheTailAlsoForRoundsThatDoNotCome) {
   stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = kLong});
   const std::uint32_t wait = rig.wait_for(1'000'000);
