@@ -12,25 +12,6 @@ std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexce
   return queue_length * (sizeof(served_decoder::entry) + (bits + 7) / 8);
 }
 
-server_status counted_status(wire_function function, std::int32_t status) noexcept {
-  if (status == CUDAQ_RPC_ERR_BUSY)
-    return server_status::busy;
-  if (function != wire_function::one_shot || status == 0)
-    return static_cast<server_status>(status);
-  if (status < 0)
-    return static_cast<server_status>(-status);
-  switch (static_cast<decode_status>(status)) {
-  case decode_status::deadline:
-    return server_status::deadline;
-  case decode_status::bad_detector_index:
-  case decode_status::duplicate_detector_index:
-  case decode_status::buffer_too_small:
-    return server_status::bad_request;
-  default:
-    return server_status::internal;
-  }
-}
-
 served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
     : limits_(limits), num_observables_(unit->num_observables()), num_detectors_(unit->num_detectors()),
       bits_per_shot_(unit->bits_per_shot()), is_stream_(unit->is_stream()), identity_(unit->identity()),

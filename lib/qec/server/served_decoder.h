@@ -49,10 +49,6 @@ struct decode_failures {
   std::string last; ///< decoder_session::last_failure()
 };
 
-/// The status under which an answer is counted. Of one_shot the status on the wire is a decode_status, or the negative
-/// of a server_status.
-[[nodiscard]] server_status counted_status(wire_function function, std::int32_t status) noexcept;
-
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
 struct answer_receiver {
   void (*answer)(void *user, const cudaq_host_job_t &job, const server_answer &answer) = nullptr;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/session/decoder_session.h"
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +17,25 @@ std::size_t longest_answer(std::uint64_t num_observables) noexcept {
 }
 
 } // namespace
+
+server_status counted_status(wire_function function, std::int32_t status) noexcept {
+  if (status == CUDAQ_RPC_ERR_BUSY)
+    return server_status::busy;
+  if (function != wire_function::one_shot || status == 0)
+    return static_cast<server_status>(status);
+  if (status < 0)
+    return static_cast<server_status>(-status);
+  switch (static_cast<decode_status>(status)) {
+  case decode_status::deadline:
+    return server_status::deadline;
+  case decode_status::bad_detector_index:
+  case decode_status::duplicate_detector_index:
+  case decode_status::buffer_too_small:
+    return server_status::bad_request;
+  default:
+    return server_status::internal;
+  }
+}
 
 std::uint64_t replay_bytes(std::uint64_t num_observables) noexcept {
   return replay_cache::bytes(longest_answer(num_observables));

@@ -44,6 +44,10 @@ struct server_answer {
   return {function == wire_function::one_shot ? -value : value, 0};
 }
 
+/// The status under which an answer is counted. Of one_shot the status on the wire is a decode_status, or the negative
+/// of a server_status.
+[[nodiscard]] server_status counted_status(wire_function function, std::int32_t status) noexcept;
+
 /// Of all streams of a decoder since start. All 0 for decoders of shots.
 struct stream_totals {
   std::uint64_t pushed = 0, committed = 0; ///< rounds
