@@ -126,6 +126,16 @@ TEST(Race, AtTheDeadlineTheBestSolutionSoFarIsTheAnswerOrNone) {
   }
 }
 
+TEST(Race, HasNoDeadlineNearTheEndOfTime) {
+  const auto with = make_or_throw("race:" + kEarly + "|" + kEarly, kModel);
+  for (const std::uint64_t before : {0U, 1U, 500'000U}) {
+    const auto deadline = static_cast<std::uint64_t>(INT64_MAX) - before;
+    const raced got = decode_one(*with, {1}, {.control = {.deadline_ns = deadline}});
+    EXPECT_EQ(got.status, decode_status::ok) << before;
+    EXPECT_EQ(got.observables, 1) << before;
+  }
+}
+
 TEST(Race, IsCancelledAsAWhole) {
   const auto with = make_or_throw("race:" + kEarly + "|" + kEarly, kModel);
   std::uint32_t word = 0;

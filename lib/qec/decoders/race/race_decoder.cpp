@@ -176,7 +176,8 @@ private:
   /// False: the caller's word is set. True: settled, or the deadline and the grace are over.
   bool wait(std::unique_lock<std::mutex> &lock, const decode_control &control) {
     using std::chrono::nanoseconds;
-    const auto end = control.deadline_ns >= static_cast<std::uint64_t>(INT64_MAX)
+    constexpr auto kLast = static_cast<std::uint64_t>((nanoseconds::max() - nanoseconds(kGrace)).count());
+    const auto end = control.deadline_ns >= kLast
                          ? rt::steady_clock::time_point::max()
                          : rt::steady_clock::time_point(nanoseconds(control.deadline_ns)) + kGrace;
     while (!is_settled()) {
