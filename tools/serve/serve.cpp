@@ -240,7 +240,13 @@ void serving::begin_reload() {
 }
 
 void serving::reload() {
-  std::string outcome = "REJECTED old_config_active", reason;
+  std::string outcome = "REJECTED old_config_active";
+  std::string reason = fmt::format("--config {}: a plug-in ended the thread that called it", options_.config);
+  const struct at_end { // also in that case
+    const serving &self;
+    const std::string &outcome, &reason;
+    ~at_end() { self.finish_reload_with(outcome, reason); }
+  } report{*this, outcome, reason};
   try {
     loaded_config loaded = load_config("--config", options_.config);
     if (loaded.config.transport != config_.transport || loaded.config.transport_args != config_.transport_args) {
@@ -249,8 +255,7 @@ void serving::reload() {
       server_ns::reload_result result =
           server_.reload(std::move(loaded.setups), std::chrono::steady_clock::now() + kReloadLimit,
                          [this] { return signals_.end_is_wanted(); });
-      if (!result.reason.empty())
-        reason = fmt::format("--config {}: {}", options_.config, result.reason);
+      reason = result.reason.empty() ? "" : fmt::format("--config {}: {}", options_.config, result.reason);
       if (result.outcome != server_ns::reload_outcome::rejected)
         outcome = result.outcome == server_ns::reload_outcome::applied ? "APPLIED" : "BUSY";
       reloads_ += result.outcome == server_ns::reload_outcome::applied ? 1 : 0;
@@ -258,7 +263,6 @@ void serving::reload() {
   } catch (const std::exception &e) {
     reason = e.what();
   }
-  finish_reload_with(outcome, reason);
 }
 
 void serving::finish_reload_with(const std::string &outcome, const std::string &reason) const {

@@ -145,11 +145,12 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
     read.request.while_ending = phase == ends;
     return decoder->submit(read, result, job, now);
   }
-  strays_.add();
-  if (decoder != nullptr)
+  if (decoder != nullptr) {
     now = refuse(read.request.function, server_status::not_ready);
-  else
-    now = refuse(read.request.function, read.knows_decoder ? server_status::invalid_decoder : read.status);
+    return true;
+  }
+  strays_.add();
+  now = refuse(read.request.function, read.knows_decoder ? server_status::invalid_decoder : read.status);
   return true;
 }
 

@@ -101,6 +101,7 @@ TEST(ServerEnd, GivesOutCorrectionsAndLetsShotsEndButBeginsNone) {
   s.server.close();
   EXPECT_EQ(s.corrections(), answered(server_status::not_ready));
   EXPECT_TRUE(s.facts()->ends);
+  EXPECT_EQ(s.server.strays(), 0U) << "each request has named a decoder";
 }
 
 TEST(ServerEnd, GivesOutTheFinalRoundsOfAStreamButTakesNone) {

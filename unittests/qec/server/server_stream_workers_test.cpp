@@ -165,6 +165,27 @@ TEST(ServerStreamWorkers, AreBusyWithoutAQueueAlsoForACopyThatFindsRoom) {
   EXPECT_EQ(server.decoders()[0]->counts().stream.pushed, 52U);
 }
 
+TEST(ServerStreamWorkers, RefuseARequestThatIsLongerThanTheirQueue) {
+  decoding_server server(one_setup({.id = 1}, gated_unit(50)));
+  EXPECT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 1, rounds(39))), answered(server_status::bad_request));
+  EXPECT_EQ(server.decoders()[0]->failures().count, 0U) << "no decode has failed";
+}
+
+TEST(ServerStreamWorkers, CountAStreamThatEndsBetweenItsLastBitsAndTheReset) {
+  const gate slow;
+  auto unit = gated_unit();
+  const stream_decoder &stream = *unit->stream();
+  decoding_server server(one_setup({.id = 1}, std::move(unit)));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 1, rounds(6))), answered(server_status::ok));
+  ASSERT_EQ(call(server, kBeginTailFunctionId, begin_tail_payload(1, 2)), answered(server_status::ok));
+  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 3, kRound)), answered(server_status::ok));
+  slow.open();
+  ASSERT_TRUE(rt::wait_until(soon(), [&] { return stream.poll().is_final; }));
+  EXPECT_EQ(call(server, kResetFunctionId, reset_payload(1)), answered(server_status::ok));
+  EXPECT_EQ(server.decoders()[0]->counts().shots, 1U);
+  EXPECT_NE(server.decoders()[0]->counts().tail_ns, 0U);
+}
+
 TEST(ServerStreamWorkers, LatchAFailedWindowAtALaterRequest) {
   workers_rig rig(stream_unit_for(paired_stream_model(), 2, 1, workers_or_throw(1)));
   const std::uint32_t read = rig.read(1, 2);

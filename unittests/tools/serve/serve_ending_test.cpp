@@ -225,6 +225,20 @@ TEST_F(ServeHanging, ServesAndEndsWhileADecoderIsMadeOrFreedInAReload) {
   }
 }
 
+TEST_F(ServeHanging, RefusesAReloadWhosePlugInEndsItsThread) {
+  running_program server(arguments(), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  write_hanging("exit");
+  server.signal(SIGHUP);
+  EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active");
+  EXPECT_TRUE(contains(read_file(err()), "a plug-in ended the thread that called it")) << read_file(err());
+  socket_peer peer(socket());
+  EXPECT_EQ(peer.call(kEnqueue, enqueue(0, 1)).status, 0);
+  write(yaml(), config(1));
+  server.signal(SIGHUP);
+  EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED");
+}
+
 TEST_F(ServeHanging, EndsAtTheLimitOrTheSecondSignalWhileADecoderIsFreed) {
   write_hanging("destroy");
   for (const bool second : {true, false}) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A decoder that is busy for ten minutes if detector 3 fires; with the setting hang=create or hang=destroy in that
- * function. The setting mark=PATH names a file that it makes before it hangs in one of them. */
+ * function. The setting mark=PATH names a file that it makes before it hangs in one of them. With hang=exit its create
+ * ends the thread. */
 #include "cudaq/qec/decoding/decoder_plugin.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +40,10 @@ static int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, ch
       strncpy(self->hang, s->value, sizeof self->hang - 1);
     else
       strncpy(self->mark, s->value, sizeof self->mark - 1);
+  }
+  if (strcmp(self->hang, "exit") == 0) {
+    free(self);
+    pthread_exit(NULL);
   }
   *decoder = self;
   hang_in("create", self);

@@ -49,7 +49,10 @@ stream_totals stream_session::totals() const noexcept {
 
 server_status stream_session::append(const wire_request &request) noexcept {
   if (phase_ == phase::rounds) {
-    const server_status status = taken(stream().push(request.bits, request.num_bits));
+    const decode_status pushed = stream().push(request.bits, request.num_bits);
+    if (pushed == decode_status::not_supported) // more than the queue of the workers takes
+      return server_status::bad_request;
+    const server_status status = taken(pushed);
     worst_lag_ = std::max(worst_lag_, stream().pushed_rounds() - stream().committed_rounds());
     return status;
   }
@@ -86,6 +89,7 @@ void stream_session::advance() noexcept {
 }
 
 void stream_session::restart(bool for_good) noexcept {
+  advance(); // the workers may have ended the stream after the last request
   before_ = totals();
   stream().reset();
   tail_.clear();
