@@ -188,10 +188,12 @@ reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::ste
     return {reload_outcome::rejected, result.text()};
   for (const auto &decoder : decoders_) // of an earlier reload that was taken back, or of an earlier stream
     decoder->discard_previous();
+  bool given_up = false;
+  // Made before the first offer: after it nothing allocates until all decoders have the same configuration.
+  const std::function<bool()> is_over = [&] { return settled() || (given_up = give_up && give_up()); };
   for (std::size_t i = 0; i < setups.size(); ++i)
     decoders_[i]->offer(std::move(setups[i].unit));
-  bool given_up = false;
-  rt::wait_until(deadline, [&] { return settled() || (given_up = give_up && give_up()); });
+  rt::wait_until(deadline, is_over);
   if (settled()) {
     for (const auto &decoder : decoders_)
       decoder->discard_previous();
