@@ -3,12 +3,11 @@
 
 #include "cudaq/realtime/detail/base/shared_word.h"
 #include "kernels/qec/device_memory.h"
+#include "lib/base/runner.h"
 
-#include <condition_variable>
 #include <cxxabi.h>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -17,20 +16,12 @@ namespace {
 
 using cudaq::realtime::detail::device_guard;
 
-/// What the loading thread and its caller share. The caller may leave first.
+/// What the loading thread and its caller share. It lives as long as the thread.
 struct loading {
-  std::mutex mutex;
-  std::condition_variable has_ended;
-  bool ended = false;
-  cudaError_t error = cudaSuccess;
+  cudaError_t error = cudaErrorUnknown;
   std::exception_ptr thrown;
   cudaq::realtime::detail::shared_word<bool> abandoned; ///< the caller has left
-
-  void end(cudaError_t found, std::exception_ptr exception) {
-    const std::lock_guard lock(mutex);
-    error = found, thrown = std::move(exception), ended = true;
-    has_ended.notify_one();
-  }
+  cudaq::realtime::detail::loop_thread thread;
 };
 
 cudaError_t wait_for(cudaEvent_t event, const loading &state) {
@@ -67,28 +58,25 @@ cudaError_t load_and_wait(int device_id, const std::function<cudaError_t()> &loa
 
 void load_kernels(int device_id, const std::string &owner, std::function<cudaError_t()> load,
                   std::chrono::milliseconds limit) {
-  const auto state = std::make_shared<loading>();
-  std::thread loader([state, device_id, load = std::move(load)] {
+  auto state = std::make_unique<loading>();
+  const auto started = state->thread.start("qec-loading", {}, [&here = *state, device_id, load = std::move(load)] {
     try {
-      state->end(load_and_wait(device_id, load, *state), nullptr);
+      here.error = load_and_wait(device_id, load, here);
     } catch (const abi::__forced_unwind &) { // pthread_exit in `load`
-      state->end(cudaErrorUnknown, nullptr);
       throw;
     } catch (...) {
-      state->end(cudaErrorUnknown, std::current_exception());
+      here.thrown = std::current_exception();
     }
   });
-  {
-    std::unique_lock lock(state->mutex);
-    if (!state->has_ended.wait_for(lock, limit, [&] { return state->ended; })) {
-      state->abandoned.store(true);
-      loader.detach();
-      throw std::runtime_error(owner + ": the device has not loaded the kernels in " + std::to_string(limit.count()) +
-                               " ms. Kernels that run without end keep it from loading others: make this before they "
-                               "start. Or they hold all streams or hardware queues (troubleshooting.md)");
-    }
+  if (started.failed())
+    throw std::runtime_error(owner + ": " + started.text());
+  if (!state->thread.join_until(cudaq::realtime::detail::steady_clock::now() + limit)) {
+    state->abandoned.store(true);
+    static_cast<void>(state.release());
+    throw std::runtime_error(owner + ": the device has not loaded the kernels in " + std::to_string(limit.count()) +
+                             " ms. Kernels that run without end keep it from loading others: make this before they "
+                             "start. Or they hold all streams or hardware queues (troubleshooting.md)");
   }
-  loader.join();
   if (state->thrown)
     std::rethrow_exception(state->thrown);
   require(state->error, (owner + ": loading the kernels").c_str());

@@ -9,6 +9,9 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <thread>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 namespace cudaq::qec::realtime::gpu {
 namespace {
@@ -22,6 +25,9 @@ protected:
     EXPECT_EQ(fake_cuda::clean_up(), 0);
   }
   static std::string refusal(const std::function<cudaError_t()> &load, std::chrono::milliseconds limit = kLoadLimit) {
+#ifdef __SANITIZE_ADDRESS__
+    const __lsan::ScopedDisabler stays_for_its_thread;
+#endif
     try {
       load_kernels(1, "a stage", load, limit);
     } catch (const std::exception &e) {
