@@ -3,8 +3,13 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <string>
 
 namespace cudaq_python {
+
+/// The traceback and the text of an exception of Python, as Python prints them. With the GIL. `raised` may be empty
+/// afterwards. Its what() does not do: a text that is no UTF-8, such as the name of a file may be, ends the process.
+std::string text_of(nanobind::python_error &raised);
 
 void bind_decoder(nanobind::module_ &m);
 void bind_dispatcher(nanobind::module_ &m);

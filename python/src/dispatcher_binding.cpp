@@ -3,8 +3,9 @@
 // the GIL, so it costs microseconds and waits for all other Python code: not for measurements.
 #include "bindings.h"
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h>
 #include <cudaq/realtime/daemon/dispatcher/host_dispatcher.h>
@@ -40,9 +41,12 @@ std::int32_t call_python(cudaq_host_call_t *call, void *user) {
     const auto [status, result] = nb::cast<std::tuple<std::int32_t, nb::bytes>>(answer);
     if (result.size() <= call->max_result_len)
       std::memcpy(call->result, result.c_str(), result.size());
-    call->result_len = static_cast<std::uint32_t>(result.size()); // too long: answered RESULT_TOO_LARGE
+    // Too long: answered RESULT_TOO_LARGE.
+    call->result_len = static_cast<std::uint32_t>(std::min<std::size_t>(result.size(), UINT32_MAX));
     return status;
-  } catch (const std::exception &e) { // of Python, or a result of another type
+  } catch (nb::python_error &raised) {
+    handler.last_error = text_of(raised);
+  } catch (const std::exception &e) { // a result of another type
     handler.last_error = e.what();
   }
   throw std::runtime_error("the handler threw"); // the request is answered HANDLER_THREW

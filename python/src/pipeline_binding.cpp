@@ -193,11 +193,14 @@ private:
                                 " bytes, accepted: " + std::to_string(size));
       std::memcpy(result, bytes.c_str(), size);
       return true;
-    } catch (const std::exception &e) { // of Python, or a result of another type
+    } catch (nb::python_error &raised) {
+      if (stage_error_.empty())
+        stage_error_ = text_of(raised);
+    } catch (const std::exception &e) { // a result of another type
       if (stage_error_.empty())
         stage_error_ = e.what();
-      return false;
     }
+    return false;
   }
   void took(std::size_t stage, int slot, clock::time_point begin) {
     stage_ns_of_slot_[static_cast<std::size_t>(slot) * kStages + stage] =
