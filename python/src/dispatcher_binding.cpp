@@ -52,44 +52,61 @@ std::int32_t call_python(cudaq_host_call_t *call, void *user) {
   throw std::runtime_error("the handler threw"); // the request is answered HANDLER_THREW
 }
 
+/// What the dispatcher's thread uses. A handler that does not return keeps it.
+struct served {
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_ringbuffer_t ring{};
+  cudaq_dispatch_manager_t *manager = nullptr;
+  cudaq_dispatcher_t *dispatcher = nullptr;
+  volatile int shutdown = 0;
+  std::uint64_t processed = 0;
+  std::vector<std::unique_ptr<python_handler>> handlers;
+};
+
 class native_dispatcher {
 public:
-  native_dispatcher(std::uint32_t slots, std::uint32_t slot_size) : slots_(slots) {
+  /// `grace_period_ns`: how long stop, and then the end of the object, wait for a handler.
+  native_dispatcher(std::uint32_t slots, std::uint32_t slot_size, std::uint64_t grace_period_ns) : slots_(slots) {
     cudaq_ringbuffer_options_t memory;
     check(cudaq_ringbuffer_options_init(&memory, sizeof(memory)));
     memory.num_slots = slots;
     memory.slot_size = slot_size;
-    check(cudaq_ringbuffer_create(&memory, &memory_, &ring_));
+    check(cudaq_ringbuffer_create(&memory, &served_->memory, &served_->ring));
     try {
       cudaq_dispatcher_config_t config{};
       config.num_slots = slots;
       config.slot_size = slot_size;
       config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
-      check(cudaq_dispatch_manager_create(&manager_));
-      check(cudaq_dispatcher_create(manager_, &config, &dispatcher_));
-      check(cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring_));
-      check(cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_));
+      check(cudaq_dispatch_manager_create(&served_->manager));
+      check(cudaq_dispatcher_create(served_->manager, &config, &served_->dispatcher));
+      check(cudaq_dispatcher_set_ringbuffer(served_->dispatcher, &served_->ring));
+      check(cudaq_dispatcher_set_control(served_->dispatcher, &served_->shutdown, &served_->processed));
       cudaq_dispatcher_options_t options;
       check(cudaq_dispatcher_options_init(&options, sizeof(options)));
       options.wait_policy = CUDAQ_WAIT_BLOCK;
       options.block_interval_ns = 50'000;
       options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
-      check(cudaq_dispatcher_set_options(dispatcher_, &options));
+      options.grace_period_ns = grace_period_ns;
+      check(cudaq_dispatcher_set_options(served_->dispatcher, &options));
     } catch (...) {
       close();
       throw;
     }
   }
   ~native_dispatcher() {
-    const nb::gil_scoped_release released; // a handler may still wait for the GIL
-    close();
+    {
+      const nb::gil_scoped_release released; // a handler may still wait for the GIL
+      close();
+    }
+    if (served_->dispatcher != nullptr) // a handler still runs: its memory is never freed
+      static_cast<void>(served_.release());
   }
   native_dispatcher(const native_dispatcher &) = delete;
   native_dispatcher &operator=(const native_dispatcher &) = delete;
 
   /// For Python's search for cycles: a handler may refer to the object that owns it.
   int visit_handlers(visitproc visit, void *arg) const {
-    for (const auto &handler : handlers_)
+    for (const auto &handler : served_->handlers)
       Py_VISIT(handler->function.ptr());
     return 0;
   }
@@ -98,43 +115,41 @@ public:
       const nb::gil_scoped_release released;
       close();
     }
-    if (dispatcher_ == nullptr) // otherwise a handler still runs
-      handlers_.clear();
+    if (served_->dispatcher == nullptr) // otherwise a handler still runs
+      served_->handlers.clear();
   }
 
   void add(const std::string &name, nb::typed<nb::callable, std::tuple<int, nb::bytes>(nb::bytes)> function) {
-    handlers_.push_back(std::make_unique<python_handler>(python_handler{std::move(function), {}}));
-    check(cudaq_dispatcher_set_host_handler_v2(dispatcher_, cudaq::realtime::fnv1a_hash(name.c_str()), &call_python,
-                                               handlers_.back().get(), nullptr));
+    served_->handlers.push_back(std::make_unique<python_handler>(python_handler{std::move(function), {}}));
+    check(cudaq_dispatcher_set_host_handler_v2(served_->dispatcher, cudaq::realtime::fnv1a_hash(name.c_str()),
+                                               &call_python, served_->handlers.back().get(), nullptr));
   }
   void start() {
     const nb::gil_scoped_release released;
-    check(cudaq_dispatcher_start(dispatcher_)); // a later start continues at the slot where the last run stopped
-    running_ = true;
+    // A later start continues at the slot where the last run stopped.
+    check(cudaq_dispatcher_start(served_->dispatcher));
   }
   void stop() {
     const nb::gil_scoped_release released;
-    check(cudaq_dispatcher_stop(dispatcher_));
-    running_ = false;
+    check(cudaq_dispatcher_stop(served_->dispatcher));
   }
 
   /// Sends one request and waits for its answer: status and result. Throws if no answer can come.
   std::tuple<std::int32_t, nb::bytes> call(const std::string &name, nb::bytes payload, double timeout) {
+    using clock = std::chrono::steady_clock;
+    const auto begin = clock::now(); // before the wait for other callers, which is a part of `timeout`
     cudaq_rpc_response_t header{};
     std::string result;
     {
       const std::string request(payload.c_str(), payload.size());
       const nb::gil_scoped_release released;
-      const std::lock_guard locked(client_);
-      if (memory_ == nullptr)
+      if (served_->memory == nullptr)
         throw std::runtime_error("the dispatcher is closed");
-      const std::uint32_t slot = next_;
-      using clock = std::chrono::steady_clock;
-      const auto begin = clock::now();
+      const cudaq_ringbuffer_t *const ring = &served_->ring;
       auto next_look = begin;
       const auto wait_for = [&](auto done) {
         while (!done()) {
-          if (!running_ && !done()) // stop answers what it has accepted
+          if (!runs() && !done()) // stop answers what it has accepted
             throw std::runtime_error("the dispatcher does not run: call start(), or use it in a `with` statement");
           const auto now = clock::now();
           if (std::chrono::duration<double>(now - begin).count() > timeout)
@@ -148,22 +163,25 @@ public:
           std::this_thread::yield();
         }
       };
+      std::unique_lock locked(client_, std::defer_lock);
+      wait_for([&] { return locked.owns_lock() || locked.try_lock_for(std::chrono::milliseconds(10)); });
+      const std::uint32_t slot = next_;
       wait_for([&] {
         // The late answer to a request that was given up.
-        if (cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, nullptr) == CUDAQ_TX_READY)
-          cudaq_host_ringbuffer_clear_slot(&ring_, slot);
-        return running_ && cudaq_host_ringbuffer_slot_available(&ring_, slot) == 1;
+        if (cudaq_host_ringbuffer_poll_tx_flag(ring, slot, nullptr) == CUDAQ_TX_READY)
+          cudaq_host_ringbuffer_clear_slot(ring, slot);
+        return runs() && cudaq_host_ringbuffer_slot_available(ring, slot) == 1;
       });
-      check(cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, cudaq::realtime::fnv1a_hash(name.c_str()),
-                                                    request.data(), static_cast<std::uint32_t>(request.size()),
-                                                    ++request_id_, 0));
-      cudaq_host_ringbuffer_signal_slot(&ring_, slot);
+      check(cudaq_host_ringbuffer_write_rpc_request(
+          ring, slot, cudaq::realtime::fnv1a_hash(name.c_str()), request.data(),
+          static_cast<std::uint32_t>(std::min<std::size_t>(request.size(), UINT32_MAX)), ++request_id_, 0));
+      cudaq_host_ringbuffer_signal_slot(ring, slot);
       next_ = (next_ + 1) % slots_;
-      wait_for([&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, nullptr) == CUDAQ_TX_READY; });
+      wait_for([&] { return cudaq_host_ringbuffer_poll_tx_flag(ring, slot, nullptr) == CUDAQ_TX_READY; });
       const void *bytes = nullptr;
-      check(cudaq_host_ringbuffer_read_rpc_response(&ring_, slot, &header, &bytes));
+      check(cudaq_host_ringbuffer_read_rpc_response(ring, slot, &header, &bytes));
       result.assign(static_cast<const char *>(bytes), header.result_len);
-      cudaq_host_ringbuffer_clear_slot(&ring_, slot);
+      cudaq_host_ringbuffer_clear_slot(ring, slot);
     }
     return {std::int32_t{header.status}, nb::bytes(result.data(), result.size())};
   }
@@ -171,7 +189,7 @@ public:
   /// The texts of the last exception of each handler that has thrown.
   std::vector<std::string> errors() const {
     std::vector<std::string> texts;
-    for (const auto &handler : handlers_)
+    for (const auto &handler : served_->handlers)
       if (!handler->last_error.empty())
         texts.push_back(handler->last_error);
     return texts;
@@ -179,7 +197,7 @@ public:
   nb::typed<nb::dict, nb::str, nb::int_> stats() const {
     cudaq_dispatcher_stats_t now{};
     now.struct_size = sizeof(now);
-    check(cudaq_dispatcher_get_stats(dispatcher_, &now));
+    check(cudaq_dispatcher_get_stats(served_->dispatcher, &now));
     nb::dict d;
     d["received"] = now.received;
     d["dispatched"] = now.dispatched;
@@ -194,34 +212,32 @@ public:
   std::string dump() const {
     std::string text(65536, '\0');
     std::size_t length = 0;
-    check(cudaq_dispatcher_dump_state(dispatcher_, text.data(), text.size(), &length));
+    check(cudaq_dispatcher_dump_state(served_->dispatcher, text.data(), text.size(), &length));
     text.resize(std::min(length, text.size() - 1));
     return text;
   }
 
 private:
+  bool runs() const {
+    cudaq_dispatcher_state_t now = CUDAQ_DISPATCHER_STOPPED;
+    check(cudaq_dispatcher_get_state(served_->dispatcher, &now));
+    return now == CUDAQ_DISPATCHER_RUNNING || now == CUDAQ_DISPATCHER_STOPPING;
+  }
   void close() {
-    if (dispatcher_ != nullptr && cudaq_dispatcher_destroy(dispatcher_) != CUDAQ_OK)
-      return; // a handler does not return: its memory is kept
-    dispatcher_ = nullptr;
-    if (manager_ != nullptr)
-      (void)cudaq_dispatch_manager_destroy(manager_);
-    manager_ = nullptr;
-    if (memory_ != nullptr)
-      (void)cudaq_ringbuffer_destroy(memory_);
-    memory_ = nullptr;
+    if (served_->dispatcher != nullptr && cudaq_dispatcher_destroy(served_->dispatcher) != CUDAQ_OK)
+      return; // a handler does not return
+    served_->dispatcher = nullptr;
+    if (served_->manager != nullptr)
+      (void)cudaq_dispatch_manager_destroy(served_->manager);
+    served_->manager = nullptr;
+    if (served_->memory != nullptr)
+      (void)cudaq_ringbuffer_destroy(served_->memory);
+    served_->memory = nullptr;
   }
 
   std::uint32_t slots_, next_ = 0, request_id_ = 0;
-  cudaq_ringbuffer_memory_t *memory_ = nullptr;
-  cudaq_ringbuffer_t ring_{};
-  cudaq_dispatch_manager_t *manager_ = nullptr;
-  cudaq_dispatcher_t *dispatcher_ = nullptr;
-  volatile int shutdown_ = 0;
-  std::uint64_t processed_ = 0;
-  std::atomic<bool> running_ = false;
-  std::mutex client_;
-  std::vector<std::unique_ptr<python_handler>> handlers_;
+  std::timed_mutex client_; ///< of next_ and request_id_: one call at a time
+  std::unique_ptr<served> served_ = std::make_unique<served>();
 };
 
 int traverse(PyObject *self, visitproc visit, void *arg) {
@@ -241,7 +257,8 @@ void bind_dispatcher(nb::module_ &m) {
                                 {Py_tp_clear, reinterpret_cast<void *>(&clear)},
                                 {0, nullptr}};
   nb::class_<native_dispatcher>(m, "NativeDispatcher", nb::type_slots(slots))
-      .def(nb::init<std::uint32_t, std::uint32_t>(), nb::arg("slots"), nb::arg("slot_size"))
+      .def(nb::init<std::uint32_t, std::uint32_t, std::uint64_t>(), nb::arg("slots"), nb::arg("slot_size"),
+           nb::arg("grace_period_ns") = std::uint64_t{5'000'000'000})
       .def("add", &native_dispatcher::add, nb::arg("name"), nb::arg("handler"))
       .def("start", &native_dispatcher::start)
       .def("stop", &native_dispatcher::stop)
