@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import platform
+import threading
 import time
 from typing import Any, Callable, Dict, Union
 
@@ -60,6 +61,15 @@ def _bits(packed: bytes, count: int) -> Bits:
     return np.unpackbits(np.frombuffer(packed, np.uint8), count=count, bitorder="little")
 
 
+def _call(function: Callable[[Bits], Any], shot: Bits, serving: set[int]) -> Any:
+    thread = threading.get_ident()
+    serving.add(thread)
+    try:
+        return function(shot)
+    finally:
+        serving.remove(thread)
+
+
 class Pipeline:
     """Workers that predecode and decode requests from a ring.
 
@@ -92,10 +102,12 @@ class Pipeline:
         name = decoder if isinstance(decoder, str) else "bp-osd"
         # The functions below refer to what they need, not to this object, whose native part would keep it alive.
         sizes: dict[str, int] = {}
+        serving: set[int] = set()  # threads that run a function
+        self._serving = serving
 
         def predecode(packed: bytes) -> bytes:
             assert predecoder is not None
-            found = predecoder(_bits(packed, sizes["detectors"]))
+            found = _call(predecoder, _bits(packed, sizes["detectors"]), serving)
             if not isinstance(found, tuple):
                 found = found, np.zeros(sizes["observables"], np.uint8)
             if len(found) != 2:
@@ -107,7 +119,7 @@ class Pipeline:
 
         def decode(packed: bytes) -> bytes:
             assert callable(decoder)
-            found = decoder(_bits(packed, sizes["detectors"]))
+            found = _call(decoder, _bits(packed, sizes["detectors"]), serving)
             return to_native(found, sizes["observables"], "bits", "the answer of the decoder").tobytes()
 
         self._native = _native.NativePipeline(name, self._arguments[1], self._workers, self._slots,
@@ -131,8 +143,11 @@ class Pipeline:
         shots: as of Decoder.decode_batch. rate: requests per second, evenly spaced; 0: as fast as slots become free.
         Returns the predictions as Decoder.decode_batch does, and the report. The time of a request begins when it was
         due, so a late sender is part of it. Raises DecodeError for the first shot that could not be decoded, StageError
-        if a function failed. Ctrl-C ends the run.
+        if a function failed. Ctrl-C ends the run. RuntimeError: a function runs its own pipeline, or one
+        of a run that was ended has not returned yet.
         """
+        if threading.get_ident() in self._serving:
+            raise RuntimeError("a stage cannot run its own pipeline, which waits for it")
         native = self._native
         form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
         events = to_native(shots, native.num_detectors, form, "shots")
@@ -143,11 +158,11 @@ class Pipeline:
         statuses = np.empty(len(events), dtype=np.int32)
         latencies = np.empty(len(events), dtype=np.int64)
         stages = np.zeros((len(events), len(STAGES)), dtype=np.int64)
-        seconds = native.run(events, out, statuses, latencies, stages, round(1e9 / rate) if rate else 0)
+        seconds, stage_error = native.run(events, out, statuses, latencies, stages, round(1e9 / rate) if rate else 0)
         if statuses.any():
             shot = int(np.flatnonzero(statuses)[0])
-            if statuses[shot] == STAGE_FAILED and native.stage_error:
-                raise StageError(native.stage_error, shot)
+            if statuses[shot] == STAGE_FAILED and stage_error:
+                raise StageError(stage_error, shot)
             raise DecodeError(int(statuses[shot]), shot)
         return (out if bit_packed_predictions else unpacked_rows(out, native.num_observables),
                 self._report(latencies, stages, seconds, rate))

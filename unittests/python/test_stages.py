@@ -90,6 +90,36 @@ def test_a_decoder_that_fails_differs_from_a_shot_that_cannot_be_decoded():
         Pipeline("pymatching", "error(0.1) D0 D1 L0", predecoder=lambda shot: shot).run(np.array([[0, 0], [1, 0]]))
 
 
+def test_each_run_raises_the_error_of_its_own_stage():
+    def fail(shot):
+        raise ValueError("the reason")
+
+    pipeline, raised = Pipeline(fail, CHAIN, workers=1, slots=1), []
+
+    def run_often():
+        for _ in range(30):
+            try:
+                pipeline.run(np.zeros((1, 2), dtype=bool))
+            except Exception as error:
+                raised.append(error)
+
+    threads = [threading.Thread(target=run_often) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(raised) == 60
+    assert all(isinstance(error, StageError) and "the reason" in str(error) for error in raised), raised
+
+
+def test_a_stage_cannot_run_its_own_pipeline():
+    holder, shots = [], np.zeros((1, 2), dtype=bool)
+    pipeline = Pipeline(lambda shot: holder[0].run(shots)[0][0], CHAIN)
+    holder.append(pipeline)
+    with pytest.raises(StageError, match="a stage cannot run its own pipeline"):
+        pipeline.run(shots)
+
+
 def test_ctrl_c_ends_a_run():
     pipeline = Pipeline("lookup", CHAIN)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
