@@ -5,6 +5,8 @@
 #include "tools/common/interrupt.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <stdexcept>
 #include <utility>
 
 namespace cudaq::realtime::tools {
@@ -13,12 +15,20 @@ decoder_threads::decoder_threads(worker_list workers, std::uint64_t num_errors) 
   for (const auto &worker : workers_)
     memories_.push_back({std::vector<std::uint8_t>(worker->stage().response_bytes()),
                          std::vector<std::uint64_t>(static_cast<std::size_t>(num_errors))});
-  if (workers_.size() > 1)
-    for (std::size_t k = 0; k < workers_.size(); ++k)
+  try {
+    for (std::size_t k = 0; workers_.size() > 1 && k < workers_.size(); ++k)
       threads_.emplace_back([this, k] { serve(*workers_[k], memories_[k]); });
+  } catch (const std::exception &refused) { // no destructor follows
+    const std::size_t started = threads_.size();
+    end();
+    throw std::runtime_error(fmt::format("--threads {}: the system starts no more than {} ({}): use fewer",
+                                         workers_.size(), started, refused.what()));
+  }
 }
 
-decoder_threads::~decoder_threads() {
+decoder_threads::~decoder_threads() { end(); }
+
+void decoder_threads::end() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -26,6 +36,7 @@ decoder_threads::~decoder_threads() {
   work_.notify_all();
   for (std::thread &t : threads_)
     t.join();
+  threads_.clear();
 }
 
 void decoder_threads::submit(decode_batch &batch) {

@@ -65,7 +65,8 @@ class decoder_threads {
 public:
   using worker_list = std::vector<std::unique_ptr<qec::decoding_worker>>;
 
-  /// With one worker no thread is started, and submit() decodes. `num_errors`: as that of the batches.
+  /// With one worker no thread is started, and submit() decodes. `num_errors`: as that of the batches. Throws
+  /// std::runtime_error if the system starts fewer threads.
   explicit decoder_threads(worker_list workers, std::uint64_t num_errors = 0);
   ~decoder_threads();
   decoder_threads(const decoder_threads &) = delete;
@@ -83,6 +84,7 @@ private:
     std::vector<std::uint8_t> response;
     std::vector<std::uint64_t> errors;
   };
+  void end() noexcept;
   static void decode(qec::decoding_worker &worker, scratch &memory, decode_batch &batch) noexcept;
   void serve(qec::decoding_worker &worker, scratch &memory);
 

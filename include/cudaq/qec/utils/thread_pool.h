@@ -23,14 +23,17 @@ namespace cudaq::qec::utils {
 class thread_pool {
 public:
   /// base_core: thread i runs on CPU base_core + i; -1: on any CPU. Throws std::invalid_argument if num_threads is 0,
-  /// std::runtime_error if the system refuses a CPU.
+  /// std::runtime_error if the system refuses a CPU, std::system_error if it refuses a thread.
   explicit thread_pool(std::size_t num_threads, int base_core = -1) {
     if (num_threads == 0)
       throw std::invalid_argument("thread_pool: num_threads is 0, it must be at least 1");
-    {
+    try {
       const signals_blocked for_the_new_threads;
       for (std::size_t i = 0; i < num_threads; ++i)
         threads_.emplace_back([this] { work(); });
+    } catch (...) { // no destructor follows
+      end();
+      throw;
     }
     for (std::size_t i = 0; i < num_threads && base_core >= 0; ++i)
       if (!pin(threads_[i], base_core + static_cast<int>(i))) {
