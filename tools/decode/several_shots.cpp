@@ -5,14 +5,21 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <numeric>
+#include <string>
 
 namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::uint64_t kLongestLine = std::uint64_t{1} << 24; ///< that is looked at
 
+constexpr std::uint64_t kManyDetectors = std::uint64_t{1} << 60; ///< more than a file has bits
+
+/// At most kManyDetectors: a stream has no end, so the text may say any number of repetitions.
 std::uint64_t detectors_of_text(const qec::repeating_model &model) {
-  return model.head_detectors() + model.repetitions() * model.body_detectors() + model.tail_detectors();
+  const std::uint64_t rest = model.head_detectors() + model.tail_detectors(), body = model.body_detectors();
+  if (rest > kManyDetectors || (body != 0 && model.repetitions() > (kManyDetectors - rest) / body))
+    return kManyDetectors;
+  return rest + model.repetitions() * body;
 }
 
 /// Head, whole repetitions and tail, in any unit.
@@ -72,10 +79,11 @@ bool is_experiment(const qec::repeating_model &model, std::uint64_t detectors) {
 }
 
 std::string advice_for_shots(const qec::repeating_model &model) {
+  const std::uint64_t detectors = detectors_of_text(model);
   return fmt::format("--stream reads one experiment. Shots are decoded without --stream, by windows with --decoder "
                      "sliding-window. One shot as a line of 01 is an input of --stream; b8 becomes lines by `stim "
                      "convert --in_format b8 --out_format 01 --bits_per_shot {}`",
-                     detectors_of_text(model));
+                     detectors == kManyDetectors ? "BITS_OF_A_SHOT" : std::to_string(detectors));
 }
 
 qec::expected<> check_one_experiment(const shot_source &in, const qec::repeating_model &model) {

@@ -71,5 +71,18 @@ TEST_F(DecodeStreamOfShots, InAPipeTheFirstLineIsSeenToBeAnExperiment) {
   EXPECT_TRUE(contains(r.err, "before that is a whole experiment: are these shots? --stream reads one")) << r.err;
 }
 
+using DecodeStreamOfManyRepetitions = decode_files_test;
+
+TEST_F(DecodeStreamOfManyRepetitions, AFileOfAFewRoundsIsDecoded) {
+  std::string model = "repeat 576460752303423488 {\n"; // 2^59, of 32 detectors
+  for (int k = 0; k < 32; ++k)
+    model += fmt::format("detector(0) D{0}\nerror(0.1) D{0} L0\n", k);
+  const program_result r = run_program(
+      fmt::format("decode --stream --decoder sliding-window:inner=bp-osd,commit=2,buffer=1 --dem {} --in {}",
+                  file("model.dem", model + "shift_detectors(1) 32\n}\n"), file("rounds.b8", std::string(40, '\0'))));
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "10 0")) << r.out;
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test
