@@ -19,7 +19,10 @@ REPEAT_SECONDS = 30  # a request is not repeated later than this after its first
 ROUND_WAIT = 1.5  # seconds before a read that waits for a round is sent again: longer than a server lets it wait
 MAX_REFUSALS = 5  # in one call, if requests are sent again: a server may just start
 PAUSE = 0.0005  # seconds before a request that was refused as busy is sent again
+LAST_ATTEMPT = 0.005  # seconds before the end: a request that is sent later would have no answer in time
 LONGEST_WAIT = 0.1  # seconds in a library, where Ctrl-C is not seen
+LONGEST_RECEIVE = 3600.0  # seconds; a socket takes no more than some weeks, and the loop looks again
+LONGEST_LIMIT = 1e9  # seconds, which fit as nanoseconds into 64 bits
 
 
 def answer_of(frame: bytes, request_id: int) -> Answer | None:
@@ -30,6 +33,15 @@ def answer_of(frame: bytes, request_id: int) -> Answer | None:
     if magic != RESPONSE_MAGIC or echoed != request_id or length > len(frame) - RESPONSE.size:
         return None
     return Answer(status, frame[RESPONSE.size:RESPONSE.size + length])
+
+
+def paused(deadline: float) -> bool:
+    """Waits before a busy server gets the request again. False: it is too late for that, also after the wait, and the
+    answer says that the request was not executed; an attempt without an answer would not."""
+    if time.monotonic() + PAUSE + LAST_ATTEMPT >= deadline:
+        return False
+    time.sleep(PAUSE)
+    return time.monotonic() + LAST_ATTEMPT < deadline
 
 
 class UdpLink:
@@ -62,7 +74,7 @@ class UdpLink:
                     again = math.inf if resend_after is None or now > last else now + resend_after
                     self._socket.send(frame)
                     sent += 1
-                self._socket.settimeout(max(min(again, deadline) - now, 1e-6))
+                self._socket.settimeout(min(max(min(again, deadline) - now, 1e-6), LONGEST_RECEIVE))
                 received = self._socket.recv(65536)
             except socket.timeout:
                 continue
@@ -78,9 +90,8 @@ class UdpLink:
             self.slot_size = len(received)
             busy += answer.status == TRANSPORT_BUSY
             # An earlier frame without an answer may be executed: then the end of the time says nothing.
-            if answer.status != TRANSPORT_BUSY or (busy == sent and time.monotonic() + PAUSE >= deadline):
+            if answer.status != TRANSPORT_BUSY or (not paused(deadline) and busy == sent):
                 return answer
-            time.sleep(PAUSE)
             again = 0.0
         raise TimeoutError
 
@@ -182,4 +193,4 @@ class ShmLink:
 
     @staticmethod
     def _limit(deadline: float) -> ctypes.c_uint64:
-        return ctypes.c_uint64(max(0, int((deadline - time.monotonic()) * 1e9)))
+        return ctypes.c_uint64(max(0, int(min(deadline - time.monotonic(), LONGEST_LIMIT) * 1e9)))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Model = Union[str, "os.PathLike[str]", "stim.DetectorErrorModel"]
 Form = Literal["indices", "bits", "rows of bits", "rows of packed bits"]
 
+MAX_BYTES = 2**32 - 1  # of a payload or a result: the field of its length has 32 bits
 _FIRST_WORD = re.compile(r"(?:\s|#[^\n]*)*(\w+|\S?)")  # after comments; empty in an empty model
 _NO_DETECTORS = ": the model has no detectors"
 _INSTRUCTIONS = ("", "error", "detector", "logical_observable", "shift_detectors", "repeat")
@@ -166,4 +167,6 @@ def bytes_of(value: Any, what: str) -> bytes:
         raise TypeError(f"{what} is {value!r:.60}, accepted: bytes") from None
     if "O" in view.format:
         raise TypeError(f"{what} is an array of Python objects, accepted: bytes")
+    if view.nbytes > MAX_BYTES:
+        raise ValueError(f"{what} has {view.nbytes} bytes, accepted: {MAX_BYTES} at most")
     return view.tobytes()

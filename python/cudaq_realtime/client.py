@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._links import PAUSE, REQUEST, ShmLink, UdpLink
-from .arguments import bytes_of, positive_number, stream_bits, whole_number
+from ._links import REQUEST, ShmLink, UdpLink, paused
+from .arguments import MAX_BYTES, bytes_of, positive_number, stream_bits, whole_number
 from .decoders import Bits, DecodeError
 from .dispatcher import Answer
 
@@ -250,7 +250,7 @@ class Client:
         packed, given = stream_bits(bits, count, "bits")
         if observables is None:
             if self._described_once(None).detectors != given:
-                del self._described[None]  # the server may have another model now
+                self._described.pop(None, None)  # the server may have another model now
             if self._described_once(None).detectors != given:
                 raise ValueError(f"bits has {given} bits, accepted: {self._described_once(None).detectors}, the "
                                  "detectors of the server's first decoder")
@@ -275,6 +275,8 @@ class Client:
         return self._exchange(function, bytes_of(payload, "payload"), time.monotonic() + seconds)
 
     def _exchange(self, function: str, payload: bytes, deadline: float) -> Answer:
+        if len(payload) > MAX_BYTES:
+            raise ValueError(f"{function}: the request has {len(payload)} bytes, accepted: {MAX_BYTES} at most")
         waits = function == "get_committed" and any(payload[24:32])  # for a round
         with self._lock:
             self._request_id = (self._request_id + 1) % 2**32
@@ -291,9 +293,8 @@ class Client:
         deadline, busy = time.monotonic() + seconds, -BUSY if function == QEC_DECODE else BUSY
         while True:
             answer = self._exchange(function, payload, deadline)
-            if answer.status != busy or time.monotonic() + PAUSE >= deadline:
+            if answer.status != busy or not paused(deadline):
                 return answer
-            time.sleep(PAUSE)
 
     def _call(self, function: str, payload: bytes, timeout: float | None = None) -> bytes:
         answer = self._patient(function, payload, timeout)

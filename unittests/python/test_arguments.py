@@ -2,6 +2,7 @@
 """Events, models and numbers of a caller: each is taken in every form, or refused with its name and the remedy."""
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ import cudaq_realtime
 import numpy as np
 import pytest
 import stim
-from cudaq_realtime import Answer, Decoder, Dispatcher, Pipeline, StreamDecoder
+from cudaq_realtime import Answer, Client, Decoder, Dispatcher, Pipeline, StreamDecoder
 from cudaq_realtime.sinter_decoder import SinterDecoder
 
 CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1 D2\nerror(0.01) D2"
@@ -273,6 +274,19 @@ def test_payloads_are_bytes_or_refused(dispatcher):
     for timeout in (float("nan"), -1, "5", None):
         with pytest.raises(ValueError, match="timeout is .*, accepted: a number of 0 or more"):
             dispatcher.call("echo", timeout=timeout)
+
+
+def test_what_is_longer_than_a_length_of_32_bits_is_refused(dispatcher):
+    long = np.broadcast_to(np.uint8(0), 2**32 + 3)  # one byte of memory
+    with pytest.raises(ValueError, match="payload has 4294967299 bytes, accepted: 4294967295 at most"):
+        dispatcher.call("echo", long)
+    with Dispatcher({"long": lambda payload: long}) as answering:
+        assert answering.call("long").status == -1005
+        assert "the result of the handler 'long' has 4294967299 bytes" in answering.errors[0]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        with Client("udp", silent.getsockname()) as client, pytest.raises(ValueError, match="payload has 4294967299"):
+            client.call("anything", long)
 
 
 def test_a_call_that_cannot_be_answered_ends_at_once():
