@@ -40,6 +40,7 @@ private:
 };
 
 constexpr const char *kNoAnswer = "the server that listens there did not answer within 10 s";
+constexpr const char *kNotCounters = "it does not give the counters of a server or a router";
 
 void connect_to(const unix_connection &server, const sockaddr_un &address, std::uint64_t end) {
   while (server.fd() < 0 || connect(server.fd(), reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0) {
@@ -185,8 +186,10 @@ std::string read_page(const sockaddr_un &address, std::uint64_t end) {
     const ssize_t n = recv(server.fd(), part, sizeof part, 0);
     if (n == 0)
       return text;
-    if (n < 0 || text.size() > kMaxBytes)
-      throw std::runtime_error(kNoAnswer);
+    if (n < 0)
+      throw std::runtime_error(std::string("the server has closed the connection: ") + std::strerror(errno));
+    if (text.size() > kMaxBytes)
+      throw std::runtime_error(kNotCounters);
     text.append(part, static_cast<std::size_t>(n));
   }
 }
@@ -195,8 +198,6 @@ std::string read_page(const sockaddr_un &address, std::uint64_t end) {
 bool is_cut(const std::string &text) {
   return text.empty() || (text.starts_with("# HELP cudaq_") && !text.ends_with(kEndOfCounters));
 }
-
-constexpr const char *kNotCounters = "it does not give the counters of a server or a router";
 
 } // namespace
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program writes to a terminal, and to nothing else: progress and colour.
 #include "unittests/support/program_paths.h"
+#include "unittests/tools/common/helper_thread.h"
 #include "unittests/tools/common/run_on_terminal.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -63,13 +68,23 @@ TEST(Terminal, DecodeShowsTheTotalOfAFile) {
     observables += read_file(model() + ".obs.b8");
   }
   std::ofstream(in) << detections;
-  std::thread slow([&] { // holds the run up for more than a second, at half of its shots
-    const std::size_t half = observables.size() / 2;
-    std::ofstream out(pipe);
-    out << observables.substr(0, half) << std::flush;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-    out << observables.substr(half);
-  });
+  std::atomic<bool> has_written = false;
+  helper_thread slow(
+      [&] { // holds the run up for more than a second, at half of its shots
+        const std::size_t half = observables.size() / 2;
+        std::ofstream out(pipe);
+        out << observables.substr(0, half) << std::flush;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+        out << observables.substr(half) << std::flush;
+        has_written = true;
+      },
+      [&] { // reads in place of a run that did not begin, or has ended early
+        const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        for (char bytes[4096]; !has_written; std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+          while (read(reader, bytes, sizeof bytes) > 0)
+            continue;
+        close(reader);
+      });
   const terminal_result r = run_on_terminal(
       {"decode", "--dem", model() + ".dem", "--in", in, "--obs_in", pipe, "--out", "/dev/null", "--decoder", "lookup"},
       kColourTerminal);

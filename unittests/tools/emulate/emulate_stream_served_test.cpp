@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endless experiments: `serve` with a stream in one process, `emulate --rounds` in another.
+#include "unittests/tools/common/helper_thread.h"
 #include "unittests/tools/common/two_terminals.h"
 
 #include <thread>
@@ -52,7 +53,7 @@ TEST_P(StreamTerminals, PlayAsFastAsPossible) {
 }
 
 TEST_P(StreamTerminals, LoseNothingWhenTheServerReloadsInTheMiddleOfAStream) {
-  std::thread reloads([this] {
+  helper_thread reloads([this] {
     for (int k = 0; k < 5; ++k) {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
       server_->signal(SIGHUP);

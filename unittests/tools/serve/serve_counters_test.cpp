@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live counters, and readers that do not behave.
 #include "unittests/support/program_paths.h"
+#include "unittests/tools/common/helper_thread.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
 #include <arpa/inet.h>
@@ -78,11 +79,13 @@ TEST_F(Serve, IsNotHeldUpBySlowReaders) {
   for (int k = 0; k < 4; ++k)
     slow.emplace_back(port);
   std::atomic<bool> done = false;
-  std::thread trickle([&] {
-    for (; !done; std::this_thread::sleep_for(std::chrono::milliseconds(20)))
-      for (const tcp_reader &reader : slow)
-        reader.send_text("x");
-  });
+  helper_thread trickle(
+      [&] {
+        for (; !done; std::this_thread::sleep_for(std::chrono::milliseconds(20)))
+          for (const tcp_reader &reader : slow)
+            reader.send_text("x");
+      },
+      [&] { done = true; });
   server.signal(SIGHUP);
   EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED");
   EXPECT_TRUE(contains(page_at(port), "cudaq_server_processed_total 0\n"));

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `top` shows besides rates: totals, deadlines, races, and the nodes of a router.
 #include "tools/top/top_sample.h"
+#include "unittests/tools/common/helper_thread.h"
 
+#include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -17,7 +22,9 @@ namespace {
 void give_pages(int listener, const std::vector<std::string> &pages) {
   for (const std::string &page : pages) {
     const int reader = accept(listener, nullptr, nullptr);
-    EXPECT_EQ(write(reader, page.data(), page.size()), static_cast<ssize_t>(page.size()));
+    if (reader < 0) // the test has ended early
+      return;
+    EXPECT_EQ(send(reader, page.data(), page.size(), MSG_NOSIGNAL), static_cast<ssize_t>(page.size()));
     close(reader);
   }
 }
@@ -107,21 +114,68 @@ TEST(TopSample, SaysThatATextIsNeitherOfAServerNorOfARouter) {
       std::runtime_error);
 }
 
-TEST(TopReading, AsksAgainForAPageThatWasCut) {
-  const std::string path = testing::TempDir() + "top-counters-" + std::to_string(getpid());
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
-  ASSERT_EQ(listen(listener, 4), 0);
+/// A socket that readers of counters connect to.
+class TopReading : public testing::Test {
+protected:
+  void SetUp() override {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
+    ASSERT_EQ(bind(listener_, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
+    ASSERT_EQ(listen(listener_, 4), 0);
+  }
+  void TearDown() override {
+    if (listener_ >= 0)
+      close(listener_);
+    unlink(path_.c_str());
+  }
+  /// An accept() that waits returns.
+  void stop_listening() const { shutdown(listener_, SHUT_RDWR); }
+
+  const std::string path_ = testing::TempDir() + "top-counters-" + std::to_string(getpid());
+  int listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+};
+
+TEST_F(TopReading, AsksAgainForAPageThatWasCut) {
   const std::string whole = "# HELP cudaq_server_processed_total x\n# TYPE x counter\n" + server_page(3, 1, 2);
-  std::thread server([&] { give_pages(listener, {whole.substr(0, 200), "", whole, "another_total 7\n"}); });
-  EXPECT_EQ(read_counters(path), whole);
-  EXPECT_EQ(read_counters(path), "another_total 7\n") << "that of another program is no part of a page";
+  helper_thread server(
+      [&] {
+        give_pages(listener_, {whole.substr(0, 200), "", whole, "another_total 7\n"});
+      },
+      [this] { stop_listening(); });
+  EXPECT_EQ(read_counters(path_), whole);
+  EXPECT_EQ(read_counters(path_), "another_total 7\n") << "that of another program is no part of a page";
   server.join();
-  close(listener);
-  unlink(path.c_str());
+}
+
+TEST_F(TopReading, SaysThatTheServerHasClosedTheConnection) {
+  const helper_thread server([this] {
+    pollfd reader{listener_, POLLIN, 0};
+    EXPECT_EQ(poll(&reader, 1, 60'000), 1);
+    close(std::exchange(listener_, -1)); // without an answer
+  });
+  try {
+    static_cast<void>(read_counters(path_));
+    ADD_FAILURE() << "there is no page";
+  } catch (const std::runtime_error &e) {
+    EXPECT_TRUE(has(e.what(), "the server has closed the connection")) << e.what();
+  }
+}
+
+TEST(HelperThread, EndsWithAScopeThatAnExceptionLeaves) {
+  std::atomic<bool> ends = false, has_ended = false;
+  const auto leave = [&] {
+    const helper_thread waiting(
+        [&] {
+          while (!ends)
+            std::this_thread::yield();
+          has_ended = true;
+        },
+        [&] { ends = true; });
+    throw std::runtime_error("left");
+  };
+  EXPECT_THROW(leave(), std::runtime_error);
+  EXPECT_TRUE(has_ended);
 }
 
 } // namespace
