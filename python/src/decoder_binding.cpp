@@ -32,16 +32,18 @@ public:
   native_decoder(std::string name, std::string dem) : name_(std::move(name)), dem_(std::move(dem)) {
     const nb::gil_scoped_release released;
     instances_.push_back(make());
+    first_ = instances_[0].get();
   }
 
-  std::size_t num_detectors() const { return instances_[0]->num_detectors(); }
-  std::size_t num_observables() const { return instances_[0]->num_observables(); }
-  std::size_t event_bytes() const { return instances_[0]->event_bytes(); }
-  std::size_t observable_bytes() const { return instances_[0]->observable_bytes(); }
-  std::string name() const { return instances_[0]->name(); }
-  bool gives_edges() const { return instances_[0]->gives_edges(); }
-  std::uint64_t num_errors() const { return instances_[0]->num_errors(); }
-  bool obeys_deadline() const { return instances_[0]->obeys_deadline(); }
+  // What does not change is read without the lock.
+  std::size_t num_detectors() const { return first_->num_detectors(); }
+  std::size_t num_observables() const { return first_->num_observables(); }
+  std::size_t event_bytes() const { return first_->event_bytes(); }
+  std::size_t observable_bytes() const { return first_->observable_bytes(); }
+  std::string name() const { return first_->name(); }
+  bool gives_edges() const { return first_->gives_edges(); }
+  std::uint64_t num_errors() const { return first_->num_errors(); }
+  bool obeys_deadline() const { return first_->obeys_deadline(); }
 
   /// Of all decodes that had a deadline: met, missed, and late ones of the missed.
   std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> deadlines() {
@@ -87,12 +89,13 @@ public:
   std::tuple<int, double, bool, std::string> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out,
                                                     bool weigh, double deadline_us) {
     const nb::gil_scoped_release released;
+    // Before the wait for other calls, which is a part of the time.
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
     const std::lock_guard locked(mutex_);
     decode_details details;
-    decoder &with = *instances_[0];
+    decoder &with = *first_;
     const bool timed = deadline_us != 0;
     if (timed) {
-      const auto now = std::chrono::steady_clock::now().time_since_epoch();
       details.control.deadline_ns =
           static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) +
           static_cast<std::uint64_t>(deadline_us * 1000);
@@ -113,8 +116,8 @@ public:
     std::vector<std::uint8_t> observables(observable_bytes());
     decode_details details;
     details.errors = {out.data(), out.size()};
-    const decode_status status = instances_[0]->decode({events.data(), events.size()}, observables, details);
-    return {static_cast<int>(status), details.num_errors, fault_of(status, *instances_[0])};
+    const decode_status status = first_->decode({events.data(), events.size()}, observables, details);
+    return {static_cast<int>(status), details.num_errors, fault_of(status, *first_)};
   }
 
   /// The edges of one shot go to `out`: rows of two detectors, -1 for the boundary. Returns the status, their count,
@@ -127,12 +130,12 @@ public:
     std::vector<std::uint8_t> observables(observable_bytes());
     decode_details details;
     details.edges = edges;
-    const decode_status status = instances_[0]->decode({events.data(), events.size()}, observables, details);
+    const decode_status status = first_->decode({events.data(), events.size()}, observables, details);
     for (std::size_t i = 0; i < details.num_edges; ++i) {
       out.data()[2 * i] = static_cast<std::int64_t>(edges[i].first);
       out.data()[2 * i + 1] = edges[i].second == kBoundary ? -1 : static_cast<std::int64_t>(edges[i].second);
     }
-    return {static_cast<int>(status), details.num_edges, fault_of(status, *instances_[0])};
+    return {static_cast<int>(status), details.num_edges, fault_of(status, *first_)};
   }
 
   /// Rows of bits in, rows of bits and one status a row out. `threads` threads decode a part of the rows each. Returns
@@ -191,7 +194,8 @@ private:
 
   std::string name_, dem_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<decoder>> instances_;
+  std::vector<std::unique_ptr<decoder>> instances_; ///< one for each thread of a batch; with the lock
+  decoder *first_ = nullptr;                        ///< of instances_, which may move while it grows
 };
 
 } // namespace

@@ -221,6 +221,31 @@ def test_a_deadline_ends_a_decode_with_the_best_solution_or_none():
             decoder.decode([0], deadline_us=bad)
 
 
+def test_the_wait_for_calls_of_other_threads_is_a_part_of_the_deadline():
+    decoder = Decoder("relay-bp:num_sets=1000000,stop_nconv=1000000,deadline_us=250000", BICYCLE)
+    for _ in range(20):  # until the batch comes first
+        batch = threading.Thread(target=decoder.decode_batch, args=(np.ones((2, 3), dtype=bool),))
+        batch.start()
+        time.sleep(0.05)
+        with pytest.raises(DecodeError) as failure:
+            decoder.decode([0, 1, 2], deadline_us=100_000)
+        batch.join(60)
+        if failure.value.best is None:  # the deadline was over when the decode began
+            return
+    raise AssertionError("each decode had all of its time after the wait")
+
+
+def test_numbers_of_a_decoder_are_read_while_its_first_batch_makes_decoders():
+    for _ in range(20):
+        decoder = Decoder("lookup", CHAIN)
+        batch = threading.Thread(target=decoder.decode_batch, args=(np.zeros((64, 2), dtype=bool),),
+                                 kwargs={"threads": 32})
+        batch.start()
+        while batch.is_alive():
+            assert (decoder.num_detectors, decoder.num_observables, decoder.name) == (2, 1, "lookup")
+        batch.join(60)
+
+
 def test_a_batch_goes_on_after_a_missed_deadline_and_counts_it():
     decoder = Decoder("relay-bp:num_sets=1000000,stop_nconv=1000000,deadline_us=30000", BICYCLE)
     shots = np.array([[1, 1, 1], [0, 0, 0], [1, 1, 1]], dtype=bool)
