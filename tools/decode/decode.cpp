@@ -66,6 +66,12 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
   return workers;
 }
 
+/// True if both names are of one file that is there.
+bool is_same_file(const std::string &a, const std::string &b) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(a, ignored) && std::filesystem::equivalent(a, b, ignored);
+}
+
 class decode_run {
 public:
   decode_run(const decode_options &o, decoder_threads::worker_list workers, choices why)
@@ -85,8 +91,11 @@ public:
         (*other)->stop_when(&interrupt_guard::interrupted);
     out_.emplace(o.out.path, o.out.shot_format(), layout_.num_observables);
     const std::uint64_t num_errors = o.errors_out.given() ? workers.front()->stage().num_errors() : 0;
-    if (num_errors != 0)
+    if (num_errors != 0) {
       errors_.emplace(o.errors_out.path, o.errors_out.shot_format(), num_errors);
+      if (is_same_file(o.out.path, o.errors_out.path)) // by another name; now both are there
+        throw usage_error(fmt::format("--errors_out {}: this is the file of --out", o.errors_out.path));
+    }
     const std::size_t bytes = layout_.input_bytes() + 3 * observable_bytes() + num_errors / 8;
     const std::size_t capacity = std::clamp(kBytesOfABatch / bytes, std::size_t{1}, kMaxShotsInABatch);
     for (std::size_t k = 0; k < (num_threads_ == 1 ? 1 : 2 * num_threads_); ++k)
@@ -318,12 +327,6 @@ private:
   std::uint64_t unsolved_ = 0, unconverged_ = 0; ///< shots without a solution, and of these the unconverged ones
   decoder_totals totals_;
 };
-
-/// True if the answers would replace the file that is read.
-bool is_same_file(const std::string &a, const std::string &b) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(a, ignored) && std::filesystem::equivalent(a, b, ignored);
-}
 
 void check(const decode_options &o, const output &out) {
   if (!o.data.given())

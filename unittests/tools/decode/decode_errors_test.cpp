@@ -40,5 +40,12 @@ TEST_F(DecodeErrors, AreRefusedWithoutADecoderThatGivesThem) {
       contains(decode("--errors_out " + path("model.dem") + " --decoder bp-osd").err, "this is the file of --dem"));
 }
 
+TEST_F(DecodeErrors, AreRefusedInTheFileOfTheAnswersByAnotherName) {
+  const std::string other_name = (scratch_.path() / "." / "out.01").string();
+  const program_result r = decode("--errors_out " + other_name + " --decoder bp-osd");
+  EXPECT_EQ(r.exit_code, 2) << r.err;
+  EXPECT_TRUE(contains(r.err, "--errors_out " + other_name + ": this is the file of --out")) << r.err;
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test
