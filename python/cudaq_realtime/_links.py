@@ -120,6 +120,7 @@ class ShmLink:
     _client = ctypes.c_void_p()
 
     def __init__(self, name: str, deadline: float):
+        self._process = os.getpid()
         self._client_library = library("libcudaq-realtime-shm-client.so.0")
         self._slot_library = library("libcudaq-realtime.so.0")
         self._client_library.cudaq_shm_client_error.restype = ctypes.c_char_p
@@ -135,7 +136,8 @@ class ShmLink:
 
     def close(self) -> None:
         if self._client:
-            self._client_library.cudaq_shm_client_detach(self._client)
+            if self._process == os.getpid():  # a child of fork has the connection of its parent, which goes on
+                self._client_library.cudaq_shm_client_detach(self._client)
             self._client = ctypes.c_void_p()
 
     __del__ = close  # the server has few rings

@@ -384,6 +384,17 @@ def test_a_server_decodes_shots_and_streams_for_the_client(server):
         server.reset(7)
 
 
+def test_the_end_of_a_client_in_a_child_process_leaves_the_connection_of_its_parent(server):
+    child = os.fork()
+    if child == 0:
+        try:
+            server.close()  # as the end of the object does
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert server.describe(0)[:3] == (2, 2, 2)
+
+
 def test_a_thread_waits_for_a_round_while_another_one_sends(server):
     transport, address = server._arguments[:2]
     found = []
