@@ -38,6 +38,8 @@ public:
       }
       take(instructions_, 1, limits_.instructions, "instructions", step.line);
       take(targets_, step.targets, limits_.targets, "targets", step.line);
+      if (step.what != kind::error) // which has a probability
+        take(targets_, step.arguments, limits_.targets, "coordinates", step.line);
       switch (step.what) {
       case kind::error:
         add_error(step);

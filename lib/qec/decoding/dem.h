@@ -54,8 +54,8 @@ struct dem_limits {
   std::uint64_t detectors = std::uint64_t{1} << 20;
   std::uint64_t observables = std::uint64_t{1} << 20;
   std::uint64_t instructions = std::uint64_t{1} << 24; ///< after loops are unrolled; each round of a loop counts as one
-  std::uint64_t targets = std::uint64_t{1} << 26;      ///< after loops are unrolled, of all instructions together
-  std::uint64_t nesting = 1024; ///< of repeat blocks; the parser needs no stack for it, but Stim does
+  std::uint64_t targets = std::uint64_t{1} << 26; ///< and coordinates, of all instructions after loops are unrolled
+  std::uint64_t nesting = 1024;                   ///< of repeat blocks; the parser needs no stack for it, but Stim does
 };
 
 /// Parses Stim's text format. Accepts and refuses the same texts as Stim 1.15.0 when it reads a file,

@@ -64,6 +64,19 @@ TEST(DemBounds, RefuseALoopThatRepeatsALongLine) {
   EXPECT_EQ(refusal("repeat 5 {\n" + line + "\n}", {.targets = 5000}), "accepted");
 }
 
+TEST(DemBounds, RefuseALoopThatRepeatsManyCoordinates) {
+  std::string coordinates = "0";
+  for (int k = 1; k < 1000; ++k)
+    coordinates += ",0";
+  for (const auto &[line, of_a_round] : {std::pair{"detector(" + coordinates + ") D0", std::uint64_t{1001}},
+                                         std::pair{"shift_detectors(" + coordinates + ") 0", std::uint64_t{1000}}}) {
+    const std::string refused = "line 2: the model has too many coordinates when unrolled";
+    EXPECT_EQ(refusal("repeat 8000000 {\n" + line + "\n}"), refused);
+    EXPECT_EQ(refusal("repeat 5 {\n" + line + "\n}", {.targets = 5 * of_a_round - 1}), refused);
+    EXPECT_EQ(refusal("repeat 5 {\n" + line + "\n}", {.targets = 5 * of_a_round}), "accepted");
+  }
+}
+
 TEST(DemBounds, EachLimitCountsExactly) {
   EXPECT_EQ(refusal("error(0.1) D0\nerror(0.1) D1", {.instructions = 2}), "accepted");
   EXPECT_EQ(refusal("error(0.1) D0\nerror(0.1) D1", {.instructions = 1}),

@@ -50,6 +50,7 @@ model_size size_of(const stim::DetectorErrorModel &model) {
     size.instructions += 1;
     if (step.type == stim::DemInstructionType::DEM_SHIFT_DETECTORS) {
       size.shift += static_cast<double>(step.target_data[0].data);
+      size.targets += static_cast<double>(step.arg_data.size());
     } else if (step.type == stim::DemInstructionType::DEM_REPEAT_BLOCK) {
       const model_size body = size_of(step.repeat_block_body(model));
       const auto rounds = static_cast<double>(step.repeat_block_rep_count());
@@ -62,6 +63,8 @@ model_size size_of(const stim::DetectorErrorModel &model) {
       size.shift += rounds * body.shift;
     } else {
       size.targets += static_cast<double>(step.target_data.size());
+      if (step.type == stim::DemInstructionType::DEM_DETECTOR)
+        size.targets += static_cast<double>(step.arg_data.size());
       for (const stim::DemTarget &t : step.target_data)
         if (t.is_relative_detector_id())
           size.highest_detector = std::max(size.highest_detector, size.shift + static_cast<double>(t.raw_id()));
