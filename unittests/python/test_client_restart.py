@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from cudaq_realtime import Client, ServerError, ServerRestarted
+from cudaq_realtime import Client, ServerError, ServerRestarted, _links
 from test_client import MODEL, SLOT_SIZE, Peer, response
 
 DESCRIBE, ENQUEUE = 0xD546EA57, 0x7ED8BE82
@@ -61,6 +61,13 @@ def unused_address():
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free, contextlib.suppress(OSError):
             free.bind(address)
             return address
+
+
+def test_a_wait_may_be_longer_than_the_system_takes():
+    with Peer(lambda request: [response(request, 0)]) as peer, Client("udp", peer.address, timeout=1e10) as client:
+        assert client.call("anything").status == 0
+    for seconds in (2e10, 1e300):
+        assert 0 < _links.ShmLink._limit(time.monotonic() + seconds).value <= 10**18
 
 
 def test_repeats_end_early_if_nothing_listens():
