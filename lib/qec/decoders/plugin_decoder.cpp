@@ -16,6 +16,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <exception>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -63,6 +65,17 @@ private:
   }
 };
 
+/// Texts of a plug-in may have any bytes; callers show them, in Python and JSON as UTF-8. `kept`: beside what is
+/// printable in ASCII.
+void show_as_ascii(std::span<char> text, char kept) noexcept {
+  std::ranges::replace_if(
+      text, [kept](char c) { return c != kept && (c < ' ' || c > '~'); }, '?');
+}
+std::string shown(std::string text) {
+  show_as_ascii(text, '\n');
+  return text;
+}
+
 /// Calls a function of a plug-in; `name` for the reason if it throws. pthread_exit passes: the thread ends.
 template <class Call>
 expected<> call_plugin(const char *name, Call &&call) {
@@ -72,7 +85,7 @@ expected<> call_plugin(const char *name, Call &&call) {
   } catch (const abi::__forced_unwind &) {
     throw;
   } catch (const std::exception &e) {
-    return reason(std::string(name) + " threw an exception: " + e.what());
+    return reason(std::string(name) + " threw an exception: " + shown(e.what()));
   } catch (...) {
     return reason(std::string(name) + " threw an exception that is no std::exception");
   }
@@ -193,9 +206,10 @@ public:
         num_errors_(plugin.has(&cudaq_qec_decoder_plugin_t::columns) ? model.errors.rows() : 0),
         errors_(num_errors_ != 0 ? model.errors : flip_rows{}),
         weights_(model, num_errors_ != 0 && plugin.errors() == CUDAQ_QEC_ERRORS_WHOLE), columns_(num_errors_),
-        odd_(model.num_detectors), flipped_(observable_bytes()), plugin_(std::move(plugin)), made_(std::move(made)) {}
+        odd_(model.num_detectors), flipped_(observable_bytes()), name_(shown(plugin.table->name)),
+        plugin_(std::move(plugin)), made_(std::move(made)) {}
 
-  const char *name() const noexcept override { return plugin_.table->name; }
+  const char *name() const noexcept override { return name_.c_str(); }
   bool gives_edges() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::edges); }
   bool obeys_deadline() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::decode_until); }
   std::uint64_t num_errors() const noexcept override { return num_errors_; }
@@ -261,9 +275,7 @@ private:
     va_start(arguments, format);
     std::vsnprintf(fault_.data() + begin, fault_.size() - static_cast<std::size_t>(begin), format, arguments);
     va_end(arguments);
-    // The plug-in's name and exceptions may have any bytes; callers show the text, in Python and JSON as UTF-8.
-    std::ranges::replace_if(
-        fault_, [](char c) { return c != '\0' && (c < ' ' || c > '~'); }, '?');
+    show_as_ascii(fault_, '\0');
     return decode_status::internal_error;
   }
 
@@ -397,6 +409,7 @@ private:
   std::vector<std::uint8_t> flipped_;  ///< observables
   std::uint64_t right_solutions_ = 0;  ///< in a row, at most kCheckedSolutions
   std::array<char, 512> fault_{};
+  const std::string name_;
   loaded_plugin plugin_; ///< before made_, so it is unloaded after the decoder is freed
   made_decoder made_;
 };
@@ -430,7 +443,7 @@ decoder_result make_plugin_decoder(const std::string &path, std::string_view dem
     return failed(result.text());
   if (status != CUDAQ_QEC_DECODE_OK) {
     error.back() = '\0';
-    return failed(error.front() != '\0' ? error.data() : "create failed with status " + std::to_string(status));
+    return failed(error.front() != '\0' ? shown(error.data()) : "create failed with status " + std::to_string(status));
   }
   made_decoder made(raw, decoder_closer{plugin->table->destroy});
   if (raw == nullptr)

@@ -51,6 +51,12 @@ TEST(DecoderPlugin, TakesAPredecoderBeforeIt) {
   EXPECT_EQ(decode(*with, {0}), (answer{decode_status::ok, bits(10, {0})}));
 }
 
+TEST(DecoderPlugin, HasTextsThatAreUtf8) {
+  EXPECT_STREQ(make_or_throw(faulty(14), "error(0.1) D0 L0\n")->name(), "caf?");
+  const std::string refused = make_decoder(faulty(14), "error(0.1) D0 D1 L0\n").error;
+  EXPECT_TRUE(refused.ends_with(": caf?")) << refused;
+}
+
 TEST(DecoderPlugin, PassesTheTextOfItsRefusal) {
   EXPECT_NE(make_decoder(kExample, "error(2) D0").error.find("line 1"), std::string::npos);
   EXPECT_NE(make_decoder(kExample + ":size=3", kChain).error.find("this decoder has none"), std::string::npos);

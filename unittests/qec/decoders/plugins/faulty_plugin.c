@@ -18,13 +18,18 @@ enum {
   OWN_DESTROY = 10, /* no fault: a destroy in the plug-in's own memory */
   UNKNOWN_FORM = 11,
   INSIDE_A_MEMBER = 12, /* its table ends there */
-  LARGE_TABLE = 13
+  LARGE_TABLE = 13,
+  LATIN_1 = 14 /* its name; it refuses models of two detectors with such a text */
 };
 
 static int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char *error, size_t error_size) {
-  (void)model;
+  (void)model, (void)error_size;
   if (FAULT == ENDLESS_TEXT) {
     memset(error, 'x', error_size);
+    return -7;
+  }
+  if (FAULT == LATIN_1 && model->num_detectors == 2) {
+    strcpy(error, "caf\xe9");
     return -7;
   }
   if (FAULT == NO_DECODER)
@@ -66,7 +71,7 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_ver
                                                    : FAULT == INSIDE_A_MEMBER ? 50
                                                    : FAULT == LARGE_TABLE     ? 1000
                                                                               : sizeof table,
-                                                   "faulty",
+                                                   FAULT == LATIN_1 ? "caf\xe9" : "faulty",
                                                    create,
                                                    FAULT == NULL_FUNCTION ? NULL : decode,
                                                    destroy,
