@@ -16,7 +16,6 @@ REQUEST, RESPONSE = struct.Struct("<IIIIQ"), struct.Struct("<IiIIQ")
 REQUEST_MAGIC, RESPONSE_MAGIC = 0x43555152, 0x43555153
 TRANSPORT_BUSY = -1011  # this frame was not executed: to be sent again with the same id
 REPEAT_SECONDS = 30  # a request is not repeated later than this after its first attempt
-ROUND_WAIT = 1.5  # seconds before a read that waits for a round is sent again: longer than a server lets it wait
 MAX_REFUSALS = 5  # in one call, if requests are sent again: a server may just start
 PAUSE = 0.0005  # seconds before a request that was refused as busy is sent again
 LAST_ATTEMPT = 0.005  # seconds before the end: a request that is sent later would have no answer in time
@@ -61,9 +60,7 @@ class UdpLink:
     def close(self) -> None:
         self._socket.close()
 
-    def exchange(self, function: int, payload: bytes, request_id: int, deadline: float, waits: bool) -> Answer:
-        """waits: for a round. Each frame of such a read keeps a slot of the server."""
-        resend_after = max(self._resend_after, ROUND_WAIT) if waits and self._resend_after else self._resend_after
+    def exchange(self, function: int, payload: bytes, request_id: int, deadline: float) -> Answer:
         # By its time the server knows a request that is sent again, which is equal in all its bytes.
         frame = REQUEST.pack(REQUEST_MAGIC, function, len(payload), request_id, time.monotonic_ns()) + payload
         again = 0.0  # when to send
@@ -71,7 +68,7 @@ class UdpLink:
         while (now := time.monotonic()) < deadline:
             try:
                 if now >= again:
-                    again = math.inf if resend_after is None or now > last else now + resend_after
+                    again = math.inf if self._resend_after is None or now > last else now + self._resend_after
                     self._socket.send(frame)
                     sent += 1
                 self._socket.settimeout(min(max(min(again, deadline) - now, 1e-6), LONGEST_RECEIVE))
@@ -80,7 +77,7 @@ class UdpLink:
                 continue
             except ConnectionRefusedError:  # nothing listens there; a server may just start
                 refusals += 1
-                if resend_after is None or refusals == MAX_REFUSALS:
+                if self._resend_after is None or refusals == MAX_REFUSALS:
                     raise
                 time.sleep(max(0.0, min(again, deadline) - time.monotonic()))
                 continue
@@ -90,9 +87,9 @@ class UdpLink:
             self.slot_size = len(received)
             busy += answer.status == TRANSPORT_BUSY
             # An earlier frame without an answer may be executed: then the end of the time says nothing.
-            if answer.status != TRANSPORT_BUSY or (not paused(deadline) and busy == sent):
+            if answer.status != TRANSPORT_BUSY or (not (goes_on := paused(deadline)) and busy == sent):
                 return answer
-            again = 0.0
+            again = 0.0 if goes_on and time.monotonic() <= last else math.inf
         raise TimeoutError
 
 
@@ -142,7 +139,7 @@ class ShmLink:
 
     __del__ = close  # the server has few rings
 
-    def exchange(self, function: int, payload: bytes, request_id: int, deadline: float, _waits: bool) -> Answer:
+    def exchange(self, function: int, payload: bytes, request_id: int, deadline: float) -> Answer:
         if not self._client:
             raise ConnectionError("the client is closed")
         slot, ring = ctypes.c_uint32(self._sent % self._slots), ctypes.byref(self._ring)

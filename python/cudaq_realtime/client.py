@@ -105,8 +105,7 @@ class Client:
         again within this time; then ServerError.
     resend_after: seconds after which a request without an answer is sent again, equal in all its bytes, for 30 s at
         most. Only for udp. The server executes it once; an older one only with --replay-window. None: each request is
-        sent once. committed() that waits for a round is sent again after 1.5 s at the soonest: give more if the
-        decoder's age_limit_us is longer.
+        sent once.
     slot_size: bytes of a slot of the server, for udp; None: an answer of the server shows it.
 
     Raises OSError if the address cannot be used; of shm TimeoutError if there is no such server. A call raises
@@ -277,11 +276,10 @@ class Client:
     def _exchange(self, function: str, payload: bytes, deadline: float) -> Answer:
         if len(payload) > MAX_BYTES:
             raise ValueError(f"{function}: the request has {len(payload)} bytes, accepted: {MAX_BYTES} at most")
-        waits = function == "get_committed" and any(payload[24:32])  # for a round
         with self._lock:
             self._request_id = (self._request_id + 1) % 2**32
             try:
-                return self._link.exchange(function_id(function), payload, self._request_id, deadline, waits)
+                return self._link.exchange(function_id(function), payload, self._request_id, deadline)
             except TimeoutError:
                 raise TimeoutError(f"{function}: no answer from {self!r} in time") from None
             except ConnectionRefusedError:

@@ -105,7 +105,7 @@ bool player::begin_shot(stream &s, std::uint64_t now) {
   result_.late += gap_ns_ != 0 && now - due > gap_ns_;
   s.due_ns = due;
   s.shot = plan_.shot_of(result_.shots++);
-  s.at = server_ ? step::enqueue : step::decode;
+  s.at = !server_ ? step::decode : s.needs_reset ? step::reset : step::enqueue;
   s.waits = false;
   if (open_++ == 0 && !losing())
     quiet_since_ns_ = now;
@@ -194,7 +194,11 @@ void player::take(const link_answer &answer, std::uint64_t now) {
     s.at = step::corrections;
   } else if (s.at == step::reset) {
     s.enqueued = 0;
-    end_shot(s);
+    if (s.needs_reset)
+      s.at = step::enqueue;
+    else
+      end_shot(s);
+    s.needs_reset = false;
   } else {
     finish_shot(s, answer.result, now);
   }
@@ -208,10 +212,17 @@ void player::take_error(stream &s, std::int32_t status) {
                                         : static_cast<std::int32_t>(qec::decode_status::deadline);
   result_.at_deadline += status == deadline ? 1 : 0;
   note(s, fmt::format("status {}: {}", status, answer_status_text(server_, status)));
-  if (server_ && s.at != step::reset)
+  reset_or_end_shot(s, is_busy(server_, status));
+}
+
+/// The decoder's state is not known. `unanswered`: the request was lost, or BUSY until the end.
+void player::reset_or_end_shot(stream &s, bool unanswered) {
+  if (server_ && s.at != step::reset) {
     s.at = step::reset;
-  else
-    end_shot(s);
+    return;
+  }
+  s.needs_reset = server_ && unanswered;
+  end_shot(s);
 }
 
 void player::end_shot(stream &s) {
@@ -242,10 +253,7 @@ void player::look_for_losses(std::uint64_t now) {
       owners_[s.id % owners_.size()] = kFree;
       ++lost_in_row_;
       s.waits = false;
-      if (server_ && s.at != step::reset)
-        s.at = step::reset; // the decoder's state is not known
-      else
-        end_shot(s);
+      reset_or_end_shot(s, true);
     }
   look_for_stall(now); // lost requests are given up first: the others may have waited for the places of their ids
 }
@@ -266,7 +274,7 @@ void player::interrupt() {
   for (stream &s : streams_) {
     if (s.waits || s.at == step::idle || s.at == step::corrections)
       continue;
-    result_.shots -= s.at == step::reset ? 0 : 1;
+    result_.shots -= s.at == step::reset && !s.needs_reset ? 0 : 1; // nothing of it was sent
     end_shot(s);
   }
   stop_sending();

@@ -106,6 +106,7 @@ private:
     std::uint64_t due_ns = 0, sent_ns = 0;
     std::uint64_t request = 0;  ///< running number of its open request
     std::uint64_t enqueued = 0; ///< accepted by the server since the last reset
+    bool needs_reset = false;   ///< its last reset had no answer: the next shot begins with one
     busy_wait busy;
   };
 
@@ -118,6 +119,7 @@ private:
   void take(const link_answer &answer, std::uint64_t now);
   void take_error(stream &s, std::int32_t status);
   void finish_shot(stream &s, std::span<const std::uint8_t> correction, std::uint64_t now);
+  void reset_or_end_shot(stream &s, bool unanswered);
   void end_shot(stream &s);
   void look_for_losses(std::uint64_t now);
   void look_for_stall(std::uint64_t now);

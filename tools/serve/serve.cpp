@@ -248,6 +248,7 @@ void serving::reload() {
     ~at_end() { self.finish_reload_with(outcome, reason); }
   } report{*this, outcome, reason};
   try {
+    server_.free_replaced(); // there may be no room for a third model
     loaded_config loaded = load_config("--config", options_.config);
     if (loaded.config.transport != config_.transport || loaded.config.transport_args != config_.transport_args) {
       reason = fmt::format("--config {}: transport: it is fixed; start the server again to change it", options_.config);

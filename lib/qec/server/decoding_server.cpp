@@ -174,29 +174,39 @@ expected<> decoding_server::check_fixed(const std::vector<decoder_setup> &setups
   return {};
 }
 
+bool decoding_server::is_settled() const {
+  return std::all_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->settle(); });
+}
+
+void decoding_server::discard_previous() {
+  for (const auto &decoder : decoders_)
+    decoder->discard_previous();
+}
+
+void decoding_server::free_replaced() {
+  const std::unique_lock<std::mutex> one(reloading_, std::try_to_lock);
+  if (one.owns_lock() && is_settled())
+    discard_previous();
+}
+
 reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::steady_clock::time_point deadline,
                                       const std::function<bool()> &give_up) {
   const std::unique_lock<std::mutex> one(reloading_, std::try_to_lock);
-  const auto settled = [this] {
-    return std::all_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->settle(); });
-  };
   if (!one.owns_lock())
     return {reload_outcome::busy, "another configuration is being applied"};
-  if (!settled())
+  if (!is_settled())
     return {reload_outcome::busy, "a decoder has not returned to the configuration before the last one yet"};
   if (expected<> result = check_fixed(setups); result.failed())
     return {reload_outcome::rejected, result.text()};
-  for (const auto &decoder : decoders_) // of an earlier reload that was taken back, or of an earlier stream
-    decoder->discard_previous();
+  discard_previous(); // of an earlier reload that was taken back, or of an earlier stream
   bool given_up = false;
   // Made before the first offer: after it nothing allocates until all decoders have the same configuration.
-  const std::function<bool()> is_over = [&] { return settled() || (given_up = give_up && give_up()); };
+  const std::function<bool()> is_over = [&] { return is_settled() || (given_up = give_up && give_up()); };
   for (std::size_t i = 0; i < setups.size(); ++i)
     decoders_[i]->offer(std::move(setups[i].unit));
   rt::wait_until(deadline, is_over);
-  if (settled()) {
-    for (const auto &decoder : decoders_)
-      decoder->discard_previous();
+  if (is_settled()) {
+    discard_previous();
     return {};
   }
   for (const auto &decoder : decoders_)

@@ -71,6 +71,10 @@ public:
   reload_result reload(std::vector<decoder_setup> setups, cudaq::realtime::detail::steady_clock::time_point deadline,
                        const std::function<bool()> &give_up = {});
 
+  /// Frees the models that earlier reloads have replaced: there may be no room for a third one. That may take long, so
+  /// it is called before the models of a reload are made. No effect while a reload runs, or returns to the old models.
+  void free_replaced();
+
   [[nodiscard]] std::span<const std::unique_ptr<served_decoder>> decoders() const noexcept { return decoders_; }
   /// Requests that named no decoder of this server, or could not be read.
   [[nodiscard]] std::uint64_t strays() const noexcept { return strays_.value(); }
@@ -83,6 +87,8 @@ private:
                          std::span<std::uint8_t> result) const noexcept;
   served_decoder *find(const read_result &read) const noexcept;
   expected<> check_fixed(const std::vector<decoder_setup> &setups) const;
+  bool is_settled() const;
+  void discard_previous();
 
   std::vector<std::unique_ptr<served_decoder>> decoders_;
   std::vector<served_decoder *> by_id_;

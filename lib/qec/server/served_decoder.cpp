@@ -317,7 +317,9 @@ void served_decoder::count(wire_function function, const server_answer &answer) 
 }
 
 void served_decoder::offer(std::unique_ptr<decoding_unit> unit) {
+  std::unique_ptr<decoding_unit> previous; // of a reset since the last discard; as in discard_previous
   const std::lock_guard<std::mutex> lock(session_mutex_);
+  std::swap(previous, previous_);
   superseded_ = std::move(offered_);
   offered_ = std::move(unit);
   may_take_back_ = true;

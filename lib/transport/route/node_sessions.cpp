@@ -10,6 +10,7 @@ node_sessions::node_sessions(const session_limits &limits, const cudaq_ringbuffe
     : limits_(limits), ring_(ring), port_(port), slots_(limits.num_slots) {
   for (std::uint32_t slot = limits.num_slots; slot-- > 0;)
     free_.push_back(slot);
+  ready_.reserve(limits.num_slots);
 }
 
 void node_sessions::connected(std::uint64_t connection, time now) { connections_.push_back({connection, now}); }
@@ -144,8 +145,8 @@ void node_sessions::take_request(session &owner, const route_header &header, std
       free_.empty())
     return counters_.strays.bump();
   const std::uint32_t slot = free_.back();
-  ready_.push_back(slot); // first: without memory for it nothing has changed
   free_.pop_back();
+  ready_.push_back(slot); // has room for all
   owner.busy[header.slot] = true;
   slots_[slot] = {slot_phase::ready, owner.epoch, owner.router_id, header.generation, header.slot};
   cudaq_rpc_header_t request{};
@@ -168,7 +169,7 @@ bool node_sessions::take(std::uint32_t &slot) {
   if (ready_.empty())
     return false;
   slot = ready_.front();
-  ready_.pop_front();
+  ready_.erase(ready_.begin());
   slots_[slot].phase = slot_phase::taken;
   store_release<std::uint64_t>(ring_.rx_flags_host[slot], 1);
   return true;
@@ -237,7 +238,7 @@ void node_sessions::close() {
   take_back_dropped();
   while (!ready_.empty()) {
     const std::uint32_t slot = ready_.front();
-    ready_.pop_front();
+    ready_.erase(ready_.begin());
     answer(slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, {});
   }
   for (const session &owner : sessions_) {

@@ -14,7 +14,6 @@
 #include "cudaq/realtime/detail/base/shared_word.h"
 
 #include <chrono>
-#include <deque>
 #include <vector>
 
 namespace cudaq::realtime::detail {
@@ -104,7 +103,7 @@ private:
   std::vector<open_connection> connections_; ///< without a session
   std::vector<slot_record> slots_;
   std::vector<std::uint32_t> free_;
-  std::deque<std::uint32_t> ready_;
+  std::vector<std::uint32_t> ready_;
   std::uint64_t used_by_ = 0; ///< id of the only router that has sent requests
   bool used_ = false, used_by_several_ = false;
   std::uint32_t next_request_id_ = 0;

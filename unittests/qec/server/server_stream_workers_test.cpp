@@ -270,7 +270,10 @@ TEST(ServerStreamWorkers, AResetIsAnsweredBeforeTheModelThatItReplacesIsFreed) {
   EXPECT_EQ(rig.client.answer(rig.reset()), answered(server_status::ok));
   EXPECT_EQ(rig.counts().exchanges, 1U);
   EXPECT_EQ(rig.client.answer(rig.enqueue(kRound)), answered(server_status::ok)) << "by the new model";
+  const int both = slow.alive();
   slow.open();
+  rig.server.free_replaced();
+  EXPECT_LT(slow.alive(), both) << "the old model has been there until now";
 }
 
 TEST(ServerStreamWorkers, MayBeInAWindowWhenTheServerEnds) {

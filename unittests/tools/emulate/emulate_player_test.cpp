@@ -179,6 +179,23 @@ TEST(Player, CountsTheEnqueuedShotsOfADecoderAndResetsItAfterAnError) {
   EXPECT_EQ(failing.to.sent.back().payload, std::vector<std::uint8_t>(8, 0));
 }
 
+// Else the shot would be added to what the decoder still has of the one before.
+TEST(Player, BeginsAShotWithAResetIfTheOneBeforeItWasLost) {
+  play_bench b(2);
+  b.options.protocol = "server";
+  b.options.timeout_s = 0.002;
+  b.to.loses = 1;
+  const play_result r = b.run();
+  EXPECT_EQ(r.lost, 1u);
+  EXPECT_EQ(r.answered, 2u);
+  std::vector<std::uint32_t> functions;
+  for (const function_link::request &sent : b.to.sent)
+    functions.push_back(sent.function);
+  EXPECT_EQ(functions, (std::vector<std::uint32_t>{qec::kResetFunctionId, qec::kResetFunctionId,
+                                                   qec::kEnqueueFunctionId, qec::kGetCorrectionsFunctionId,
+                                                   qec::kEnqueueFunctionId, qec::kGetCorrectionsFunctionId}));
+}
+
 TEST(Player, SendsABusyRequestAgain) {
   play_bench b;
   b.to.busy = 17;
