@@ -79,8 +79,9 @@ std::string decoding_html(const json &report) {
   for (const json &c : report["cases"]) {
     if (!c.contains("deadline_us"))
       continue;
-    if (curves.empty() || curves.back().name != c["decoder"])
-      curves.push_back({c["decoder"].get<std::string>(), curves.size(), curves.size(), {}});
+    const std::string decoder = c["decoder"].get<std::string>();
+    if (curves.empty() || curves.back().name != decoder)
+      curves.push_back({decoder, curves.size(), curves.size(), {}});
     curves.back().points.push_back({1000 * c["deadline_us"].get<double>(), c["logical_error_rate"].get<double>(),
                                     c["interval_95"][0].get<double>(), c["interval_95"][1].get<double>()});
   }

@@ -206,10 +206,11 @@ public:
         num_errors_(plugin.has(&cudaq_qec_decoder_plugin_t::columns) ? model.errors.rows() : 0),
         errors_(num_errors_ != 0 ? model.errors : flip_rows{}),
         weights_(model, num_errors_ != 0 && plugin.errors() == CUDAQ_QEC_ERRORS_WHOLE), columns_(num_errors_),
-        odd_(model.num_detectors), flipped_(observable_bytes()), name_(shown(plugin.table->name)),
+        odd_(model.num_detectors), flipped_(observable_bytes()),
+        name_(shown(plugin.table->name) != plugin.table->name ? shown(plugin.table->name) : ""),
         plugin_(std::move(plugin)), made_(std::move(made)) {}
 
-  const char *name() const noexcept override { return name_.c_str(); }
+  const char *name() const noexcept override { return name_.empty() ? plugin_.table->name : name_.c_str(); }
   bool gives_edges() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::edges); }
   bool obeys_deadline() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::decode_until); }
   std::uint64_t num_errors() const noexcept override { return num_errors_; }
@@ -409,8 +410,8 @@ private:
   std::vector<std::uint8_t> flipped_;  ///< observables
   std::uint64_t right_solutions_ = 0;  ///< in a row, at most kCheckedSolutions
   std::array<char, 512> fault_{};
-  const std::string name_;
-  loaded_plugin plugin_; ///< before made_, so it is unloaded after the decoder is freed
+  const std::string name_; ///< if that of the plug-in cannot be shown
+  loaded_plugin plugin_;   ///< before made_, so it is unloaded after the decoder is freed
   made_decoder made_;
 };
 

@@ -137,6 +137,7 @@ TEST(RequestRouter, AResetThatFailsLosesNoStream) {
   route_header answer;
   std::span<const std::uint8_t> payload;
   ASSERT_TRUE(read_route_message(world.wires[0]->to_node.back(), answer, payload));
+  world.wires[0]->to_node.pop_back(); // answered here
   answer.kind = route_kind::answer;
   answer.length = 0;
   answer.status = 3;
