@@ -86,10 +86,11 @@ class UdpLink:
                 continue
             self.slot_size = len(received)
             busy += answer.status == TRANSPORT_BUSY
+            goes_on = answer.status == TRANSPORT_BUSY and paused(deadline) and time.monotonic() <= last
             # An earlier frame without an answer may be executed: then the end of the time says nothing.
-            if answer.status != TRANSPORT_BUSY or (not (goes_on := paused(deadline)) and busy == sent):
+            if answer.status != TRANSPORT_BUSY or (not goes_on and busy == sent):
                 return answer
-            again = 0.0 if goes_on and time.monotonic() <= last else math.inf
+            again = 0.0 if goes_on else math.inf
         raise TimeoutError
 
 

@@ -177,8 +177,9 @@ private:
       std::memcpy(result, bytes.c_str(), size);
       return true;
     } catch (nb::python_error &raised) {
+      std::string text = text_of(raised); // may let another thread run
       if (stage_error_.empty())
-        stage_error_ = text_of(raised);
+        stage_error_ = std::move(text);
     } catch (const std::exception &e) { // a result of another type
       if (stage_error_.empty())
         stage_error_ = e.what();
@@ -296,7 +297,12 @@ public:
         stage_ns.shape(1) != kStages)
       throw std::invalid_argument("the arrays do not fit the decoder and each other");
     const nb::gil_scoped_release released;
-    const std::lock_guard locked(run_);
+    std::unique_lock locked(run_, std::defer_lock);
+    while (!locked.try_lock_for(std::chrono::milliseconds(50))) { // the run of another thread
+      const nb::gil_scoped_acquire acquired;
+      if (PyErr_CheckSignals() != 0)
+        throw nb::python_error();
+    }
     rt::realtime_pipeline &pipeline = staged_->pipeline();
     staged_->start(
         {std::vector<clock::time_point>(shots), out.data(), statuses.data(), latencies_ns.data(), stage_ns.data()});
@@ -355,7 +361,7 @@ private:
   }
 
   std::unique_ptr<staged_pipeline> staged_;
-  std::mutex run_; ///< one run at a time
+  std::timed_mutex run_; ///< one run at a time
   clock::time_point next_look_;
 };
 

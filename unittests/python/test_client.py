@@ -371,10 +371,12 @@ def test_a_server_decodes_shots_and_streams_for_the_client(server):
 def test_the_end_of_a_client_in_a_child_process_leaves_the_connection_of_its_parent(server):
     child = os.fork()
     if child == 0:
+        status = 1
         try:
             server.close()  # as the end of the object does
+            status = 0
         finally:
-            os._exit(0)
+            os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
     assert server.describe(0)[:3] == (2, 2, 2)
 
