@@ -4,6 +4,9 @@
 #include "unittests/qec/pipeline/pipeline_rig.h"
 #include "unittests/qec/stream/stream_test_support.h"
 
+#include <algorithm>
+#include <climits>
+
 namespace cudaq::qec::realtime::test {
 namespace {
 
@@ -27,10 +30,11 @@ std::vector<std::uint8_t> answer_of(std::uint64_t committed, std::uint64_t pushe
   return answer;
 }
 
-/// A pipeline of streams. The answers come in the order of the requests of each stream.
+/// A pipeline of streams. A completion may come after those of later requests.
 struct streams_rig {
+  static constexpr std::uint64_t kMaxStreams = 16;
   streams_rig(const std::string &dem, const stream_options &options, int streams)
-      : answers(streams), pipeline([&] {
+      : answers(streams), sent(streams), pipeline([&] {
           pipeline_stage_config config;
           config.num_workers = streams;
           config.num_slots = 8;
@@ -45,14 +49,18 @@ struct streams_rig {
     pipeline.set_cpu_stage(&stream_worker::serve);
     pipeline.set_completion_handler([this](const completion &c) {
       const auto *bytes = static_cast<const std::uint8_t *>(c.response);
-      auto &of = answers[c.request_id];
-      of.emplace_back(c.status, std::vector<std::uint8_t>(bytes, bytes + c.response_size));
+      auto &of = answers[c.request_id % kMaxStreams];
+      const std::size_t number = c.request_id / kMaxStreams;
+      of.resize(std::max(of.size(), number + 1), {INT_MIN, {}});
+      EXPECT_EQ(of[number].first, INT_MIN) << "a second completion";
+      of[number] = {c.status, std::vector<std::uint8_t>(bytes, bytes + c.response_size)};
     });
     pipeline.start();
   }
   void send(int stream, const std::vector<std::uint8_t> &request) {
+    const auto of = static_cast<std::size_t>(stream);
     injector().submit(kStream + static_cast<unsigned>(stream), request.data(), request.size(),
-                      static_cast<std::uint64_t>(stream));
+                      kMaxStreams * sent[of]++ + of);
   }
   ring_buffer_injector &injector() {
     if (!made)
@@ -65,7 +73,9 @@ struct streams_rig {
   }
 
   std::vector<std::unique_ptr<stream_worker>> workers;
-  std::vector<std::vector<std::pair<int, std::vector<std::uint8_t>>>> answers; ///< of each stream: status, result
+  std::vector<std::vector<std::pair<int, std::vector<std::uint8_t>>>>
+      answers;                     ///< of each stream, in the order of its requests: status, result
+  std::vector<std::uint64_t> sent; ///< requests of each stream
   realtime_pipeline pipeline;
   std::optional<ring_buffer_injector> made;
 };
