@@ -65,7 +65,8 @@ public:
   std::uint32_t send(thread_counters &here) {
     std::size_t kept = 0;
     for (const std::uint32_t i : held_)
-      if (!give_back(i, here))
+      // Not held any more: tx_publish has ended its thread in an earlier call, before held_ was shortened.
+      if (holds_[i] != 0 && !give_back(i, here))
         held_[kept++] = i;
     const std::size_t sent = held_.size() - kept;
     held_.resize(kept);

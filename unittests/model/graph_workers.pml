@@ -126,8 +126,10 @@ bool early_seen = false;
 #endif
 #ifdef MUTANT_ANSWERED_WHILE_THE_HOOK_READS
 #define rested(w) (failed[w])
-#else
+#elif defined(LATE_FAIL)
 #define rested(w) (failed[w] && !hook_works[w] && !graph_runs[w])
+#else
+#define rested(w) (failed[w] && !hook_works[w])
 #endif
 #ifdef MUTANT_TAKES_WITHOUT_JOB
 #define is_free(s) (phase[s] != queued)

@@ -176,6 +176,9 @@ TEST(TcpListening, LeavesTheLocksOfFilesAlone) {
 }
 
 TEST(TcpListening, NeedsNoFreeDescriptorAtTheEnd) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UndefinedBehaviorSanitizer opens a pipe when it looks at an object for the first time";
+#endif
   server ending;
   const loopback_socket client(ending.connect());
   tcp_listening sockets;

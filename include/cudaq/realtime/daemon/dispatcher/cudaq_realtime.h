@@ -195,10 +195,10 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_get_info(const cudaq_ringbuff
                                                             cudaq_ringbuffer_info_t *out_info);
 /* CUDAQ_ERR_STATE, and the ring stays: a producer's handle is open, or a dispatcher was started on the ring and not
  * stopped (not noticed for CUDAQ_MEMORY_DEVICE, nor for a ring without its host addresses). After any other error the
- * ring is as before. A dispatcher whose ring is destroyed must not be started, and cudaq_dispatcher_dump_state, which
- * shows the slots of the last run, must not be called for it: destroy it first, or wire it to another ring and start
- * it. Memory that the CPU and a device share is freed by a CUDA call that waits for all kernels of the device: end
- * kernels without limit first. */
+ * ring is as before. Before the ring is destroyed, destroy its dispatchers, or wire each to another ring and start it;
+ * else such a dispatcher must not be started, nor passed to cudaq_dispatcher_dump_state, which shows the slots of the
+ * last run. Memory that the CPU and a device share is freed by a CUDA call that waits for all kernels of the device:
+ * end kernels without limit first. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory);
 
 /* ----------------------------------------------------------- slot helpers -- */
