@@ -30,12 +30,12 @@ template <std::size_t Bytes, typename T>
     const grouped_graph::check_group &checks = g.check_groups[lane / kLanes];
     T *const cells = s.messages + checks.first_cell + lane % kLanes;
     values least = values{} + kLargestMessage<T>, second = least;
-    words sign, length;
+    words sign{}, length{};
     std::memcpy(&sign, s.syndrome_sign + lane, sizeof sign);
     for (std::uint32_t k = 0; k < kWidth; ++k)
       length[k] = static_cast<word_of<T>>(g.rows_of_check[lane + k]);
     for (std::uint32_t row = 0; row < checks.rows; ++row) {
-      words word;
+      words word{};
       std::memcpy(&word, cells + row * kLanes, sizeof word);
       values magnitude = reinterpret_cast<values>(word & ~kSign);
       if (row >= checks.full_rows) {
@@ -51,7 +51,7 @@ template <std::size_t Bytes, typename T>
     const words scaled_least = reinterpret_cast<words>(least * scale);
     const words scaled_second = reinterpret_cast<words>(second * scale);
     for (std::uint32_t row = 0; row < checks.rows; ++row) {
-      words word;
+      words word{};
       std::memcpy(&word, cells + row * kLanes, sizeof word);
       // If two messages are the least, `second` equals `least`.
       const words is_least = reinterpret_cast<values>(word & ~kSign) == least;
@@ -73,14 +73,14 @@ template <std::size_t Bytes, typename T>
   for (std::size_t lane = 0; lane < g.column_at.size(); lane += kWidth) {
     const grouped_graph::column_group &columns = g.column_groups[lane / kLanes];
     const std::uint32_t *const places = g.places.data() + columns.first_place + lane % kLanes;
-    values prior, gamma, sum;
+    values prior{}, gamma{}, sum{};
     std::memcpy(&prior, s.prior + lane, sizeof prior);
     std::memcpy(&gamma, s.gamma + lane, sizeof gamma);
     std::memcpy(&sum, s.posterior + lane, sizeof sum);
     sum = prior + gamma * sum;
     for (std::uint32_t row = 0; row < columns.rows; ++row) {
       const std::uint32_t *const at = places + row * kLanes;
-      values answer;
+      values answer{};
       if constexpr (kWidth == 8)
         answer = values{messages[at[0]], messages[at[1]], messages[at[2]], messages[at[3]],
                         messages[at[4]], messages[at[5]], messages[at[6]], messages[at[7]]};
