@@ -97,7 +97,7 @@ private:
   }
 
   void latency(const json &around, const json &values, const std::string &path) {
-    const std::string unit = text_of(around, "unit", "ns");
+    const std::string unit = path.ends_with("_rounds") ? "rounds" : text_of(around, "unit", "ns");
     for (const std::string_view what : kPercentiles)
       if (const double value = number(values, std::string(what).c_str()); value >= 0)
         add({path, std::string(what), unit, value, 0, 0,

@@ -12,7 +12,7 @@ namespace cudaq::realtime::tools {
 struct report_figure {
   std::string of;             ///< which part of the report: "pass 1 latency_ns"; "" for the report itself
   std::string what;           ///< "p50", "p99", "p99.9", "max", "rate", "time" or "errors"
-  std::string unit;           ///< "ns", "1/s", "cycles", or "" for errors
+  std::string unit;           ///< "ns", "1/s", "cycles", "rounds", or "" for errors
   double value = 0;           ///< of errors: the rate
   double errors = 0;          ///< of "errors": how many
   double shots = 0;           ///< of "errors": of how many shots

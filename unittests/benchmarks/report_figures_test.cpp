@@ -48,6 +48,13 @@ TEST(ReportFigures, OfListsHaveTheNameOfTheirElement) {
   EXPECT_NE(find(all, "slots 64 stop_ns", "max"), nullptr);
 }
 
+TEST(ReportFigures, OfALagAreRounds) {
+  const auto all = figures_of({{"lag_rounds", latency(7)}, {"tail_ns", latency(9)}});
+  ASSERT_NE(find(all, "lag_rounds", "p50"), nullptr);
+  EXPECT_EQ(find(all, "lag_rounds", "p50")->unit, "rounds");
+  EXPECT_EQ(find(all, "tail_ns", "p50")->unit, "ns");
+}
+
 TEST(ReportFigures, ErrorsAreOfTheNearestNumberOfShots) {
   const json report = {{"shots", 1000},
                        {"cases", {{{"name", "lookup"}, {"failures", 5}}}},
