@@ -6,6 +6,8 @@
 #include "benchmarks/stream/bench_stream.h"
 #include "tools/command_line/command_options.h"
 
+#include <random>
+
 namespace cudaq::realtime::tools {
 namespace {
 
@@ -184,10 +186,14 @@ void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
       ->capture_default_str();
   command.add_option("--errors", o.errors, "number of errors in each shot; 0: as the model says")
       ->capture_default_str();
-  command.add_option("--seed", o.seed, "seed of the shots")->capture_default_str();
+  const CLI::Option &seed = *command.add_option("--seed", o.seed, "seed of the shots; with --csv a random one, else 1");
   add_threads_option(command, o.threads);
   add_html_option(command, chosen.output);
-  run_when_chosen(command, chosen, [options](const output &out) { return run_bench_decoding(*options, out); });
+  run_when_chosen(command, chosen, [options, &seed](const output &out) {
+    if (!options->csv_file.empty() && seed.count() == 0) // counts of two files may be added: not those of equal shots
+      options->seed = std::random_device()();
+    return run_bench_decoding(*options, out);
+  });
 }
 
 void add_bench_stream(CLI::App &program, chosen_command &chosen) {

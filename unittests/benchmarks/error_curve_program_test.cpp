@@ -52,8 +52,9 @@ TEST_F(ErrorCurveProgram, ALaterRunAddsOnlyTheMissingShots) {
   EXPECT_LT(once.at(0).at("logical_error_rate_per_round"), once.at(0).at("logical_error_rate"));
 
   const std::string csv = " --csv " + file("counts.csv");
-  points("--decoder lookup --shots 700 --dem " + file("d=3,p=0.003,r=3.dem") + csv); // in the middle of a batch
-  const auto more = points(all + " --shots 3000 --threads 2" + csv);
+  const std::string seeded = " --seed 1" + csv;
+  points("--decoder lookup --shots 700 --dem " + file("d=3,p=0.003,r=3.dem") + seeded); // in the middle of a batch
+  const auto more = points(all + " --shots 3000 --threads 2" + seeded);
   EXPECT_EQ(column(more, "added_shots"), (std::vector<std::uint64_t>{2300, 3000}));
   EXPECT_EQ(column(more, "failures"), column(once, "failures")) << "the same shots as in one run";
   const std::string counts = read_file(file("counts.csv"));
@@ -61,6 +62,16 @@ TEST_F(ErrorCurveProgram, ALaterRunAddsOnlyTheMissingShots) {
   EXPECT_EQ(column(none, "added_shots"), (std::vector<std::uint64_t>{0, 0}));
   EXPECT_EQ(read_file(file("counts.csv")), counts) << "nothing was missing";
   EXPECT_EQ(points("--csv " + file("counts.csv")), none) << "the counts alone";
+}
+
+// Their counts may be added, as sinter does.
+TEST_F(ErrorCurveProgram, TwoFilesWithoutASeedHaveOtherShots) {
+  const auto seed = [&](const std::string &csv) {
+    return run_good_program("decoding --json --decoder lookup --shots 300 --dem " + file("d=3,p=0.005,r=3.dem") +
+                            " --csv " + file(csv))
+        .at("seed");
+  };
+  EXPECT_NE(seed("first.csv"), seed("second.csv"));
 }
 
 TEST_F(ErrorCurveProgram, EachDecoderStopsAtItsFailures) {
