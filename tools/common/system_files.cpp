@@ -67,6 +67,38 @@ std::vector<int> system_files::isolated_cores() const {
   return parse_cpu_list(line("/sys/devices/system/cpu/isolated"));
 }
 
+std::optional<double> system_files::cpu_quota() const {
+  std::optional<double> least;
+  const auto take = [&least](double quota, double period) {
+    if (quota > 0 && period > 0)
+      least = std::min(least.value_or(quota / period), quota / period);
+  };
+  for (const std::string &group : lines("/proc/self/cgroup")) { // "0::/a/b", or "3:cpu,cpuacct:/a/b"
+    const std::size_t names = group.find(':') + 1, path = group.find(':', names) + 1;
+    if (names == 0 || path == 0)
+      continue;
+    const std::string controllers = "," + group.substr(names, path - names - 1) + ",";
+    const bool is_second = controllers == ",,";
+    if (!is_second && controllers.find(",cpu,") == std::string::npos)
+      continue;
+    for (std::string folder = group.substr(path);; folder.resize(folder.find_last_of('/'))) { // up to the root
+      const std::string at = (is_second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu") + folder;
+      if (is_second) {
+        std::istringstream limit(line(at + "/cpu.max")); // "10000 100000", or "max 100000"
+        double quota = 0, period = 0;
+        if (limit >> quota >> period)
+          take(quota, period);
+      } else {
+        take(static_cast<double>(number(at + "/cpu.cfs_quota_us").value_or(-1)), // -1: none
+             static_cast<double>(number(at + "/cpu.cfs_period_us").value_or(0)));
+      }
+      if (folder.find('/') == std::string::npos)
+        break;
+    }
+  }
+  return least;
+}
+
 std::string realtime_priority_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_RTPRIO, &limit) != 0 || limit.rlim_cur == 0)

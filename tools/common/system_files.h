@@ -28,6 +28,9 @@ public:
   [[nodiscard]] long long free_huge_pages() const;
   /// Cores that the system gives no work of its own.
   [[nodiscard]] std::vector<int> isolated_cores() const;
+  /// Cores' worth of time that the control groups of this process (a container) may use: the least of them, of version
+  /// 1 or 2. Nothing without a quota.
+  [[nodiscard]] std::optional<double> cpu_quota() const;
 
 private:
   std::string root_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/demo/demo_report.h"
 
+#include "tools/common/system_files.h"
 #include "tools/common/terminal.h"
 
 #include <nlohmann/json.hpp>
@@ -52,8 +53,10 @@ void print_pass(const output &out, const pass_result &r, const shot_plan &plan) 
   out.text("  dispatcher    {} received, {} answered, {} dropped{}\n", r.stats.received, r.stats.responded,
            drops(r.stats), r.problems.empty() ? "; the client counted the same" : "");
   if (r.involuntary_switches != 0)
-    out.text("  note          the client lost its core {} times to other programs; the latencies include that time\n",
-             r.involuntary_switches);
+    out.text("  note          the client lost its core {} times to {}; the latencies include that time\n",
+             r.involuntary_switches,
+             system_files("").cpu_quota() ? "other programs, or because the CPU quota of its container was used up"
+                                          : "other programs");
   for (const std::string &note : r.notes)
     out.text("    {}\n", note);
   for (const std::string &problem : r.problems)

@@ -12,9 +12,14 @@ namespace {
 
 constexpr const char *kCpu = "/sys/devices/system/cpu/";
 
-finding cores_line(const std::vector<int> &cores) {
+finding cores_line(const system_files &files, const std::vector<int> &cores) {
   finding f{"cores", grade::good, fmt::format("{} usable by this process", cores.size()), ""};
-  if (cores.size() < 2) {
+  if (const auto quota = files.cpu_quota(); quota && *quota < static_cast<double>(cores.size())) {
+    f.detail += fmt::format("; a quota gives it the time of {:.3g}", *quota);
+    f.is = *quota < 2 ? grade::wrong : grade::warning;
+    f.remedy = "with the quota used up, all threads stop until its next period, often for 100 ms: give the container "
+               "whole cores (--cpuset-cpus) in place of a share (--cpus)";
+  } else if (cores.size() < 2) {
     f.is = grade::wrong;
     f.remedy = "dispatcher and client need a core each: allow two or more in the container or with taskset";
   } else if (cores.size() < 4) {
@@ -131,7 +136,7 @@ finding locked_memory_line() {
 
 std::vector<finding> check_machine(const system_files &files, const std::vector<int> &cores) {
   const std::vector<int> isolated = files.isolated_cores();
-  return {cores_line(cores),        load_line(files),         governor_line(files, cores),
+  return {cores_line(files, cores), load_line(files),         governor_line(files, cores),
           sleep_line(files, cores), isolation_line(isolated), interrupts_line(files, isolated),
           huge_pages_line(files),   priority_line(),          locked_memory_line()};
 }

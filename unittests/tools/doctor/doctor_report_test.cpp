@@ -55,6 +55,23 @@ TEST(Doctor, NamesWhatMakesAMachineSlow) {
   EXPECT_EQ(line_of(j, "machine", "huge pages"), "warning: none free");
 }
 
+TEST(Doctor, SeesTheQuotaOfAContainer) {
+  struct control_group {
+    const char *name, *file, *value;
+  };
+  for (const control_group &g : {control_group{"0::/", "sys/fs/cgroup/cpu.max", "10000 100000"},
+                                 {"0::/a.slice/b", "sys/fs/cgroup/a.slice/cpu.max", "10000 100000"},
+                                 {"3:cpu,cpuacct:/c", "sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "10000"}}) {
+    made_up_machine m;
+    m.file("proc/self/cgroup", std::string("7:cpuset:/x\n") + g.name);
+    m.file("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000");
+    m.file("sys/fs/cgroup/a.slice/b/cpu.max", "max 100000");
+    m.file(g.file, g.value);
+    const std::string line = line_of(m.doctor().json(), "machine", "cores");
+    EXPECT_TRUE(line.starts_with("wrong: ") && contains(line, "a quota gives it the time of 0.1")) << g.name << line;
+  }
+}
+
 TEST(Doctor, NamesTheProcessThatHasThePort) {
   made_up_machine m;
   m.file("proc/net/udp",
