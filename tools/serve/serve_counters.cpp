@@ -2,6 +2,7 @@
 #include "tools/serve/serve_counters.h"
 
 #include "tools/common/report.h"
+#include "tools/serve/http_answer.h"
 #include "tools/services/transport_counters.h"
 #include "tools/top/counters_reader.h"
 
@@ -120,9 +121,8 @@ public:
     }
   }
   /// Reads until the empty line that ends the head of an HTTP request, or the reader's end of the stream; at most 4
-  /// KiB.
-  bool read_request_head() {
-    std::string head;
+  /// KiB. False: the reader is too slow.
+  bool read_request_head(std::string &head) {
     char part[512];
     while (head.size() < 4096 && head.find("\r\n\r\n") == std::string::npos) {
       const ssize_t n = ready(POLLIN) ? recv(fd_, part, sizeof part, 0) : -1;
@@ -160,17 +160,17 @@ bool is_left_over(const sockaddr_un &address) {
   return refused;
 }
 
-/// The races of the server; none without one. A label has no quotation mark, backslash or end of a line.
+/// The races of the server; none without one. A member that a race has twice has a number in the second one's label.
 std::string races_text(const cudaq::qec::realtime::decoding_server &server) {
   std::string lines;
   for (const auto &decoder : server.decoders()) {
     const auto identity = decoder->identity();
     for (std::size_t k = 0; k < identity->members.size(); ++k) {
-      std::string member = identity->members[k];
-      std::ranges::replace_if(
-          member, [](char c) { return c == '"' || c == '\\' || c == '\n'; }, '_');
-      lines += fmt::format("cudaq_decoder_race_wins_total{{decoder=\"{}\",member=\"{}\"}} {}\n", decoder->limits().id,
-                           member, identity->wins[k].value());
+      const auto same = std::count(identity->members.begin(),
+                                   identity->members.begin() + static_cast<std::ptrdiff_t>(k), identity->members[k]);
+      const std::string member = identity->members[k] + (same == 0 ? "" : fmt::format(" #{}", same + 1));
+      lines += fmt::format("cudaq_decoder_race_wins_total{{decoder=\"{}\",member={}}} {}\n", decoder->limits().id,
+                           label_value(member), identity->wins[k].value());
     }
   }
   if (lines.empty())
@@ -315,17 +315,11 @@ void counter_listeners::answer(int descriptor, const std::function<std::string()
   if (fd < 0)
     return;
   exchange_with_reader reader(fd);
-  std::string all = text();
-  bool good = true;
-  if (descriptor == tcp_fd_) {
-    good = reader.read_request_head();
-    all = fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: "
-                      "{}\r\nConnection: close\r\n\r\n",
-                      all.size()) +
-          all;
-  }
-  if (good)
-    reader.send_all(all);
+  std::string head;
+  if (descriptor != tcp_fd_)
+    reader.send_all(text());
+  else if (reader.read_request_head(head))
+    reader.send_all(http_answer(head, text));
   close(fd);
 }
 
