@@ -45,6 +45,21 @@ def unpacked_rows(rows: Bits, bits: int) -> Bits:
     return np.unpackbits(rows, axis=1, count=bits, bitorder="little")
 
 
+def result_array(given: npt.NDArray[Any] | None, name: str, shots: int, kind: type[np.generic]) -> npt.NDArray[Any]:
+    """A value for each shot: the caller's array after a check, or a new one."""
+    if given is None:
+        return np.empty(shots, dtype=kind)
+    accepted = f"{np.dtype(kind)}[{shots}]"
+    if not isinstance(given, np.ndarray):
+        raise ValueError(f"{name} is {given!r:.60}, accepted: an array {accepted}")
+    if given.shape != (shots,) or given.dtype != kind:
+        raise ValueError(f"{name} is {given.dtype}{list(given.shape)}, accepted: {accepted}")
+    if not given.flags.writeable or not given.flags.c_contiguous:
+        why = "not contiguous" if given.flags.writeable else "read only"
+        raise ValueError(f"{name} is {why}, accepted: an array of its own, as np.empty makes it")
+    return given
+
+
 class Decoder:
     """A decoder for one detector error model.
 
@@ -164,7 +179,8 @@ class Decoder:
 
     def decode_batch(self, shots: npt.ArrayLike, *, bit_packed_shots: bool = False,
                      bit_packed_predictions: bool = False, threads: int = 1,
-                     statuses: npt.NDArray[np.int32] | None = None) -> Bits:
+                     statuses: npt.NDArray[np.int32] | None = None,
+                     solved: npt.NDArray[np.bool_] | None = None) -> Bits:
         """Decodes many shots.
 
         shots: bool or 0/1 [shots, num_detectors]; with bit_packed_shots uint8 [shots, (num_detectors + 7) // 8].
@@ -172,21 +188,17 @@ class Decoder:
         statuses: writeable int32 [shots] that gets the status of each shot. Without it the first shot that could not be
             decoded raises DecodeError; with it such a shot has the answer 0. A missed deadline raises nothing: the
             answer is the best solution so far, or 0 without one, and `deadlines` counts it.
+        solved: writeable bool [shots] that gets whether the answer of each shot is a solution, late ones too.
         Returns uint8 [shots, num_observables], with bit_packed_predictions [shots, (num_observables + 7) // 8].
         """
         form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
         events = to_native(shots, self.num_detectors, form, "shots")
         threads = whole_number(threads, "threads", 0, MAX_THREADS)
-        found = np.empty(len(events), dtype=np.int32) if statuses is None else statuses
-        if not isinstance(found, np.ndarray):
-            raise ValueError(f"statuses is {found!r:.60}, accepted: an array int32[{len(events)}]")
-        if found.shape != (len(events),) or found.dtype != np.int32:
-            raise ValueError(f"statuses is {found.dtype}{list(found.shape)}, accepted: int32[{len(events)}]")
-        if not found.flags.writeable or not found.flags.c_contiguous:
-            why = "not contiguous" if found.flags.writeable else "read only"
-            raise ValueError(f"statuses is {why}, accepted: an array of its own, as np.empty makes it")
+        found = result_array(statuses, "statuses", len(events), np.int32)
+        has_solution = result_array(solved, "solved", len(events), np.bool_)
         out = np.zeros((len(events), self._native.observable_bytes), dtype=np.uint8)
-        faulty, fault = self._native.decode_batch(events, out, found, threads or len(os.sched_getaffinity(0)))
+        faulty, fault = self._native.decode_batch(events, out, found, has_solution.view(np.uint8),
+                                                   threads or len(os.sched_getaffinity(0)))
         failed = np.flatnonzero((found != 0) & (found != DEADLINE))
         if statuses is None and failed.size:
             shot = int(failed[0])

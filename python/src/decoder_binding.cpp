@@ -138,13 +138,15 @@ public:
     return {static_cast<int>(status), details.num_edges, fault_of(status, *first_)};
   }
 
-  /// Rows of bits in, rows of bits and one status a row out. `threads` threads decode a part of the rows each. Returns
-  /// the first row with internal_error, and decoder::fault(); without one the number of rows, and "".
+  /// Rows of bits in, rows of bits, and of each row its status and whether there is a solution (0 or 1) out. `threads`
+  /// threads decode a part of the rows each. Returns the first row with internal_error, and decoder::fault(); without
+  /// one the number of rows, and "".
   std::tuple<std::size_t, std::string> decode_batch(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out,
-                                                    array<std::int32_t, 1> statuses, std::size_t threads) {
+                                                    array<std::int32_t, 1> statuses, array<std::uint8_t, 1> solved,
+                                                    std::size_t threads) {
     const std::size_t shots = events.shape(0);
     if (events.shape(1) != event_bytes() || out.shape(0) != shots || out.shape(1) != observable_bytes() ||
-        statuses.shape(0) != shots)
+        statuses.shape(0) != shots || solved.shape(0) != shots)
       throw std::invalid_argument("the arrays do not fit the decoder and each other");
     const nb::gil_scoped_release released;
     const std::lock_guard locked(mutex_);
@@ -162,6 +164,7 @@ public:
                 instances_[t]->decode_bits({events.data() + i * event_bytes(), event_bytes()},
                                            {out.data() + i * observable_bytes(), observable_bytes()});
             statuses.data()[i] = static_cast<std::int32_t>(status);
+            solved.data()[i] = instances_[t]->has_solution() ? 1 : 0;
             if (status == decode_status::internal_error && std::get<0>(faults[t]) == shots)
               faults[t] = {i, instances_[t]->fault()};
           }

@@ -8,7 +8,7 @@ import pymatching
 import pytest
 import sinter
 import stim
-from cudaq_realtime import decoder_names
+from cudaq_realtime import DecodeError, Decoder, decoder_names
 from cudaq_realtime.sinter_decoder import SinterDecoder, sinter_decoders
 
 
@@ -96,6 +96,45 @@ def test_decoding_through_files_gives_the_same_answers(tmp_path):
                              tmp_dir=tmp_path)
     expected = decoder.compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(bit_packed_detection_event_data=shots)
     assert (tmp_path / "out.b8").read_bytes() == expected.tobytes()
+
+
+UNDECODED = "relay-bp:pre_iter=1,num_sets=0,set_max_iter=1"  # many shots have no answer
+
+
+@pytest.mark.parametrize("name, status", [(UNDECODED, 7), ("bp-osd:deadline_us=0.001", 9)])
+def test_a_shot_without_an_answer_is_a_failure_or_a_discard_of_sinter(name, status):
+    circuit = repetition_code(0.05)
+    dem = circuit.detector_error_model()
+    shots, flips = circuit.compile_detector_sampler(seed=8).sample(500, separate_observables=True, bit_packed=True)
+    statuses = np.empty(500, dtype=np.int32)
+    solved = np.empty(500, dtype=np.bool_)
+    Decoder(name, dem).decode_batch(shots, bit_packed_shots=True, statuses=statuses, solved=solved)
+    unanswered = statuses == status
+    assert (solved == ~unanswered).all()
+    assert unanswered.sum() > 50
+    failures = SinterDecoder(name).compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(
+        bit_packed_detection_event_data=shots)
+    assert (failures != flips).any(axis=1)[unanswered].all()
+    discards = SinterDecoder(name, unanswered="discard").compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(
+        bit_packed_detection_event_data=shots)
+    assert discards.shape == (500, 2) and (discards[:, 1] == unanswered).all()
+    assert (discards[~unanswered, 0] == failures[~unanswered, 0]).all()
+    stats, = sinter.collect(num_workers=1, tasks=[sinter.Task(circuit=circuit)], decoders=["mine"], max_shots=500,
+                            custom_decoders={"mine": SinterDecoder(name)})
+    assert stats.discards == 0 and stats.errors > stats.shots / 20
+
+
+def test_a_shot_without_an_answer_of_a_whole_byte_of_observables_must_be_discarded():
+    dem = stim.DetectorErrorModel("".join(f"error(0.1) D{k} D{k + 1} L{k}\n" for k in range(8)) + "error(0.1) D0 D8")
+    shots = np.array([[0xff, 0]], dtype=np.uint8)
+    name = "bp-osd:deadline_us=0.001"
+    with pytest.raises(DecodeError, match="unanswered='discard'"):
+        SinterDecoder(name).compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(
+            bit_packed_detection_event_data=shots)
+    discard = SinterDecoder(name, unanswered="discard").compile_decoder_for_dem(dem=dem)
+    assert discard.decode_shots_bit_packed(bit_packed_detection_event_data=shots)[0, 1] == 1
+    with pytest.raises(ValueError, match="accepted: 'failure', 'discard'"):
+        SinterDecoder(name, unanswered="ignore")
 
 
 def test_sinters_command_line_takes_the_decoders(tmp_path):
