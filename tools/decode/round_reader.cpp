@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -66,6 +67,15 @@ std::uint64_t round_reader::size_of(std::uint64_t round) const noexcept {
   return round < head_.size() ? head_[round] : body_[(round - head_.size()) % body_.size()];
 }
 
+void round_reader::refuse(std::uint64_t at, std::uint8_t character) {
+  const bool is_text = character > ' ' && character < 0x7f;
+  bad_text_ =
+      fmt::format("{}: byte {}: {} is neither 0, 1 nor the end of a line{}", name(), at,
+                  is_text ? fmt::format("'{}'", static_cast<char>(character)) : fmt::format("{:#04x}", character),
+                  is_text ? "" : " (is the file b8? try --in_format b8)");
+  has_ended_ = true;
+}
+
 void round_reader::fill() {
   std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), buffer_.begin() + static_cast<std::ptrdiff_t>(end_),
             buffer_.begin());
@@ -82,16 +92,15 @@ void round_reader::fill() {
   }
   for (std::size_t at = first; at < last; ++at) {
     const std::uint8_t character = buffer_[at];
-    if (character == '0' || character == '1') {
+    const bool after_return = std::exchange(after_return_, false);
+    if (character == '\r' && !after_return) { // CR and LF end a line, as without --stream
+      after_return_ = true;
+    } else if (after_return && character != '\n') {
+      return refuse(source_.bytes() - (last - at) - 1, '\r');
+    } else if (character == '0' || character == '1') {
       buffer_[end_++] = character - '0';
     } else if (character != '\n') {
-      const bool is_text = character > ' ' && character < 0x7f;
-      bad_text_ =
-          fmt::format("{}: byte {}: {} is neither 0, 1 nor the end of a line{}", name(), source_.bytes() - (last - at),
-                      is_text ? fmt::format("'{}'", static_cast<char>(character)) : fmt::format("{:#04x}", character),
-                      is_text ? "" : " (is the file b8? try --in_format b8)");
-      has_ended_ = true;
-      return;
+      return refuse(source_.bytes() - (last - at), character);
     } else if (end_ != begin_) { // else the line ends after a round that was given out
       buffer_[end_ - 1] |= kLineEnd;
     }

@@ -55,6 +55,8 @@ private:
   }
   [[nodiscard]] std::uint64_t size_of(std::uint64_t round) const noexcept;
   void fill();
+  /// Of 01: this byte of the file ends it.
+  void refuse(std::uint64_t at, std::uint8_t character);
   void take(std::uint64_t detectors);
   void append(std::uint8_t byte, std::uint64_t count) noexcept;
   [[noreturn]] void fail(const std::string &why) const;
@@ -68,7 +70,8 @@ private:
   std::vector<std::uint8_t> buffer_;
   std::size_t begin_ = 0, end_ = 0; ///< of what waits in the buffer
   bool has_ended_ = false;
-  std::string bad_text_; ///< what is wrong after the bytes that wait
+  bool after_return_ = false; ///< the last byte of the text was CR: LF must follow
+  std::string bad_text_;      ///< what is wrong after the bytes that wait
   std::uint64_t round_ = 0;
   std::vector<std::uint8_t> bits_;
   std::uint64_t count_ = 0;

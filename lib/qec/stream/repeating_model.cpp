@@ -47,7 +47,7 @@ expected<std::vector<std::uint64_t>> cut(const unrolled_detectors &all, std::uin
     if (!by_index && d != begin && all.time[d] < all.time[d - 1])
       return reason("D" + std::to_string(d) + " of the " + where +
                     " has an earlier round than the detector before it: a stream needs the detectors in the order of "
-                    "rounds");
+                    "rounds; if that coordinate is not the round: rounds=index:N counts N detectors a round");
     const bool is_new = d == begin || (by_index ? (d - begin) % rule.detectors == 0 : all.time[d] != all.time[d - 1]);
     if (is_new)
       sizes.push_back(0);

@@ -6,6 +6,7 @@
 #include "unittests/tools/decode/decode_test_support.h"
 
 #include <cstring>
+#include <regex>
 #include <sys/stat.h>
 
 namespace cudaq::realtime::tools::test {
@@ -87,7 +88,8 @@ TEST_F(DecodeStream, FramesAreThoseOfTheInterfaceInEachFormat) {
                                             {with_a_tail_of_two_rounds(qec_test::repetition_dem(12, 0.2, 1, 5)), 9, 4}};
   for (const experiment &one : experiments) {
     const std::string run = "decode --stream --dem " + file("model.dem", one.model) + " ";
-    for (const std::string &in : {file("lines.01", one.lines), file("line.01", one.line), file("rows.b8", one.rows)}) {
+    for (const std::string &in : {file("lines.01", one.lines), file("line.01", one.line), file("rows.b8", one.rows),
+                                  file("crlf.01", std::regex_replace(one.lines, std::regex("\n"), "\r\n"))}) {
       const program_result text = run_program(run + "--in " + in);
       EXPECT_EQ(text.exit_code, 0) << text.err;
       EXPECT_EQ(text.out, one.frames) << in;
@@ -272,7 +274,7 @@ TEST_F(DecodeStream, RowsThatDoNotFitTheirRoundsAreRefused) {
                  frames);
   expect_refusal(dem + file("r.01", first + "0x\n"), "r.01: byte 16: 'x' is neither 0, 1 nor the end of a line",
                  frames);
-  expect_refusal(dem + file("r.01", first + "0\r\n"), "r.01: byte 16: 0x0d is neither", frames);
+  expect_refusal(dem + file("r.01", first + "0\r0\n"), "r.01: byte 16: 0x0d is neither", frames);
   expect_refusal(dem + file("r.b8", std::string("\1\2\0\0\0\4\0\0", 8)),
                  "r.b8: round 5: bits after its 2 detectors are set (is each round a row of whole bytes?)", "2 1\n");
   const program_result empty_lines = run_program("decode " + dem + file("r.01", "\n0000\n\n00\n\n\n00"));
