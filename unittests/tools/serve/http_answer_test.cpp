@@ -33,7 +33,7 @@ TEST(HttpAnswer, OfAHeadHasTheLengthOfThePageAndNoText) {
   EXPECT_TRUE(all.ends_with("\r\n\r\n"));
 }
 
-TEST(LabelValue, StaysInItsLineAndTellsNamesApart) {
+TEST(LabelValue, StaysInItsLineAndKeepsNamesDifferent) {
   EXPECT_EQ(label_value("relay-bp:seed=2"), R"("relay-bp:seed=2")");
   EXPECT_EQ(label_value("a\"b\\c\nd"), R"("a\"b\\c\nd")");
   EXPECT_EQ(label_value("\xff/\x01"), R"("\\xff/\\x01")");
