@@ -248,7 +248,7 @@ TEST(FaultPoints, AreReachedByTheLibraryAndByTheStandardLibrary) {
   };
   EXPECT_TRUE(fails(1, [] { ::operator delete(::operator new(4)); }));
   EXPECT_TRUE(fails(1, [] { ::operator delete[](::operator new[](4, std::nothrow)); }));
-  EXPECT_TRUE(fails(1, [] { std::string(100, 'x').c_str(); }));
+  EXPECT_TRUE(fails(1, [] { static_cast<void>(std::string(100, 'x').c_str()); }));
   EXPECT_TRUE(fails(1, [] { ::operator delete (::operator new (4, std::align_val_t{256}), std::align_val_t{256}); }));
   const std::uint64_t threads = faults::injected("pthread_create");
   for (std::uint64_t n = 1; n < 10 && faults::injected("pthread_create") == threads; ++n)
