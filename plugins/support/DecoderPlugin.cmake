@@ -11,7 +11,8 @@ function(cudaq_add_decoder_plugin name source)
   target_link_libraries(${plugin} PRIVATE cudaq-pymatching)
   # -fno-strict-aliasing: the headers of Stim need it.
   target_compile_options(${plugin} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -fno-strict-aliasing)
-  target_link_options(${plugin} PRIVATE LINKER:--exclude-libs,ALL LINKER:-z,defs)
+  target_link_options(${plugin} PRIVATE LINKER:--exclude-libs,ALL LINKER:-z,defs
+    "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/decoder_plugin.map")
   if(CUDAQ_REALTIME_INSTALL)
     install(TARGETS ${plugin} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cudaq-realtime/decoders")
   endif()
