@@ -76,9 +76,6 @@ public:
   /// Starts a run. After an error nothing runs. Exception: after CUDAQ_ERR_TIMEOUT the kernel that was started ends as
   /// soon as it can, and finish waits for it.
   virtual expected<> start(wiring &w) = 0;
-  /// After a start that a callback has left by a forced unwinding (pthread_exit). True: a kernel of it may still run,
-  /// and finish waits for it.
-  virtual bool start_left_a_run() const { return false; }
   /// State of the run. Only between start and finish. Any thread.
   virtual run_phase look() const = 0;
   /// Ends the run. CUDAQ_ERR_TIMEOUT: the run did not end by the deadline; may be called again. Any other error: the

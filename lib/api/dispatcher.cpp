@@ -290,13 +290,7 @@ expected<> cudaq_dispatcher_t::start() {
     expected<> result = check_startable();
     if (result.failed())
       return result;
-    try {
-      result = path_->start(wiring_);
-    } catch (abi::__forced_unwind &) { // pthread_exit in the launch function: this call does not return
-      if (path_->start_left_a_run())
-        run_.start_at(run_.generation() + 1, phase::failed);
-      throw;
-    }
+    result = path_->start(wiring_);
     if (result.ok())
       run_.start_at(run_.generation() + 1, phase::running);
     else if (result.status() == CUDAQ_ERR_TIMEOUT) // a kernel was started that has not ended

@@ -25,7 +25,7 @@
 //   stopped    STOPPED   stop, at its end
 //   failed     FAILED    a reader, stop or start. Only stop and destroy are allowed
 //
-// Faults: of a device, of the graph schedulers, and of a thread that a callback has ended by pthread_exit.
+// Faults: of a device, and of the graph schedulers.
 //
 // The phase and the number of the run are one word: a reader that is late does not write into the next run. So all
 // readers together see only the transitions above, which StateObserver checks.

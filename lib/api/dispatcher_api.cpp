@@ -131,12 +131,7 @@ expected<> run_loop_here(const host_loop &what) {
     dispatcher->find_device_views();
   if (result.failed())
     return result;
-  try {
-    result = dispatcher->run_here();
-  } catch (abi::__forced_unwind &) { // a handler has called pthread_exit on this thread
-    (void)end_loop_here(dispatcher, manager, chosen.grace_period_ns);
-    throw;
-  }
+  result = dispatcher->run_here();
   return result.failed() ? result : end_loop_here(dispatcher, manager, chosen.grace_period_ns);
 }
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
+#include "lib/base/callback.h"
 #include "lib/base/expected.h"
 
-#include <cxxabi.h>
 #include <new>
 #include <pthread.h>
 #include <stdexcept>
@@ -39,17 +39,13 @@ private:
 };
 
 /// Runs the body of an API function that makes no system call, so that it has no cancellation point. A returned reason
-/// becomes the status and the last error text. An exception becomes CUDAQ_ERR_INTERNAL.
-///
-/// No exception leaves it. A forced unwinding does, and nothing can stop it: a callback on this thread has called
-/// pthread_exit.
+/// becomes the status and the last error text. An exception becomes CUDAQ_ERR_INTERNAL; none leaves it. A callback on
+/// this thread that ends the thread ends the process.
 template <class Body>
 cudaq_status_t guarded_brief(const char *function, Body &&body) {
   try {
-    const expected<> result = body();
+    const expected<> result = must_return(body, function);
     return result.failed() ? report(function, result.status(), result.text().c_str()) : CUDAQ_OK;
-  } catch (abi::__forced_unwind &) {
-    throw;
   } catch (const std::bad_alloc &) {
     return report(function, CUDAQ_ERR_INTERNAL, kOutOfMemory);
   } catch (const std::exception &e) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/runner.h"
 
+#include "lib/base/callback.h"
+
 #include <csignal>
 #include <ctime>
 #include <future>
@@ -29,7 +31,7 @@ private:
   sigset_t before_;
 };
 
-/// Sets a word at the end of a thread's body, also if the body is left by a forced unwinding.
+/// Sets a word at the end of a thread's body.
 class set_at_end {
 public:
   explicit set_at_end(shared_word<std::uint32_t> &word) : word_(word) {}
@@ -80,7 +82,7 @@ expected<> loop_thread::start(const std::string &name, const thread_placement &p
       const bool go = result.ok();
       placed.set_value(std::move(result));
       if (go)
-        body();
+        must_not_throw(body, ("thread " + name).c_str()); // what no other guard has named
     });
   } catch (const std::system_error &e) {
     finished_.store(1);

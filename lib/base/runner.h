@@ -70,14 +70,14 @@ public:
   ~loop_thread();
 
   /// Starts the thread and waits until it is placed. If the placement is refused, the thread ends without running
-  /// `body`, and the reason is returned. A callback that `body` calls may end the thread (pthread_exit): `body` is then
-  /// left by a forced unwinding, which it must not stop.
+  /// `body`, and the reason is returned. A callback that `body` calls, and that throws or ends the thread, ends the
+  /// process (lib/base/callback.h).
   expected<> start(const std::string &name, const thread_placement &placement, std::function<void()> body);
 
   /// Waits for the end of `body` and joins the thread. False: the deadline passed and the thread still runs. True if no
   /// thread was started.
   bool join_until(steady_clock::time_point deadline);
-  /// `body` has returned or was left, or no thread was started. Any thread.
+  /// `body` has returned, or no thread was started. Any thread.
   bool ended() const { return finished_.load() != 0; }
 
 private:

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/bridge/bridge_types.h"
+#include "lib/base/callback.h"
 #include "lib/shared_ring/job_table.h"
 #include "lib/shared_ring/thread_counters.h"
 
@@ -42,7 +43,7 @@ public:
   /// Takes the provider's next request, if there is one: its slot then holds a request for take_turn.
   bool receive(std::uint32_t &slot, thread_counters &here) {
     std::uint32_t i = 0;
-    if (plane_.rx_poll(plane_.ctx, &i) != CUDAQ_RX_READY)
+    if (must_not_throw([&] { return plane_.rx_poll(plane_.ctx, &i); }, "rx_poll of the dataplane") != CUDAQ_RX_READY)
       return false;
     if (i >= jobs_->num_slots || holds_[i] != 0) [[unlikely]] { // the provider breaks its contract
       here.dataplane_errors.bump();
@@ -65,8 +66,7 @@ public:
   std::uint32_t send(thread_counters &here) {
     std::size_t kept = 0;
     for (const std::uint32_t i : held_)
-      // Not held any more: tx_publish has ended its thread in an earlier call, before held_ was shortened.
-      if (holds_[i] != 0 && !give_back(i, here))
+      if (!give_back(i, here))
         held_[kept++] = i;
     const std::size_t sent = held_.size() - kept;
     held_.resize(kept);
@@ -88,7 +88,7 @@ private:
     if (!ring.collected(i)) {
       ring.collect(i);
       holds_[i] = 0;
-      if (plane_.tx_publish(plane_.ctx, i) != CUDAQ_OK)
+      if (must_not_throw([&] { return plane_.tx_publish(plane_.ctx, i); }, "tx_publish of the dataplane") != CUDAQ_OK)
         here.dataplane_errors.bump();
       return true;
     }

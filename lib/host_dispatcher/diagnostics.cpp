@@ -125,8 +125,6 @@ std::string host_dispatcher::describe() const {
   cudaq_dispatcher_stats_t stats{};
   read_stats(stats);
   text += describe_counters(stats);
-  if (const expected<> result = exit_reason(); result.failed())
-    text += "fault: " + result.text() + "\n";
   for (std::uint32_t l = kLoopCounters; l < counters_used_.peek(); ++l) {
     const std::uint64_t busy = counters_[l].busy.peek();
     append(text, "thread %s: heartbeat %" PRIu64 ", ",

@@ -5,10 +5,10 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
+#include "lib/base/callback.h"
 
 #include <cstdint>
 #include <cuda_runtime_api.h>
-#include <cxxabi.h>
 #include <functional>
 
 namespace cudaq::realtime::detail {
@@ -18,14 +18,13 @@ struct launch_result {
   bool hook_threw = false;
 };
 
-/// Calls a hook; `hook` may be NULL. False: it threw. A hook that calls pthread_exit leaves it by a forced unwinding.
-inline bool run_hook(cudaq_host_launch_hook_t hook, void *user, void *slot_dev, cudaStream_t stream) {
+/// Calls a hook of the worker of this function; `hook` may be NULL. False: it threw.
+inline bool run_hook(cudaq_host_launch_hook_t hook, void *user, void *slot_dev, cudaStream_t stream,
+                     std::uint32_t function_id) {
   try {
     if (hook != nullptr)
-      hook(user, slot_dev, stream);
+      must_return([&] { hook(user, slot_dev, stream); }, "a launch hook of function", function_id);
     return true;
-  } catch (abi::__forced_unwind &) {
-    throw;
   } catch (...) {
     return false;
   }
@@ -39,8 +38,6 @@ public:
 
   /// Runs `body`, the dispatcher's loop, on the calling thread with the workers' device current.
   virtual void run_on_device(const std::function<void()> &body) = 0;
-  // If a hook calls pthread_exit, a forced unwinding leaves the function. `result` has the result in this case, too.
-
   /// Shows the worker its request in `slot` and calls its pre-launch hook. A hook that throws prevents the launch.
   virtual void stage(std::uint32_t worker, std::uint32_t slot, launch_result &result) = 0;
   /// After stage, if its result has no error: launches the worker's graph and calls the post-launch hook; if that

@@ -61,19 +61,14 @@ void graph_path::launch(const graph_workers::start &what, thread_counters &here)
   const std::uint64_t launch_number = workers_.begin(what.worker, {generation, what.slot, record.req.request_id});
   here.enter(what.slot, record.req.function_id); // the hooks are the caller's code
   launch_result result;
-  try {
-    graph_launcher &launcher = workers_.launcher();
-    launcher.stage(what.worker, what.slot, result);
-    if (result.error == 0 && should_hand_over(what.worker) && workers_.hand_over(what.worker)) {
-      here.leave();
-      return;
-    }
-    if (result.error == 0)
-      launcher.launch(what.worker, what.slot, launch_number, result);
-  } catch (abi::__forced_unwind &) { // a hook has called pthread_exit: drain sees to it that the request is answered
-    launched(what.worker, what.slot, generation, result.error, here);
-    throw;
+  graph_launcher &launcher = workers_.launcher();
+  launcher.stage(what.worker, what.slot, result);
+  if (result.error == 0 && should_hand_over(what.worker) && workers_.hand_over(what.worker)) {
+    here.leave();
+    return;
   }
+  if (result.error == 0)
+    launcher.launch(what.worker, what.slot, launch_number, result);
   here.leave();
   if (result.hook_threw)
     here.hook_failures.bump();

@@ -105,9 +105,9 @@ handler_result handler_table::run(const slot_ring &ring, std::uint32_t slot, con
   handler_result response;
   here.enter(slot, r.function_id);
   try {
-    response = h.v2 != nullptr ? run_v2(ring, slot, r, h, generation, here) : run_v1(ring, slot, h);
-  } catch (abi::__forced_unwind &) { // here.leave() is left to the caller, which reads the function from it
-    throw;
+    response = must_return(
+        [&] { return h.v2 != nullptr ? run_v2(ring, slot, r, h, generation, here) : run_v1(ring, slot, h); },
+        "the handler of function", r.function_id);
   } catch (...) {
     response = {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0};
   }

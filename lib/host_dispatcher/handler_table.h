@@ -4,6 +4,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 #include "cudaq/realtime/detail/ring/function_index_builder.h"
+#include "lib/base/callback.h"
 #include "lib/base/error_text.h"
 #include "lib/shared_ring/job_table.h"
 
@@ -43,8 +44,7 @@ public:
   bool may_defer() const { return may_defer_; }
 
   /// Calls the handler of `r` on the calling thread and returns its answer, unchecked. handler_result::now is false if
-  /// the handler deferred. `generation` is the one that a v2 handler finds in its job. It is left only by a forced
-  /// unwinding: the handler has called pthread_exit. The call then counts as in progress until here.leave().
+  /// the handler deferred. `generation` is the one that a v2 handler finds in its job.
   handler_result run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
                      std::uint64_t generation, thread_counters &here) const;
 

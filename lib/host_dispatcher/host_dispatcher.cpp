@@ -67,8 +67,7 @@ expected<> host_dispatcher::prepare(host_setup setup) {
   setup_ = std::move(setup);
   stats_base_.set(load_relaxed(*setup_.stats) - processed());
   jobs_base_.store(jobs_opened_minus_closed());
-  stop_.store(stop_cause::none);
-  exited_in_.store(0);
+  stop_.store(0);
   intake_closed_.store(0);
   polls_ = 0;
   empty_turns_ = 1; // 0 would mean that a request was just served
@@ -122,12 +121,7 @@ void host_dispatcher::serve_pool(thread_counters &here) {
   const idle_strategy idle(static_cast<cudaq_wait_policy_t>(setup_.options.wait_policy),
                            setup_.options.block_interval_ns);
   const auto ended = [this] { return intake_closed_.load() != 0 && queues_.empty(); };
-  try {
-    run_loop([&] { return serve_queued(here); }, ended, idle);
-  } catch (abi::__forced_unwind &) { // pthread_exit in a handler: no other thread may be left to answer
-    run_loop([&] { return refuse_queued(here); }, ended, idle);
-    throw;
-  }
+  run_loop([&] { return serve_queued(here); }, ended, idle);
 }
 
 void host_dispatcher::wait_for_go() const {
@@ -152,39 +146,20 @@ void host_dispatcher::loop() {
   const cudaq_dispatcher_options_t &o = setup_.options;
   const auto serve_ring = [this, &o] {
     const serving_scope mark(this);
-    try {
-      run_loop([this] { return turn(); }, [this] { return stop_seen(); },
-               idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));
-      close_intake(queued_policy::served);
-    } catch (abi::__forced_unwind &) { // pthread_exit in a handler, a hook or a function of the dataplane
-      note_exit(counters_[kLoopCounters]);
-      close_intake(queued_policy::refused);
-      end_loop();
-      throw;
-    }
+    run_loop([this] { return turn(); }, [this] { return stop_seen(); },
+             idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));
+    close_intake();
   };
   if (graphs_.none())
     serve_ring();
   else
     graphs_.run_on_device(serve_ring);
-  try {
-    end_loop();
-  } catch (abi::__forced_unwind &) { // pthread_exit in a function of the dataplane
-    note_exit(counters_[kLoopCounters]);
-    throw;
-  }
-}
-
-void host_dispatcher::end_loop() {
-  // After the caller's shutdown flag, or a handler that has ended its thread, it may take long until a thread calls
-  // stop. The shared ring must not wait for that: this thread leaves it as soon as its deferred jobs, and those of the
-  // pool, are answered.
-  while (shared() && has_jobs() && stop_.load() != stop_cause::call)
+  // After the caller's shutdown flag it may take long until a thread calls stop. The shared ring must not wait for
+  // that: this thread leaves it as soon as its deferred jobs, and those of the pool, are answered.
+  while (shared() && has_jobs() && stop_.load() == 0)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
-  // The same for a dataplane: only this thread, and a thread that stops, may send answers. Not during the unwinding
-  // from a function of the dataplane: a second one would end the process.
-  while (has_dataplane() && exited_in_.load() != kInDataplane && !dataplane_.send_all(counters_[kLoopCounters]) &&
-         stop_.load() != stop_cause::call)
+  // The same for a dataplane: only this thread, and a thread that stops, may send answers.
+  while (has_dataplane() && !dataplane_.send_all(counters_[kLoopCounters]) && stop_.load() == 0)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (shared() && !has_jobs())
     leave_ring();
@@ -298,22 +273,6 @@ handler_result host_dispatcher::serve(std::uint32_t i, const request &r, std::ui
     return {false};
   }
   thread_counters &here = counters_[kLoopCounters];
-  try {
-    return serve_here(i, r, route, here);
-  } catch (abi::__forced_unwind &) { // pthread_exit in the handler: this is the turn's end
-    job_table &jobs = *setup_.jobs;
-    if (tracks_jobs_.peek() == 0) {
-      note_exit(here);
-      publish_answer(jobs.ring, i, r, {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0});
-      note_answered(CUDAQ_RPC_ERR_HANDLER_THREW);
-    }
-    jobs.cursor.set(jobs.ring.next(i));
-    throw;
-  }
-}
-
-handler_result host_dispatcher::serve_here(std::uint32_t i, const request &r, std::uint32_t route,
-                                           thread_counters &here) {
   here.dispatched.bump();
   if (tracks_jobs_.peek() == 0) {
     const slot_ring &ring = setup_.jobs->ring;
@@ -365,13 +324,9 @@ std::uint32_t host_dispatcher::serve_queued(thread_counters &here) {
   work_queues::item item;
   if (!queues_.pop(static_cast<std::uint32_t>(here.heartbeat.value() % queues_.size()), item))
     return 0;
-  struct at_end { // also after pthread_exit in the handler: the queue's token must not be lost
-    work_queues &queues;
-    const work_queues::item &popped;
-    ~at_end() { queues.done(popped); }
-  } const give_back{queues_, item};
   here.heartbeat.bump();
   run_job(item.slot, here);
+  queues_.done(item);
   return 1;
 }
 
@@ -383,15 +338,8 @@ void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
   const handler_result response{true, record.what.status, 0};
   if (record.what.what == verdict::serve) {
     record.state.enter(job_phase::running); // before the handler runs: it may hand the job to other threads
-    handler_result answer;
-    try {
-      answer = handlers_.run(jobs.ring, slot, record.req, record.what.route, generation, here);
-    } catch (abi::__forced_unwind &) {
-      note_exit(here);
-      responder_.handler_returned(jobs, slot, generation, {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0}, here);
-      throw;
-    }
-    responder_.handler_returned(jobs, slot, generation, answer, here);
+    responder_.handler_returned(jobs, slot, generation,
+                                handlers_.run(jobs.ring, slot, record.req, record.what.route, generation, here), here);
     return;
   }
   responder_.publish(jobs, slot, response, here);
@@ -435,53 +383,16 @@ expected<> host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::
 
 // How a run ends: the intake closes, the accepted requests are answered, the threads are joined.
 
-void host_dispatcher::close_intake(queued_policy policy) {
-  const bool refuse = policy == queued_policy::refused;
+void host_dispatcher::close_intake() {
   thread_counters &here = counters_[kLoopCounters];
   if (shared())
     setup_.router->begin_leaving(*this);
   intake_closed_.store(1);
   if (setup_.options.handler_pool_size == 0)
-    while ((refuse ? refuse_queued(here) : serve_queued(here)) != 0) {
+    while (serve_queued(here) != 0) {
     }
-  if (refuse)
-    graphs_.give_up();
   graphs_.drain(own_thread_, here);
   store_relaxed(*setup_.stats, stats_value());
-}
-
-/// Answers one request of the queues SHUTTING_DOWN. Returns its work count.
-std::uint32_t host_dispatcher::refuse_queued(thread_counters &here) {
-  work_queues::item item;
-  if (!queues_.pop(0, item))
-    return 0;
-  responder_.publish(*setup_.jobs, item.slot, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, here);
-  queues_.done(item);
-  return 1;
-}
-
-/// A callback on the calling thread has called pthread_exit: the run ends. The first one is named. A handler's exit is
-/// noted where it is called, and a hook's leaves `busy` set: otherwise it was a function of the dataplane.
-void host_dispatcher::note_exit(thread_counters &here) {
-  const std::uint64_t call = here.busy.peek();
-  exited_in_.claim(0, call != 0 ? (call >> 32) + 1 : kInDataplane);
-  here.leave();
-  stop_.claim(stop_cause::none, stop_cause::exit); // not in place of a call of stop
-}
-
-expected<> host_dispatcher::exit_reason() const {
-  const std::uint64_t function = exited_in_.load();
-  if (function == 0)
-    return {};
-  if (function == kInDataplane)
-    return make_reason(CUDAQ_ERR_INTERNAL,
-                       "a function of the dataplane has ended its thread (pthread_exit), and so the run; "
-                       "it must return");
-  return make_reason(
-      CUDAQ_ERR_INTERNAL,
-      "the handler of function 0x%08x has ended its thread (pthread_exit or pthread_cancel), and so the run; "
-      "a handler must return",
-      static_cast<std::uint32_t>(function - 1));
 }
 
 // The dispatcher's threads end after their last publication. `responded` is read first: if the sums are equal then, no

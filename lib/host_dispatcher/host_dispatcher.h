@@ -35,10 +35,7 @@
 //   owns        After it has joined the other threads: all jobs that are left.
 //   waits       wait_until, with a deadline, for the threads, for running graphs and for deferred requests.
 //
-// A handler or a hook that calls pthread_exit ends the thread that runs it, and with it the run: its request is
-// answered HANDLER_THREW, the intake closes, and the thread answers SHUTTING_DOWN to queued requests before it ends
-// (the other threads of the pool serve those that they pop). exit_reason() then names the function. After a function of
-// a dataplane that does so, only the thread that stops calls the dataplane: it sends the answers that are left.
+// A handler, a hook or a function of a dataplane that ends its thread ends the process (lib/base/callback.h).
 #pragma once
 
 #include "lib/base/runner.h"
@@ -84,7 +81,7 @@ public:
   /// Takes turns until the shutdown flag is set or request_stop is called, then closes the intake and serves the
   /// accepted requests.
   void loop();
-  void request_stop() { stop_.store(stop_cause::call); }
+  void request_stop() { stop_.store(1); }
   /// Waits until the threads have ended and all accepted requests are answered. Deferred requests that are open at the
   /// deadline are answered CUDAQ_RPC_ERR_SHUTTING_DOWN. False: at the deadline a thread has not ended (a handler has
   /// not returned, for example), a graph still runs, or a completion is not published; call again.
@@ -98,10 +95,6 @@ public:
   bool loop_ended() const { return intake_closed_.load() != 0; }
   /// True if also all threads have ended and all accepted requests are answered. Any thread.
   bool ended() const;
-  /// True if a handler, a hook or a function of the dataplane has ended its thread, and so the run. Any thread.
-  bool exited() const { return exited_in_.load() != 0; }
-  /// The reason for that as a text; else CUDAQ_OK. Any thread.
-  expected<> exit_reason() const;
   /// True if the calling thread runs this dispatcher's handlers: the call comes from a handler or a hook.
   bool is_own_thread() const;
 
@@ -159,7 +152,7 @@ private:
   expected<> start_threads(bool with_thread);
   void abandon_start();
   void wait_for_go() const;
-  bool stop_requested() const { return stop_.load() != stop_cause::none || load_acquire(*setup_.shutdown_flag) != 0; }
+  bool stop_requested() const { return stop_.load() != 0 || load_acquire(*setup_.shutdown_flag) != 0; }
   bool stop_seen();
   std::uint32_t dataplane_turn(thread_counters &here);
   void learn_collected();
@@ -169,13 +162,8 @@ private:
   std::string describe_options() const;
   void write_record(job_record &record, const request &r, const judgement &what, bool marked);
   void run_job(std::uint32_t slot, thread_counters &here);
-  enum class queued_policy { served, refused };
-  void close_intake(queued_policy policy);
-  std::uint32_t refuse_queued(thread_counters &here);
+  void close_intake();
   void serve_pool(thread_counters &here);
-  handler_result serve_here(std::uint32_t i, const request &r, std::uint32_t route, thread_counters &here);
-  void note_exit(thread_counters &here);
-  void end_loop();
   bool has_jobs() const;
   std::uint64_t jobs_opened_minus_closed() const;
   bool in_handler() const;
@@ -201,11 +189,8 @@ private:
   loop_thread thread_;
   std::array<loop_thread, kMaxPoolThreads> pool_;
   enum class gate : std::uint32_t { closed, open, abandoned };
-  shared_word<gate> gate_; ///< threads wait until all of them run and the ring is joined
-  enum class stop_cause : std::uint32_t { none, exit, call }; ///< exit: a callback has ended its thread
-  shared_word<stop_cause> stop_;
-  static constexpr std::uint64_t kInDataplane = ~std::uint64_t{0};
-  shared_word<std::uint64_t> exited_in_;     ///< function whose handler has ended its thread, + 1; 0: none
+  shared_word<gate> gate_;                   ///< threads wait until all of them run and the ring is joined
+  shared_word<std::uint32_t> stop_;          ///< 1: request_stop was called
   shared_word<std::uint32_t> intake_closed_; ///< 1: no request is accepted; the pool ends when the queues are empty
 
   // For the dispatcher thread, except threads_run_, which finish sets.

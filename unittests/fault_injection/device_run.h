@@ -86,7 +86,7 @@ public:
   cudaq_dispatcher_options_t options; ///< start() sets them
   gate closed;                        ///< handlers wait in it
   bool launch_fails = false;
-  bool launch_exits = false; ///< leaves a kernel that waits in `closed`, and ends the thread of start
+  bool launch_exits = false; ///< ends the thread of start
 
 private:
   static int handle(const void *, void *, std::uint32_t, std::uint32_t, std::uint32_t *result_len) {
@@ -97,10 +97,8 @@ private:
   static cudaError_t launch(const cudaq_dispatch_launch_params_t *p) {
     if (the_one->launch_fails)
       return cudaErrorLaunchOutOfResources;
-    if (the_one->launch_exits) {
-      fake_cuda::launch(p->stream, [] { the_one->closed.pass(); });
+    if (the_one->launch_exits)
       pthread_exit(nullptr);
-    }
     auto &state = *static_cast<cudaq_dispatch_launch_state_t *>(p->state);
     state.taken = state.resident_blocks = 1;
     const device_run_shape &s = the_one->shape_;

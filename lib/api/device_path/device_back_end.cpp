@@ -278,25 +278,19 @@ expected<> device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_
   // From here to the end of the start nothing may throw: a kernel may run.
   cudaError_t error = cudaSuccess;
   expected<> result;
-  const auto take_over = [&] { // whatever the launch function has launched
-    own_kernel_.store(state.taken == 0);
-    if (state.resident_blocks != 0) // the blocks that the library's kernel really occupies
-      manager_.add_resident(this, config_.device_id, state.resident_blocks);
-    under_way_.store(1);
-    take_made(state.graphs);
-  };
   try {
-    error = call_launch_fn(w, state);
-  } catch (abi::__forced_unwind &) { // pthread_exit in the launch function: start does not return
-    take_over();
-    (void)end_failed_launch({CUDAQ_ERR_INTERNAL, ""});
-    throw;
+    error = must_return([&] { return call_launch_fn(w, state); }, "the launch function");
   } catch (...) {
     result = make_reason(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
   }
   if (error == cudaSuccess)
     error = static_cast<cudaError_t>(state.error);
-  take_over();
+  // Whatever the launch function has launched.
+  own_kernel_.store(state.taken == 0);
+  if (state.resident_blocks != 0) // the blocks that the library's kernel really occupies
+    manager_.add_resident(this, config_.device_id, state.resident_blocks);
+  under_way_.store(1);
+  take_made(state.graphs);
   if (result.failed())
     return end_failed_launch(result.reason());
   if (error == cudaSuccess && shared() && state.taken == 0)

@@ -26,7 +26,6 @@ public:
   expected<> check_ring(cudaq_ringbuffer_t &ring) const override;
   const char *missing_call(const wiring &w) const override;
   expected<> start(wiring &w) override;
-  bool start_left_a_run() const override { return under_way_.load() != 0; }
   run_phase look() const override;
   expected<> finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
   const char *caller_is_inside() const override;

@@ -65,7 +65,7 @@ public:
       store_release<void *>(setup_.mailbox[index], w.mail != nullptr ? w.mail : rx_slot);
     if (w.io != nullptr)
       *w.io = io_context(slot, rx_slot);
-    result.hook_threw = !run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream);
+    result.hook_threw = !run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream, spec.function_id);
     if (!result.hook_threw)
       result.error = 0;
   }
@@ -76,12 +76,8 @@ public:
     result.error = w.failed = cudaGraphLaunch(spec.graph_exec, w.stream);
     if (w.failed)
       return;
-    try {
-      result.hook_threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, slot_of(slot), w.stream);
-    } catch (abi::__forced_unwind &) { // pthread_exit: the graph ends all the same
-      result.error = announce_end(index, launch_number);
-      throw;
-    }
+    result.hook_threw =
+        !run_hook(spec.post_launch_fn, spec.post_launch_data, slot_of(slot), w.stream, spec.function_id);
     result.error = announce_end(index, launch_number);
   }
 

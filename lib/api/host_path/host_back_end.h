@@ -21,7 +21,7 @@ public:
                            : host_.ended()     ? run_phase::ended
                                                : run_phase::ending;
     // Read last: a run that has ended by an error may have noted it since the first look.
-    return host_.fault() != 0 || host_.exited() ? run_phase::faulted : seen;
+    return host_.fault() != 0 ? run_phase::faulted : seen;
   }
   expected<> finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
   const char *caller_is_inside() const override { return host_.is_own_thread() ? "a handler" : nullptr; }

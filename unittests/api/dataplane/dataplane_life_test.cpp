@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dispatcher with a CPU dataplane: wiring, refusals, and how a run ends.
 #include "unittests/api/dataplane/dataplane_fixture.h"
-
-#include <pthread.h>
+#include "unittests/support/process_signals.h"
 
 namespace cudaq::realtime::test {
 namespace {
@@ -70,71 +69,18 @@ TEST(CpuDataplaneEnd, DeferredAnswersLeaveAfterTheCallersFlag) {
   EXPECT_TRUE(eventually([&] { return b.view.state() == CUDAQ_DISPATCHER_STOPPED; }));
 }
 
-TEST(CpuDataplaneEnd, AHandlerThatEndsItsThreadIsAnswered) {
-  dataplane_bench b({4, 64, false});
-  b.on(1, [](cudaq_host_call_t &) -> std::int32_t { pthread_exit(nullptr); });
-  b.start();
-  EXPECT_EQ(b.provider.call(1, {}, 1).header.status, CUDAQ_RPC_ERR_HANDLER_THREW);
-  EXPECT_TRUE(eventually([&] { return b.view.state() == CUDAQ_DISPATCHER_FAILED; }));
-  EXPECT_EQ(cudaq_dispatcher_stop(b.view.get), CUDAQ_ERR_INTERNAL);
-}
-
-// Only the loop's thread may send them, before a stop.
-TEST(CpuDataplaneEnd, AnswersOfAPoolLeaveAfterAHandlerHasEndedItsThread) {
-  gate closed;
-  dataplane_bench b({4, 64, false});
-  b.options.handler_pool_size = 2;
-  b.on(1, [](cudaq_host_call_t &) -> std::int32_t { pthread_exit(nullptr); });
-  b.on(2, [&](cudaq_host_call_t &) { return closed.pass(), 7; });
-  b.start();
-  b.provider.send(2, {}, 1);
-  ASSERT_TRUE(eventually([&] { return closed.occupied(); }));
-  EXPECT_EQ(b.provider.call(1, {}, 2).header.status, CUDAQ_RPC_ERR_HANDLER_THREW);
-  EXPECT_TRUE(eventually([&] { return b.view.state() == CUDAQ_DISPATCHER_FAILED; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50)); // the loop is over
-  closed.open();
-  EXPECT_EQ(b.provider.collect(1).header.status, 7);
-  EXPECT_EQ(cudaq_dispatcher_stop(b.view.get), CUDAQ_ERR_INTERNAL);
-}
-
-void expect_failed_by_the_dataplane(const dataplane_bench &b) {
-  EXPECT_TRUE(eventually([&] { return b.view.state() == CUDAQ_DISPATCHER_FAILED; }));
-  EXPECT_NE(b.view.dump().find("fault: a function of the dataplane has ended its thread"), std::string::npos);
-  EXPECT_EQ(cudaq_dispatcher_stop(b.view.get), CUDAQ_ERR_INTERNAL);
-  EXPECT_TRUE(error_names({"cudaq_dispatcher_stop", "dataplane", "pthread_exit"}));
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(b.view.get));
-  EXPECT_EQ(b.view.state(), CUDAQ_DISPATCHER_STOPPED);
-}
-
-TEST(CpuDataplaneEnd, AProviderThatEndsTheThreadFailsTheRun) {
-  dataplane_bench b({4, 64, false});
-  b.on(kIncrement, increment);
-  b.start();
-  EXPECT_EQ(b.provider.call(kIncrement, {1}, 1).result, std::vector<std::uint8_t>{2});
-  b.provider.poll_exits = true;
-  expect_failed_by_the_dataplane(b);
-  b.start();
-  EXPECT_EQ(b.provider.call(kIncrement, {2}, 2).result, std::vector<std::uint8_t>{3});
-  b.provider.publish_exits = true;
-  b.provider.send(kIncrement, {3}, 3);
-  expect_failed_by_the_dataplane(b);
-}
-
-TEST(CpuDataplaneEnd, AProviderThatEndsTheThreadAfterTheCallersFlagFailsTheRun) {
-  dataplane_bench b({4, 64, false});
-  cudaq_host_job_t job{};
-  b.on(1, [&](cudaq_host_call_t &call) {
-    job = call.job;
-    return CUDAQ_HOST_CALL_DEFERRED;
-  });
-  b.start();
-  b.provider.send(1, {}, 1);
-  ASSERT_TRUE(eventually([&] { return b.view.stats().dispatched == 1; }));
-  detail::store_release(b.shutdown, 1);
-  ASSERT_TRUE(eventually([&] { return b.view.state() == CUDAQ_DISPATCHER_STOPPING; }));
-  b.provider.publish_exits = true;
-  CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(b.view.get, &job, 33, 0));
-  expect_failed_by_the_dataplane(b);
+TEST(CpuDataplaneEndDeathTest, AFunctionThatDoesNotReturnIsNamedAtTheEndOfTheProcess) {
+  for (const bool throws : {false, true})
+    for (const bool poll : {true, false})
+      expect_end_of_process(
+          [=] {
+            dataplane_bench b({4, 64, false});
+            b.on(kIncrement, increment);
+            b.start();
+            (poll ? b.provider.in_poll : b.provider.in_publish) = throws ? misstep::throws : misstep::ends_thread;
+            (void)b.provider.call(kIncrement, {3}, 3);
+          },
+          std::string(poll ? "rx_poll" : "tx_publish") + " of the dataplane has " + (throws ? "thrown" : "ended"));
 }
 
 TEST(CpuDataplaneWiring, IsRefusedWithAReason) {

@@ -13,8 +13,12 @@
 #include <mutex>
 #include <optional>
 #include <pthread.h>
+#include <stdexcept>
 
 namespace cudaq::realtime::test {
+
+/// How a function of the provider ends.
+enum class misstep : std::uint8_t { none, throws, ends_thread };
 
 class fake_provider {
 public:
@@ -31,14 +35,12 @@ public:
     plane.ring.rx_flags_host = reports_drops ? flags_.data() : nullptr;
     plane.rx_poll = [](void *ctx, std::uint32_t *out) {
       auto &self = *static_cast<fake_provider *>(ctx);
-      if (self.poll_exits.exchange(false))
-        pthread_exit(nullptr);
+      take_step(self.in_poll);
       return self.poll(*out);
     };
     plane.tx_publish = [](void *ctx, std::uint32_t slot) {
       auto &self = *static_cast<fake_provider *>(ctx);
-      if (self.publish_exits.exchange(false))
-        pthread_exit(nullptr);
+      take_step(self.in_publish);
       return self.publish(slot);
     };
   }
@@ -94,8 +96,8 @@ public:
 
   // --- misbehaviour ---
 
-  /// The next call ends its thread.
-  std::atomic<bool> poll_exits{false}, publish_exits{false};
+  /// How the next call ends.
+  std::atomic<misstep> in_poll{misstep::none}, in_publish{misstep::none};
   void publish_fails(bool fails) {
     const std::lock_guard lock(mutex_);
     publish_fails_ = fails;
@@ -113,6 +115,12 @@ public:
   cudaq_cpu_dataplane_t plane{};
 
 private:
+  static void take_step(const std::atomic<misstep> &how) {
+    if (how == misstep::throws)
+      throw std::runtime_error("of the provider");
+    if (how == misstep::ends_thread)
+      pthread_exit(nullptr);
+  }
   enum class slot_state : std::uint8_t { free, taken };
   struct frame {
     cudaq_rpc_header_t header{};

@@ -28,7 +28,8 @@ typedef cudaq_rx_status_t (*cudaq_cpu_rx_poll_fn_t)(void *ctx, uint32_t *out_slo
 typedef cudaq_status_t (*cudaq_cpu_tx_publish_fn_t)(void *ctx, uint32_t slot);
 
 /* How the host loop reaches a unified provider. Both functions are called by the loop's thread only; after that thread
- * has ended, by the thread that stops the dispatcher. One that ends the loop's thread (pthread_exit) ends the run.
+ * has ended, by the thread that stops the dispatcher. They must return: one that throws, or ends its thread
+ * (pthread_exit), ends the process.
  *
  * Of `ring`, the loop uses rx_data_host, tx_data_host and the strides. It never sets a flag of it. When it drops a
  * request (wrong magic; an unknown function, unless these are answered), no tx_publish follows: the loop then stores 0

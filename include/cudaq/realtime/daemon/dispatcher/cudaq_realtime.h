@@ -133,8 +133,10 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop(cudaq_dispatcher_t *disp
 /* The same with timeout_ns instead of the grace period. A timeout that the clock cannot add means: without limit.
  * CUDAQ_ERR_TIMEOUT: a thread or kernel did not end, usually because its handler did not return; the state is
  * CUDAQ_DISPATCHER_STOPPING until a later stop succeeds, and only stop and destroy are allowed. CUDAQ_ERR_CUDA: a
- * device fault has ended the kernel. CUDAQ_ERR_INTERNAL: a handler or a function of the dataplane has ended its thread
- * (pthread_exit), which ended the run. These errors are reported once: the next stop succeeds, and so does destroy. */
+ * device fault has ended the kernel; it is reported once: the next stop succeeds, and so does destroy.
+ *
+ * A callback returns, or throws where its contract allows that. One that ends its thread (pthread_exit, a cancellation
+ * that it has enabled) ends the process: a line on stderr names the callback, then the library calls abort. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop_timeout(cudaq_dispatcher_t *dispatcher, uint64_t timeout_ns);
 /* The number of processed requests, also while the dispatcher runs. It counts on from the value that start found in
  * `stats`, and may be ahead of the word `stats`. On a shared ring it includes the requests that the library's host
@@ -152,8 +154,7 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_
 
 /* Threads that call it see only these transitions: CREATED and WIRED in both directions; WIRED or STOPPED to RUNNING;
  * RUNNING to STOPPING to STOPPED, where STOPPING may be too short to be seen; RUNNING or STOPPING to FAILED; FAILED to
- * STOPPED; WIRED or STOPPED to FAILED if the start of a kernel has timed out, or its launch function has ended the
- * thread (pthread_exit) and left a kernel that does not end. */
+ * STOPPED; WIRED or STOPPED to FAILED if the start of a kernel has timed out. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher,
                                                              cudaq_dispatcher_state_t *out_state);
 

@@ -145,8 +145,8 @@ typedef struct cudaq_ringbuffer_t {
  * the result) to tx_slot, at most slot_size bytes in all. On an in-place ring tx_slot == rx_slot. The dispatcher calls
  * it for one request of a function id at a time, unless the ordering is CUDAQ_ORDERING_ANY. Afterwards the dispatcher
  * checks magic, status and length, and writes request_id and ptp_timestamp itself. The status is 0, positive, or -1 to
- * -999. After a C++ exception it answers CUDAQ_RPC_ERR_HANDLER_THREW. A handler must return: if it ends its thread
- * (pthread_exit), its request is answered in the same way, and the run ends with it (CUDAQ_DISPATCHER_FAILED). */
+ * -999. After a C++ exception it answers CUDAQ_RPC_ERR_HANDLER_THREW. A handler that ends its thread (pthread_exit)
+ * ends the process. */
 typedef void (*cudaq_host_rpc_fn_t)(const void *rx_slot, void *tx_slot, size_t slot_size);
 
 typedef struct cudaq_function_entry_t {
