@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that are sent to the whole process: which thread runs their handler? And the one that ends it: a callback that
-// ends its thread ends the process, with a line that names the callback.
+// Signals that are sent to the whole process: which thread runs their handler? And the one that ends it, after a
+// callback that has not returned.
 #pragma once
 
 #include <chrono>

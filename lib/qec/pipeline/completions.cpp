@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/pipeline/completions.h"
 
+#include "lib/base/callback.h"
 #include "lib/base/trace_range.h"
 
 #include <algorithm>
-#include <cxxabi.h>
 
 namespace cudaq::qec::realtime::detail {
 
+using cudaq::realtime::detail::must_return;
 using experimental::completion;
 
 namespace {
@@ -82,12 +83,7 @@ bool completions::collect(std::uint64_t ticket) {
     c.status = CUDAQ_RPC_ERR_NO_RESPONSE;
   }
   c.success = c.cuda_error == 0 && !is_protocol_error(c.status);
-  try {
-    deliver(c);
-  } catch (abi::__forced_unwind &) {
-    ring_.collect(ticket);
-    throw;
-  }
+  deliver(c);
   ring_.collect(ticket);
   return true;
 }
@@ -110,13 +106,7 @@ void completions::deliver(const completion &c) {
     in_handler_.set(1);
     try {
       const cudaq::realtime::detail::trace_range range("qec completion");
-      (*handler_)(c);
-    } catch (abi::__forced_unwind &) { // pthread_exit in the handler: it is not called again
-      handler_ = nullptr;
-      handler_errors_.bump();
-      in_handler_.set(0);
-      completed_.bump();
-      throw;
+      must_return([&] { (*handler_)(c); }, "the completion handler");
     } catch (...) {
       handler_errors_.bump();
     }

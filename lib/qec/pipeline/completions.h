@@ -25,8 +25,7 @@ public:
   /// Sets the handler; only while no thread takes turns.
   void call(const experimental::completion_callback *handler) { handler_ = handler; }
 
-  /// Looks once at all open requests. Returns the number of completions. If the handler ends its thread (pthread_exit),
-  /// its completion counts as delivered, the turn is left by a forced unwinding, and later turns call no handler.
+  /// Looks once at all open requests. Returns the number of completions.
   std::uint32_t turn();
 
   // --- external rings, from any thread: no call waits or allocates, however late the handler is ---

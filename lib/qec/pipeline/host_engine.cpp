@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/pipeline/host_engine.h"
 
+#include "lib/base/callback.h"
+
 #include <algorithm>
 #include <cstring>
-#include <cxxabi.h>
 #include <stdexcept>
 #include <string>
 
 namespace cudaq::qec::realtime::detail {
 
+using cudaq::realtime::detail::must_return;
 using cudaq::realtime::detail::store_release;
 using experimental::gpu_worker_resources;
 using experimental::host_stage_call;
@@ -37,7 +39,8 @@ void host_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
 void host_engine::begin_stages() {
   for (worker &w : workers_) {
     if (w.resources.stage_begin_fn != nullptr)
-      w.resources.stage_begin_fn(w.resources.host_stage_data);
+      must_return([&] { w.resources.stage_begin_fn(w.resources.host_stage_data); }, "stage_begin_fn of function",
+                  w.resources.function_id);
     w.begun = w.resources.stage_end_fn != nullptr;
   }
 }
@@ -45,7 +48,8 @@ void host_engine::begin_stages() {
 int host_engine::settle() noexcept {
   for (worker &w : workers_) {
     try {
-      w.begun = w.begun && !w.resources.stage_end_fn(w.resources.host_stage_data);
+      w.begun = w.begun && !must_return([&] { return w.resources.stage_end_fn(w.resources.host_stage_data); },
+                                        "stage_end_fn of function", w.resources.function_id);
     } catch (...) { // it still runs
     }
   }
@@ -98,13 +102,14 @@ stage_launch host_engine::launch(int id, std::uint32_t slot) {
     store_release(*w.ready_flag, 0);
   try {
     if (w.pre_launch_fn != nullptr)
-      w.pre_launch_fn(w.pre_launch_data, slot_dev, nullptr);
-    result.error = w.host_stage_fn(w.host_stage_data, &call);
+      must_return([&] { w.pre_launch_fn(w.pre_launch_data, slot_dev, nullptr); }, "a launch hook of function",
+                  w.function_id);
+    result.error =
+        must_return([&] { return w.host_stage_fn(w.host_stage_data, &call); }, "the stage of function", w.function_id);
     self.runs = result.error == 0 && w.ready_flag != nullptr;
     if (result.error == 0 && w.post_launch_fn != nullptr)
-      w.post_launch_fn(w.post_launch_data, slot_dev, nullptr);
-  } catch (abi::__forced_unwind &) { // pthread_exit in the stage
-    throw;
+      must_return([&] { w.post_launch_fn(w.post_launch_data, slot_dev, nullptr); }, "a launch hook of function",
+                  w.function_id);
   } catch (...) {
     result.error = cudaErrorUnknown;
   }
@@ -117,9 +122,8 @@ stage_outlook host_engine::look_at(int id, std::uint64_t) {
   int error = 0;
   try {
     if (w.stage_error_fn != nullptr)
-      error = w.stage_error_fn(w.host_stage_data);
-  } catch (abi::__forced_unwind &) { // pthread_exit in the hook
-    throw;
+      error =
+          must_return([&] { return w.stage_error_fn(w.host_stage_data); }, "stage_error_fn of function", w.function_id);
   } catch (...) {
     error = cudaErrorUnknown;
   }

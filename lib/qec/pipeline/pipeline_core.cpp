@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <cxxabi.h>
 #include <sched.h>
 #include <stdexcept>
 #include <utility>
@@ -196,18 +195,8 @@ void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resou
   completions_.call(&handler_);
   start_thread(consumer_, "qec-consumer", config_.cores.consumer, [this] {
     const pipeline_thread inside(this);
-    const auto serve = [this] {
-      run_loop([this] { return completions_.turn(); },
-               [this] { return consumer_ends_.load() != 0 && completions_.turn() == 0; }, idle());
-    };
-    try {
-      serve();
-    } catch (abi::__forced_unwind &) { // pthread_exit in the completion handler: no handler is called any more
-      responder_.note("the completion handler has ended its thread (pthread_exit); it must return");
-      responder_.give_up.store(1);
-      serve();
-      throw;
-    }
+    run_loop([this] { return completions_.turn(); },
+             [this] { return consumer_ends_.load() != 0 && completions_.turn() == 0; }, idle());
   });
   for (int id = 0; id < config_.num_workers && engine_->has_threads(); ++id) {
     auto turns = std::make_unique<stage_worker>(id, resources[static_cast<std::size_t>(id)], *engine_, ring_,
@@ -220,24 +209,16 @@ void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resou
       thread = &workers_.back().thread;
     }
     const auto core = static_cast<int>(std::min<std::int64_t>(std::int64_t{config_.cores.worker_base} + id, INT_MAX));
-    start_thread(
-        *thread, "qec-worker-" + std::to_string(id), config_.cores.worker_base < 0 ? -1 : core, [this, &worker] {
-          const pipeline_thread inside(this);
-          const auto serve = [this, &worker] {
-            run_loop([&worker] { return worker.turn(); },
-                     [this, &worker] {
-                       return workers_end_.load() != 0 && worker.turn() == 0 && worker.idle() &&
-                              engine_->leave(worker.id());
-                     },
-                     idle());
-          };
-          try {
-            serve();
-          } catch (abi::__forced_unwind &) { // pthread_exit in a stage: give_up is set, so no stage is called any more
-            serve();
-            throw;
-          }
-        });
+    start_thread(*thread, "qec-worker-" + std::to_string(id), config_.cores.worker_base < 0 ? -1 : core,
+                 [this, &worker] {
+                   const pipeline_thread inside(this);
+                   run_loop([&worker] { return worker.turn(); },
+                            [this, &worker] {
+                              return workers_end_.load() != 0 && worker.turn() == 0 && worker.idle() &&
+                                     engine_->leave(worker.id());
+                            },
+                            idle());
+                 });
   }
 }
 

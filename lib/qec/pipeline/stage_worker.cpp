@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/pipeline/stage_worker.h"
 
+#include "lib/base/callback.h"
 #include "lib/base/trace_range.h"
 
 #include <chrono>
 #include <cstring>
-#include <cxxabi.h>
 #include <exception>
 
 namespace cudaq::qec::realtime::detail {
 
 using cudaq::realtime::detail::claim_word;
+using cudaq::realtime::detail::must_return;
 using cudaq::realtime::detail::steady_clock;
 using cudaq::realtime::detail::store_release;
 using experimental::cpu_stage_context;
@@ -127,13 +128,7 @@ bool stage_worker::begin() {
     return true;
   }
   show(activity::gpu_stage);
-  stage_launch launched;
-  try {
-    launched = launch();
-  } catch (abi::__forced_unwind &) { // pthread_exit in the stage
-    exited(false);
-    throw;
-  }
+  const stage_launch launched = launch();
   if (launched.error != 0) {
     responder_.stage_errors.add();
     finish_early({CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, launched.error}, false);
@@ -182,10 +177,7 @@ bool stage_worker::run_cpu_stage() {
   show(activity::cpu_stage);
   try {
     const cudaq::realtime::detail::trace_range range("qec CPU stage");
-    size = cpu_stage_(context);
-  } catch (abi::__forced_unwind &) { // pthread_exit in the stage
-    exited(true);
-    throw;
+    size = must_return([&] { return cpu_stage_(context); }, "the CPU stage of function", resources_.function_id);
   } catch (const std::exception &e) {
     threw(e.what());
     return true;
@@ -215,14 +207,6 @@ void stage_worker::threw(const char *what) {
   finish_early({CUDAQ_RPC_ERR_HANDLER_THREW, 0});
 }
 
-/// The thread will end, and it may be the only one of its function: all later requests are answered SHUTTING_DOWN.
-void stage_worker::exited(bool ended) {
-  responder_.note("a stage has ended its thread (pthread_exit); a stage must return");
-  responder_.callback_errors.add();
-  responder_.give_up.store(1);
-  finish_early({CUDAQ_RPC_ERR_HANDLER_THREW, 0}, ended);
-}
-
 bool stage_worker::is_time_to_look() {
   const auto now = steady_clock::now();
   if (now - last_look_ < kBetweenLooks)
@@ -233,13 +217,7 @@ bool stage_worker::is_time_to_look() {
 
 /// For a failed device, whose stages never end.
 bool stage_worker::drop_lost_stage() {
-  stage_outlook seen;
-  try {
-    seen = engine_.look_at(id_, generation_);
-  } catch (abi::__forced_unwind &) { // pthread_exit in the stage's hook
-    exited(false);
-    throw;
-  }
+  const stage_outlook seen = engine_.look_at(id_, generation_);
   if (seen.what == stage_outlook::outcome::open)
     return false;
   if (seen.what == stage_outlook::outcome::failed) {

@@ -86,8 +86,7 @@ public:
   stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine, pipeline_ring &ring,
                const experimental::cpu_stage_callback &cpu_stage, responder &to);
 
-  /// Returns 0 if there was nothing to do or the stage is not ready. If a stage ends its thread (pthread_exit), its
-  /// request is answered HANDLER_THREW, responder::give_up is set, and the turn is left by a forced unwinding.
+  /// Returns 0 if there was nothing to do or the stage is not ready.
   std::uint32_t turn();
   /// The worker has no request. Called on the worker's thread.
   bool idle() const { return phase_ == phase::idle || phase_ == phase::abandoned; }
@@ -109,7 +108,6 @@ private:
   bool answer_ready();
   bool run_cpu_stage();
   void threw(const char *what);
-  void exited(bool ended);
   bool claim_answer();
   template <class Response>
   void finish(const Response &make_response, bool ended);

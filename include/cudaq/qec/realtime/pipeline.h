@@ -110,7 +110,8 @@ struct gpu_worker_resources {
   void *host_stage_data = nullptr;
   // For a host stage that works on a device between its calls; not for graphs. All get host_stage_data; each may be
   // nullptr. They are callbacks of the pipeline: they cannot configure, start or stop it (std::logic_error). begin and
-  // end run in start and stop, and must not end their thread (pthread_exit).
+  // end run in start and stop. A callback that ends its thread (pthread_exit) ends the process, as all those of the
+  // library.
   /// start calls it before the first request, and passes its exceptions on.
   void (*stage_begin_fn)(void *user_data) = nullptr;
   /// If stage_begin_fn has returned (or is nullptr), stop calls this after the last request; so does a start that fails

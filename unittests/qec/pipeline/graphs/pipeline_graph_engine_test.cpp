@@ -97,36 +97,6 @@ TEST(PipelineGraphs, AGraphThatRunsAtTheStopKeepsItsWorkerUntilItHasEnded) {
   EXPECT_EQ(g.rig.seen.not_once(), 0u);
 }
 
-// Without a ready flag the end of a graph that was given up is not known: its worker takes no more requests.
-TEST(PipelineGraphs, InPollModeAWorkerGivesUpOneRequestAfterAThreadHasEndedAndStopTheOthers) {
-  pipeline_stage_config config = pipeline_rig::small(1, 4);
-  config.grace_period_ns = kSecond / 10;
-  graph_rig g(config, 4);
-  g.reads_request = false; // its request is answered while it runs
-  g.rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = g.resources(id);
-    r.gpu_output = nullptr;
-    r.ready_flag = nullptr;
-    return r;
-  });
-  g.rig.pipeline->set_cpu_stage([](const cpu_stage_context &) -> std::size_t { pthread_exit(nullptr); });
-  std::atomic<int> threw{0}, given_up{0};
-  g.rig.pipeline->set_completion_handler([&](const completion &c) {
-    threw += c.status == CUDAQ_RPC_ERR_HANDLER_THREW;
-    given_up += c.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
-    g.rig.record(c);
-  });
-  g.rig.pipeline->start();
-  g.rig.submit_all();
-  EXPECT_TRUE(eventually([&] { return threw == 1 && given_up == 1; })) << g.rig.pipeline->dump();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(given_up, 1) << "docs/pipeline.md says so";
-  g.rig.pipeline->stop();
-  EXPECT_EQ(given_up, 3);
-  EXPECT_EQ(g.rig.seen.not_once(), 0u);
-  EXPECT_EQ(g.rig.pipeline->last_stop().stuck_threads, 0) << g.rig.pipeline->last_stop().text;
-}
-
 // The launch hook reads the header again, after the dispatcher has judged it: a C hook gets the slot and nothing else.
 // So the size that a hostile peer writes in between may reach the stage, but never one that the slot does not hold.
 // Known failure 58.
