@@ -11,6 +11,9 @@ namespace cudaq_python {
 /// afterwards. Its what() does not do: a text that is no UTF-8, such as the name of a file may be, ends the process.
 std::string text_of(nanobind::python_error &raised);
 
+/// function(argument). With the GIL. If Python ends the thread in it, the thread is parked.
+nanobind::object call_function(nanobind::handle function, nanobind::handle argument);
+
 void bind_decoder(nanobind::module_ &m);
 void bind_dispatcher(nanobind::module_ &m);
 void bind_pipeline(nanobind::module_ &m);

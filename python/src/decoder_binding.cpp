@@ -2,6 +2,7 @@
 // Decoders for Python. A decoder of the library belongs to one thread at a time, so an object has one for each thread
 // of a batch, and a lock. No call holds the GIL while it decodes.
 #include "bindings.h"
+#include "threads.h"
 
 #include <algorithm>
 #include <chrono>
@@ -30,37 +31,46 @@ using array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu
 class native_decoder {
 public:
   native_decoder(std::string name, std::string dem) : name_(std::move(name)), dem_(std::move(dem)) {
-    const nb::gil_scoped_release released;
-    instances_.push_back(make());
-    first_ = instances_[0].get();
+    const gil_released released;
+    made_ = make_first();
+    if (name_.find("race") != std::string::npos) // its members are threads, also as the inner decoder of windows
+      threads_.set();
   }
+  ~native_decoder() {
+    if (is_parents())
+      static_cast<void>(made_.release()); // its destructor would wait for threads that are not here
+  }
+  native_decoder(const native_decoder &) = delete;
+  native_decoder &operator=(const native_decoder &) = delete;
 
   // What does not change is read without the lock.
-  std::size_t num_detectors() const { return first_->num_detectors(); }
-  std::size_t num_observables() const { return first_->num_observables(); }
-  std::size_t event_bytes() const { return first_->event_bytes(); }
-  std::size_t observable_bytes() const { return first_->observable_bytes(); }
-  std::string name() const { return first_->name(); }
-  bool gives_edges() const { return first_->gives_edges(); }
-  std::uint64_t num_errors() const { return first_->num_errors(); }
-  bool obeys_deadline() const { return first_->obeys_deadline(); }
+  std::size_t num_detectors() const { return first().num_detectors(); }
+  std::size_t num_observables() const { return first().num_observables(); }
+  std::size_t event_bytes() const { return first().event_bytes(); }
+  std::size_t observable_bytes() const { return first().observable_bytes(); }
+  std::string name() const { return first().name(); }
+  bool gives_edges() const { return first().gives_edges(); }
+  std::uint64_t num_errors() const { return first().num_errors(); }
+  bool obeys_deadline() const { return first().obeys_deadline(); }
 
   /// Of all decodes that had a deadline: met, missed, and late ones of the missed.
   std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> deadlines() {
-    const nb::gil_scoped_release released;
-    const std::lock_guard locked(mutex_);
+    renew_after_fork();
+    const gil_released released;
+    const locked_instances locked(*this);
     deadline_counts all;
-    for (const auto &one : instances_)
+    for (const auto &one : locked.all)
       all += one->deadlines();
     return {all.met, all.missed, all.late};
   }
 
   /// Of a race: its members, and how many answers each has given.
   std::vector<std::tuple<std::string, std::uint64_t>> wins() {
-    const nb::gil_scoped_release released;
-    const std::lock_guard locked(mutex_);
+    renew_after_fork();
+    const gil_released released;
+    const locked_instances locked(*this);
     std::vector<std::tuple<std::string, std::uint64_t>> all;
-    for (const auto &one : instances_) {
+    for (const auto &one : locked.all) {
       const auto more = one->wins();
       for (std::size_t k = 0; k < more.size(); ++k)
         if (k == all.size())
@@ -73,10 +83,11 @@ public:
 
   /// Of a race: decodes of its members that were internal errors, and what was wrong in one of the last.
   std::tuple<std::uint64_t, std::string> member_faults() {
-    const nb::gil_scoped_release released;
-    const std::lock_guard locked(mutex_);
+    renew_after_fork();
+    const gil_released released;
+    const locked_instances locked(*this);
     std::tuple<std::uint64_t, std::string> all;
-    for (const auto &one : instances_)
+    for (const auto &one : locked.all)
       if (const std::uint64_t faults = one->member_faults(); faults != 0) {
         std::get<0>(all) += faults;
         std::get<1>(all) = one->fault();
@@ -88,12 +99,13 @@ public:
   /// the observables go to `out`. `deadline_us`: from now; 0: none.
   std::tuple<int, double, bool, std::string> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out,
                                                     bool weigh, double deadline_us) {
-    const nb::gil_scoped_release released;
+    renew_after_fork();
+    const gil_released released;
     // Before the wait for other calls, which is a part of the time.
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    const std::lock_guard locked(mutex_);
+    const locked_instances locked(*this);
     decode_details details;
-    decoder &with = *first_;
+    decoder &with = first();
     const bool timed = deadline_us != 0;
     if (timed) {
       details.control.deadline_ns =
@@ -111,31 +123,33 @@ public:
   /// The errors of one shot go to `out`. Returns the status, their count, and decoder::fault().
   std::tuple<int, std::size_t, std::string> decode_errors(array<const std::uint64_t, 1> events,
                                                           array<std::uint64_t, 1> out) {
-    const nb::gil_scoped_release released;
-    const std::lock_guard locked(mutex_);
+    renew_after_fork();
+    const gil_released released;
+    const locked_instances locked(*this);
     std::vector<std::uint8_t> observables(observable_bytes());
     decode_details details;
     details.errors = {out.data(), out.size()};
-    const decode_status status = first_->decode({events.data(), events.size()}, observables, details);
-    return {static_cast<int>(status), details.num_errors, fault_of(status, *first_)};
+    const decode_status status = first().decode({events.data(), events.size()}, observables, details);
+    return {static_cast<int>(status), details.num_errors, fault_of(status, first())};
   }
 
   /// The edges of one shot go to `out`: rows of two detectors, -1 for the boundary. Returns the status, their count,
   /// and decoder::fault().
   std::tuple<int, std::size_t, std::string> decode_edges(array<const std::uint64_t, 1> events,
                                                          array<std::int64_t, 2> out) {
-    const nb::gil_scoped_release released;
-    const std::lock_guard locked(mutex_);
+    renew_after_fork();
+    const gil_released released;
+    const locked_instances locked(*this);
     std::vector<correction_edge> edges(out.shape(0));
     std::vector<std::uint8_t> observables(observable_bytes());
     decode_details details;
     details.edges = edges;
-    const decode_status status = first_->decode({events.data(), events.size()}, observables, details);
+    const decode_status status = first().decode({events.data(), events.size()}, observables, details);
     for (std::size_t i = 0; i < details.num_edges; ++i) {
       out.data()[2 * i] = static_cast<std::int64_t>(edges[i].first);
       out.data()[2 * i + 1] = edges[i].second == kBoundary ? -1 : static_cast<std::int64_t>(edges[i].second);
     }
-    return {static_cast<int>(status), details.num_edges, fault_of(status, *first_)};
+    return {static_cast<int>(status), details.num_edges, fault_of(status, first())};
   }
 
   /// Rows of bits in, rows of bits, and of each row its status and whether there is a solution (0 or 1) out. `threads`
@@ -148,11 +162,12 @@ public:
     if (events.shape(1) != event_bytes() || out.shape(0) != shots || out.shape(1) != observable_bytes() ||
         statuses.shape(0) != shots || solved.shape(0) != shots)
       throw std::invalid_argument("the arrays do not fit the decoder and each other");
-    const nb::gil_scoped_release released;
-    const std::lock_guard locked(mutex_);
+    renew_after_fork();
+    const gil_released released;
+    const locked_instances locked(*this);
     threads = std::max<std::size_t>(1, std::min(threads, shots));
-    while (instances_.size() < threads)
-      instances_.push_back(make());
+    while (locked.all.size() < threads)
+      locked.all.push_back(make());
     std::vector<std::tuple<std::size_t, std::string>> faults(threads, {shots, ""});
     {
       std::vector<std::jthread> running;
@@ -161,12 +176,12 @@ public:
         const auto part = [&, t, begin, count] {
           for (std::size_t i = begin; i < begin + count; ++i) {
             const decode_status status =
-                instances_[t]->decode_bits({events.data() + i * event_bytes(), event_bytes()},
+                locked.all[t]->decode_bits({events.data() + i * event_bytes(), event_bytes()},
                                            {out.data() + i * observable_bytes(), observable_bytes()});
             statuses.data()[i] = static_cast<std::int32_t>(status);
             solved.data()[i] = instances_[t]->has_solution() ? 1 : 0;
             if (status == decode_status::internal_error && std::get<0>(faults[t]) == shots)
-              faults[t] = {i, instances_[t]->fault()};
+              faults[t] = {i, locked.all[t]->fault()};
           }
         };
         try {
@@ -184,10 +199,43 @@ public:
   }
 
 private:
+  struct instances {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<decoder>> all; ///< one for each thread of a batch; with the lock
+    decoder *first = nullptr;                  ///< of `all`, which may move while it grows
+  };
+  /// Holds the lock for its lifetime.
+  struct locked_instances {
+    explicit locked_instances(native_decoder &of) : locked(of.made_->mutex), mark(of.in_call_), all(of.made_->all) {}
+    const std::lock_guard<std::mutex> locked;
+    const process_mark mark;
+    std::vector<std::unique_ptr<decoder>> &all;
+  };
+
+  /// A parent's threads use the decoders, or one of them has kept the lock.
+  bool is_parents() const { return threads_.is_parent() || in_call_.is_parent(); }
+  decoder &first() const { return *made_->first; }
+  /// With the GIL, before each call that uses the lock. A child of fork makes its decoders again.
+  void renew_after_fork() {
+    if (!is_parents())
+      return;
+    std::unique_ptr<instances> fresh = make_first();
+    static_cast<void>(made_.release()); // as in the destructor
+    made_ = std::move(fresh);
+    in_call_.clear();
+    if (threads_.is_parent())
+      threads_.set();
+  }
   static std::string fault_of(decode_status status, const decoder &with) {
     return status == decode_status::internal_error ? with.fault() : "";
   }
 
+  std::unique_ptr<instances> make_first() const {
+    auto made = std::make_unique<instances>();
+    made->all.push_back(make());
+    made->first = made->all[0].get();
+    return made;
+  }
   std::unique_ptr<decoder> make() const {
     decoder_result made = make_decoder(name_, dem_);
     if (!made)
@@ -196,9 +244,8 @@ private:
   }
 
   std::string name_, dem_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<decoder>> instances_; ///< one for each thread of a batch; with the lock
-  decoder *first_ = nullptr;                        ///< of instances_, which may move while it grows
+  std::unique_ptr<instances> made_;
+  process_of_threads threads_, in_call_;
 };
 
 } // namespace

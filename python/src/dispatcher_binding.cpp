@@ -2,6 +2,7 @@
 // A ring in host memory and a dispatcher with handlers in Python, for trying things out. Each call of a handler takes
 // the GIL, so it costs microseconds and waits for all other Python code: not for measurements.
 #include "bindings.h"
+#include "threads.h"
 
 #include <algorithm>
 #include <chrono>
@@ -34,10 +35,11 @@ struct python_handler {
 };
 
 std::int32_t call_python(cudaq_host_call_t *call, void *user) {
-  const nb::gil_scoped_acquire locked;
+  const gil_held locked;
   auto &handler = *static_cast<python_handler *>(user);
   try {
-    const nb::object answer = handler.function(nb::bytes(static_cast<const char *>(call->payload), call->payload_len));
+    const nb::bytes payload(static_cast<const char *>(call->payload), call->payload_len);
+    const nb::object answer = call_function(handler.function, payload);
     const auto [status, result] = nb::cast<std::tuple<std::int32_t, nb::bytes>>(answer);
     if (result.size() <= call->max_result_len)
       std::memcpy(call->result, result.c_str(), result.size());
@@ -94,11 +96,11 @@ public:
     }
   }
   ~native_dispatcher() {
-    {
-      const nb::gil_scoped_release released; // a handler may still wait for the GIL
+    if (!thread_.is_parent()) {
+      const gil_released released; // a handler may still wait for the GIL
       close();
     }
-    if (served_->dispatcher != nullptr) // a handler still runs: its memory is never freed
+    if (served_->dispatcher != nullptr) // a handler still runs, or the thread is a parent's: never freed
       static_cast<void>(served_.release());
   }
   native_dispatcher(const native_dispatcher &) = delete;
@@ -111,8 +113,8 @@ public:
     return 0;
   }
   void clear() {
-    {
-      const nb::gil_scoped_release released;
+    if (!thread_.is_parent()) {
+      const gil_released released;
       close();
     }
     if (served_->dispatcher == nullptr) // otherwise a handler still runs
@@ -125,24 +127,29 @@ public:
                                                &call_python, served_->handlers.back().get(), nullptr));
   }
   void start() {
-    const nb::gil_scoped_release released;
+    check_process();
+    const gil_released released;
+    thread_.set();
     // A later start continues at the slot where the last run stopped.
     check(cudaq_dispatcher_start(served_->dispatcher));
   }
   void stop() {
-    const nb::gil_scoped_release released;
+    check_process();
+    const gil_released released;
     check(cudaq_dispatcher_stop(served_->dispatcher));
+    thread_.clear();
   }
 
   /// Sends one request and waits for its answer: status and result. Throws if no answer can come.
   std::tuple<std::int32_t, nb::bytes> call(const std::string &name, nb::bytes payload, double timeout) {
+    check_process();
     using clock = std::chrono::steady_clock;
     const auto begin = clock::now(); // before the wait for other callers, which is a part of `timeout`
     cudaq_rpc_response_t header{};
     std::string result;
     {
       const std::string request(payload.c_str(), payload.size());
-      const nb::gil_scoped_release released;
+      const gil_released released;
       if (served_->memory == nullptr)
         throw std::runtime_error("the dispatcher is closed");
       const cudaq_ringbuffer_t *const ring = &served_->ring;
@@ -156,7 +163,7 @@ public:
             throw std::runtime_error("no answer within " + std::to_string(timeout) + " s: does the handler return?");
           if (now >= next_look) { // Ctrl-C
             next_look = now + std::chrono::milliseconds(50);
-            const nb::gil_scoped_acquire acquired;
+            const gil_held acquired;
             if (PyErr_CheckSignals() != 0)
               throw nb::python_error();
           }
@@ -218,12 +225,21 @@ public:
   }
 
 private:
+  void check_process() const {
+    if (thread_.is_parent())
+      throw std::runtime_error("the dispatcher was started before fork, and its thread is not in this process: make a "
+                               "new one here, or start processes by spawn");
+  }
   bool runs() const {
     cudaq_dispatcher_state_t now = CUDAQ_DISPATCHER_STOPPED;
     check(cudaq_dispatcher_get_state(served_->dispatcher, &now));
     return now == CUDAQ_DISPATCHER_RUNNING || now == CUDAQ_DISPATCHER_STOPPING;
   }
   void close() {
+    // A handler that Python has ended is parked: it does not return.
+    if (served_->dispatcher != nullptr && is_finalising() &&
+        cudaq_dispatcher_stop_timeout(served_->dispatcher, kStopAtTheEndNs) != CUDAQ_OK)
+      return;
     if (served_->dispatcher != nullptr && cudaq_dispatcher_destroy(served_->dispatcher) != CUDAQ_OK)
       return; // a handler does not return
     served_->dispatcher = nullptr;
@@ -235,6 +251,8 @@ private:
     served_->memory = nullptr;
   }
 
+  static constexpr std::uint64_t kStopAtTheEndNs = 200'000'000;
+  process_of_threads thread_;
   std::uint32_t slots_, next_ = 0, request_id_ = 0;
   std::timed_mutex client_; ///< of next_ and request_id_: one call at a time
   std::unique_ptr<served> served_ = std::make_unique<served>();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bindings.h"
+#include "threads.h"
 
 #include <cudaq/realtime/version.h>
 #include <exception>
@@ -28,7 +29,34 @@ nb::object taken(nb::python_error &raised) {
 #endif
 }
 
+std::atomic<bool> has_ended{false};
+
 } // namespace
+
+bool is_finalising() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return has_ended || Py_IsFinalizing() != 0;
+#else
+  return has_ended || _Py_IsFinalizing() != 0;
+#endif
+}
+
+void watch_finalisation() {
+  Py_AtExit([] { has_ended = true; });
+}
+
+void park() {
+  for (;;)
+    pause();
+}
+
+nb::object call_function(nb::handle function, nb::handle argument) {
+  PyObject *const result =
+      or_park([&] { return PyObject_CallFunctionObjArgs(function.ptr(), argument.ptr(), nullptr); });
+  if (result == nullptr)
+    throw nb::python_error();
+  return nb::steal(result);
+}
 
 std::string text_of(nb::python_error &raised) {
   const nb::object error = taken(raised);
@@ -51,6 +79,7 @@ NB_MODULE(_native, m) {
                               std::to_string(CUDAQ_REALTIME_VERSION_MINOR) + "." +
                               std::to_string(CUDAQ_REALTIME_VERSION_PATCH);
   m.attr("version") = version;
+  cudaq_python::watch_finalisation();
   cudaq_python::bind_decoder(m);
   cudaq_python::bind_dispatcher(m);
   cudaq_python::bind_pipeline(m);

@@ -2,6 +2,7 @@
 // The QEC pipeline for Python: requests through a ring to workers that predecode and decode. A stage is a decoder of
 // the library, chosen by its name, or a function in Python. Only the latter takes the GIL while a request is served.
 #include "bindings.h"
+#include "threads.h"
 
 #include <algorithm>
 #include <array>
@@ -141,7 +142,7 @@ public:
     if (const rt::stop_report report = pipeline_->last_stop(); report.stuck_threads != 0)
       throw std::runtime_error("a stage of the last run has not returned: " + report.text);
     {
-      const nb::gil_scoped_acquire locked;
+      const gil_held locked;
       stage_error_.clear();
     }
     {
@@ -160,16 +161,17 @@ public:
       const std::lock_guard locked(answers_);
       shots_ = {};
     }
-    const nb::gil_scoped_acquire locked;
+    const gil_held locked;
     return stage_error_;
   }
 
 private:
   /// Calls the function of a stage; its result must have `size` bytes. Returns false if it fails.
   bool call_python(std::size_t stage, const std::uint8_t *events, std::uint8_t *result, std::size_t size) {
-    const nb::gil_scoped_acquire locked;
+    const gil_held locked;
     try {
-      const nb::object answer = (*functions_[stage])(nb::bytes(reinterpret_cast<const char *>(events), event_bytes()));
+      const nb::bytes shot(reinterpret_cast<const char *>(events), event_bytes());
+      const nb::object answer = call_function(*functions_[stage], shot);
       const auto bytes = nb::cast<nb::bytes>(answer);
       if (bytes.size() != size)
         throw std::length_error("a stage returned " + std::to_string(bytes.size()) +
@@ -262,12 +264,14 @@ public:
                   std::optional<python_stage> predecode, std::optional<python_stage> decode,
                   std::uint64_t grace_period_ns)
       : staged_(std::make_unique<staged_pipeline>(std::move(predecode), std::move(decode))) {
-    const nb::gil_scoped_release released;
+    if (name.find("race") != std::string::npos)
+      threads_.set();
+    const gil_released released;
     staged_->make(name, dem, workers, slots, grace_period_ns);
   }
   ~native_pipeline() {
     if (!has_ended())
-      static_cast<void>(staged_.release()); // a stage still runs: its memory is never freed
+      static_cast<void>(staged_.release()); // a stage still runs, or threads are a parent's: never freed
   }
   native_pipeline(const native_pipeline &) = delete;
   native_pipeline &operator=(const native_pipeline &) = delete;
@@ -296,13 +300,17 @@ public:
         statuses.shape(0) != shots || latencies_ns.shape(0) != shots || stage_ns.shape(0) != shots ||
         stage_ns.shape(1) != kStages)
       throw std::invalid_argument("the arrays do not fit the decoder and each other");
-    const nb::gil_scoped_release released;
+    if (is_parents())
+      throw std::runtime_error("the pipeline has threads of a run, or of a race, since before fork, which are not in "
+                               "this process: make a new one here, or start processes by spawn");
+    const gil_released released;
     std::unique_lock locked(run_, std::defer_lock);
     while (!locked.try_lock_for(std::chrono::milliseconds(50))) { // the run of another thread
-      const nb::gil_scoped_acquire acquired;
+      const gil_held acquired;
       if (PyErr_CheckSignals() != 0)
         throw nb::python_error();
     }
+    const process_mark mark(in_run_);
     rt::realtime_pipeline &pipeline = staged_->pipeline();
     staged_->start(
         {std::vector<clock::time_point>(shots), out.data(), statuses.data(), latencies_ns.data(), stage_ns.data()});
@@ -345,8 +353,12 @@ public:
   std::string dump() const { return staged_->pipeline().dump(); }
 
 private:
+  /// A parent's threads use the pipeline.
+  bool is_parents() const { return threads_.is_parent() || in_run_.is_parent(); }
   bool has_ended() {
-    const nb::gil_scoped_release released; // a stage may still wait for the GIL
+    if (is_parents())
+      return false;
+    const gil_released released; // a stage may still wait for the GIL
     return staged_->end();
   }
   /// Of the thread that sends. Once in a while it lets Python act on a signal, which may raise KeyboardInterrupt.
@@ -355,13 +367,14 @@ private:
     if (clock::now() < next_look_)
       return;
     next_look_ = clock::now() + std::chrono::milliseconds(50);
-    const nb::gil_scoped_acquire locked;
+    const gil_held locked;
     if (PyErr_CheckSignals() != 0)
       throw nb::python_error();
   }
 
   std::unique_ptr<staged_pipeline> staged_;
   std::timed_mutex run_; ///< one run at a time
+  process_of_threads threads_, in_run_;
   clock::time_point next_look_;
 };
 

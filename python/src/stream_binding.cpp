@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream decoders for Python. No call holds the GIL while it decodes.
 #include "bindings.h"
+#include "threads.h"
 
 #include <algorithm>
 #include <chrono>
@@ -25,21 +26,33 @@ using array = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 class native_stream {
   template <class Call>
   auto locked(const Call &call) {
-    const nb::gil_scoped_release released;
+    const gil_released released;
+    if (is_parents())
+      throw std::runtime_error("the stream was made before fork, and its threads are not in this process: make a new "
+                               "one here, or start processes by spawn");
     const std::lock_guard lock(mutex_);
+    const process_mark mark(in_call_);
     return call();
   }
 
 public:
   native_stream(const std::string &decoder, const std::string &dem, std::uint64_t commit, std::uint64_t buffer,
                 const std::string &rounds, std::size_t workers) {
-    const nb::gil_scoped_release released;
+    const gil_released released;
     stream_result made = make_stream_decoder(
         dem, {.decoder = decoder, .commit = commit, .buffer = buffer, .rounds = rounds, .workers = workers});
     if (!made)
       throw std::invalid_argument(made.error);
     stream_ = std::move(made.instance);
+    if (workers != 0 || decoder.find("race") != std::string::npos)
+      threads_.set();
   }
+  ~native_stream() {
+    if (is_parents())
+      static_cast<void>(stream_.release()); // its destructor would wait for threads that are not here
+  }
+  native_stream(const native_stream &) = delete;
+  native_stream &operator=(const native_stream &) = delete;
 
   /// Packed bits. With workers it waits while the queue is full. Returns the status, and whether further rounds have
   /// become final since the last call that said so.
@@ -86,6 +99,8 @@ public:
   std::string description() const { return stream_->description(); }
 
 private:
+  /// A parent's threads use the stream, or one of them has kept the lock.
+  bool is_parents() const { return threads_.is_parent() || in_call_.is_parent(); }
   static constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
 
   /// In parts, if the queue of the workers never takes all bits at once.
@@ -111,6 +126,7 @@ private:
   }
 
   std::mutex mutex_;
+  process_of_threads threads_, in_call_;
   std::unique_ptr<stream_decoder> stream_;
   std::uint64_t seen_rounds_ = 0; ///< final at the last push
   std::uint64_t max_bits_ = UINT64_MAX / 8 * 8;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that enter and leave Python, and processes that are children of the one that made an object.
+//
+// Once Python's finalisation has begun, it ends each thread that wants the GIL by pthread_exit: the main thread of a
+// script is over, and a daemon thread, a dispatcher's handler or a stage still runs. A destructor cannot be left in
+// this way, and a callback of the library must return. So such a thread is parked, here, until the process ends.
+//
+// After fork a child has none of the threads that its objects use, and locks that other threads of the parent held stay
+// locked.
+#pragma once
+
+#include <Python.h>
+#include <atomic>
+#include <cxxabi.h>
+#include <unistd.h>
+
+namespace cudaq_python {
+
+/// Python's finalisation has begun, or is over.
+bool is_finalising();
+/// When the module is loaded.
+void watch_finalisation();
+/// Until the process ends.
+[[noreturn]] void park();
+
+/// Calls a function of Python's C API that may take the GIL. It is the only frame of C++ between the API and its
+/// caller: no destructor runs when Python ends the thread.
+template <class Call>
+auto or_park(const Call &call) {
+  try {
+    return call();
+  } catch (abi::__forced_unwind &) {
+    park();
+  }
+}
+
+/// Gives the GIL back for its lifetime.
+class gil_released {
+public:
+  gil_released() : state_(PyEval_SaveThread()) {}
+  ~gil_released() {
+    or_park([this] { PyEval_RestoreThread(state_); });
+  }
+  gil_released(const gil_released &) = delete;
+  gil_released &operator=(const gil_released &) = delete;
+
+private:
+  PyThreadState *const state_;
+};
+
+/// Holds the GIL for its lifetime, on any thread.
+class gil_held {
+public:
+  gil_held() : state_(or_park(&enter)) {}
+  ~gil_held() { PyGILState_Release(state_); }
+  gil_held(const gil_held &) = delete;
+  gil_held &operator=(const gil_held &) = delete;
+
+private:
+  static PyGILState_STATE enter() {
+    if (PyGILState_GetThisThreadState() == nullptr && is_finalising()) // not the thread that finalises
+      park();
+    return PyGILState_Ensure();
+  }
+  const PyGILState_STATE state_;
+};
+
+/// The process whose threads use an object; 0: none.
+class process_of_threads {
+public:
+  void set() { pid_ = getpid(); }
+  void clear() { pid_ = 0; }
+  /// They are threads of a parent of this process, which has none of them.
+  bool is_parent() const {
+    const pid_t pid = pid_;
+    return pid != 0 && pid != getpid();
+  }
+
+private:
+  std::atomic<pid_t> pid_{0};
+};
+
+/// Marks its lifetime, for example while a lock is held.
+class process_mark {
+public:
+  explicit process_mark(process_of_threads &of) : of_(of) { of_.set(); }
+  ~process_mark() { of_.clear(); }
+  process_mark(const process_mark &) = delete;
+  process_mark &operator=(const process_mark &) = delete;
+
+private:
+  process_of_threads &of_;
+};
+
+} // namespace cudaq_python
