@@ -6,7 +6,6 @@
 #include "kernels/qec/request_memory.h"
 #include "lib/base/cuda_device.h"
 
-#include <cxxabi.h>
 #include <limits>
 #include <optional>
 
@@ -110,8 +109,6 @@ private:
       if (refused != cudaSuccess)
         cudaStreamSynchronize(graph_.stream);
       return refused;
-    } catch (abi::__forced_unwind &) { // pthread_exit: no request follows
-      throw;
     } catch (...) {
       cudaStreamSynchronize(graph_.stream);
       throw;

@@ -3,9 +3,9 @@
 
 #include "cudaq/realtime/detail/base/shared_word.h"
 #include "kernels/qec/device_memory.h"
+#include "lib/base/callback.h"
 #include "lib/base/runner.h"
 
-#include <cxxabi.h>
 #include <exception>
 #include <memory>
 #include <thread>
@@ -61,9 +61,8 @@ void load_kernels(int device_id, const std::string &owner, std::function<cudaErr
   auto state = std::make_unique<loading>();
   const auto started = state->thread.start("qec-loading", {}, [&here = *state, device_id, load = std::move(load)] {
     try {
-      here.error = load_and_wait(device_id, load, here);
-    } catch (const abi::__forced_unwind &) { // pthread_exit in `load`
-      throw;
+      here.error = cudaq::realtime::detail::must_return([&] { return load_and_wait(device_id, load, here); },
+                                                        "the loading of kernels");
     } catch (...) {
       here.thrown = std::current_exception();
     }

@@ -32,4 +32,8 @@ void end_in_callback(const char *how, const char *kind, std::uint32_t function_i
   end_process("%s 0x%08x %s; a callback must return", kind, function_id, how);
 }
 
+void end_in_callback(const char *how, const char *owner, const char *name) noexcept {
+  end_process("%s: %s %s; a callback must return", owner, name, how);
+}
+
 } // namespace cudaq::realtime::detail

@@ -14,9 +14,10 @@ namespace cudaq::realtime::detail {
 /// Writes "libcudaq-realtime: ..." from a printf format as one line to stderr, and aborts.
 [[noreturn, gnu::format(printf, 1, 2), gnu::cold]] void end_process(const char *format, ...) noexcept;
 
-/// The same for a callback: `name` is its name, or its kind followed by its function id.
+/// The same for a callback: its name; or its kind and its function id; or its owner and its name there.
 [[noreturn, gnu::cold]] void end_in_callback(const char *how, const char *name) noexcept;
 [[noreturn, gnu::cold]] void end_in_callback(const char *how, const char *kind, std::uint32_t function_id) noexcept;
+[[noreturn, gnu::cold]] void end_in_callback(const char *how, const char *owner, const char *name) noexcept;
 
 inline constexpr char kEndedThread[] = "has ended its thread (pthread_exit or cancellation)";
 inline constexpr char kThrew[] = "has thrown an exception";

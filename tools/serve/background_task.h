@@ -12,12 +12,12 @@ namespace cudaq::realtime::tools {
 /// for the end, so a program that must end while the work runs ends by _exit.
 class background_task {
 public:
-  /// `work` must not throw. `at_end` is called on the same thread after it, also if a plug-in ended the thread
-  /// (pthread_exit). Throws std::system_error.
+  /// `work` must not throw. `at_end` is called on the same thread after it. Throws std::system_error.
   background_task(std::function<void()> work, std::function<void()> at_end)
       : at_end_(std::move(at_end)), thread_([this, work = std::move(work)] {
-          const end_mark mark{*this};
           work();
+          ended_ = true;
+          at_end_();
         }) {}
   background_task(const background_task &) = delete;
   background_task &operator=(const background_task &) = delete;
@@ -26,14 +26,6 @@ public:
   [[nodiscard]] bool ended() const noexcept { return ended_; }
 
 private:
-  struct end_mark {
-    background_task &task;
-    ~end_mark() {
-      task.ended_ = true;
-      task.at_end_();
-    }
-  };
-
   const std::function<void()> at_end_;
   std::atomic<bool> ended_{false};
   std::thread thread_; ///< the last member: it uses the others

@@ -241,12 +241,7 @@ void serving::begin_reload() {
 
 void serving::reload() {
   std::string outcome = "REJECTED old_config_active";
-  std::string reason = fmt::format("--config {}: a plug-in ended the thread that called it", options_.config);
-  const struct at_end { // also in that case
-    const serving &self;
-    const std::string &outcome, &reason;
-    ~at_end() { self.finish_reload_with(outcome, reason); }
-  } report{*this, outcome, reason};
+  std::string reason;
   try {
     server_.free_replaced(); // there may be no room for a third model
     loaded_config loaded = load_config("--config", options_.config);
@@ -264,6 +259,7 @@ void serving::reload() {
   } catch (const std::exception &e) {
     reason = e.what();
   }
+  finish_reload_with(outcome, reason);
 }
 
 void serving::finish_reload_with(const std::string &outcome, const std::string &reason) const {

@@ -57,8 +57,6 @@ std::optional<loaded_config> load_until_end(const char *option, const std::strin
   }
   if (kept->failure)
     std::rethrow_exception(kept->failure);
-  if (!kept->loaded)
-    throw usage_error(fmt::format("{} {}: a plug-in ended the thread that called it", option, path));
   return std::move(kept->loaded);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/qec/decoding/decoder_plugin.h"
 
+#include "lib/base/callback.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoders/plugin_model.h"
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <sys/stat.h>
 
@@ -76,14 +76,14 @@ std::string shown(std::string text) {
   return text;
 }
 
-/// Calls a function of a plug-in; `name` for the reason if it throws. pthread_exit passes: the thread ends.
+constexpr char kOwner[] = "decoder plug-in"; ///< of a function that ends its thread, and so the process
+
+/// Calls a function of a plug-in; `name` for the reason if it throws.
 template <class Call>
 expected<> call_plugin(const char *name, Call &&call) {
   try {
-    call();
+    cudaq::realtime::detail::must_return(call, kOwner, name);
     return {};
-  } catch (const abi::__forced_unwind &) {
-    throw;
   } catch (const std::exception &e) {
     return reason(std::string(name) + " threw an exception: " + shown(e.what()));
   } catch (...) {
@@ -96,7 +96,7 @@ struct decoder_closer {
   void (*destroy)(void *decoder);
   void operator()(void *decoder) const noexcept {
     try {
-      destroy(decoder);
+      cudaq::realtime::detail::must_return([&] { destroy(decoder); }, kOwner, "destroy");
     } catch (...) { // as of call_plugin, but no caller reads the text
     }
   }

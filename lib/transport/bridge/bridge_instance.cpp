@@ -28,19 +28,6 @@ std::string names_of(std::uint32_t states) {
   return text;
 }
 
-/// Runs a function at the end of a scope, also when a forced unwinding leaves it.
-template <class Function>
-class at_exit {
-public:
-  explicit at_exit(Function function) : function_(std::move(function)) {}
-  ~at_exit() { function_(); }
-  at_exit(const at_exit &) = delete;
-  at_exit &operator=(const at_exit &) = delete;
-
-private:
-  Function function_;
-};
-
 } // namespace
 
 expected<> bridge_instance::reason_of(const char *entry, int returned) const {
@@ -191,23 +178,18 @@ void bridge_instance::start_attempt() {
 }
 
 void bridge_instance::run_attempt() {
-  expected<> result =
-      make_reason(CUDAQ_ERR_INTERNAL, "provider %s: connect ended its thread (pthread_exit)", name_.c_str());
-  const at_exit end([&] {
-    const std::lock_guard lock(mutex_);
-    connect_result_ = std::move(result);
-    body_ended_ = true;
-    attempt_ended();
-  });
-  { // The provider's disconnect may have run before, and have found nothing to cancel: its result decides.
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return cancel_accepted_ || !in(bridge_state::cancelling); });
-    if (cancel_accepted_) {
-      result = make_reason(CUDAQ_ERR_STATE, "disconnect came before connect was called");
-      return;
-    }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return cancel_accepted_ || !in(bridge_state::cancelling); });
+  // The provider's disconnect may have run before, and have found nothing to cancel: its result decides.
+  expected<> result = make_reason(CUDAQ_ERR_STATE, "disconnect came before connect was called");
+  if (!cancel_accepted_) {
+    lock.unlock();
+    result = call("connect", table_.entries.connect, handle_);
+    lock.lock();
   }
-  result = call("connect", table_.entries.connect, handle_);
+  connect_result_ = std::move(result);
+  body_ended_ = true;
+  attempt_ended();
 }
 
 void bridge_instance::attempt_ended() {
@@ -230,18 +212,15 @@ void bridge_instance::settle() {
 expected<> bridge_instance::cancel_attempt(std::unique_lock<std::mutex> &lock) {
   state_ = bridge_state::cancelling;
   gave_up_ = false;
-  expected<> result = {CUDAQ_ERR_INTERNAL, "unwound"}; // if disconnect ends its thread: no caller reads the text
-  const at_exit resolve([&] {
-    lock.lock();
-    cancel_accepted_ = result.ok();
-    if (result.failed())
-      state_ = bridge_state::connecting;
-    if (!under_way_)
-      settle();
-    changed_.notify_all();
-  });
   lock.unlock();
-  result = call("disconnect", table_.entries.disconnect, handle_);
+  expected<> result = call("disconnect", table_.entries.disconnect, handle_);
+  lock.lock();
+  cancel_accepted_ = result.ok();
+  if (result.failed())
+    state_ = bridge_state::connecting;
+  if (!under_way_)
+    settle();
+  changed_.notify_all();
   return result;
 }
 

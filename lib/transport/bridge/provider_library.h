@@ -2,6 +2,7 @@
 // A provider's shared library: how it is loaded, and what is checked of its table.
 #pragma once
 
+#include "lib/base/callback.h"
 #include "lib/base/error_text.h"
 
 #include "cudaq/realtime/daemon/bridge/bridge_types.h"
@@ -50,14 +51,11 @@ expected<> open_library(const std::string &name, void *&out);
 /// The name of a library for a text: at most its last 160 characters.
 std::string short_name(const std::string &library);
 
-/// Calls a function of a provider. Returns its reason if it throws. A forced unwinding (pthread_exit in the function)
-/// goes on.
+/// Calls a function of a provider. Returns its reason if it throws.
 template <class Function>
 expected<> without_exceptions(const std::string &name, const char *entry, Function &&function) {
   try {
-    return function();
-  } catch (abi::__forced_unwind &) {
-    throw;
+    return must_return(function, name.c_str(), entry);
   } catch (const std::exception &e) {
     return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: %s threw an exception: %s", name.c_str(), entry, e.what());
   } catch (...) {

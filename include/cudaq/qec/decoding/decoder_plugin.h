@@ -12,10 +12,10 @@
  *
  * What the caller catches, so that one bad plug-in does not end the program: a C++ exception of any type. After one,
  * create has failed, and decode or edges have returned CUDAQ_QEC_DECODE_INTERNAL_ERROR; the decoder is used again.
- * What it cannot catch, and what ends the program or one of its threads: exit and abort, a signal (a bad address, a
+ * What it cannot catch, and what ends the program: exit and abort, a signal (a bad address, a
  * division by zero), a full stack, std::terminate (an exception that leaves a noexcept function or a frame without
- * unwind tables, or one from a constructor of a static object while the library is loaded), and pthread_exit in decode,
- * edges or destroy. A function that never returns keeps its thread. */
+ * unwind tables, or one from a constructor of a static object while the library is loaded), and pthread_exit, after a
+ * line on stderr that names the function. A function that never returns keeps its thread. */
 #ifndef CUDAQ_QEC_DECODING_DECODER_PLUGIN_H
 #define CUDAQ_QEC_DECODING_DECODER_PLUGIN_H
 
