@@ -131,7 +131,10 @@ public:
     const gil_released released;
     thread_.set();
     // A later start continues at the slot where the last run stopped.
-    check(cudaq_dispatcher_start(served_->dispatcher));
+    const cudaq_status_t started = cudaq_dispatcher_start(served_->dispatcher);
+    if (started != CUDAQ_OK && !runs())
+      thread_.clear();
+    check(started);
   }
   void stop() {
     check_process();
