@@ -27,15 +27,15 @@ SYNDROMES_DROPPED = 6
 NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
 QEC_DECODE = "qec_decode"
 OF_STREAMS = "begin_tail", "get_committed"
-STATUSES = {
-    1: "INVALID_DECODER: no decoder of the server has this id",
-    2: "BAD_REQUEST: the server does not accept a length, a number or a counter of the request",
+STATUSES = {  # as in decoding_server_wire.h; unittests/lint/statuses.py compares them
+    1: "INVALID_DECODER: no decoder has this id",
+    2: "BAD_REQUEST: a length or a field that is not accepted",
     3: "INTERNAL: the decoder failed",
-    4: "NOT_READY: the server ends and begins no shot; it was not executed",
-    5: "BUSY: the queue is full, or the request waited too long; it had no effect",
-    6: "SYNDROMES_DROPPED: syndromes are missing, or the server was restarted",
-    7: "STREAM_MISALIGNED: the tail begins at a wrong place or has a wrong length",
-    8: "DEADLINE: the decode met its deadline",
+    4: "NOT_READY: the server ends and takes no new shot; not executed",
+    5: "BUSY: not executed: send it as another request, with a new id and time",
+    6: "SYNDROMES_DROPPED: a request is missing, or the server was started again",
+    7: "STREAM_MISALIGNED: a tail at a wrong place or with a wrong length",
+    8: "DEADLINE: of enqueue: the decode reached its deadline; the next shot begins",
 }
 
 

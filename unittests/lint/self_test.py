@@ -38,6 +38,12 @@ CHANGES = f"{TEXT}# Changes\n\n## [Unreleased]\n\n### Added\n\n- More.\n"
 VERSION = "".join(f"#define CUDAQ_REALTIME_VERSION_{part}\n" for part in ("MAJOR 0", "MINOR 1", "PATCH 0"))
 STATUS = CODE + "".join(f'const char *{name}(int) {{\n  return "fine";\n}}\n'
                         for name in ("cudaq_status_string", "cudaq_rpc_status_string"))
+WIRE = "include/cudaq/qec/realtime/decoding_server_wire.h"
+STATUSES = f"/* {SPDX} */\n" + """typedef enum cudaq_qec_server_status_t {
+  CUDAQ_QEC_SERVER_OK = 0,
+  CUDAQ_QEC_SERVER_BUSY = 1 /* no effect */
+} cudaq_qec_server_status_t;
+"""
 TREE = {
     "README.md": "# A tree\n\nSee [its rooms](docs/design.md#the-rooms).\n",
     "docs/design.md": f"{TEXT}# Design\n\n## The rooms\n\n```c\nint main(void) {{ return 0; }}\n```\n",
@@ -226,6 +232,15 @@ OFFENCES = {
          "lacks kExitGone = 9 under"),
         ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "%s is closed: %" PRIu64, a, b);\n'
                                'auto s = make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", a);\n'}, None),
+    ),
+    "statuses": (
+        ({WIRE: STATUSES, "python/cudaq_realtime/client.py": 'STATUSES = {\n    1: "BUSY: it had an effect",\n}\n'},
+         "client.py: 1: 'BUSY: it had an effect'"),
+        ({WIRE: STATUSES, "docs/transport/server.md": f"{TEXT}| 0 | OK | |\n| 2 | BUSY | |\n"}, "server.md: BUSY: 2"),
+        ({WIRE: STATUSES, "docs/transport/route.md": f"{TEXT}| 4 | BUSY | |\n"}, "route.md: BUSY: 4"),
+        ({WIRE: STATUSES, "docs/design.md": f"{TEXT}# Design\n\n## The rooms\n\nBUSY (5)\n"}, "design.md: BUSY is 5"),
+        ({WIRE: STATUSES.replace(" /* no effect */", "")}, "BUSY has no meaning"),
+        ({WIRE: STATUSES, "docs/transport/server.md": f"{TEXT}| 0 | OK | |\n| 1 | BUSY | |\n"}, None),
     ),
     "plain_english": (
         ({"lib/base/comment.cpp": CODE + "int i; // Whoever calls this\n"}, "comment.cpp:2: 'whoever': write "),
