@@ -38,6 +38,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # dpkg-shlibdeps: the shared libraries that the files need, and their versions
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
   "${PROJECT_BINARY_DIR}/lib" "${PROJECT_BINARY_DIR}/lib/qec" "${PROJECT_BINARY_DIR}/lib/transport/shm"
+  "${PROJECT_BINARY_DIR}/lib/transport/client"
   "${PROJECT_BINARY_DIR}/kernels" "${PROJECT_BINARY_DIR}/kernels/qec")
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON) # for packages of others that link the libraries
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")

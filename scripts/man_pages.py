@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ["include/cudaq/realtime/daemon/dispatcher", "include/cudaq/realtime/daemon/bridge",
-           "include/cudaq/qec/decoding"]
+           "include/cudaq/qec/decoding", "include/cudaq/qec/realtime"]
 FUNCTION = re.compile(r"\b(cudaq_\w+)(?<!_t)\s*\(")
 COMMENT = re.compile(r"\s*/\*.*?\*/[ \t]*\n", re.DOTALL)
 

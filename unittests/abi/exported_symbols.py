@@ -32,6 +32,7 @@ WITHDRAWN = {"cudaq_create_dispatch_graph_regular": TWO_FORMS,
 OTHER_LIBRARIES = {"shm_client.h": "lib/transport/shm/shm-client.map", "udp_provider.h": "lib/transport/udp/udp.map",
                    "roce_provider.h": "lib/transport/roce/roce.map",
                    "cpu_roce_provider.h": "lib/transport/cpu_roce/cpu-roce.map",
+                   "decoding_client.h": "lib/transport/client/qec-client.map",
                    "stream_c.h": "lib/qec/cudaq-qec-decoding.map"}
 
 exported = {}

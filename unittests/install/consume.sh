@@ -51,8 +51,10 @@ case $way in
     cp -rs "$prefix/." "$scratch.copy"
     find "$scratch.copy" -regextype posix-extended \
       -regex '.*(-qec-.*|-dispatch|-graphs)-targets(-[a-z]*)?\.cmake' -delete
+    optional="realtime-shm-client;qec-client;qec-decoding;qec-realtime-gpu;realtime-graphs;realtime-dispatch"
+    optional+=";graphs;nothing"
     if prefix=$scratch.copy cmake_project Components "-DREQUIRED=qec-decoding;dispatch" \
-      "-DOPTIONAL=realtime-shm-client;qec-decoding;qec-realtime-gpu;realtime-graphs;realtime-dispatch;graphs;nothing" \
+      "-DOPTIONAL=$optional" \
       >"$scratch.log" 2>&1; then
       echo "find_package found components that this package does not have"
       exit 1
@@ -60,6 +62,7 @@ case $way in
     cat "$scratch.log"
     all=$(tr -s ' \n' ' ' <"$scratch.log")
     for text in 'realtime-shm-client -> found <-' \
+      'qec-client -> No cudaq::qec-client: this package was built without decoders (CUDAQ_REALTIME_BUILD_QEC).' \
       'qec-decoding -> No cudaq::qec-decoding: this package was built without decoders (CUDAQ_REALTIME_BUILD_QEC).' \
       'qec-realtime-gpu -> No cudaq::qec-realtime-gpu: this package was built without decoders' \
       'realtime-graphs -> No cudaq::realtime-graphs: this package was built without nvcc. <-' \

@@ -38,7 +38,9 @@ BELOW = {
     "lib/transport/provider": {"lib/base", f"{DETAIL}/base", "include"},  # what the next ones share
     "lib/transport/shm": {"lib/transport/provider", "lib/gpu_memory", "lib/base", f"{DETAIL}/ring", f"{DETAIL}/base",
                           "include"},
-    "lib/transport/datagram": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},  # over UDP
+    "lib/transport/client": {"lib/base", f"{DETAIL}/base", "include"},  # of all transports
+    "lib/transport/datagram": {"lib/transport/client", "lib/transport/provider", "lib/base", f"{DETAIL}/base",
+                               "include"},  # over UDP
     "lib/transport/roce": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/cpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},

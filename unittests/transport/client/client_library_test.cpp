@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client library against servers over UDP that lose, refuse, restart and lie.
+#include "unittests/transport/client/played_server.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::test {
+namespace {
+
+const bytes kBody = {1, 2, 3};
+
+TEST(DecodingClient, RepeatsEqualBytesUntilTheAnswerComes) {
+  played_server server([](const played_request &, std::size_t number) {
+    return number < 2 ? std::nullopt : std::optional(played_answer{0, {5, 6}});
+  });
+  udp_client client(server.port());
+  cudaq_qec_client_answer_t answer;
+  ASSERT_EQ(client.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, kBody, answer), CUDAQ_OK) << cudaq_qec_client_error();
+  EXPECT_EQ(answer.event, static_cast<std::uint32_t>(CUDAQ_QEC_CLIENT_ANSWERED));
+  EXPECT_EQ(bytes(answer.result, answer.result + answer.result_bytes), (bytes{5, 6}));
+  EXPECT_GE(answer.attempts, 3u);
+  const auto sent = server.requests();
+  EXPECT_EQ(sent[1].frame, sent[0].frame);
+  EXPECT_EQ(sent[2].frame, sent[0].frame);
+  EXPECT_NE(sent[0].header.ptp_timestamp, 0u);
+  EXPECT_NE(sent[0].header.request_id, 0u);
+  cudaq_qec_client_counts_t counts;
+  ASSERT_EQ(cudaq_qec_client_get_counts(client.get(), &counts), CUDAQ_OK);
+  EXPECT_EQ(counts.repeated, answer.attempts - 1);
+  EXPECT_EQ(counts.slot_size, 256u);
+}
+
+TEST(DecodingClient, KeepsTheTwoKindsOfBusyApart) {
+  played_server server([](const played_request &, std::size_t number) {
+    const std::int32_t statuses[] = {CUDAQ_RPC_ERR_BUSY, CUDAQ_QEC_SERVER_BUSY, CUDAQ_QEC_SERVER_OK};
+    return played_answer{statuses[std::min<std::size_t>(number, 2)], {}};
+  });
+  udp_client client(server.port(), 10'000 * kMs);
+  cudaq_qec_client_answer_t answer;
+  ASSERT_EQ(client.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, kBody, answer), CUDAQ_OK);
+  EXPECT_EQ(answer.status, 0);
+  const auto sent = server.requests();
+  ASSERT_EQ(sent.size(), 3u);
+  EXPECT_EQ(sent[1].frame, sent[0].frame);
+  EXPECT_NE(sent[2].header.request_id, sent[0].header.request_id);
+  EXPECT_GT(sent[2].header.ptp_timestamp, sent[0].header.ptp_timestamp);
+  EXPECT_TRUE(std::equal(kBody.begin(), kBody.end(), sent[2].frame.begin() + sizeof(cudaq_rpc_header_t)));
+}
+
+TEST(DecodingClient, AnswersWithBusyIfNothingWasExecutedInTheTime) {
+  for (const std::int32_t status : std::initializer_list<std::int32_t>{CUDAQ_RPC_ERR_BUSY, CUDAQ_QEC_SERVER_BUSY}) {
+    played_server server([&](const played_request &, std::size_t) { return played_answer{status, {}}; });
+    udp_client client(server.port(), CUDAQ_QEC_CLIENT_NEVER);
+    cudaq_qec_client_answer_t answer;
+    ASSERT_EQ(client.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, kBody, answer, 100 * kMs), CUDAQ_OK) << cudaq_qec_client_error();
+    EXPECT_EQ(answer.status, status);
+    EXPECT_GT(answer.attempts, 1u);
+  }
+}
+
+TEST(DecodingClient, SaysThatItDoesNotKnowWhetherARequestWithoutAnAnswerWasExecuted) {
+  played_server server([](const played_request &, std::size_t) { return std::nullopt; });
+  udp_client client(server.port());
+  cudaq_qec_client_answer_t answer;
+  EXPECT_EQ(client.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, kBody, answer, 60 * kMs), CUDAQ_ERR_TIMEOUT);
+  const cudaq_qec_client_request_t request = udp_client::request(CUDAQ_QEC_RESET_DECODER, kBody, 60 * kMs);
+  std::uint32_t id = 0;
+  ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK);
+  EXPECT_EQ(cudaq_qec_client_wait(client.get(), 0, &answer), CUDAQ_ERR_TIMEOUT);
+  ASSERT_EQ(cudaq_qec_client_wait(client.get(), kLong, &answer), CUDAQ_OK);
+  EXPECT_EQ(answer.event, static_cast<std::uint32_t>(CUDAQ_QEC_CLIENT_NO_ANSWER));
+  EXPECT_EQ(answer.request, id);
+}
+
+TEST(DecodingClient, CollectsTheAnswersOfSeveralOpenRequestsInAnyOrder) {
+  std::atomic<bool> answers{false};
+  played_server server([&](const played_request &r, std::size_t) -> std::optional<played_answer> {
+    if (!answers.load())
+      return std::nullopt;
+    return played_answer{0, {r.frame[sizeof(cudaq_rpc_header_t)]}};
+  });
+  udp_client client(server.port(), 20 * kMs, 4);
+  std::vector<std::uint32_t> ids(4);
+  for (std::uint8_t k = 0; k < 4; ++k) {
+    const bytes body = {k};
+    const auto request = udp_client::request(CUDAQ_QEC_GET_CORRECTIONS, body);
+    ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &ids[k]), CUDAQ_OK);
+  }
+  const auto fifth = udp_client::request(CUDAQ_QEC_GET_CORRECTIONS, kBody);
+  std::uint32_t id = 0;
+  cudaq_qec_client_answer_t answer;
+  EXPECT_EQ(cudaq_qec_client_send(client.get(), &fifth, &id), CUDAQ_ERR_STATE);
+  EXPECT_EQ(cudaq_qec_client_call(client.get(), &fifth, &answer), CUDAQ_ERR_STATE);
+  ASSERT_EQ(cudaq_qec_client_give_up(client.get(), ids[2]), CUDAQ_OK);
+  EXPECT_EQ(cudaq_qec_client_give_up(client.get(), ids[2]), CUDAQ_ERR_STATE);
+  answers.store(true);
+  for (int k = 0; k < 3; ++k) {
+    ASSERT_EQ(cudaq_qec_client_wait(client.get(), kLong, &answer), CUDAQ_OK) << cudaq_qec_client_error();
+    const auto found = std::ranges::find(ids, answer.request);
+    ASSERT_NE(found, ids.end());
+    ASSERT_EQ(answer.result_bytes, 1u);
+    EXPECT_EQ(answer.result[0], found - ids.begin());
+    EXPECT_NE(answer.result[0], 2) << "it was given up";
+    *found = 0;
+  }
+  EXPECT_EQ(cudaq_qec_client_wait(client.get(), kLong, &answer), CUDAQ_ERR_STATE) << "none is open";
+}
+
+bytes description(std::uint64_t boot_id, std::size_t length) {
+  const cudaq_qec_decoder_description_t d{4, 4, 4, 77, boot_id, 0};
+  const auto *const first = reinterpret_cast<const std::uint8_t *>(&d);
+  return {first, first + length};
+}
+
+TEST(DecodingClient, KnowsByTheBootIdThatTheServerWasRestarted) {
+  std::atomic<std::uint64_t> boot{11};
+  played_server server([&](const played_request &, std::size_t) {
+    return played_answer{0, description(boot.load(), sizeof(cudaq_qec_decoder_description_t))};
+  });
+  udp_client client(server.port());
+  cudaq_qec_decoder_description_t model;
+  std::int32_t status = -1;
+  int restarted = -1;
+  ASSERT_EQ(cudaq_qec_client_was_restarted(client.get(), 3, kLong, &restarted), CUDAQ_OK);
+  EXPECT_EQ(restarted, 0) << "it was not described before";
+  ASSERT_EQ(cudaq_qec_client_describe(client.get(), 3, kLong, &model, &status), CUDAQ_OK);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(model.digest, 77u);
+  ASSERT_EQ(cudaq_qec_client_was_restarted(client.get(), 3, kLong, &restarted), CUDAQ_OK);
+  EXPECT_EQ(restarted, 0);
+  boot.store(12);
+  for (int k = 0; k < 2; ++k) { // until the decoder is described again
+    ASSERT_EQ(cudaq_qec_client_was_restarted(client.get(), 3, kLong, &restarted), CUDAQ_OK);
+    EXPECT_EQ(restarted, 1);
+  }
+  ASSERT_EQ(cudaq_qec_client_describe(client.get(), 3, kLong, &model, &status), CUDAQ_OK);
+  ASSERT_EQ(cudaq_qec_client_was_restarted(client.get(), 3, kLong, &restarted), CUDAQ_OK);
+  EXPECT_EQ(restarted, 0);
+}
+
+TEST(DecodingClient, DescribesADecoderOfAnEarlierServerAndRefusesAWrongLength) {
+  std::atomic<std::size_t> length{32};
+  played_server server([&](const played_request &r, std::size_t) {
+    return r.header.arg_len == 16 ? played_answer{CUDAQ_QEC_SERVER_BAD_REQUEST, {}}
+                                  : played_answer{0, description(1, length.load())};
+  });
+  udp_client client(server.port());
+  cudaq_qec_decoder_description_t model;
+  std::int32_t status = -1;
+  ASSERT_EQ(cudaq_qec_client_describe(client.get(), 3, kLong, &model, &status), CUDAQ_OK) << cudaq_qec_client_error();
+  EXPECT_EQ(model.shot_bits, 4u);
+  EXPECT_EQ(model.boot_id, 0u);
+  length.store(31);
+  EXPECT_EQ(cudaq_qec_client_describe(client.get(), 3, kLong, &model, &status), CUDAQ_ERR_INTERNAL);
+}
+
+TEST(DecodingClient, PassesOverWhatIsNoAnswerToItsRequest) {
+  const auto frame = [](std::uint32_t magic, std::uint32_t id, std::uint32_t length) {
+    const cudaq_rpc_response_t header{magic, 7, length, id, 0};
+    const auto *const first = reinterpret_cast<const std::uint8_t *>(&header);
+    return bytes(first, first + sizeof(header));
+  };
+  played_server server([&](const played_request &r, std::size_t) {
+    const std::uint32_t id = r.header.request_id;
+    return played_answer{3,
+                         {},
+                         {{},
+                          bytes(23),
+                          frame(CUDAQ_RPC_MAGIC_REQUEST, id, 0),
+                          frame(CUDAQ_RPC_MAGIC_RESPONSE, id + 1, 0),
+                          frame(CUDAQ_RPC_MAGIC_RESPONSE, id, 1),
+                          frame(CUDAQ_RPC_MAGIC_RESPONSE, id, UINT32_MAX)}};
+  });
+  udp_client client(server.port(), CUDAQ_QEC_CLIENT_NEVER);
+  cudaq_qec_client_answer_t answer;
+  ASSERT_EQ(client.call(99, kBody, answer), CUDAQ_OK) << cudaq_qec_client_error();
+  EXPECT_EQ(answer.status, 3);
+  cudaq_qec_client_counts_t counts;
+  ASSERT_EQ(cudaq_qec_client_get_counts(client.get(), &counts), CUDAQ_OK);
+  EXPECT_EQ(counts.unexpected, 6u);
+}
+
+TEST(DecodingClient, EndsTheWaitIfNothingListens) {
+  std::uint16_t port = 0;
+  {
+    port = played_server([](const played_request &, std::size_t) { return std::nullopt; }).port();
+  }
+  cudaq_qec_client_answer_t answer;
+  udp_client once(port, CUDAQ_QEC_CLIENT_NEVER);
+  EXPECT_EQ(once.call(CUDAQ_QEC_RESET_DECODER, kBody, answer), CUDAQ_ERR_STATE);
+  EXPECT_NE(std::string(cudaq_qec_client_error()).find("no server listens at 127.0.0.1"), std::string::npos);
+  udp_client patient(port, 5 * kMs, 1, "127.0.0.1", 100 * kMs);
+  EXPECT_EQ(patient.call(CUDAQ_QEC_RESET_DECODER, kBody, answer), CUDAQ_ERR_STATE);
+  EXPECT_EQ(patient.call(CUDAQ_QEC_RESET_DECODER, kBody, answer, kMs), CUDAQ_ERR_STATE);
+}
+
+TEST(DecodingClient, WaitsForAServerThatStarts) {
+  std::uint16_t port = 0;
+  {
+    port = played_server([](const played_request &, std::size_t) { return std::nullopt; }).port();
+  }
+  udp_client client(port, 5 * kMs, 1, "127.0.0.1", kLong);
+  const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, kBody);
+  std::uint32_t id = 0;
+  cudaq_qec_client_answer_t answer;
+  ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK);
+  EXPECT_EQ(cudaq_qec_client_wait(client.get(), 30 * kMs, &answer), CUDAQ_ERR_TIMEOUT) << cudaq_qec_client_error();
+  played_server server([](const played_request &, std::size_t) { return played_answer{}; }, port);
+  EXPECT_EQ(cudaq_qec_client_wait(client.get(), kLong, &answer), CUDAQ_OK) << cudaq_qec_client_error();
+}
+
+TEST(DecodingClient, RefusesWrongArgumentsWithTheirNames) {
+  const auto has = [](const char *text) {
+    return std::string(cudaq_qec_client_error()).find(text) != std::string::npos;
+  };
+  cudaq_qec_client_t *opened = nullptr;
+  EXPECT_EQ(cudaq_qec_client_open_udp(&opened, "127.0.0.1", 0, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(has("port"));
+  EXPECT_EQ(cudaq_qec_client_open_udp(&opened, nullptr, 7, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(has("host"));
+  EXPECT_EQ(cudaq_qec_client_open_udp(nullptr, "127.0.0.1", 7, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(has("out_client"));
+  cudaq_qec_client_options_t options{};
+  EXPECT_EQ(cudaq_qec_client_open_udp(&opened, "127.0.0.1", 7, &options), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(has("struct_size"));
+  options.struct_size = sizeof(options);
+  for (const std::uint32_t wrong : {3u, 128u}) {
+    options.max_open = wrong;
+    EXPECT_EQ(cudaq_qec_client_open_udp(&opened, "127.0.0.1", 7, &options), CUDAQ_ERR_INVALID_ARG);
+    EXPECT_TRUE(has("max_open"));
+  }
+  options.max_open = 0;
+  options.slot_size = 10;
+  EXPECT_EQ(cudaq_qec_client_open_udp(&opened, "127.0.0.1", 7, &options), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(has("slot_size"));
+  EXPECT_EQ(cudaq_qec_client_open_shm(&opened, "no-server-has-this-name", 0, nullptr), CUDAQ_ERR_TIMEOUT);
+  EXPECT_EQ(opened, nullptr);
+  udp_client client(7);
+  cudaq_qec_client_answer_t answer;
+  EXPECT_EQ(client.call(1, bytes(65600), answer), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(has("slot"));
+  EXPECT_EQ(client.call(1, kBody, answer, kLong, 2), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(has("flags"));
+  EXPECT_EQ(cudaq_qec_client_call(client.get(), nullptr, &answer), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_qec_client_wait(nullptr, 0, &answer), CUDAQ_ERR_INVALID_ARG);
+  cudaq_qec_client_close(nullptr);
+}
+
+TEST(ServerStatus, HasANameAndAMeaningInBothSigns) {
+  EXPECT_STREQ(cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_OK), "OK");
+  const std::string deadline = cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_DEADLINE);
+  EXPECT_EQ(deadline.rfind("DEADLINE: ", 0), 0u) << deadline;
+  EXPECT_STREQ(cudaq_qec_server_status_string(-CUDAQ_QEC_SERVER_BUSY),
+               cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_BUSY));
+  EXPECT_NE(std::string(cudaq_qec_server_status_string(CUDAQ_RPC_ERR_BUSY)), "");
+  EXPECT_NE(std::string(cudaq_qec_server_status_string(INT32_MIN)), "");
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
