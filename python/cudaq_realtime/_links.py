@@ -44,21 +44,32 @@ def paused(deadline: float) -> bool:
 
 
 class UdpLink:
-    """One socket, with a port of its own. resend_after: seconds; None: a request is sent once."""
+    """A socket for each address of the server; one is used at a time, and the next one after it was refused.
+    resend_after: seconds; None: a request is sent once."""
 
     def __init__(self, host: str, port: int, resend_after: float | None):
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         self.slot_size: int | None = None  # each answer has this size
         self._resend_after = resend_after
-        self._socket = socket.socket(family, kind, protocol)
-        try:
-            self._socket.connect(address)  # then only answers of the server arrive
-        except OSError:
-            self._socket.close()
-            raise
+        self._sockets: list[socket.socket] = []
+        reason = None
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM):
+            try:
+                made = socket.socket(family, kind, protocol)
+            except OSError as error:  # a machine without this family
+                reason = error
+                continue
+            try:
+                made.connect(address)  # then only answers of the server arrive
+                self._sockets.append(made)
+            except OSError as error:
+                made.close()
+                reason = error
+        if not self._sockets:
+            raise reason or OSError(f"{host!r} has no address")
 
     def close(self) -> None:
-        self._socket.close()
+        for one in self._sockets:
+            one.close()
 
     def exchange(self, function: int, payload: bytes, request_id: int, deadline: float) -> Answer:
         # By its time the server knows a request that is sent again, which is equal in all its bytes.
@@ -69,15 +80,19 @@ class UdpLink:
             try:
                 if now >= again:
                     again = math.inf if self._resend_after is None or now > last else now + self._resend_after
-                    self._socket.send(frame)
+                    self._sockets[0].send(frame)
                     sent += 1
-                self._socket.settimeout(min(max(min(again, deadline) - now, 1e-6), LONGEST_RECEIVE))
-                received = self._socket.recv(65536)
+                self._sockets[0].settimeout(min(max(min(again, deadline) - now, 1e-6), LONGEST_RECEIVE))
+                received = self._sockets[0].recv(65536)
             except socket.timeout:
                 continue
             except ConnectionRefusedError:  # nothing listens there; a server may just start
                 refusals += 1
-                if self._resend_after is None or refusals == MAX_REFUSALS:
+                self._sockets.append(self._sockets.pop(0))
+                if refusals % len(self._sockets):  # at another address, such as 127.0.0.1 after ::1
+                    again = 0.0
+                    continue
+                if self._resend_after is None or refusals == MAX_REFUSALS * len(self._sockets):
                     raise
                 time.sleep(max(0.0, min(again, deadline) - time.monotonic()))
                 continue

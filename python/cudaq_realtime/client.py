@@ -4,6 +4,7 @@ docs/packages/python_client.md is the guide, docs/transport/server.md has the by
 from __future__ import annotations
 
 import functools
+import os
 import struct
 import threading
 import time
@@ -112,6 +113,8 @@ class Client:
     ServerError if the server answers with an error, and ConnectionError if there is no server (any more).
     Threads: any may call; the calls of one object run one after another. A thread that waits in committed() needs a
     client of its own. A copy, also a pickled one, is a new connection with the same arguments and new counters.
+    Processes: a client belongs to the process that made it. In a child of fork each call raises RuntimeError and sends
+    nothing, except close(); the child makes its own client, or uses a copy.
     """
 
     def __init__(self, transport: str, address: Address, *, timeout: float = 10.0, resend_after: float | None = None,
@@ -120,7 +123,7 @@ class Client:
         again = None if resend_after is None else positive_number(resend_after, "resend_after")
         size = None if slot_size is None else whole_number(slot_size, "slot_size", REQUEST.size + 40, 2**24)
         self._arguments = transport, address, timeout, resend_after, slot_size
-        self._lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._request_id = 0
         self._counters: dict[int, int] = {}  # of the last request with one, for each decoder
         self._described: dict[int | None, Description] = {}
@@ -151,8 +154,19 @@ class Client:
         self.close()
 
     def close(self) -> None:
+        if os.getpid() != self._process:  # a thread of the parent may have had the lock at the fork
+            self._link.close()
+            return
         with self._lock:
             self._link.close()
+
+    def _locked(self) -> threading.RLock:
+        """The lock, in the process that made the client: a child has the same socket and the same next request id, so
+        that one would take the answers of the other."""
+        if os.getpid() != self._process:
+            raise RuntimeError(f"process {self._process} made {self!r}, and only that one may use it: its answers and "
+                               "those of a child would be mixed. Make another Client after fork")
+        return self._lock
 
     def enqueue(self, decoder_id: int, bits: npt.ArrayLike, *, count: int | None = None) -> None:
         """Sends the next bits of a decoder: measurements or detection events of shots, or of the rounds of a stream.
@@ -164,7 +178,7 @@ class Client:
         if it was not, the next call raises SYNDROMES_DROPPED. An error that loses bits stays until reset().
         """
         packed, count = stream_bits(bits, count, "bits")
-        with self._lock:
+        with self._locked():
             max_bits = min(MAX_BITS, 8 * (self._slot_size(decoder_id) - REQUEST.size - 32))
             for first in range(0, count, max_bits):
                 part = min(max_bits, count - first)
@@ -203,7 +217,7 @@ class Client:
     def reset(self, decoder_id: int) -> None:
         """Empties the decoder: its shot or stream, the corrections, an error that stays, and the counter."""
         decoder = whole_number(decoder_id, "decoder_id", 0, UINT64_MAX)
-        with self._lock:
+        with self._locked():
             self._call("reset_decoder", struct.pack("<Q", decoder))
             self._counters.pop(decoder, None)
             self._described.pop(decoder, None)
@@ -276,7 +290,7 @@ class Client:
     def _exchange(self, function: str, payload: bytes, deadline: float) -> Answer:
         if len(payload) > MAX_BYTES:
             raise ValueError(f"{function}: the request has {len(payload)} bytes, accepted: {MAX_BYTES} at most")
-        with self._lock:
+        with self._locked():
             self._request_id = (self._request_id + 1) % 2**32
             try:
                 return self._link.exchange(function_id(function), payload, self._request_id, deadline)
@@ -305,7 +319,7 @@ class Client:
     def _counted(self, function: str, decoder_id: int, after: bytes) -> None:
         """A request with a counter, which counts also if it is not known whether the request was executed."""
         decoder = whole_number(decoder_id, "decoder_id", 0, UINT64_MAX)
-        with self._lock:
+        with self._locked():
             last = self._counters.get(decoder, 0)
             self._counters[decoder] = (last + 1) % 2**64
             try:
