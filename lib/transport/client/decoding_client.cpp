@@ -148,7 +148,8 @@ cudaq_status_t open_client(const char *function, cudaq_qec_client_t **out_client
       return link;
     const auto known = static_cast<std::uint32_t>((*link)->slot_size());
     const std::uint32_t frame = known != 0 ? known : o.slot_size != 0 ? o.slot_size : kLargestFrame;
-    const repeat_rules rules{o.repeat_after_ns, CUDAQ_QEC_REPEAT_SECONDS * kSecond, true};
+    const repeat_rules rules{o.repeat_after_ns, CUDAQ_QEC_REPEAT_SECONDS * kSecond, true,
+                             CUDAQ_QEC_REPEAT_REQUESTS - 1};
     *out_client = new cudaq_qec_client_t(request_driver(std::move(*link), o.max_open, frame, rules));
     return {};
   });

@@ -31,10 +31,11 @@ std::optional<std::uint32_t> open_requests::begin(const cudaq_rpc_header_t &head
   const std::uint32_t place = place_of(header.request_id);
   request &r = requests_[place];
   const std::size_t length = sizeof(header) + head.size() + payload.size();
-  if (r.open || length > frame_bytes_)
+  if (r.open || length > frame_bytes_ || !has_room_for_one_more())
     return std::nullopt;
   r = {};
   r.open = true;
+  r.number = ++begun_;
   r.renews = renews;
   r.id = r.first_id = last_id_ = header.request_id;
   r.length = static_cast<std::uint32_t>(length);
@@ -48,6 +49,12 @@ std::optional<std::uint32_t> open_requests::begin(const cudaq_rpc_header_t &head
   return place;
 }
 
+bool open_requests::has_room_for_one_more() const {
+  return rules_.after_ns == kNever || rules_.max_later == UINT32_MAX ||
+         std::ranges::none_of(requests_,
+                              [&](const request &r) { return r.open && begun_ + 1 - r.number > rules_.max_later; });
+}
+
 std::optional<std::uint32_t> open_requests::due(std::uint64_t now) {
   if (open_ == 0 || now < next_time_)
     return std::nullopt;
@@ -57,7 +64,8 @@ std::optional<std::uint32_t> open_requests::due(std::uint64_t now) {
     if (!r.open)
       continue;
     if (now >= r.due) {
-      if (!r.refused && r.frames != 0 && now - r.first_sent > rules_.for_ns) {
+      const bool forgotten = now - r.first_sent > rules_.for_ns || begun_ - r.number > rules_.max_later;
+      if (!r.refused && r.frames > r.busy_frames && forgotten) {
         r.due = kNever;
       } else {
         if (r.refused)
@@ -81,6 +89,7 @@ void open_requests::renew(std::uint32_t place, std::uint64_t now) {
   if (static_cast<std::int32_t>(r.id - last_id_) > 0)
     last_id_ = r.id;
   r.refused = false;
+  r.number = ++begun_;
   r.frames = r.busy_frames = 0;
   header.request_id = r.id;
   header.ptp_timestamp = now;

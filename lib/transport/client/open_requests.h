@@ -30,6 +30,8 @@ struct repeat_rules {
   std::uint64_t after_ns = kNever; ///< a frame without an answer is sent again after this time
   std::uint64_t for_ns = kNever;   ///< not later than this after it was first sent
   bool repeats_busy = false;       ///< BUSY of the library is no answer: the same frame is sent again
+  /// So many requests may begin after one that may be repeated: the server remembers no more.
+  std::uint32_t max_later = UINT32_MAX;
 };
 
 class open_requests {
@@ -55,8 +57,8 @@ public:
   /// `frame_bytes`: of the longest frame.
   open_requests(std::uint32_t window, std::uint32_t frame_bytes, const repeat_rules &rules);
 
-  /// The frame of `header` and the two parts of its payload is due now. Nothing: its place in the window is in use, or
-  /// the frame is too long. `renews`: after BUSY of the decoding server it is sent as another request. Its id is then
+  /// The frame of `header` and the two parts of its payload is due now. Nothing: its place in the window is in use, the
+  /// frame is too long, or max_later requests began after an open one. `renews`: after BUSY of the decoding server it is sent as another request. Its id is then
   /// larger by the window: the caller's next ids come after last_id().
   std::optional<std::uint32_t> begin(const cudaq_rpc_header_t &header, std::span<const std::uint8_t> head,
                                      std::span<const std::uint8_t> payload = {}, bool renews = false,
@@ -92,6 +94,7 @@ private:
     bool open = false, renews = false;
     bool refused = false; ///< by the decoding server: the next frame is another request
     std::uint32_t id = 0, first_id = 0;
+    std::uint64_t number = 0;                  ///< running number of `id`
     std::uint32_t frames = 0, busy_frames = 0; ///< of `id`
     std::uint32_t attempts = 0;                ///< of all ids
     std::uint32_t length = 0;
@@ -105,6 +108,7 @@ private:
 
   [[nodiscard]] bool is_server_busy(std::uint32_t place, std::int32_t status);
   bool postpone(request &r, std::uint64_t now);
+  [[nodiscard]] bool has_room_for_one_more() const;
   void renew(std::uint32_t place, std::uint64_t now);
   ended close(request &r);
   [[nodiscard]] std::uint32_t place_of(std::uint32_t id) const { return id & (window() - 1); }
@@ -114,7 +118,7 @@ private:
   std::vector<request> requests_;
   std::vector<std::uint8_t> frames_; ///< one for each place of the window
   std::uint32_t open_ = 0, last_id_ = 0;
-  std::uint64_t next_time_ = kNever, repeated_ = 0, busy_ = 0;
+  std::uint64_t next_time_ = kNever, begun_ = 0, repeated_ = 0, busy_ = 0;
 };
 
 } // namespace cudaq::realtime::detail

@@ -65,6 +65,11 @@ public:
     pollfd ready{sockets_[used_], POLLIN, 0};
     (void)::ppoll(&ready, 1, &time, nullptr); // also after a signal the caller looks again
   }
+  void begin() override {
+    watch_.answered();
+    in_row_ = 0;
+    error_ = 0;
+  }
   bool changed_address() override { return std::exchange(elsewhere_, false); }
 
   [[nodiscard]] expected<> check() override {

@@ -166,6 +166,32 @@ TEST_F(OpenRequests, RefuseAPlaceInUseAndAFrameThatIsTooLong) {
   EXPECT_TRUE(requests.begin(header, {}, std::span(body).first(body.size() - 1)));
 }
 
+TEST(RequestsThatAreRepeated, WaitUntilTheirServerCanStillKnowTheOldestOne) {
+  open_requests requests(4, 64, {20 * kMs, kNever, true, 5});
+  const auto begin = [&](std::uint32_t id) {
+    const auto place = requests.begin({CUDAQ_RPC_MAGIC_REQUEST, 1, 0, id, 0}, {}, {}, true);
+    if (place)
+      requests.mark_sent(*place, 0);
+    return place.has_value();
+  };
+  const auto answered = [&](std::uint32_t id, std::int32_t status) {
+    return requests.take({CUDAQ_RPC_MAGIC_RESPONSE, status, 0, id, 0}, 0).means == meaning::final;
+  };
+  ASSERT_TRUE(begin(4)); // has no answer
+  for (const std::uint32_t id : {5u, 6u, 7u, 9u})
+    ASSERT_TRUE(begin(id) && answered(id, 0)) << id;
+  ASSERT_TRUE(begin(10)) << "the fifth later one";
+  EXPECT_FALSE(begin(11));
+  EXPECT_FALSE(answered(10, CUDAQ_QEC_SERVER_BUSY)) << "it is sent again as another request, which is the sixth";
+  const auto place = requests.due(kMs);
+  ASSERT_TRUE(place);
+  requests.mark_sent(*place, kMs);
+  EXPECT_TRUE(answered(14, 0));
+  EXPECT_FALSE(requests.due(100 * kMs)) << "the oldest one is not repeated any more";
+  EXPECT_TRUE(answered(4, 0)) << "its first frame may still be answered";
+  EXPECT_TRUE(begin(15));
+}
+
 TEST_F(OpenRequests, PassOverWhatIsNoAnswerOfTheirs) {
   ASSERT_TRUE(begin(1, 0));
   EXPECT_EQ(answer(1, 0, 0).means, meaning::stray) << "it was not sent";

@@ -120,7 +120,8 @@ CUDAQ_QEC_CLIENT_API cudaq_status_t cudaq_qec_client_call(cudaq_qec_client_t *cl
 
 /* Sends a request and returns. *out_request: the number of the request, for its answer. While the transport has no room
  * the request waits here, and leaves in cudaq_qec_client_wait. Statuses as of call; CUDAQ_ERR_STATE also if max_open
- * requests are open. */
+ * requests are open, or if CUDAQ_QEC_REPEAT_REQUESTS - 1 were sent after one that is open: a server does not remember
+ * more, so collect answers first. */
 CUDAQ_QEC_CLIENT_API cudaq_status_t cudaq_qec_client_send(cudaq_qec_client_t *client,
                                                           const cudaq_qec_client_request_t *request,
                                                           uint32_t *out_request);
