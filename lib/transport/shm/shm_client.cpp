@@ -3,6 +3,7 @@
 #include "cudaq/realtime/detail/ring/free_by_count.h"
 
 #include "lib/base/cpu_relax.h"
+#include "lib/base/process_mark.h"
 #include "lib/transport/shm/shm_attach.h"
 
 #include <algorithm>
@@ -53,6 +54,7 @@ std::uint64_t nanoseconds(clock_type::duration d) { return static_cast<std::uint
 } // namespace
 
 struct cudaq_shm_client_t {
+  process_mark mark;
   owned_file socket;
   mapping segment, bell;
   std::unique_ptr<imported_mapping> requests; ///< in the memory of a GPU; NULL: they are in the segment
@@ -193,6 +195,15 @@ clock_type::time_point after(std::uint64_t duration_ns) {
   return duration_ns < room ? now + std::chrono::nanoseconds(duration_ns) : clock_type::time_point::max();
 }
 
+expected<> check_process(const cudaq_shm_client_t &c) {
+  if (c.mark.is_of_this_process())
+    return {};
+  return make_reason(CUDAQ_ERR_STATE,
+                     "process %ld attached, and only that one may use the ring: a child would fill the same slots. "
+                     "Attach again after fork",
+                     static_cast<long>(c.mark.process()));
+}
+
 bool is_answered(const cudaq_shm_client_t &c, std::uint32_t slot) {
   const std::uint64_t flag = load_acquire(c.ring.tx_flags_host[slot]);
   return flag != 0 && flag != CUDAQ_TX_FLAG_IN_FLIGHT;
@@ -303,6 +314,8 @@ cudaq_status_t cudaq_shm_client_ring(const cudaq_shm_client_t *client, cudaq_rin
   return guarded_brief(__func__, [&]() -> expected<> {
     if (client == nullptr || out_ring == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", client == nullptr ? "client" : "out_ring");
+    if (expected<> result = check_process(*client); result.failed())
+      return result;
     *out_ring = client->ring;
     if (out_num_slots != nullptr)
       *out_num_slots = client->layout.num_slots;
@@ -317,7 +330,7 @@ uint32_t cudaq_shm_client_memory_kind(const cudaq_shm_client_t *client) {
 }
 
 int cudaq_shm_client_alive(const cudaq_shm_client_t *client) {
-  if (client == nullptr)
+  if (client == nullptr || !client->mark.is_of_this_process())
     return 0;
   char byte = 0;
   const ssize_t got = ::recv(client->socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -325,7 +338,7 @@ int cudaq_shm_client_alive(const cudaq_shm_client_t *client) {
 }
 
 void cudaq_shm_client_signal(cudaq_shm_client_t *client, uint32_t slot) {
-  if (client == nullptr || slot >= client->layout.num_slots)
+  if (client == nullptr || slot >= client->layout.num_slots || !client->mark.is_of_this_process())
     return;
   const cudaq_ringbuffer_t &ring = client->ring;
   // A producer that has tested the slot has both flags in its cache. Across the bus the rx flag is not read.
@@ -346,6 +359,8 @@ cudaq_status_t cudaq_shm_client_wait(cudaq_shm_client_t *client, uint32_t slot, 
   return guarded(__func__, [&]() -> expected<> {
     if (client == nullptr)
       return {CUDAQ_ERR_INVALID_ARG, "client is NULL"};
+    if (expected<> result = check_process(*client); result.failed())
+      return result;
     if (slot >= client->layout.num_slots)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "slot is %u: the ring has %u slots", slot, client->layout.num_slots);
     expected<> result = is_answered(*client, slot) ? expected<>{} : wait_for_answer(*client, slot, timeout_ns);
@@ -359,7 +374,8 @@ cudaq_status_t cudaq_shm_client_detach(cudaq_shm_client_t *client) {
   return guarded(__func__, [&]() -> expected<> {
     if (client == nullptr)
       return {CUDAQ_ERR_INVALID_ARG, "client is NULL"};
-    ::shutdown(client->socket.get(), SHUT_RDWR); // also if a forked child has the connection open
+    if (client->mark.is_of_this_process())         // a child only frees what it has; its parent goes on
+      ::shutdown(client->socket.get(), SHUT_RDWR); // also if a forked child has the connection open
     delete client;
     return {};
   });

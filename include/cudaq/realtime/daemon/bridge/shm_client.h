@@ -6,7 +6,9 @@
  * and 0 again, in this order, collect the answers in any order. A client is used by one thread at a time.
  *
  * The connection belongs to the process that attached, and the kernel closes it when that process ends. A child process
- * that is forked without exec keeps it open. */
+ * that is forked without exec keeps it open, but must not use it: both would fill the same slots. There the functions
+ * return CUDAQ_ERR_STATE, signal has no effect, alive is 0, and detach only frees what the child has. The slot helpers
+ * of cudaq_realtime.h do not know the process: a child must not call them on this ring. */
 #ifndef CUDAQ_REALTIME_SHM_CLIENT_H
 #define CUDAQ_REALTIME_SHM_CLIENT_H
 
@@ -69,7 +71,7 @@ CUDAQ_SHM_CLIENT_API void cudaq_shm_client_signal(cudaq_shm_client_t *client, ui
  *                           was none, or it was signalled before the slot was free; the text says which, if it is known
  *   CUDAQ_ERR_TIMEOUT       neither until timeout_ns had passed
  *   CUDAQ_ERR_STATE         the server has ended; this is detected within 10 ms, or with CUDAQ_WAIT_BLOCK within
- *                           sleep_ns if that is longer */
+ *                           sleep_ns if that is longer. Or another process has attached */
 CUDAQ_SHM_CLIENT_API cudaq_status_t cudaq_shm_client_wait(cudaq_shm_client_t *client, uint32_t slot,
                                                           uint64_t timeout_ns);
 
