@@ -166,7 +166,7 @@ cudaq_status_t cudaq_qec_client_open_udp(cudaq_qec_client_t **out_client, const 
                        if (host == nullptr || port == 0)
                          return reason(CUDAQ_ERR_INVALID_ARG, host == nullptr ? "host is NULL" : "port is 0");
                        const bool once = o.repeat_after_ns == CUDAQ_QEC_CLIENT_NEVER;
-                       return make_udp_link(host, port, once ? 0 : o.start_patience_ns);
+                       return make_udp_link(host, port, o.repeat_after_ns, once ? 0 : o.start_patience_ns);
                      });
 }
 

@@ -39,8 +39,9 @@ public:
   [[nodiscard]] virtual std::uint64_t slot_size() const = 0;
 };
 
-/// UDP. `patience_ns`: see refusal_watch.
-expected<std::unique_ptr<frame_link>> make_udp_link(const char *host, std::uint16_t port, std::uint64_t patience_ns);
+/// UDP. For refusal_watch: a frame is repeated after `repeat_after_ns`, and refusals must go on for `patience_ns`.
+expected<std::unique_ptr<frame_link>> make_udp_link(const char *host, std::uint16_t port, std::uint64_t repeat_after_ns,
+                                                    std::uint64_t patience_ns);
 /// The client's end of the provider shm.
 expected<std::unique_ptr<frame_link>> make_shm_link(const char *name, std::uint64_t timeout_ns);
 

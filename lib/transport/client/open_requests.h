@@ -58,8 +58,8 @@ public:
   open_requests(std::uint32_t window, std::uint32_t frame_bytes, const repeat_rules &rules);
 
   /// The frame of `header` and the two parts of its payload is due now. Nothing: its place in the window is in use, the
-  /// frame is too long, or max_later requests began after an open one. `renews`: after BUSY of the decoding server it is sent as another request. Its id is then
-  /// larger by the window: the caller's next ids come after last_id().
+  /// frame is too long, or max_later requests began after an open one. `renews`: after BUSY of the decoding server it
+  /// is sent as another request. Its id is then larger by the window: the caller's next ids come after last_id().
   std::optional<std::uint32_t> begin(const cudaq_rpc_header_t &header, std::span<const std::uint8_t> head,
                                      std::span<const std::uint8_t> payload = {}, bool renews = false,
                                      std::uint64_t deadline = kNever);

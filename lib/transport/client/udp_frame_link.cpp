@@ -22,9 +22,8 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 /// listens there. One of them is used at a time; after such a report it is the next one.
 class udp_link final : public frame_link {
 public:
-  udp_link(std::string where, std::vector<int> sockets, std::uint64_t patience_ns)
-      : where_(std::move(where)), sockets_(std::move(sockets)), watch_(2 * kSecond, patience_ns),
-        incoming_(kLargestDatagram) {}
+  udp_link(std::string where, std::vector<int> sockets, const refusal_watch &watch)
+      : where_(std::move(where)), sockets_(std::move(sockets)), watch_(watch), incoming_(kLargestDatagram) {}
   ~udp_link() override {
     for (const int fd : sockets_)
       ::close(fd);
@@ -102,7 +101,8 @@ private:
 
 } // namespace
 
-expected<std::unique_ptr<frame_link>> make_udp_link(const char *host, std::uint16_t port, std::uint64_t patience_ns) {
+expected<std::unique_ptr<frame_link>> make_udp_link(const char *host, std::uint16_t port, std::uint64_t repeat_after_ns,
+                                                    std::uint64_t patience_ns) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -128,7 +128,9 @@ expected<std::unique_ptr<frame_link>> make_udp_link(const char *host, std::uint1
   if (sockets.empty())
     return make_reason(CUDAQ_ERR_INTERNAL, "the system refused a socket for %s: %s", where.c_str(),
                        std::strerror(reason));
-  return std::unique_ptr<frame_link>(std::make_unique<udp_link>(where, std::move(sockets), patience_ns));
+  // Linux reports at most one refusal a second of another machine.
+  const refusal_watch watch(std::max(2 * kSecond, 2 * std::min(repeat_after_ns, 3600 * kSecond)), patience_ns);
+  return std::unique_ptr<frame_link>(std::make_unique<udp_link>(where, std::move(sockets), watch));
 }
 
 } // namespace cudaq::realtime::detail
