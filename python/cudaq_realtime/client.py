@@ -7,14 +7,13 @@ import functools
 import os
 import struct
 import threading
-import time
 from typing import Any, NamedTuple, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._links import REQUEST, ShmLink, UdpLink, paused
+from ._links import BUSY_IS_AN_ANSWER, REQUEST_BYTES, Link
 from .arguments import MAX_BYTES, bytes_of, positive_number, stream_bits, whole_number
 from .decoders import Bits, DecodeError
 from .dispatcher import Answer
@@ -121,23 +120,21 @@ class Client:
                  slot_size: int | None = None):
         self._seconds = positive_number(timeout, "timeout")
         again = None if resend_after is None else positive_number(resend_after, "resend_after")
-        size = None if slot_size is None else whole_number(slot_size, "slot_size", REQUEST.size + 40, 2**24)
+        size = None if slot_size is None else whole_number(slot_size, "slot_size", REQUEST_BYTES + 40, 2**24)
         self._arguments = transport, address, timeout, resend_after, slot_size
         self._lock, self._process = threading.RLock(), os.getpid()
-        self._request_id = 0
         self._counters: dict[int, int] = {}  # of the last request with one, for each decoder
         self._described: dict[int | None, Description] = {}
         self._boots: dict[int, int] = {}  # of the server, for each decoder: a router has several servers
-        self._link: UdpLink | ShmLink
         if transport == "udp":
-            self._link = UdpLink(*_split(address), again)
+            self._link = Link.udp(*_split(address), again)
         elif transport == "shm":
             if again is not None or not isinstance(address, str):
                 raise ValueError("shm has the name of the server as address, and no resend_after: it loses nothing")
-            self._link = ShmLink(address, time.monotonic() + self._seconds)
+            self._link = Link.shm(address, self._seconds)
         else:
             raise ValueError(f"transport is {transport!r:.60}, accepted: 'udp', 'shm'")
-        self._link.slot_size = self._link.slot_size or size
+        self._given_size = size
 
     def __reduce__(self) -> tuple[Any, ...]:
         transport, address, timeout, resend_after, slot_size = self._arguments
@@ -179,7 +176,7 @@ class Client:
         """
         packed, count = stream_bits(bits, count, "bits")
         with self._locked():
-            max_bits = min(MAX_BITS, 8 * (self._slot_size(decoder_id) - REQUEST.size - 32))
+            max_bits = min(MAX_BITS, 8 * (self._slot_size(decoder_id) - REQUEST_BYTES - 32))
             for first in range(0, count, max_bits):
                 part = min(max_bits, count - first)
                 self._counted("enqueue_syndromes", decoder_id, struct.pack("<QQ", 0, part)
@@ -285,28 +282,23 @@ class Client:
         if not isinstance(function, str):
             raise TypeError(f"function is {function!r:.60}, accepted: the name of a function")
         seconds = self._seconds if timeout is None else positive_number(timeout, "timeout")
-        return self._exchange(function, bytes_of(payload, "payload"), time.monotonic() + seconds)
+        return self._exchange(function, bytes_of(payload, "payload"), seconds, BUSY_IS_AN_ANSWER)
 
-    def _exchange(self, function: str, payload: bytes, deadline: float) -> Answer:
+    def _exchange(self, function: str, payload: bytes, seconds: float, flags: int) -> Answer:
         if len(payload) > MAX_BYTES:
             raise ValueError(f"{function}: the request has {len(payload)} bytes, accepted: {MAX_BYTES} at most")
         with self._locked():
-            self._request_id = (self._request_id + 1) % 2**32
             try:
-                return self._link.exchange(function_id(function), payload, self._request_id, deadline)
+                return self._link.exchange(function_id(function), payload, seconds, flags)
             except TimeoutError:
                 raise TimeoutError(f"{function}: no answer from {self!r} in time") from None
             except ConnectionRefusedError:
                 raise ConnectionRefusedError(f"{function}: no server answers at {self._arguments[1]!r}") from None
 
     def _patient(self, function: str, payload: bytes, timeout: float | None = None) -> Answer:
-        """Sends a request again while the server is busy. As another request: it has answered this one."""
+        """A request that is sent again while the server is busy. As another request: it has answered this one."""
         seconds = self._seconds if timeout is None else positive_number(timeout, "timeout")
-        deadline, busy = time.monotonic() + seconds, -BUSY if function == QEC_DECODE else BUSY
-        while True:
-            answer = self._exchange(function, payload, deadline)
-            if answer.status != busy or not paused(deadline):
-                return answer
+        return self._exchange(function, payload, seconds, 0)
 
     def _call(self, function: str, payload: bytes, timeout: float | None = None) -> bytes:
         answer = self._patient(function, payload, timeout)
@@ -330,13 +322,14 @@ class Client:
                 raise
 
     def _slot_size(self, decoder_id: int) -> int:
-        if self._link.slot_size is None:
+        if self._link.slot_size() is None and self._given_size is None:
             try:
                 self._described_once(whole_number(decoder_id, "decoder_id", 0, UINT64_MAX))
             except RuntimeError:  # also ServerError: any answer shows the size
                 pass
-        assert self._link.slot_size is not None
-        return self._link.slot_size
+        size = self._link.slot_size() or self._given_size
+        assert size is not None
+        return size
 
     def _wanted(self, decoder_id: int, observables: int | None) -> tuple[int, int]:
         decoder = whole_number(decoder_id, "decoder_id", 0, UINT64_MAX)
