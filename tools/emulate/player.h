@@ -2,6 +2,7 @@
 // The streams of an emulated control system, turn by turn.
 #pragma once
 
+#include "lib/transport/client/busy_backoff.h"
 #include "tools/common/latency_histogram.h"
 #include "tools/common/run_timeline.h"
 #include "tools/emulate/emulate.h"
@@ -10,7 +11,6 @@
 #include "tools/trace/exchange_record.h"
 #include "tools/trace/run_trace.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -25,25 +25,7 @@ std::string answer_status_text(bool server, std::int32_t status);
 /// Whether the transport or the server refused the request as busy: it had no effect, and may be sent again.
 bool is_busy(bool server, std::int32_t status);
 
-/// When a request is sent again after BUSY: 20 us after the first such answer, then twice as long after each, at most
-/// 10 ms. Times in ns.
-class busy_wait {
-public:
-  void refused(std::uint64_t now) {
-    if (wait_ == 0)
-      since_ = now;
-    wait_ = wait_ == 0 ? kFirst : std::min(2 * wait_, kMax);
-    until_ = now + wait_;
-  }
-  void accepted() { wait_ = until_ = 0; }
-  [[nodiscard]] bool is_over(std::uint64_t now) const { return now >= until_; }
-  /// It has been refused for so long.
-  [[nodiscard]] bool lasts(std::uint64_t now, std::uint64_t limit) const { return wait_ != 0 && now - since_ > limit; }
-
-private:
-  static constexpr std::uint64_t kFirst = 20'000, kMax = 10'000'000;
-  std::uint64_t wait_ = 0, until_ = 0, since_ = 0;
-};
+using detail::busy_backoff;
 
 struct play_result {
   std::uint64_t shots = 0;    ///< begun
@@ -107,7 +89,7 @@ private:
     std::uint64_t request = 0;  ///< running number of its open request
     std::uint64_t enqueued = 0; ///< accepted by the server since the last reset
     bool needs_reset = false;   ///< its last reset had no answer: the next shot begins with one
-    busy_wait busy;
+    busy_backoff busy;
   };
 
   /// The server may be dead. One lost request does not say so: until the next one is due nothing can be answered.

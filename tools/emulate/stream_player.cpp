@@ -211,7 +211,7 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
   }
   const std::int32_t status = answer.header.status;
   const bool reads = request.what == kind::read || request.what == kind::reset;
-  busy_wait &busy = reads ? read_busy_ : bits_busy_;
+  busy_backoff &busy = reads ? read_busy_ : bits_busy_;
   if (is_busy(true, status)) { // it is sent again
     ++result_.busy;
     busy.refused(now);

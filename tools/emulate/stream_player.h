@@ -125,7 +125,7 @@ private:
   /// Requests with bits that were answered BUSY, by their counters: the server takes them in no other order. They are
   /// sent again one at a time, and before further ones.
   std::vector<open_call> refused_;
-  busy_wait bits_busy_, read_busy_;
+  busy_backoff bits_busy_, read_busy_;
   std::uint32_t next_id_ = 0;
   std::vector<std::uint8_t> bits_;           ///< packed, of the next enqueue request
   std::vector<std::uint8_t> round_;          ///< sampled, but in no request yet; one byte a detector

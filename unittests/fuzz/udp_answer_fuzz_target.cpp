@@ -171,7 +171,7 @@ private:
     return answers && !(is_busy && repeats_);
   }
   void check_counts() const {
-    require(client_.open_requests() == open_.size(), "the open requests are counted");
+    require(client_.num_open() == open_.size(), "the open requests are counted");
     require(client_.unexpected() == unexpected_, "each other frame is counted");
     require(client_.busy() == busy_, "BUSY is counted");
   }

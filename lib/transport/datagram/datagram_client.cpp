@@ -10,6 +10,12 @@ namespace cudaq::realtime::detail {
 using clock = std::chrono::steady_clock;
 constexpr std::size_t kLargestDatagram = 65536;
 
+namespace {
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+} // namespace
+
 expected<> datagram_client::open(const datagram_client_options &options, std::unique_ptr<datagram_wire> wire) {
   if (options.window == 0 || (options.window & (options.window - 1)) != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "window %u: a power of two is accepted", options.window);
@@ -19,8 +25,14 @@ expected<> datagram_client::open(const datagram_client_options &options, std::un
   wire_ = std::move(wire);
   incoming_ = wire_->make_receiver();
   outgoing_ = wire_->make_sender();
-  requests_.resize(options.window);
-  frames_.resize(std::size_t{options.window} * options.slot_size);
+  const bool repeats = options.retry_after.count() != 0;
+  const auto after = static_cast<std::uint64_t>(options.retry_after.count());
+  requests_.emplace(options.window, options.slot_size,
+                    repeats ? repeat_rules{after, static_cast<std::uint64_t>(options.retry_for.count()), true}
+                            : repeat_rules{});
+  // Linux reports at most one refusal a second of another machine.
+  const auto ns = [](std::chrono::nanoseconds time) { return static_cast<std::uint64_t>(time.count()); };
+  absence_.emplace(std::max(ns(std::chrono::seconds(2)), 2 * after), repeats ? ns(kMaxRefusedTime) : 0);
   reply_.resize(kLargestDatagram); // so that the size of a longer one is known
   incoming_->set_target(0, reply_.data(), reply_.size());
   if (expected<> result = open_socket(options); result.failed())
@@ -45,60 +57,37 @@ expected<> datagram_client::open_socket(const datagram_client_options &options) 
   return options.reports_refusals ? socket_.connect(server_) : expected<>{};
 }
 
+/// Without repetitions no time is needed.
+std::uint64_t datagram_client::now_if_repeated() const { return options_.retry_after.count() != 0 ? now_ns() : 0; }
+
 bool datagram_client::send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
                            std::uint64_t ptp_timestamp) {
-  const std::uint32_t place = id & (options_.window - 1);
-  open_request &request = requests_[place];
-  if (request.attempts != 0 || payload.size() > options_.slot_size - CUDAQ_RPC_HEADER_SIZE)
-    return false;
-  request = {id, 0, static_cast<std::uint32_t>(sizeof(cudaq_rpc_header_t) + payload.size()), {}, {}};
   const cudaq_rpc_header_t header = {CUDAQ_RPC_MAGIC_REQUEST, function_id, static_cast<std::uint32_t>(payload.size()),
                                      id, ptp_timestamp};
-  std::uint8_t *const frame = frame_of(place);
-  std::memcpy(frame, &header, sizeof(header));
-  std::copy(payload.begin(), payload.end(), frame + sizeof(header));
-  ++open_;
-  transmit(place);
-  return true;
+  const std::optional<std::uint32_t> place = requests_->begin(header, payload);
+  if (place)
+    transmit(*place, now_if_repeated());
+  return place.has_value();
 }
 
-void datagram_client::transmit(std::uint32_t place) {
-  open_request &request = requests_[place];
-  ++request.attempts;
-  if (options_.retry_after.count() != 0)
-    request.sent_at = clock::now();
-  if (request.attempts == 1)
-    request.first_sent_at = request.sent_at;
+void datagram_client::transmit(std::uint32_t place, std::uint64_t now) {
+  requests_->mark_sent(place, now);
   // An error is the same as a lost datagram: a server that does not run refuses, and may run later. The report of an
   // earlier refusal takes the place of a datagram, which is therefore sent again.
   frame_sender &sender = query_sender_ != nullptr ? *query_sender_ : *outgoing_;
   for (bool again = true; again;) {
-    sender.add(server_, {frame_of(place), request.length});
+    sender.add(server_, requests_->frame(place));
     const bool port_unreachable = sender.flush(socket_).port_unreachable;
-    again = port_unreachable && !refused_;
+    again = port_unreachable && !absence_->any();
     if (port_unreachable)
-      note_refusal();
+      absence_->refused(now_ns());
   }
-}
-
-void datagram_client::note_refusal() {
-  const clock::time_point now = clock::now();
-  // Linux reports at most one refusal a second of another machine.
-  const clock::duration longest_gap = std::max<clock::duration>(std::chrono::seconds(2), 2 * options_.retry_after);
-  if (!refused_ || now - refused_last_ > longest_gap) // this process may have stood still between two refusals
-    refused_since_ = now;
-  refused_last_ = now;
-  refused_ = true;
 }
 
 void datagram_client::probe() {
   if (options_.reports_refusals && ::send(socket_.fd(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
       errno == ECONNREFUSED)
-    note_refusal();
-}
-
-bool datagram_client::refused() const {
-  return refused_ && (options_.retry_after.count() == 0 || refused_last_ - refused_since_ >= kMaxRefusedTime);
+    absence_->refused(now_ns());
 }
 
 bool datagram_client::is_server(udp_address from) const {
@@ -111,7 +100,7 @@ std::optional<datagram_reply> datagram_client::receive() {
   for (int strays = 0; strays < kMaxStrays; ++strays) {
     if (const int n = incoming_->receive(socket_, 1); n <= 0) {
       if (n < 0 && errno == ECONNREFUSED)
-        note_refusal();
+        absence_->refused(now_ns());
       return {};
     }
     const received_frame frame = incoming_->frame(0);
@@ -127,23 +116,17 @@ std::optional<datagram_reply> datagram_client::receive() {
       ++unexpected_;
       continue;
     }
-    refused_ = false;
+    absence_->answered();
     std::memcpy(&reply.header, frame.bytes.data(), sizeof(reply.header));
-    open_request &request = requests_[reply.header.request_id & (options_.window - 1)];
-    if (reply.header.magic != CUDAQ_RPC_MAGIC_RESPONSE || request.attempts == 0 ||
-        request.id != reply.header.request_id || reply.header.result_len > frame.bytes.size() - sizeof(reply.header)) {
-      ++unexpected_;
+    const std::span<const std::uint8_t> payload = frame.bytes.subspan(sizeof(reply.header));
+    const open_requests::result taken = reply.header.result_len > payload.size()
+                                            ? open_requests::result{}
+                                            : requests_->take(reply.header, now_if_repeated());
+    unexpected_ += taken.means == open_requests::meaning::stray ? 1 : 0;
+    if (taken.means != open_requests::meaning::final)
       continue;
-    }
-    if (reply.header.status == CUDAQ_RPC_ERR_BUSY) {
-      ++busy_;
-      if (options_.retry_after.count() != 0)
-        continue;
-    }
-    reply.result = frame.bytes.subspan(sizeof(reply.header), reply.header.result_len);
-    reply.attempts = request.attempts;
-    request.attempts = 0;
-    --open_;
+    reply.result = payload.first(reply.header.result_len);
+    reply.attempts = taken.attempts;
     return reply;
   }
   return {};
@@ -166,31 +149,15 @@ std::optional<datagram_reply> datagram_client::receive_within(std::chrono::nanos
 }
 
 std::uint32_t datagram_client::repeat_due() {
-  if (options_.retry_after.count() == 0 || open_ == 0)
+  if (options_.retry_after.count() == 0)
     return 0;
-  const clock::time_point now = clock::now();
-  if (now < next_look_)
-    return 0;
-  next_look_ = now + options_.retry_after / 4;
+  const std::uint64_t now = now_ns();
   std::uint32_t n = 0;
-  for (std::uint32_t place = 0; place < requests_.size(); ++place) {
-    const open_request &request = requests_[place];
-    if (request.attempts == 0 || now - request.sent_at < options_.retry_after ||
-        now - request.first_sent_at > options_.retry_for)
-      continue;
-    transmit(place);
-    ++n;
-  }
-  repeated_ += n;
+  for (; const std::optional<std::uint32_t> place = requests_->due(now); ++n)
+    transmit(*place, now);
   return n;
 }
 
-void datagram_client::give_up(std::uint32_t id) {
-  open_request &request = requests_[id & (options_.window - 1)];
-  if (request.attempts == 0 || request.id != id)
-    return;
-  request.attempts = 0;
-  --open_;
-}
+void datagram_client::give_up(std::uint32_t id) { (void)requests_->give_up(id); }
 
 } // namespace cudaq::realtime::detail

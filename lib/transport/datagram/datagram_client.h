@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a provider over datagrams: sends requests, collects their answers by id, and repeats requests whose
-// answer does not come. For tests and for the emulated control system. One thread uses an object at a time.
+// A client of a provider over datagrams, by the rules of open_requests.h: whole slots, or packets of RoCE. For tests
+// and for the emulated control system; those of users have decoding_client.h. One thread uses an object at a time.
 //
 // Repeating is safe for requests that may be executed twice, for those of the decoding server
 // (docs/transport/server.md, "Repeated requests"), and for all requests if the provider has a replay window of at least
 // `window` ids. A repeated datagram is equal to the first one.
 #pragma once
 
+#include "lib/transport/client/open_requests.h"
+#include "lib/transport/client/refusal_watch.h"
 #include "lib/transport/datagram/udp_socket.h"
 
 #include <chrono>
@@ -61,14 +63,14 @@ public:
   /// The request is not open any more: a late answer is not delivered.
   void give_up(std::uint32_t id);
 
-  std::uint32_t open_requests() const { return open_; }
-  std::uint64_t repeated() const { return repeated_; }
+  std::uint32_t num_open() const { return requests_->size(); }
+  std::uint64_t repeated() const { return requests_->repeated(); }
   std::uint64_t unexpected() const { return unexpected_; } ///< answers to no open request, and other datagrams
-  std::uint64_t busy() const { return busy_; }
+  std::uint64_t busy() const { return requests_->busy(); }
   /// Since the last answer the system has reported that no program listens at the server's address. It knows this of
   /// this machine, and of another one that says so. If requests are repeated, the reports must go on for
   /// kMaxRefusedTime, in which a server may start.
-  bool refused() const;
+  bool refused() const { return absence_->is_absent(); }
   static constexpr std::chrono::seconds kMaxRefusedTime{3};
   /// With reports_refusals: sends an empty datagram, which a provider drops. If no program listens, the system reports
   /// it at a later call of receive() or send(): also when all requests had arrived before their server ended.
@@ -81,18 +83,10 @@ public:
   const udp_socket &socket() const { return socket_; }
 
 private:
-  struct open_request {
-    std::uint32_t id = 0;
-    std::uint32_t attempts = 0; ///< 0: the place is free
-    std::uint32_t length = 0;   ///< of the frame
-    std::chrono::steady_clock::time_point sent_at{}, first_sent_at{};
-  };
-
   bool is_server(udp_address from) const;
   expected<> open_socket(const datagram_client_options &options);
-  void transmit(std::uint32_t place);
-  void note_refusal();
-  std::uint8_t *frame_of(std::uint32_t place) { return frames_.data() + std::size_t{place} * options_.slot_size; }
+  void transmit(std::uint32_t place, std::uint64_t now);
+  std::uint64_t now_if_repeated() const;
 
   datagram_client_options options_;
   udp_address server_;
@@ -100,15 +94,11 @@ private:
   std::unique_ptr<datagram_wire> wire_;
   std::unique_ptr<frame_receiver> incoming_;
   std::unique_ptr<frame_sender> outgoing_, query_sender_; ///< query_sender_: NULL, or in place of outgoing_
-  std::vector<open_request> requests_;
-  std::vector<std::uint8_t> frames_; ///< one frame for each place of the window
+  std::optional<open_requests> requests_;
+  std::optional<refusal_watch> absence_;
   std::vector<std::uint8_t> reply_;
-  std::uint32_t open_ = 0;
-  std::chrono::steady_clock::time_point next_look_{};
-  std::uint64_t repeated_ = 0, unexpected_ = 0, busy_ = 0;
+  std::uint64_t unexpected_ = 0;
   std::size_t other_size_ = 0;
-  bool refused_ = false;
-  std::chrono::steady_clock::time_point refused_since_{}, refused_last_{};
 };
 
 } // namespace cudaq::realtime::detail

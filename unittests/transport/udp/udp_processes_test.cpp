@@ -230,7 +230,7 @@ TEST_P(UdpProcesses, AnswerAfterTheNetworkWasDown) {
   relay.set(0);
   for (int n = 0; n < 4; ++n)
     EXPECT_TRUE(client.receive_within(kDeadline));
-  EXPECT_EQ(client.open_requests(), 0u);
+  EXPECT_EQ(client.num_open(), 0u);
   EXPECT_EQ(count_in(server.stop(), "twice"), 0u);
 }
 
