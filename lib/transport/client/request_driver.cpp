@@ -105,8 +105,8 @@ expected<request_news> request_driver::wait(std::uint64_t timeout_ns) {
       continue;
     if (now >= end)
       return make_reason(CUDAQ_ERR_TIMEOUT, "no answer within %llu ns", static_cast<unsigned long long>(timeout_ns));
-    const std::uint64_t next = std::max(now, std::min(end, requests_.next_time()));
-    link_->wait(has_room ? next - now : std::min(next - now, kNoRoomWait));
+    const std::uint64_t next = std::max(now, requests_.next_time());
+    link_->wait(std::min(end - now, has_room ? next - now : kNoRoomWait)); // without room a frame is due all the time
   }
 }
 
