@@ -174,8 +174,9 @@ expected<> decoding_server::check_fixed(const std::vector<decoder_setup> &setups
   return {};
 }
 
-bool decoding_server::is_settled() const {
-  return std::all_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->settle(); });
+bool decoding_server::offers_are_accepted() const {
+  return std::all_of(decoders_.begin(), decoders_.end(),
+                     [](const auto &decoder) { return decoder->is_offer_accepted(); });
 }
 
 void decoding_server::discard_previous() {
@@ -185,7 +186,7 @@ void decoding_server::discard_previous() {
 
 void decoding_server::free_replaced() {
   const std::unique_lock<std::mutex> one(reloading_, std::try_to_lock);
-  if (one.owns_lock() && is_settled())
+  if (one.owns_lock() && offers_are_accepted())
     discard_previous();
 }
 
@@ -194,18 +195,18 @@ reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::ste
   const std::unique_lock<std::mutex> one(reloading_, std::try_to_lock);
   if (!one.owns_lock())
     return {reload_outcome::busy, "another configuration is being applied"};
-  if (!is_settled())
+  if (!offers_are_accepted())
     return {reload_outcome::busy, "a decoder has not returned to the configuration before the last one yet"};
   if (expected<> result = check_fixed(setups); result.failed())
     return {reload_outcome::rejected, result.text()};
   discard_previous(); // of an earlier reload that was taken back, or of an earlier stream
   bool given_up = false;
   // Made before the first offer: after it nothing allocates until all decoders have the same configuration.
-  const std::function<bool()> is_over = [&] { return is_settled() || (given_up = give_up && give_up()); };
+  const std::function<bool()> is_over = [&] { return offers_are_accepted() || (given_up = give_up && give_up()); };
   for (std::size_t i = 0; i < setups.size(); ++i)
     decoders_[i]->offer(std::move(setups[i].unit));
   rt::wait_until(deadline, is_over);
-  if (is_settled()) {
+  if (offers_are_accepted()) {
     discard_previous();
     return {};
   }

@@ -3,7 +3,7 @@
 // the wire.
 #pragma once
 
-#include "lib/qec/server/served_decoder.h"
+#include "lib/qec/server/decoder/served_decoder.h"
 
 #include <cstdint>
 #include <functional>
@@ -87,7 +87,7 @@ private:
                          std::span<std::uint8_t> result) const noexcept;
   served_decoder *find(const read_result &read) const noexcept;
   expected<> check_fixed(const std::vector<decoder_setup> &setups) const;
-  bool is_settled() const;
+  bool offers_are_accepted() const;
   void discard_previous();
 
   std::vector<std::unique_ptr<served_decoder>> decoders_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/stream_builder.h"
 
+#include "lib/qec/server/decoder/served_decoder.h"
 #include "lib/qec/server/decoder_types.h"
-#include "lib/qec/server/served_decoder.h"
 #include "lib/qec/stream/repeating_model.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/server/latency_counters.h"
+#include "lib/qec/server/decoder/latency_counters.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

@@ -105,7 +105,7 @@ TEST(ServerReload, WaitsForTheReturnToTheOldDecoder) {
   // As a reload does whose deadline passes while decoder 2 is in a shot that it has begun with the new model.
   served_decoder &second = *server.decoders()[1];
   second.offer(unit_for(rotated_model(4, 1)));
-  ASSERT_TRUE(second.settle());
+  ASSERT_TRUE(second.is_offer_accepted());
   ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(2, 0, "10")), answered(server_status::ok));
   second.take_back();
   EXPECT_EQ(server.reload(two_setups(2), soon()).outcome, reload_outcome::busy);

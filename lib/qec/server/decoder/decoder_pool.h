@@ -23,7 +23,7 @@
 
 namespace cudaq::qec::realtime {
 
-class served_decoder;
+class decoder_turn;
 
 /// Threads: push by any number of threads; start and stop by one control thread.
 class decoder_pool {
@@ -37,22 +37,22 @@ public:
   bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
 
   /// The decoder has work and is not in the list.
-  void push(served_decoder &decoder) noexcept;
+  void push(decoder_turn &decoder) noexcept;
   /// At this time of the steady clock the pool calls wake() of the decoder, once. The last time that it named counts.
-  void wake_at(served_decoder &decoder, std::int64_t time_ns) noexcept;
+  void wake_at(decoder_turn &decoder, std::int64_t time_ns) noexcept;
 
 private:
   struct sleeper {
-    served_decoder *decoder;
+    decoder_turn *decoder;
     std::int64_t time_ns;
   };
   static constexpr std::int64_t kNever = INT64_MAX;
   void wake_sleepers() noexcept;
   std::uint32_t turn() noexcept;
-  served_decoder *pop() noexcept;
+  decoder_turn *pop() noexcept;
 
   std::mutex mutex_; ///< protects the list: count_ decoders from ready_[first_] on, with wrap-around
-  std::vector<served_decoder *> ready_;
+  std::vector<decoder_turn *> ready_;
   std::size_t first_ = 0;
   std::vector<sleeper> sleepers_; ///< each decoder at most once; protected by mutex_
   cudaq::realtime::detail::shared_word<std::int64_t> next_wake_ns_{kNever}; ///< the least time of sleepers_

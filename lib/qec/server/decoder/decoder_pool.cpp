@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/server/decoder_pool.h"
+#include "lib/qec/server/decoder/decoder_pool.h"
 
-#include "lib/qec/server/served_decoder.h"
+#include "lib/qec/server/decoder/decoder_turn.h"
 
 #include <algorithm>
 #include <string>
@@ -38,7 +38,7 @@ bool decoder_pool::stop(rt::steady_clock::time_point deadline) {
   return all;
 }
 
-void decoder_pool::wake_at(served_decoder &decoder, std::int64_t time_ns) noexcept {
+void decoder_pool::wake_at(decoder_turn &decoder, std::int64_t time_ns) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = std::ranges::find(sleepers_, &decoder, &sleeper::decoder);
   if (found != sleepers_.end())
@@ -52,7 +52,7 @@ void decoder_pool::wake_sleepers() noexcept {
   const std::int64_t now = rt::steady_clock::now().time_since_epoch().count();
   if (now < next_wake_ns_.load())
     return;
-  served_decoder *due = nullptr; // one for each call: wake() needs the list's mutex
+  decoder_turn *due = nullptr; // one for each call: wake() needs the list's mutex
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = std::ranges::find_if(sleepers_, [now](const sleeper &s) { return s.time_ns <= now; });
@@ -66,21 +66,21 @@ void decoder_pool::wake_sleepers() noexcept {
     due->wake();
 }
 
-void decoder_pool::push(served_decoder &decoder) noexcept {
+void decoder_pool::push(decoder_turn &decoder) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::uint64_t count = count_.peek();
   ready_[(first_ + count) % ready_.size()] = &decoder;
   count_.store(count + 1);
 }
 
-served_decoder *decoder_pool::pop() noexcept {
+decoder_turn *decoder_pool::pop() noexcept {
   if (count_.load() == 0)
     return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::uint64_t count = count_.peek();
   if (count == 0)
     return nullptr;
-  served_decoder *const decoder = ready_[first_];
+  decoder_turn *const decoder = ready_[first_];
   first_ = (first_ + 1) % ready_.size();
   count_.store(count - 1);
   return decoder;
@@ -89,7 +89,7 @@ served_decoder *decoder_pool::pop() noexcept {
 std::uint32_t decoder_pool::turn() noexcept {
   if (next_wake_ns_.load() != kNever)
     wake_sleepers();
-  served_decoder *const decoder = pop();
+  decoder_turn *const decoder = pop();
   if (decoder == nullptr)
     return 0;
   std::uint32_t served = 0;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/decoder/decoder_turn.h"
+
+#include <algorithm>
+
+namespace cudaq::qec::realtime {
+
+decoder_turn::decoder_turn(request_queue &queue, locked_session &session, decoder_counters &counters,
+                           std::uint64_t age_limit_ns, std::uint32_t max_waits)
+    : queue_(queue), session_(session), counters_(counters), age_limit_ns_(age_limit_ns) {
+  waits_.reserve(max_waits);
+}
+
+void decoder_turn::connect(const answer_receiver &receiver, decoder_pool &pool) {
+  receiver_ = receiver;
+  pool_ = &pool;
+}
+
+bool decoder_turn::has_work() const noexcept {
+  const std::int64_t deadline = first_deadline_.load();
+  return can_go_on() || has_news_.load() != 0 ||
+         (deadline != kNoWait && (ending_.load() != 0 || clock::now().time_since_epoch().count() >= deadline));
+}
+
+bool decoder_turn::unschedule() noexcept {
+  scheduled_.clear_bits(1);
+  return has_work() && scheduled_.raise_bits(1) == 0;
+}
+
+void decoder_turn::wake() noexcept {
+  if (scheduled_.raise_bits(1) == 0)
+    pool_->push(*this);
+}
+
+void decoder_turn::note_progress() noexcept {
+  has_news_.raise_bits(1);
+  wake();
+}
+
+void decoder_turn::end_waits() noexcept {
+  ending_.store(1);
+  if (waits_.capacity() != 0 && pool_ != nullptr)
+    wake();
+}
+
+std::uint32_t decoder_turn::turn() noexcept {
+  has_news_.clear_bits(1);
+  request_queue::entry *const e = queue_.front();
+  if (e == nullptr) {
+    session_.follow_workers();
+    answer_waits(false);
+    return 0;
+  }
+  const bool too_old = age_limit_ns_ != 0 && clock::now() - e->arrival > std::chrono::nanoseconds(age_limit_ns_);
+  const locked_session::served_answer served = session_.serve(e->read, e->result, e->arrival, too_old);
+  const cudaq_host_job_t job = e->job;
+  const wire_function function = e->read.request.function;
+  held_.store(served.waits && has_counter(function) ? 1 : 0);
+  if (held_.peek() != 0) {
+    answer_waits(false);
+    return 0;
+  }
+  server_answer answer = served;
+  if (answer.waits && waits_.size() < waits_.capacity()) {
+    const std::uint64_t limit = age_limit_ns_ != 0 ? age_limit_ns_ : kUsualRoundWaitNs;
+    waits_.push_back({e->read, e->result, job, e->arrival, e->arrival + std::chrono::nanoseconds(limit)});
+  } else if (answer.waits) {
+    answer = session_.refuse_waiting(e->read.request, server_status::busy, e->arrival);
+  }
+  if (!answer.waits)
+    counters_.add_latency(e->arrival);
+  // The entry is free before the answer leaves: a requester that waits for its answers is never answered busy.
+  queue_.pop();
+  if (!answer.waits)
+    finish(job, answer);
+  answer_waits(function == wire_function::reset && answer.status == 0 && !served.is_repeated);
+  return 1;
+}
+
+void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept {
+  receiver_.answer(receiver_.user, job, answer);
+  answered_.bump();
+}
+
+/// Answers the requests whose round is final, and those that cannot wait longer. The stream that they wait for ends
+/// with a reset.
+void decoder_turn::answer_waits(bool new_stream) noexcept {
+  if (waits_.empty())
+    return;
+  const clock::time_point now = clock::now();
+  const bool ends = ending_.load() != 0 && queue_.waiting() == 0;
+  std::erase_if(waits_, [&](const round_wait &w) {
+    server_answer answer{.waits = true};
+    if (!new_stream)
+      answer = session_.serve(w.read, w.result, w.arrival, false);
+    if (answer.waits) {
+      if (!new_stream && !ends && now < w.deadline)
+        return false;
+      const server_status why = ends ? server_status::not_ready : server_status::busy;
+      answer = session_.refuse_waiting(w.read.request, why, w.arrival);
+    }
+    counters_.add_latency(w.arrival);
+    finish(w.job, answer);
+    return true;
+  });
+  const std::int64_t first = waits_.empty() ? kNoWait : waits_.front().deadline.time_since_epoch().count();
+  if (first == first_deadline_.peek())
+    return;
+  first_deadline_.store(first);
+  if (first != kNoWait)
+    pool_->wake_at(*this, first);
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/decoder/request_queue.h"
+
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+
+#include <algorithm>
+
+namespace cudaq::qec::realtime {
+
+std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept {
+  return queue_length * (sizeof(request_queue::entry) + (bits + 7) / 8);
+}
+
+request_queue::request_queue(std::uint32_t length, std::uint64_t max_bits) : entries_(length) {
+  for (entry &e : entries_)
+    e.bits.resize(static_cast<std::size_t>((max_bits + 7) / 8));
+}
+
+void request_queue::close() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = true;
+}
+
+server_answer request_queue::enter(const read_result &read, std::span<std::uint8_t> result,
+                                   const cudaq_host_job_t &job) {
+  const wire_function function = read.request.function;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_)
+    return refuse(function, server_status::not_ready);
+  const clock::time_point arrival = clock::now();
+  const std::uint64_t at = head_.peek();
+  const bool full = at - tail_.load() == entries_.size();
+  if (read.status == server_status::ok && changes_state(read.request)) {
+    const auto first = arrivals_.find(read.request, replay_cache::proof::time, arrival);
+    if (!first)
+      arrivals_.keep(read.request, static_cast<std::int32_t>(full ? server_status::busy : server_status::ok), {},
+                     arrival);
+    else if (first->status != 0)
+      return refuse(function, server_status::busy); // as the first one: its requester may have sent another request
+    else if (full)
+      return {CUDAQ_RPC_ERR_BUSY, 0}; // this copy only: an earlier one came in
+  }
+  if (full)
+    return refuse(function, server_status::busy);
+  entry &e = entries_[at % entries_.size()];
+  e.read = read;
+  const auto bits = read.request.bits;
+  e.read.request.bits = std::span<const std::uint8_t>(e.bits).first(std::min(bits.size(), e.bits.size()));
+  std::copy_n(bits.begin(), e.read.request.bits.size(), e.bits.begin());
+  if (bits.size() > e.bits.size()) // longer than a shot
+    e.read.status = server_status::bad_request;
+  e.result = result;
+  e.job = job;
+  e.arrival = arrival;
+  head_.store(at + 1);
+  return {.waits = true};
+}
+
+request_queue::entry *request_queue::front() noexcept {
+  const std::uint64_t at = tail_.peek();
+  return at == head_.load() ? nullptr : &entries_[at % entries_.size()];
+}
+
+std::uint64_t request_queue::waiting() const noexcept {
+  const std::uint64_t served = tail_.load(), entered = head_.load(); // in this order: never below 0
+  return entered - served;
+}
+
+} // namespace cudaq::qec::realtime

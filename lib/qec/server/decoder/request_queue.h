@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests before a decoder. Owners: the threads that submit put requests in; the thread that has the decoder takes
+// the first one out. Example, of length 2:
+//
+//   event                     head   tail   in it   answer
+//   submit a                  1      0      a
+//   submit b                  2      0      a, b
+//   submit c                  2      0      a, b    c: busy
+//   a is served: front, pop   2      1      b       a
+//   submit d                  3      1      b, d
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
+
+#include "lib/base/runner.h"
+#include "lib/qec/server/session/decoder_session.h"
+#include "lib/qec/server/session/replay_cache.h"
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// Bytes of a queue of this length, if requests have at most `bits` bits.
+[[nodiscard]] std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept;
+
+/// Threads: enter by any number of threads, close by one control thread, front and pop by the thread that has the
+/// decoder, the others by any thread.
+class request_queue {
+public:
+  using clock = cudaq::realtime::detail::steady_clock;
+  struct entry {
+    read_result read;
+    std::vector<std::uint8_t> bits; ///< what read.request.bits points to
+    std::span<std::uint8_t> result;
+    cudaq_host_job_t job{};
+    clock::time_point arrival;
+  };
+
+  /// `max_bits`: of one request. Throws std::bad_alloc.
+  request_queue(std::uint32_t length, std::uint64_t max_bits);
+
+  /// `waits`: the request is in the queue, and its bits are copied. Else its answer: not_ready after close, busy if the
+  /// queue is full.
+  server_answer enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job);
+  /// From now on the queue takes no requests. Those in it are still served.
+  void close();
+
+  /// The first request, or null. It stays valid, and in its place, until pop.
+  [[nodiscard]] entry *front() noexcept;
+  void pop() noexcept { tail_.store(tail_.peek() + 1); }
+
+  /// Requests in the queue, at some recent moment.
+  [[nodiscard]] std::uint64_t waiting() const noexcept;
+  /// Requests that have entered since start.
+  [[nodiscard]] std::uint64_t entered() const noexcept { return head_.load(); }
+
+private:
+  std::mutex mutex_;    ///< taken by the threads that submit; the thread that has the decoder needs none
+  bool closed_ = false; ///< protected by mutex_
+  /// The last requests that change the state, as they came, and which of them found the queue full. Of these no copy
+  /// comes in later; of the others each may. Protected by mutex_.
+  replay_cache arrivals_{0};
+  std::vector<entry> entries_;                               ///< request n is in entries_[n % size]
+  cudaq::realtime::detail::shared_word<std::uint64_t> head_; ///< requests that came in; written with mutex_ held
+  cudaq::realtime::detail::shared_word<std::uint64_t> tail_; ///< requests that left; written by pop only
+};
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/decoder/served_decoder.h"
+
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+/// The workers of a stream wake the decoder. Without a queue nothing waits for them.
+stream_listener listener_of(decoder_turn &turn, bool waits_for_rounds) noexcept {
+  if (!waits_for_rounds)
+    return {};
+  return {.user = &turn, .progressed = [](void *self) { static_cast<decoder_turn *>(self)->note_progress(); }};
+}
+
+} // namespace
+
+served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
+    : limits_(limits), num_observables_(unit->num_observables()), num_detectors_(unit->num_detectors()),
+      bits_per_shot_(unit->bits_per_shot()), is_stream_(unit->is_stream()),
+      queue_(limits.queue_length, unit->max_request_bits()),
+      turn_(queue_, session_, counters_, limits.age_limit_ns, is_stream_ ? limits.queue_length : 0),
+      session_(std::move(unit), limits.sequence, limits.queue_length != 0,
+               listener_of(turn_, is_stream_ && limits.queue_length != 0), counters_) {}
+
+bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
+                            server_answer &now) {
+  counters_.add_request();
+  if (limits_.queue_length == 0) {
+    const auto arrival = decoder_counters::clock::now();
+    now = session_.serve(read, result, arrival, false);
+    counters_.add_latency(arrival);
+    return true;
+  }
+  now = queue_.enter(read, result, job);
+  if (now.waits) {
+    turn_.wake();
+    return false;
+  }
+  counters_.add_answer(read.request.function, now);
+  return true;
+}
+
+} // namespace cudaq::qec::realtime
