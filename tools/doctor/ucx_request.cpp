@@ -6,7 +6,6 @@
 #include "tools/services/ucx_library.h"
 
 #include <optional>
-#include <random>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -65,8 +64,6 @@ private:
     detail::router_limits l;
     l.num_entries = 1;
     l.lost_after = std::chrono::seconds(10); // the self-test has its own limit
-    std::random_device random;
-    l.router_id = std::uint64_t{random()} << 32 | random();
     return l;
   }
   static detail::request_router::time now() { return std::chrono::nanoseconds(now_ns()); }
@@ -89,8 +86,9 @@ private:
   void state_changed(std::uint32_t, detail::node_state) override {}
 
   // Members, because the link also calls them in flush().
-  const detail::node_link::message_receiver on_message_ = [this](std::span<const std::uint8_t> message) {
-    router_.received(message, now());
+  const detail::node_link::message_receiver on_message_ = [this](std::optional<std::uint32_t> from,
+                                                                 std::span<const std::uint8_t> message) {
+    router_.received(from, message, now());
   };
   const detail::node_link::failure_receiver on_failure_ = [this](std::uint32_t node) {
     router_.connection_failed(node, now());

@@ -16,7 +16,6 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <poll.h>
-#include <random>
 #include <thread>
 #include <unistd.h>
 
@@ -49,11 +48,7 @@ std::vector<std::string> chosen_args(const route_options &o, const route_config 
 }
 
 detail::router_limits complete_limits(detail::router_limits limits, std::uint32_t entries) {
-  std::random_device random; // a node must not take a router that was started again for the one before
-  const auto number = [&] { return std::uint64_t{random()} << 32 | random(); };
   limits.num_entries = entries;
-  limits.router_id = number();
-  limits.first_epoch = (number() | 1) & ~(std::uint64_t{1} << 63); // no wrap-around to 0
   return limits;
 }
 

@@ -26,7 +26,8 @@ public:
     require(header.length == payload.size(), "the length of a message");
     last_ = header;
   }
-  void answer(std::uint32_t entry, std::int32_t, std::span<const std::uint8_t>) override {
+  void answer(std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t>) override {
+    require(status != CUDAQ_HOST_CALL_DEFERRED, "an answer ends the request");
     require(entry < kEntries && open_[entry], "one answer");
     open_[entry] = false;
   }
@@ -39,7 +40,7 @@ public:
       open_[entry] = true;
       router_.submit(entry, what % 2 == 0 ? kFunction : kReset, kPayload, 0, now_);
     }
-    router_.received(message(input), now_);
+    router_.received({}, message(input), now_);
     router_.tick(now_);
   }
   void end() {
@@ -62,8 +63,10 @@ public:
       header.epoch = input.take<std::uint16_t>() % 8;
     if ((changes & 8) != 0)
       header.function_id = input.take<std::uint32_t>();
-    if ((changes & 16) != 0)
-      header.status = input.take<std::uint8_t>() % 3;
+    if ((changes & 16) != 0) {
+      const auto status = input.take<std::uint8_t>();
+      header.status = status == UINT8_MAX ? INT32_MIN : status % 3;
+    }
     const auto payload = input.bytes(std::size_t{changes} >> 5 << 4);
     header.length = static_cast<std::uint32_t>(payload.size());
     const auto *const begin = reinterpret_cast<const std::uint8_t *>(&header);
@@ -79,6 +82,7 @@ private:
   static router_limits limits() {
     router_limits chosen;
     chosen.num_entries = kEntries;
+    chosen.draw = [next = std::uint64_t{0}]() mutable { return ++next; };
     chosen.max_credits = 3;
     chosen.queue_length = 2;
     chosen.answer_limit = std::chrono::milliseconds(500);

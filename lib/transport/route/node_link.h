@@ -5,13 +5,16 @@
 #include "lib/transport/route/route_wire.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace cudaq::realtime::detail {
 
 class node_link {
 public:
-  using message_receiver = std::function<void(std::span<const std::uint8_t> message)>;
+  /// `from`: the node whose connection the message came over, if the message names it.
+  using message_receiver =
+      std::function<void(std::optional<std::uint32_t> from, std::span<const std::uint8_t> message)>;
   using failure_receiver = std::function<void(std::uint32_t node)>;
 
   virtual ~node_link() = default;

@@ -116,8 +116,9 @@ void node_sessions::received(std::uint64_t connection, std::span<const std::uint
   if (header.kind == route_kind::hello)
     return begin(connection, header, now);
   session *const owner = find(header.epoch);
-  if (owner == nullptr)
+  if (owner == nullptr || (connection != 0 ? connection != owner->connection : owner->names_connection))
     return counters_.strays.bump();
+  owner->names_connection = connection != 0;
   owner->last_message = now;
   switch (header.kind) {
   case route_kind::request:
@@ -153,8 +154,8 @@ void node_sessions::take_request(session &owner, const route_header &header, std
   request.magic = CUDAQ_RPC_MAGIC_REQUEST;
   request.function_id = header.function_id;
   request.arg_len = header.length;
-  // A router of an earlier version sends none.
-  request.request_id = header.status != 0 ? static_cast<std::uint32_t>(header.status) : next_request_id_++;
+  // As it is, also 0: with a number of the node's own, a repetition of a request without an id would be another one.
+  request.request_id = static_cast<std::uint32_t>(header.status);
   request.ptp_timestamp = header.timestamp;
   std::memcpy(rx_slot(slot), &request, sizeof request);
   if (!payload.empty())

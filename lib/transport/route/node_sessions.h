@@ -50,7 +50,8 @@ public:
 
   void connected(std::uint64_t connection, time now);
   void disconnected(std::uint64_t connection);
-  /// `connection`: 0 if it is not known, as of all messages except hello.
+  /// `connection`: 0 if the message does not name it, as all but hello of an earlier version. A session whose
+  /// messages have named it takes no others.
   void received(std::uint64_t connection, std::span<const std::uint8_t> message, time now);
   /// Call it often, after received() has got the messages that have arrived.
   void tick(time now);
@@ -68,7 +69,7 @@ private:
   struct session {
     std::uint64_t connection = 0, epoch = 0, router_id = 0;
     std::uint16_t node = 0;
-    bool welcomed = false;
+    bool welcomed = false, names_connection = false; ///< names_connection: each message does
     std::uint32_t credits = 0;
     std::vector<bool> busy; ///< wire slots
     time last_message{};
@@ -106,7 +107,6 @@ private:
   std::vector<std::uint32_t> ready_;
   std::uint64_t used_by_ = 0; ///< id of the only router that has sent requests
   bool used_ = false, used_by_several_ = false;
-  std::uint32_t next_request_id_ = 0;
   node_counters counters_;
 };
 

@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/route/request_router.h"
 
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
+
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <random>
 
 namespace cudaq::realtime::detail {
+namespace {
+
+/// A status that ends the request. A node may send any number, also the one by which a handler defers its answer: the
+/// dispatcher would take it as such, and the request would never be answered.
+std::int32_t final_status(std::int32_t of_node) {
+  return of_node == CUDAQ_HOST_CALL_DEFERRED ? std::int32_t{CUDAQ_RPC_ERR_NO_RESPONSE} : of_node;
+}
+
+} // namespace
+
+std::uint64_t secret_number() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
 
 request_router::request_router(route_table table, const router_limits &limits, router_port &port)
     : limits_(limits), port_(port), functions_(std::move(table.functions)), nodes_(table.num_nodes),
-      entries_(limits.num_entries), next_epoch_(limits.first_epoch) {
+      entries_(limits.num_entries) {
+  for (node_record &node : nodes_)
+    node.router_id = new_number();
   for (const route_key &key : table.keys)
     keys_.push_back({key.key, key.node});
   std::sort(keys_.begin(), keys_.end(), [](const key_record &a, const key_record &b) { return a.key < b.key; });
@@ -35,7 +54,8 @@ void request_router::answer_own(std::uint32_t entry, route_status status) {
   const auto number = static_cast<std::int32_t>(status);
   entries_[entry].open = false;
   --open_;
-  port_.answer(entry, functions_[entries_[entry].function].server_status ? number : -number, {});
+  const bool as_it_is = number < 0 || functions_[entries_[entry].function].server_status;
+  port_.answer(entry, as_it_is ? number : -number, {});
 }
 
 void request_router::refuse(node_record &node, std::uint32_t entry, route_status status) {
@@ -152,17 +172,25 @@ void request_router::set_state(std::uint32_t index, node_state state) {
   port_.state_changed(index, state);
 }
 
+/// Not 0, which means that there is no session.
+std::uint64_t request_router::new_number() const {
+  const std::uint64_t number = limits_.draw();
+  return number != 0 ? number : 1;
+}
+
 void request_router::begin(std::uint32_t index, time now) {
   node_record &node = nodes_[index];
+  const std::uint64_t epoch = new_number(); // may throw
   if (!port_.connect(index)) {
     node.next = now + limits_.reconnect;
     return;
   }
-  node.epoch = next_epoch_++;
+  node.epoch = epoch;
+  node.names_connection = false;
   node.next = now + limits_.lost_after;
   set_state(index, node_state::connecting);
   route_header header = header_for(index, route_kind::hello);
-  header.generation = limits_.router_id;
+  header.generation = node.router_id;
   port_.send(index, header, {});
 }
 
@@ -226,6 +254,7 @@ void request_router::take_welcome(std::uint32_t index, const route_header &heade
 void request_router::take_answer(std::uint32_t index, const route_header &header,
                                  std::span<const std::uint8_t> result) {
   node_record &node = nodes_[index];
+  const std::int32_t status = final_status(header.status);
   if (header.slot >= node.slots.size() || node.slots[header.slot].generation != header.generation ||
       node.slots[header.slot].phase == wire_phase::free)
     return strays_.bump();
@@ -242,24 +271,27 @@ void request_router::take_answer(std::uint32_t index, const route_header &header
     if (record.key != kNone && keys_[record.key].reset_by == entry) {
       key_record &key = keys_[record.key];
       key.reset_by = kNone;
-      key.lost = key.lost && header.status != 0;
+      key.lost = key.lost && status != 0;
     }
     node.counts.answered.bump();
     entries_[entry].open = false;
     --open_;
-    port_.answer(entry, header.status, result);
+    port_.answer(entry, status, result);
   }
   if (node.state == node_state::joined)
     send_waiting(index);
 }
 
-void request_router::received(std::span<const std::uint8_t> message, time now) {
+void request_router::received(std::optional<std::uint32_t> from, std::span<const std::uint8_t> message, time now) {
   route_header header;
   std::span<const std::uint8_t> payload;
   if (!read_route_message(message, header, payload) || header.node >= nodes_.size() || header.epoch == 0 ||
       nodes_[header.node].epoch != header.epoch)
     return strays_.bump();
   node_record &node = nodes_[header.node];
+  if (from.has_value() ? *from != header.node : node.names_connection)
+    return strays_.bump();
+  node.names_connection = from.has_value();
   node.last_message = now;
   switch (header.kind) {
   case route_kind::welcome:

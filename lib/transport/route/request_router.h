@@ -14,25 +14,30 @@
 //   submit(reset, key 7)              is sent; when the node has answered 0, key 7 is in use again
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "cudaq/realtime/detail/base/shared_word.h"
 #include "lib/transport/route/route_wire.h"
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace cudaq::realtime::detail {
 
-/// What the router itself answers. The numbers are those of the decoding server (docs/transport/server.md); for
+/// What the router itself answers. Positive numbers are those of the decoding server (docs/transport/server.md); for
 /// functions that are not of it, they are negative.
 enum class route_status : std::int32_t {
   unknown_key = 1, ///< no node has this key
   bad_request = 2, ///< not executed: too short to have a key, or longer than the node takes
   not_ready = 4,   ///< not executed: the node is not there, or ends, or is drained; or the router ends
-  busy = 5,        ///< not executed: the node has no credit left and its queue is full; or the request waited too long
-  lost = 6         ///< the node was lost with the key's state. The request may have been executed. Reset the key
+  lost = 6,        ///< the node was lost with the key's state. The request may have been executed. Reset the key
+  /// This frame was not executed: the node has no credit left and its queue is full, or the frame waited too long. An
+  /// earlier frame of the request may be at the node, so it is the library's BUSY and not the server's (5).
+  busy = CUDAQ_RPC_ERR_BUSY
 };
 
 /// A function that is routed.
@@ -56,6 +61,9 @@ struct route_table {
   std::vector<route_key> keys; ///< each once
 };
 
+/// A number that no other process can guess. Throws std::runtime_error if the system has none.
+std::uint64_t secret_number();
+
 struct router_limits {
   using duration = std::chrono::nanoseconds;
   duration heartbeat = std::chrono::milliseconds(100);
@@ -65,8 +73,9 @@ struct router_limits {
   std::uint32_t max_credits = 1024;                      ///< of one node
   std::uint32_t queue_length = 64;                       ///< requests that wait for a credit of one node
   std::uint32_t num_entries = 0;                         ///< requests that can be open
-  std::uint64_t router_id = 0;                           ///< random
-  std::uint64_t first_epoch = 1;                         ///< random, and not 0
+  /// The numbers of sessions, and of the router at each node. A node that could guess those of another node could
+  /// answer for it, or take its session over.
+  std::function<std::uint64_t()> draw = secret_number;
 };
 
 enum class node_state : std::uint8_t {
@@ -109,8 +118,9 @@ public:
   /// `entry` is free. `payload` stays valid and unchanged until its answer.
   void submit(std::uint32_t entry, std::uint32_t function_id, std::span<const std::uint8_t> payload,
               std::uint64_t timestamp, time now, std::uint32_t request_id = 0);
-  /// A message that has arrived from a node.
-  void received(std::span<const std::uint8_t> message, time now);
+  /// A message that has arrived. `from`: the node whose connection it came over, if the message names it; those of an
+  /// earlier version's nodes do not. A session whose messages have named it takes no others.
+  void received(std::optional<std::uint32_t> from, std::span<const std::uint8_t> message, time now);
   /// The connection of this node has failed.
   void connection_failed(std::uint32_t node, time now);
   /// Call it often, after received() has got the messages that have arrived.
@@ -162,7 +172,9 @@ private:
   struct node_record {
     node_state state = node_state::absent;
     bool drained = false, met = false; ///< met: it has joined before
+    std::uint64_t router_id = 0;       ///< the router's number at this node, for all its sessions
     std::uint64_t epoch = 0;
+    bool names_connection = false; ///< each message of this session does
     std::uint32_t max_payload = 0;
     time last_message{}, pinged{}, next{}; ///< next: attempt to connect; in other states the end of waiting
     std::vector<wire_slot> slots;
@@ -181,6 +193,7 @@ private:
   void forward(std::uint32_t node, std::uint32_t entry);
   void send_waiting(std::uint32_t node);
   void set_state(std::uint32_t node, node_state state);
+  std::uint64_t new_number() const;
   void begin(std::uint32_t node, time now);
   void lose(std::uint32_t node, time now);
   void lose_keys(node_record &node, bool all);
@@ -198,7 +211,6 @@ private:
   std::vector<node_record> nodes_;
   std::vector<entry_record> entries_;
   std::uint32_t open_ = 0;
-  std::uint64_t next_epoch_;
   std::uint64_t generation_ = 0; ///< of all slots: a number is used once
   time last_tick_{}, next_expiry_{};
   bool ticked_ = false, closed_ = false;

@@ -14,7 +14,7 @@ inline constexpr std::uint8_t kRouteVersion = 1;
 inline constexpr std::uint32_t kMaxNodeSlotBytes = 1u << 20;
 
 enum class route_kind : std::uint8_t {
-  hello = 1,   ///< router: begins a session. generation: the router's id
+  hello = 1,   ///< router: begins a session. generation: the router's id at this node
   welcome = 2, ///< node: it has begun. slot: credits; function_id: most payload bytes; status: 1 = only this router has
                ///< used the node since its start, else 0
   refuse = 3,  ///< node: it has no room for another router

@@ -2,7 +2,7 @@
 #include "lib/transport/route/router_engine.h"
 
 #include <cstring>
-#include <new>
+#include <exception>
 
 namespace cudaq::realtime::detail {
 namespace {
@@ -19,7 +19,9 @@ router_engine::router_engine(route_table table, const router_limits &limits, std
     : entries_(limits.num_entries), entry_bytes_(entry_bytes), link_(link), events_(std::move(receiver)),
       router_(std::move(table), limits, *this), payloads_(std::size_t{entries_} * entry_bytes), requests_(entries_),
       inbox_(entries_) {
-  on_message_ = [this](std::span<const std::uint8_t> message) { router_.received(message, now_); };
+  on_message_ = [this](std::optional<std::uint32_t> from, std::span<const std::uint8_t> message) {
+    router_.received(from, message, now_);
+  };
   on_failure_ = [this](std::uint32_t node) { router_.connection_failed(node, now_); };
 }
 
@@ -83,7 +85,7 @@ expected<> router_engine::start(cudaq_wait_policy_t wait) {
 std::uint32_t router_engine::turn_on_thread() {
   try {
     return turn(now());
-  } catch (const std::bad_alloc &) { // the next turn goes on
+  } catch (const std::exception &) { // no memory, or no random number: the next turn goes on
     return 0;
   }
 }

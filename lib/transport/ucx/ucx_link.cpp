@@ -21,8 +21,9 @@ public:
     settings.max_bytes = options.max_bytes;
     settings.loopback = std::all_of(options.nodes.begin(), options.nodes.end(),
                                     [](const auto &node) { return node.address.starts_with("127."); });
-    return worker_.open(settings, {[this](std::uint64_t, std::span<const std::uint8_t> bytes) { (*message_)(bytes); },
-                                   [](std::uint64_t) {}, [this](std::uint64_t id) { failed(id); }});
+    return worker_.open(
+        settings, {[this](std::uint64_t id, std::span<const std::uint8_t> bytes) { (*message_)(node_of(id), bytes); },
+                   [](std::uint64_t) {}, [this](std::uint64_t id) { failed(id); }});
   }
 
   bool connect(std::uint32_t node) override {
@@ -34,8 +35,7 @@ public:
     connections_[node] = 0;
   }
   void send(std::uint32_t node, const route_header &header, std::span<const std::uint8_t> payload) override {
-    worker_.send(connections_[node], {reinterpret_cast<const std::uint8_t *>(&header), sizeof header}, payload,
-                 header.kind == route_kind::hello);
+    worker_.send(connections_[node], {reinterpret_cast<const std::uint8_t *>(&header), sizeof header}, payload, true);
   }
   std::uint32_t progress(const message_receiver &message, const failure_receiver &failure) override {
     message_ = &message;
@@ -46,12 +46,18 @@ public:
   std::string carrier(std::uint32_t node) override { return worker_.carrier(connections_[node]); }
 
 private:
+  /// None: the message names no connection, or its connection is closed.
+  std::optional<std::uint32_t> node_of(std::uint64_t id) const {
+    const auto found = std::find(connections_.begin(), connections_.end(), id);
+    if (id == 0 || found == connections_.end())
+      return {};
+    return static_cast<std::uint32_t>(found - connections_.begin());
+  }
   void failed(std::uint64_t id) {
-    for (std::uint32_t node = 0; node < connections_.size(); ++node)
-      if (connections_[node] == id) {
-        connections_[node] = 0;
-        (*failure_)(node);
-      }
+    if (const std::optional<std::uint32_t> node = node_of(id)) {
+      connections_[*node] = 0;
+      (*failure_)(*node);
+    }
   }
 
   ucx_link_options options_;

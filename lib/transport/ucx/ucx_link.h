@@ -12,7 +12,7 @@
 
 namespace cudaq::realtime::detail {
 
-inline constexpr std::uint32_t kUcxLinkVersion = 2; ///< changes with everything that this header names
+inline constexpr std::uint32_t kUcxLinkVersion = 3; ///< changes with everything that this header names
 
 struct ucx_link_options {
   struct node_address {

@@ -64,7 +64,7 @@ expected<> ucx_node::open(const ucx_options &options) {
 cudaq_cpu_dataplane_t ucx_node::dataplane() noexcept { return {this, ring_, rx_poll, tx_publish}; }
 
 void ucx_node::send(std::uint64_t connection, const route_header &header, std::span<const std::uint8_t> payload) {
-  worker_.send(connection, {reinterpret_cast<const std::uint8_t *>(&header), sizeof header}, payload, false);
+  worker_.send(connection, {reinterpret_cast<const std::uint8_t *>(&header), sizeof header}, payload, true);
 }
 
 /// At each message: with the time of an earlier poll a router would count as silent for as long as the loop has paused.

@@ -75,7 +75,7 @@ void measure_rules(measured_rounds &all, std::uint64_t requests, std::uint32_t k
   reply.slot = 16;
   reply.function_id = 200;
   reply.status = 1;
-  router.received(bytes_of(reply), now);
+  router.received({}, bytes_of(reply), now);
   double least = 1e9, least_floor = 1e9; // of blocks in turn: other programs disturb only some
   constexpr std::uint64_t kBlock = 1000;
   std::uint8_t in[256] = {};
@@ -87,7 +87,7 @@ void measure_rules(measured_rounds &all, std::uint64_t requests, std::uint32_t k
       reply = port.sent();
       reply.kind = detail::route_kind::answer;
       reply.length = 0;
-      router.received(bytes_of(reply), now);
+      router.received({}, bytes_of(reply), now);
       router.tick(now);
     }
     const auto middle = clock::now();

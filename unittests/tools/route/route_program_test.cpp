@@ -195,7 +195,7 @@ TEST_F(Route, StrangersOnThePortOfANodeHarmNoRouter) {
     const bytes payload(random() % 3000);
     header.length = static_cast<std::uint32_t>(random() % 2 == 0 ? payload.size() : random());
     stranger->send(0, header, payload);
-    (void)stranger->progress([](std::span<const std::uint8_t>) {}, [](std::uint32_t) {});
+    (void)stranger->progress([](std::optional<std::uint32_t>, std::span<const std::uint8_t>) {}, [](std::uint32_t) {});
     if (round % 20 == 0)
       streams.run_for(5ms);
   }

@@ -139,6 +139,24 @@ TEST_F(NodeSessions, CountsWhatNoRouterWouldSend) {
   EXPECT_EQ(node_.taken.size(), 1u);
 }
 
+/// The session's numbers are no authority: another router may have seen them.
+TEST_F(NodeSessions, TakesNothingOfASessionFromAnotherConnection) {
+  const auto one = joined(1, 5);
+  const auto send = [&](std::uint64_t connection, route_kind kind) {
+    node_.sessions->received(connection, message_of(header(kind, 5), {}), now_);
+  };
+  send(one->id, route_kind::ping);
+  EXPECT_EQ(next(*one).kind, route_kind::pong);
+  const std::uint64_t before = node_.sessions->counters().strays.value();
+  for (const std::uint64_t other : {one->id + 1, std::uint64_t{0}}) { // 0: it is not named
+    send(other, route_kind::request);
+    send(other, route_kind::bye);
+  }
+  EXPECT_EQ(node_.sessions->counters().strays.value(), before + 4);
+  send(one->id, route_kind::ping);
+  EXPECT_EQ(next(*one).kind, route_kind::pong) << "the session goes on";
+}
+
 TEST_F(NodeSessions, EndsASilentSessionAndAnIdleConnection) {
   const auto one = joined(1, 5);
   const auto idle = connection();

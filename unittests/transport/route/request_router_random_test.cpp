@@ -107,12 +107,12 @@ private:
     std::span<const std::uint8_t> payload;
     ASSERT_TRUE(read_route_message(message, header, payload));
     if (header.kind == route_kind::answer) // of the others, a second one of the same session is not harmless
-      world_.router->received(message, world_.now);
+      world_.router->received({}, message, world_.now);
     bytes broken = message;
     broken[pick(16)] ^= static_cast<std::uint8_t>(1 << pick(8)); // magic, version, kind, node or epoch
     if (broken[5] != message[5])
       return; // another kind of the same session is what a node may send
-    world_.router->received(broken, world_.now);
+    world_.router->received({}, broken, world_.now);
   }
 
   void disturb(std::uint32_t node) {

@@ -141,7 +141,7 @@ TEST(RequestRouter, AResetThatFailsLosesNoStream) {
   answer.kind = route_kind::answer;
   answer.length = 0;
   answer.status = 3;
-  world.router->received(message_of(answer, {}), world.now);
+  world.router->received({}, message_of(answer, {}), world.now);
   ASSERT_EQ(world.status(reset), 3);
   const std::uint32_t after = world.submit(kAdd, 0);
   world.settle();

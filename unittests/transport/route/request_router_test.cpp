@@ -157,7 +157,7 @@ TEST(RequestRouter, DropsLateAnswersOfAnOlderSession) {
   world.nodes[0]->execute_one(); // it goes on, and answers in its old session
   ASSERT_FALSE(old->to_router.empty());
   for (const bytes &message : old->to_router)
-    world.router->received(message, world.now);
+    world.router->received({}, message, world.now);
   EXPECT_GT(world.router->stray_messages().value(), strays);
   world.settle_for(1s);
   EXPECT_EQ(world.router->state(0), node_state::joined);
@@ -280,10 +280,7 @@ TEST(RequestRouter, ANodeThatAnotherRouterHasUsedNeedsResets) {
   world.submit(kAdd, 0);
   world.settle();
   // This router is killed, and started again: it knows nothing of the stream.
-  route_world next(1, [](router_limits &limits) {
-    limits.router_id = 78;
-    limits.first_epoch = 5000;
-  });
+  route_world next(1, [](router_limits &limits) { limits.draw = counted_from(5000); });
   next.nodes[0] = std::move(world.nodes[0]);
   next.settle_for(4s);
   ASSERT_EQ(next.router->state(0), node_state::joined);
@@ -303,7 +300,7 @@ TEST(RequestRouter, BadMessagesChangeNothing) {
     header.epoch = epoch;
     header.generation = generation;
     change(header);
-    world.router->received(message_of(header, bytes(extra)), world.now);
+    world.router->received({}, message_of(header, bytes(extra)), world.now);
     EXPECT_EQ(world.router->stray_messages().value(), ++strays);
     EXPECT_EQ(world.status(entry), kNoAnswer);
   };
@@ -321,8 +318,8 @@ TEST(RequestRouter, BadMessagesChangeNothing) {
   expect_stray([](route_header &h) { ++h.generation; });
   expect_stray([](route_header &h) { h.length = 5; });
   expect_stray([](route_header &) {}, 5);
-  world.router->received(bytes{1, 2, 3}, world.now);
-  world.router->received({}, world.now);
+  world.router->received({}, bytes{1, 2, 3}, world.now);
+  world.router->received({}, {}, world.now);
   world.settle();
   EXPECT_EQ(world.status(entry), 0);
 }

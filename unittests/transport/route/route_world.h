@@ -160,6 +160,11 @@ private:
   std::set<std::uint64_t> &executed_;
 };
 
+/// For router_limits::draw: a run has the same numbers each time.
+inline std::function<std::uint64_t()> counted_from(std::uint64_t first) {
+  return [next = first]() mutable { return next++; };
+}
+
 struct given_answer {
   std::int32_t status = 0;
   bytes result;
@@ -177,8 +182,7 @@ public:
     for (std::uint32_t key = 0; key < 4 * num_nodes; ++key)
       table.keys.push_back({key, key % num_nodes});
     limits.num_entries = 64;
-    limits.router_id = 77;
-    limits.first_epoch = 1000;
+    limits.draw = counted_from(1000);
     if (change)
       change(limits);
     nodes.resize(num_nodes);
@@ -234,7 +238,7 @@ public:
     for (std::size_t n = 0; n < max_count && wires[node] && !wires[node]->to_router.empty(); ++n) {
       const bytes message = std::move(wires[node]->to_router.front());
       wires[node]->to_router.pop_front();
-      router->received(message, now);
+      router->received(names_connection ? std::optional(node) : std::nullopt, message, now);
     }
   }
   /// Everything that is on its way arrives, and is worked on.
@@ -288,6 +292,7 @@ public:
   router_limits limits;
   sim_time now{1s};
   std::uint64_t serial = 0, last_wire = 0;
+  bool names_connection = false; ///< each message to the router does
   std::vector<std::unique_ptr<simulated_node>> nodes;
   std::vector<std::shared_ptr<wire>> wires, old_wires;
   std::vector<bool> dead;
@@ -299,6 +304,7 @@ public:
   std::unique_ptr<request_router> router;
 };
 
-inline constexpr std::int32_t kNoAnswer = -9999, kUnknownKey = 1, kBadRequest = 2, kNotReady = 4, kBusy = 5, kLost = 6;
+inline constexpr std::int32_t kNoAnswer = -9999, kUnknownKey = 1, kBadRequest = 2, kNotReady = 4, kLost = 6,
+                              kBusy = -1011;
 
 } // namespace cudaq::realtime::detail::test

@@ -49,7 +49,7 @@ public:
     for (; silent.load() == 0 && !waiting_.empty(); ++work) {
       const auto next = std::move(waiting_.front());
       waiting_.pop_front();
-      message(next);
+      message({}, next);
     }
     return work;
   }

@@ -74,7 +74,8 @@ struct UcxSilence : ::testing::Test {
   std::uint64_t polls = 0;
   bool ended = false;
   // Members, because the link also calls them in flush().
-  const detail::node_link::message_receiver on_message = [this](std::span<const std::uint8_t> message) {
+  const detail::node_link::message_receiver on_message = [this](std::optional<std::uint32_t>,
+                                                                std::span<const std::uint8_t> message) {
     route_header header;
     ASSERT_GE(message.size(), sizeof header);
     std::memcpy(static_cast<void *>(&header), message.data(), sizeof header);
