@@ -26,6 +26,7 @@ BELOW = {
     # Device code that is compiled into the program: templates over detail/.
     "include/*.cuh": {DETAIL, "include"},
     "lib/base": {f"{DETAIL}/base", "include"},
+    "lib/session": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/ring": {f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     "lib/kernel_abi": {f"{DETAIL}/kernel_abi", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     "lib/shared_ring": {"lib/ring", "lib/base", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
@@ -39,8 +40,8 @@ BELOW = {
     "lib/transport/shm": {"lib/transport/provider", "lib/gpu_memory", "lib/base", f"{DETAIL}/ring", f"{DETAIL}/base",
                           "include"},
     "lib/transport/client": {"lib/base", f"{DETAIL}/base", "include"},  # of all transports
-    "lib/transport/datagram": {"lib/transport/client", "lib/transport/provider", "lib/base", f"{DETAIL}/base",
-                               "include"},  # over UDP
+    "lib/transport/datagram": {"lib/transport/client", "lib/transport/provider", "lib/session", "lib/base",
+                               f"{DETAIL}/base", "include"},  # over UDP
     "lib/transport/roce": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/cpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},

@@ -58,30 +58,30 @@ gate_decision request_gate::take(const received_frame &datagram, bool room, peer
 gate_decision request_gate::take_once(gate_decision decision, const received_frame &datagram, bool room,
                                       peer_windows::time now) {
   const std::uint64_t content = content_of(decision.header, datagram.bytes);
-  const auto [what, key, kept] = windows_->find(*datagram.from, decision.header.request_id, content, now);
-  switch (what) {
-  case window_finding::fresh:
-    if (!room)
-      return answer(decision, counters_.answered_busy, CUDAQ_RPC_ERR_BUSY);
-    windows_->begin(key, content);
-    counters_.accepted.bump();
-    decision.what = action::accept;
-    decision.key = key;
-    return decision;
-  case window_finding::answered:
-    counters_.replays.bump();
-    decision.what = action::answer;
-    decision.replay = kept;
-    return decision;
-  case window_finding::stale:
-    return answer(decision, counters_.answered_stale, CUDAQ_RPC_ERR_REQUEST_ID);
-  case window_finding::reused:
-    return answer(decision, counters_.answered_reused, CUDAQ_RPC_ERR_REQUEST_ID);
-  case window_finding::no_room:
+  const auto found = windows_->find(*datagram.from, decision.header.request_id, content, now);
+  if (!found) {
     counters_.dropped_peers.bump();
     return decision;
-  case window_finding::executing:
-  case window_finding::closed:
+  }
+  switch (rule_for_copies(found->state)) {
+  case copy_rule::execute:
+    if (!room)
+      return answer(decision, counters_.answered_busy, CUDAQ_RPC_ERR_BUSY);
+    windows_->begin(found->key, content);
+    counters_.accepted.bump();
+    decision.what = action::accept;
+    decision.key = found->key;
+    return decision;
+  case copy_rule::repeat:
+    counters_.replays.bump();
+    decision.what = action::answer;
+    decision.replay = found->answer;
+    return decision;
+  case copy_rule::reject:
+    return answer(decision, found->state == request_state::stale ? counters_.answered_stale : counters_.answered_reused,
+                  CUDAQ_RPC_ERR_REQUEST_ID);
+  case copy_rule::wait:
+  case copy_rule::drop:
     break;
   }
   counters_.dropped_duplicates.bump();
