@@ -12,10 +12,10 @@ finding provider_line() {
   constexpr const char *remedy = "build it with the Holoscan sensor bridge and the DOCA SDK: HOLOLINK_ROOT, "
                                  "DOCA_GPUNETIO_ROOT; share/doc/cudaq-realtime/docs/transport/gpu_roce.md";
   const std::string path = provider_library("gpu-roce");
-  void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); // stays loaded: drivers may have threads
-  if (library == nullptr)
-    return {"provider", grade::wrong, dlerror(), remedy};
-  const auto is_double = reinterpret_cast<detail::gpu_roce_is_double_fn>(dlsym(library, detail::kGpuRoceIsDouble));
+  const auto library = open_provider(path); // stays loaded: drivers may have threads
+  if (library.failed())
+    return {"provider", grade::wrong, library.text(), remedy};
+  const auto is_double = reinterpret_cast<detail::gpu_roce_is_double_fn>(dlsym(*library, detail::kGpuRoceIsDouble));
   if (is_double == nullptr)
     return {"provider", grade::wrong, path + " does not say what it was built with: it is of another build", remedy};
   if (is_double())

@@ -3,6 +3,7 @@
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "lib/base/library_file.h"
 #include "lib/base/similar_words.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
@@ -35,6 +36,8 @@ std::string provider_library(const std::string &name) {
   }
   return "libcudaq-realtime-bridge-" + dashes + ".so";
 }
+
+detail::expected<void *> open_provider(const std::string &library) { return detail::check_and_load_library(library); }
 
 const std::string &chosen_transport(const std::string &option, const std::string &configured) {
   if (option.empty() && configured.empty())

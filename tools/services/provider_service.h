@@ -4,6 +4,7 @@
 
 #include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
+#include "lib/base/expected.h"
 
 #include <cstdint>
 #include <string>
@@ -15,6 +16,9 @@ namespace cudaq::realtime::tools {
 /// libcudaq-realtime-bridge-NAME.so (with - for _) is looked for beside the program, in the library folder of an
 /// install tree and in that of a build tree; else the dynamic linker looks for it.
 std::string provider_library(const std::string &name);
+
+/// dlopen for what is no transport instance: functions that a provider exports. `library`: of provider_library.
+[[nodiscard]] detail::expected<void *> open_provider(const std::string &library);
 
 /// The transport to serve: the one of --transport, else the configured one. Throws usage_error without either.
 const std::string &chosen_transport(const std::string &option, const std::string &configured);

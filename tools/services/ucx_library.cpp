@@ -8,12 +8,13 @@
 
 namespace cudaq::realtime::tools {
 
-ucx_library::ucx_library(const std::string &user)
-    : path_(provider_library("ucx")), library_(dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-  if (library_ == nullptr)
+ucx_library::ucx_library(const std::string &user) : path_(provider_library("ucx")) {
+  const auto opened = open_provider(path_);
+  if (opened.failed())
     throw std::runtime_error(fmt::format("{} needs the provider ucx: {}. A build has it if UCX is installed (Debian: "
                                          "libucx-dev, which scripts/bootstrap.sh installs) when it is configured",
-                                         user, dlerror()));
+                                         user, opened.text()));
+  library_ = *opened;
 }
 
 template <class Function>

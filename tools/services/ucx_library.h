@@ -24,7 +24,7 @@ private:
   Function function(const char *name) const;
 
   std::string path_;
-  void *library_;
+  void *library_ = nullptr;
 };
 
 } // namespace cudaq::realtime::tools

@@ -107,6 +107,18 @@ TEST(BridgeLoad, TextOfTheDynamicLinkerIsPassedOn) {
   EXPECT_EQ(load(std::string(5000, 'x')), CUDAQ_ERR_INTERNAL);
 }
 
+TEST(BridgeLoad, LibraryThatIsNotWholeIsRefusedBeforeItIsMapped) {
+  const std::string library = ::testing::TempDir() + std::to_string(getpid()) + "_bridge_double_cut.so";
+  const std::uintmax_t whole = std::filesystem::file_size(double_library("double_v3"));
+  for (const std::uintmax_t bytes : {std::uintmax_t{1000}, std::uintmax_t{4096}, std::uintmax_t{12288}, whole - 1}) {
+    std::filesystem::copy_file(double_library("double_v3"), library);
+    std::filesystem::resize_file(library, bytes);
+    EXPECT_EQ(load(library), CUDAQ_ERR_INTERNAL) << bytes;
+    EXPECT_TRUE(error_names({"bridge_double_cut.so cannot be loaded: the file is not whole: it has"})) << bytes;
+    std::filesystem::remove(library);
+  }
+}
+
 TEST(BridgeLoad, LibraryWithoutGetterIsRefused) {
   EXPECT_EQ(load(double_library("double_empty")), CUDAQ_ERR_INTERNAL);
   EXPECT_TRUE(error_names({"libbridge_double_empty.so", "cudaq_realtime_get_bridge_interface"}));

@@ -2,6 +2,7 @@
 #include "cudaq/qec/decoding/decoder_plugin.h"
 
 #include "lib/base/callback.h"
+#include "lib/base/library_file.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoders/plugin_model.h"
@@ -22,6 +23,8 @@
 
 namespace cudaq::qec::realtime {
 namespace {
+
+namespace rt = cudaq::realtime::detail;
 
 static_assert(static_cast<std::int32_t>(decode_status::ok) == CUDAQ_QEC_DECODE_OK);
 static_assert(static_cast<std::int32_t>(decode_status::no_solution) == CUDAQ_QEC_DECODE_NO_SOLUTION);
@@ -103,11 +106,6 @@ struct decoder_closer {
 };
 using made_decoder = std::unique_ptr<void, decoder_closer>;
 
-std::string last_load_error() {
-  const char *const text = dlerror();
-  return text != nullptr ? text : "unknown error of the loader";
-}
-
 /// The library of relay-bp-gpu, which a build with CUDA has. The loader searches for it, as for all libraries that this
 /// one needs.
 constexpr std::string_view kGpuLibrary = "libcudaq-qec-relay-bp-gpu.so";
@@ -146,11 +144,15 @@ std::string unique_name(const std::string &file, const struct stat &info) {
 /// a loaded library it returns this one, also after another file has taken the place. By a new name it compares device
 /// and inode: the same file is loaded once, another one is loaded beside it. A loaded file keeps its inode, so the name
 /// is never that of an earlier file. The folder is the same: $ORIGIN, debuggers and dladdr find it.
-void *open_present_file(const std::string &file, const struct stat &info) {
+/// Without a file there is no library, also if the one of this name is loaded: the program could not start again.
+expected<void *> open_present_file(const std::string &file) {
+  const auto info = rt::check_library_file(file);
+  if (info.failed())
+    return info.reason();
   void *const loaded = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (loaded == nullptr)
-    return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void *const present = dlopen(unique_name(file, info).c_str(), RTLD_NOW | RTLD_LOCAL);
+    return rt::load_library(file);
+  auto present = rt::load_library(unique_name(file, *info));
   dlclose(loaded);
   return present;
 }
@@ -159,17 +161,12 @@ void *open_present_file(const std::string &file, const struct stat &info) {
 expected<loaded_plugin> load(const std::string &path) {
   // RTLD_LOCAL: two plug-ins may have symbols of the same name. A path without / would be searched for by the loader.
   const std::string file = path.find('/') == std::string::npos && path != kGpuLibrary ? "./" + path : path;
-  struct stat info {};
-  const bool is_found = stat(file.c_str(), &info) == 0; // kGpuLibrary is searched for
-  if (is_found && !S_ISREG(info.st_mode))               // to open a FIFO could take any time
-    return reason("it is not a regular file");
-  void *const handle = is_found && file.find('/') != std::string::npos ? open_present_file(file, info)
-                                                                       : dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr)
-    return reason(last_load_error());
+  const auto handle = path == kGpuLibrary ? rt::load_library(file) : open_present_file(file);
+  if (handle.failed())
+    return handle.reason();
   loaded_plugin plugin;
-  plugin.library = loaded_library(handle, library_closer{});
-  void *const symbol = dlsym(handle, "cudaq_qec_decoder_plugin_get");
+  plugin.library = loaded_library(*handle, library_closer{});
+  void *const symbol = dlsym(*handle, "cudaq_qec_decoder_plugin_get");
   if (symbol == nullptr)
     return reason("it exports no function cudaq_qec_decoder_plugin_get, so it is no decoder plug-in");
   const auto entry = reinterpret_cast<decltype(&cudaq_qec_decoder_plugin_get)>(symbol);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/bridge/provider_library.h"
 
+#include "lib/base/library_file.h"
+
 #include <cstddef>
 #include <cstring>
 #include <dlfcn.h>
@@ -53,12 +55,12 @@ std::string short_name(const std::string &library) {
 }
 
 expected<> open_library(const std::string &name, void *&out) {
-  out = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (out != nullptr)
-    return {};
-  const char *const text = dlerror();
-  return make_reason(CUDAQ_ERR_INTERNAL, "%s cannot be loaded: %s%s", short_name(name).c_str(),
-                     text != nullptr ? text : "the dynamic linker gives no reason", hint_of(name));
+  const auto opened = check_and_load_library(name);
+  if (opened.failed())
+    return make_reason(CUDAQ_ERR_INTERNAL, "%s cannot be loaded: %s%s", short_name(name).c_str(), opened.text().c_str(),
+                       hint_of(name));
+  out = *opened;
+  return {};
 }
 
 expected<> provider_library::table(const std::string &name, const provider_table *&out) {

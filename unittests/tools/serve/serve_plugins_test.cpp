@@ -75,5 +75,31 @@ TEST_F(ServePlugins, AReloadTakesTheNewFileWhileRequestsRun) {
   EXPECT_EQ(peer.call(kGet, get()).result, bytes{1}) << "the old decoder keeps the code of its file";
 }
 
+// A copy of the plug-in has not ended, or its file is gone: the server goes on, and says that a start would fail.
+TEST_F(ServePlugins, AReloadWithoutAWholeFileIsRejectedAndTheServerGoesOn) {
+  const auto plugin = folder_.path() / "breaking.so";
+  const std::string whole = read_file(plugin);
+  write(yaml(), plugin_config("./breaking.so"));
+  running_program server(arguments(), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  socket_peer peer(socket());
+  const auto expect_rejected = [&](const std::string &why) {
+    server.signal(SIGHUP);
+    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active") << why;
+    EXPECT_TRUE(contains(read_file(err()), why)) << read_file(err());
+    EXPECT_EQ(peer.call(kOneShot, {0b0110}).result, bytes{0b0110});
+  };
+  std::filesystem::remove(plugin);
+  expect_rejected("breaking.so: cannot open shared object file: No such file or directory");
+  for (const std::size_t length : {1000, 4096, 12288}) {
+    write(plugin, whole.substr(0, length));
+    expect_rejected("the file is not whole: it has " + std::to_string(length) + " bytes");
+    std::filesystem::remove(plugin);
+  }
+  write(plugin, whole);
+  server.signal(SIGHUP);
+  EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED") << read_file(err());
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test
