@@ -2,6 +2,7 @@
 #include "lib/qec/decoders/lookup_decoder.h"
 
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoding/component_errors.h"
 #include "lib/qec/decoding/joined_sets.h"
 
 #include <algorithm>
@@ -228,7 +229,7 @@ plan make_plan(std::uint64_t num_detectors, const std::vector<piece> &pieces) {
 }
 
 lookup_table build(const detector_error_model &given) {
-  const auto placed = place_observables(given);
+  const auto placed = component_errors(given);
   if (placed.failed())
     throw table_error(placed.text());
   const detector_error_model &model = *placed;

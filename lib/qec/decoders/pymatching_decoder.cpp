@@ -2,6 +2,7 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/matching/wide_matcher.h"
 #include "lib/qec/decoders/matching_graph.h"
+#include "lib/qec/decoding/component_errors.h"
 #include "lib/qec/decoding/connected_parts.h"
 #include "lib/qec/decoding/decompose_errors.h"
 #include "lib/qec/decoding/event_bits.h"
@@ -269,7 +270,7 @@ decoder_result make_with(std::string_view dem_text, const char *name, matching_o
       return failed(result.text());
     auto parsed = parse_dem(dem_text);
     if (parsed.ok())
-      parsed = place_observables(std::move(*parsed));
+      parsed = component_errors(std::move(*parsed));
     if (parsed.failed())
       return failed(parsed.text());
     parsed = decompose_errors(std::move(*parsed));

@@ -234,52 +234,6 @@ expected<detector_error_model> parse_dem(std::string_view text, const dem_limits
   }
 }
 
-expected<detector_error_model> place_observables(detector_error_model model) {
-  const auto &parts = model.components;
-  const auto has_company = [&parts](std::size_t k) {
-    return (k > 0 && parts[k - 1].mechanism == parts[k].mechanism) ||
-           (k + 1 < parts.size() && parts[k + 1].mechanism == parts[k].mechanism);
-  };
-  bool none = true;
-  for (std::size_t k = 0; k < parts.size() && none; ++k)
-    none = parts[k].detectors != 0 || !has_company(k);
-  if (none)
-    return model;
-
-  detector_error_model placed{model.num_detectors, model.num_observables, model.num_errors, {}, {}};
-  std::vector<std::uint64_t> loose, sum; // observables of components without detectors
-  const auto add_mod_2 = [&](std::span<const std::uint64_t> observables) {
-    sum.clear();
-    std::ranges::set_symmetric_difference(loose, observables, std::back_inserter(sum));
-    loose.swap(sum);
-  };
-  for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
-    loose.clear();
-    std::size_t with_detectors = 0;
-    for (; end < parts.size() && parts[end].mechanism == parts[begin].mechanism; ++end) {
-      with_detectors += parts[end].detectors != 0;
-      if (parts[end].detectors == 0)
-        add_mod_2(model.observables_of(parts[end]));
-    }
-    if (with_detectors > 1 && !loose.empty())
-      return reason("line " + std::to_string(parts[begin].line) + ": L" + std::to_string(loose.front()) +
-                    " is in a component without detectors, and the error has " + std::to_string(with_detectors) +
-                    " others: it belongs to all of them together; the decoder bp-osd takes such models");
-    const auto add = [&](const dem_component &like, std::span<const std::uint64_t> detectors) {
-      placed.add(like, detectors, loose);
-      loose.clear();
-    };
-    for (std::size_t k = begin; k < end; ++k)
-      if (parts[k].detectors != 0) {
-        add_mod_2(model.observables_of(parts[k]));
-        add(parts[k], model.detectors_of(parts[k]));
-      }
-    if (with_detectors == 0 && !loose.empty())
-      add(parts[begin], {});
-  }
-  return placed;
-}
-
 std::uint64_t model_digest(const detector_error_model &model) noexcept {
   // The finalizer of SplitMix64: each bit of the sum changes about half of the bits.
   const auto mixed = [](std::uint64_t state, std::uint64_t word) {

@@ -66,12 +66,6 @@ struct dem_limits {
 /// that stands in a component twice is flipped twice, so it is left out, too. All count for the size of the model.
 [[nodiscard]] expected<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits = {});
 
-/// The model for a decoder that takes each component as an error of its own. Observables of a component without
-/// detectors belong to the whole error, so they move to its component with detectors: `D0 ^ L0` becomes `D0 L0`. That
-/// is exact if there is one such component; if there are several, as in `D0 ^ D1 ^ L0`, the reason has the line. An
-/// error without any detector becomes one component.
-[[nodiscard]] expected<detector_error_model> place_observables(detector_error_model model);
-
 /// A number that two models share if they have the same sizes and the same errors, whatever the order of the lines.
 /// Comments, coordinates and the writing of numbers do not count.
 [[nodiscard]] std::uint64_t model_digest(const detector_error_model &model) noexcept;

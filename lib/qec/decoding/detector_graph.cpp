@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoding/detector_graph.h"
+#include "lib/qec/decoding/component_errors.h"
 
 #include "lib/qec/decoding/decompose_errors.h"
 
@@ -36,7 +37,7 @@ private:
 } // namespace
 
 expected<detector_graph> detector_graph::from_dem(const detector_error_model &given) {
-  auto placed = place_observables(given);
+  auto placed = component_errors(given);
   if (placed.failed())
     return placed.reason();
   const detector_error_model model = decompose_errors(std::move(*placed));

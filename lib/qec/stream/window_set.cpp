@@ -4,6 +4,7 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/error_form.h"
+#include "lib/qec/decoding/component_errors.h"
 #include "lib/qec/decoding/connected_parts.h"
 #include "lib/qec/decoding/decompose_errors.h"
 
@@ -153,7 +154,7 @@ void window_set::name_choice() {
 window_source window_set::source_of(std::uint64_t repetitions) const {
   auto unrolled = model_.unrolled(repetitions);
   if (unrolled.ok() && form_ != error_form::whole)
-    unrolled = place_observables(std::move(*unrolled));
+    unrolled = component_errors(std::move(*unrolled));
   if (unrolled.ok() && takes_edges_only(decoder_)) // here: windows cut errors
     unrolled = decompose_errors(std::move(*unrolled));
   if (unrolled.failed())

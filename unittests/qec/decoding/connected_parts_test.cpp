@@ -22,7 +22,7 @@ TEST(ConnectedParts, ArePartsOfTheModelWithWhatTheyFlip) {
 TEST(ConnectedParts, ComponentsOfAnErrorJoinPartsOnlyWhereTheyBelongTogether) {
   const std::string dem = "error(0.1) D0 D1 L0 ^ D2 D3\nerror(0.1) D3 ^ L1\n";
   EXPECT_EQ(parts_of(dem, true).part_of, (std::vector<std::uint32_t>{0, 0, 1, 1}));
-  EXPECT_FALSE(parts_of(dem, true).parts[1].flips_observables) << "place_observables() moves them before";
+  EXPECT_FALSE(parts_of(dem, true).parts[1].flips_observables) << "component_errors() moves them before";
   EXPECT_EQ(parts_of(dem, false).part_of, (std::vector<std::uint32_t>{0, 0, 0, 0}));
   EXPECT_TRUE(parts_of(dem, false).parts[0].flips_observables);
 }
