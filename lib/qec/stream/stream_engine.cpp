@@ -148,17 +148,17 @@ void stream_engine::add_complete() noexcept {
   }
 }
 
-void stream_engine::add(std::uint64_t number, window *of, bool is_last) noexcept {
+void stream_engine::add(std::uint64_t number, window *shape, bool is_last) noexcept {
   flight &f = flight_of(number);
-  f.of = of;
-  f.with = nullptr;
+  f.shape = shape;
+  f.decoding = nullptr;
   f.is_last = is_last;
   f.deadlines = {};
-  f.is = flight::phase::waiting;
-  f.line = added_line_;
-  f.next = added_line_ = is_last ? bits_.peek() : model().first_detector((number + 1) * layout().commit);
+  f.state = flight::phase::waiting;
+  f.final_begin = added_line_;
+  f.final_end = added_line_ = is_last ? bits_.peek() : model().first_detector((number + 1) * layout().commit);
   const std::uint64_t begin = layout().rounds_of(number).begin;
-  f.first = is_last || begin == number * layout().commit ? f.line : model().first_detector(begin);
+  f.first_detector = is_last || begin == number * layout().commit ? f.final_begin : model().first_detector(begin);
   f.needs = 0;
   if (number != 0 && has_artificial_events(number, f))
     f.needs += is_done(number - 1) ? 0U : 1U;
@@ -172,12 +172,12 @@ void stream_engine::add(std::uint64_t number, window *of, bool is_last) noexcept
 }
 
 bool stream_engine::is_done(std::uint64_t number) noexcept {
-  return number < released_ || flight_of(number).is == flight::phase::done;
+  return number < released_ || flight_of(number).state == flight::phase::done;
 }
 
 void stream_engine::make_ready(std::uint64_t number) noexcept {
   flight &f = flight_of(number);
-  f.is = flight::phase::ready;
+  f.state = flight::phase::ready;
   ready_[layout().parallel && !f.is_last && !layout().is_between(number) ? 1 : 0].push(number);
 }
 
@@ -205,14 +205,14 @@ pool_client::claimed stream_engine::claim() noexcept {
       continue;
     const std::uint64_t number = queue.front();
     flight &f = flight_of(number);
-    if (f.of != nullptr && f.of->idle.empty())
+    if (f.shape != nullptr && f.shape->idle.empty())
       continue; // the thread that has its decoder asks again
-    if (f.of != nullptr) {
-      f.with = f.of->idle.back();
-      f.of->idle.pop_back();
+    if (f.shape != nullptr) {
+      f.decoding = f.shape->idle.back();
+      f.shape->idle.pop_back();
     }
     queue.pop();
-    f.is = flight::phase::running;
+    f.state = flight::phase::running;
     ++running_;
     --not_begun_;
     return {number, can_claim()};
@@ -242,8 +242,8 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
     if (waiting_ != 0)
       changed_.notify_all();
   }
-  if (f.with != nullptr)
-    f.of->idle.push_back(f.with);
+  if (f.decoding != nullptr)
+    f.shape->idle.push_back(f.decoding);
   const bool more = can_claim();
   if (pool_ == nullptr)
     return more;
@@ -256,21 +256,21 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
 
 /// The part of a window's work that needs no lock: all bits that it reads were written before it was ready.
 decode_status stream_engine::decode(std::uint64_t number, flight &f, const char *&why) noexcept {
-  if (f.with == nullptr) {
+  if (f.decoding == nullptr) {
     try {
-      f.of = &windows_.last(repetitions_);
-      f.with = f.of->idle.back();
-      f.of->idle.pop_back();
+      f.shape = &windows_.last(repetitions_);
+      f.decoding = f.shape->idle.back();
+      f.shape->idle.pop_back();
     } catch (const std::exception &failure) { // out of memory, or a model that the decoder refuses only at this length
       std::snprintf(unbuilt_.data(), unbuilt_.size(), "%s", failure.what());
       why = unbuilt_.data();
       return decode_status::internal_error;
     }
   }
-  const window_model &m = f.of->model;
-  const std::uint64_t first = f.first, end = first + m.num_detectors;
+  const window_model &m = f.shape->model;
+  const std::uint64_t first = f.first_detector, end = first + m.num_detectors;
   const bool has_artificial = has_artificial_events(number, f);
-  std::vector<std::uint64_t> &events = f.with->events;
+  std::vector<std::uint64_t> &events = f.decoding->events;
   events.clear();
   std::uint8_t parities = 0;
   for (std::uint64_t at = first / 64; at * 64 < end; ++at) {
@@ -285,10 +285,10 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f, const char 
       parities ^= m.parities[k];
     }
   }
-  std::vector<std::uint8_t> &answer = f.with->answer;
+  std::vector<std::uint8_t> &answer = f.decoding->answer;
   // The clock takes longer than a window without events.
   const auto now = [&] { return events.empty() ? clock::time_point() : clock::now(); };
-  decoder &inner = *f.with->inner;
+  decoder &inner = *f.decoding->inner;
   const deadline_counts earlier = inner.deadlines();
   const clock::time_point before = now();
   const decode_status status = inner.decode(events, answer);
@@ -313,8 +313,8 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f, const char 
 }
 
 void stream_engine::take_answer(std::uint64_t number, flight &f) noexcept {
-  const window_model &m = f.of->model;
-  const std::vector<std::uint8_t> &answer = f.with->answer;
+  const window_model &m = f.shape->model;
+  const std::vector<std::uint8_t> &answer = f.decoding->answer;
   const auto bit = [&](std::uint64_t k) { return (answer[k / 8] >> (k % 8) & 1) != 0; };
   std::ranges::fill(f.observables, std::uint8_t{0});
   for (std::uint64_t k = 0; k < m.num_observables; ++k)
@@ -322,8 +322,8 @@ void stream_engine::take_answer(std::uint64_t number, flight &f) noexcept {
       f.observables[k / 8] = static_cast<std::uint8_t>(f.observables[k / 8] | 1U << k % 8);
   for (std::size_t k = 0; k < m.crossings.size(); ++k)
     if (bit(m.num_observables + k))
-      artificial_.flip(f.first + m.crossings[k]);
-  f.is = flight::phase::done;
+      artificial_.flip(f.first_detector + m.crossings[k]);
+  f.state = flight::phase::done;
   if (number + 1 < added_ && has_artificial_events(number + 1, flight_of(number + 1)))
     neighbour_is_done(number + 1);
   if (number > released_ && layout().parallel && !f.is_last && !layout().is_between(number))
@@ -340,12 +340,12 @@ void stream_engine::neighbour_is_done(std::uint64_t number) noexcept {
 void stream_engine::release() noexcept {
   // Without a pool the owner is at the end of the window.
   const std::uint64_t pushed = pool_ != nullptr || total_rounds_.load() != kNone ? pushed_rounds() : complete_rounds_;
-  while (released_ < added_ && flight_of(released_).is == flight::phase::done) {
+  while (released_ < added_ && flight_of(released_).state == flight::phase::done) {
     const flight &f = flight_of(released_);
     for (std::size_t k = 0; k < frame_.size(); ++k)
       frame_[k] = static_cast<std::uint8_t>(frame_[k] ^ f.observables[k]);
     const std::uint64_t line = released_ * layout().commit;
-    artificial_.clear(f.line, f.next);
+    artificial_.clear(f.final_begin, f.final_end);
     counts_.worst_lag_rounds = std::max(counts_.worst_lag_rounds, pushed - line);
     ++released_;
     if (pool_ != nullptr)

@@ -63,15 +63,15 @@ private:
   /// A window from the arrival of its last bit until it is released.
   struct flight {
     enum class phase { waiting, ready, running, done };
-    phase is = phase::waiting;
+    phase state = phase::waiting;
     std::uint32_t needs = 0; ///< neighbours that are not done
-    window *of = nullptr;    ///< null: the last window, which is not built
-    window_decoder *with = nullptr;
+    window *shape = nullptr; ///< null: the last window, which is not built
+    window_decoder *decoding = nullptr;
     bool is_last = false;
     std::uint64_t decode_ns = 0;
-    deadline_counts deadlines;        ///< of its decode
-    std::uint64_t first = 0;          ///< detector of the window
-    std::uint64_t line = 0, next = 0; ///< the first detector that becomes final, and the one after the last
+    deadline_counts deadlines;                    ///< of its decode
+    std::uint64_t first_detector = 0;             ///< of the window
+    std::uint64_t final_begin = 0, final_end = 0; ///< detectors that become final, and the one after the last
     std::vector<std::uint8_t> observables;
   };
   /// Numbers of windows, first in, first out. Room for all flights.
@@ -99,7 +99,7 @@ private:
 
   void store(std::span<const std::uint8_t> bits, std::uint64_t from, std::uint64_t count) noexcept;
   void add_complete() noexcept;
-  void add(std::uint64_t number, window *of, bool is_last) noexcept;
+  void add(std::uint64_t number, window *shape, bool is_last) noexcept;
   void hand_out() noexcept;
   bool is_done(std::uint64_t number) noexcept;
   void make_ready(std::uint64_t number) noexcept;
