@@ -40,28 +40,30 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
     predecoder = qec::kAutoPredecoder;
     why.predecoder = qec::kAutoPredecoderReason;
   }
+  const qec::decoder_model model(dem_text);
   while (workers.size() != count) {
-    qec::decoder_result second = qec::make_decoder(o.decoder, dem_text);
-    if (!second)
-      throw usage_error(fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, second.error));
-    if (second.instance->num_detectors() == 0)
+    qec::chosen_decoder chosen = qec::choose_decoder(o.decoder, model);
+    if (!chosen)
+      throw usage_error(fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, chosen.error));
+    if (chosen.instance->num_detectors() == 0)
       throw usage_error(no_detectors_text(o.data));
     // A decoder of windows takes models that are too long for a predecoder.
-    auto first = predecoder == "passthrough" ? qec::make_passthrough_predecoder(second.instance->num_detectors(),
-                                                                                second.instance->num_observables())
-                                             : qec::make_predecoder(predecoder, dem_text);
-    if (first.failed())
-      throw usage_error(fmt::format("--predecoder {}: {}: {}", o.predecoder, o.data.dem, first.text()));
-    if (const auto allowed = qec::check_predecoder_before(predecoder, second.instance->name()); allowed.failed())
+    auto predecoding =
+        predecoder == "passthrough"
+            ? qec::make_passthrough_predecoder(chosen.instance->num_detectors(), chosen.instance->num_observables())
+            : qec::make_predecoder(predecoder, model);
+    if (predecoding.failed())
+      throw usage_error(fmt::format("--predecoder {}: {}: {}", o.predecoder, o.data.dem, predecoding.text()));
+    if (const auto allowed = qec::check_predecoder_before(predecoder, chosen.instance->name()); allowed.failed())
       throw usage_error(fmt::format("--predecoder {}: {}", o.predecoder, allowed.text()));
-    if (o.errors_out.given() && (!second.instance->gives_errors() || predecoder != "passthrough"))
+    if (o.errors_out.given() && (!chosen.instance->gives_errors() || predecoder != "passthrough"))
       throw usage_error(
           fmt::format("--errors_out: {} gives no errors of its correction; bp-osd and relay-bp do, without "
                       "a predecoder",
-                      predecoder == "passthrough" ? second.instance->name() : predecoder));
+                      predecoder == "passthrough" ? chosen.instance->name() : predecoder));
     if (workers.empty())
-      why.decoder = qec::auto_reason(o.decoder, second.instance->name(), dem_text);
-    workers.push_back(std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance)));
+      why.decoder = chosen.auto_reason;
+    workers.push_back(std::make_unique<qec::decoding_worker>(std::move(*predecoding), std::move(chosen.instance)));
   }
   return workers;
 }

@@ -27,19 +27,21 @@ pipeline_shots::pipeline_shots(qec::shot_set shots, std::string engine, std::str
   decode_offline();
 }
 
-std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine) const {
-  auto first = qec::make_predecoder(engine, shots_.dem_text);
-  qec::decoder_result second = qec::make_decoder(decoder_, shots_.dem_text);
+std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine, std::string *why) const {
+  const qec::decoder_model model(shots_.dem_text);
+  auto first = qec::make_predecoder(engine, model);
+  qec::chosen_decoder second = qec::choose_decoder(decoder_, model);
   if (first.failed() || !second)
     throw usage_error(fmt::format("{}: {}", shots_.name, first.ok() ? second.error : first.text()));
   if (const auto allowed = qec::check_predecoder_before(engine, second.instance->name()); allowed.failed())
     throw usage_error(fmt::format("--predecoder {}: {}", engine, allowed.text()));
+  if (why != nullptr)
+    *why = second.auto_reason;
   return std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance));
 }
 
 void pipeline_shots::decode_offline() {
-  const auto with = make_worker(engine_), without = make_worker("passthrough");
-  decoder_choice_ = qec::auto_reason(decoder_, with->stage().decoder_name(), shots_.dem_text);
+  const auto with = make_worker(engine_, &decoder_choice_), without = make_worker("passthrough");
   response_bytes_ = with->stage().response_bytes();
   expected_.resize(response_bytes_ * order_.size());
   std::vector<std::uint8_t> alone(response_bytes_);

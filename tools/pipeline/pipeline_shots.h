@@ -46,7 +46,8 @@ public:
   [[nodiscard]] const std::string &decoder_choice() const noexcept { return decoder_choice_; }
 
 private:
-  std::unique_ptr<qec::decoding_worker> make_worker(const std::string &engine) const;
+  /// `why`: null, or set to what choose_decoder says of `auto`.
+  std::unique_ptr<qec::decoding_worker> make_worker(const std::string &engine, std::string *why = nullptr) const;
   void decode_offline();
   double per_shot(std::uint64_t sum) const noexcept {
     return static_cast<double>(sum) / static_cast<double>(shots_.shots);

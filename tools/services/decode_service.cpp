@@ -9,12 +9,13 @@
 namespace cudaq::realtime::tools {
 
 decode_service::decode_service(const std::string &decoder_name, const qec::shot_set &shots, std::uint32_t instances) {
+  const qec::decoder_model model(shots.dem_text);
   for (std::uint32_t i = 0; i < instances; ++i) {
-    qec::decoder_result made = qec::make_decoder(decoder_name, shots.dem_text);
+    qec::chosen_decoder made = qec::choose_decoder(decoder_name, model);
     if (!made)
       throw usage_error(fmt::format("--decoder {}: no decoder for {}: {}", decoder_name, shots.name, made.error));
     if (i == 0)
-      choice_ = qec::auto_reason(decoder_name, made.instance->name(), shots.dem_text);
+      choice_ = made.auto_reason;
     entry &e = entries_.emplace_back();
     e.events.resize(static_cast<std::size_t>(made.instance->num_detectors()));
     e.decoder = std::move(made.instance);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/predecoded_decoder.h"
-#include "lib/qec/decoding/dem.h"
 
 #include <array>
 #include <cmath>
@@ -12,7 +11,7 @@ namespace {
 
 struct known_decoder {
   std::string_view name;
-  decoder_result (*make)(std::string_view dem_text, decoder_settings &settings);
+  decoder_result (*make)(const decoder_model &model, decoder_settings &settings);
   error_form errors = error_form::whole; ///< of a race: see error_form_of
   bool edges_only = false;               ///< of a race: see takes_edges_only
   bool is_listed = true;                 ///< false: it needs settings, a model with a loop, or a GPU
@@ -43,27 +42,43 @@ const known_decoder *find_decoder(std::string_view name) {
 
 const char *first_of_auto() { return pymatching_available() ? "pymatching" : "lookup"; }
 
-decoder_result make_named(decoder_name wanted, std::string_view dem_text) {
+decoder_result make_named(decoder_name &wanted, const decoder_model &model) {
   constexpr double kLongestUs = 1e9;
   const std::string before = wanted.settings.text("predecoder", "none");
   // Of windows each has the time, so it is a setting of the inner decoder.
   const double budget_us = wanted.name == "sliding-window" ? 0 : wanted.settings.real("deadline_us", 0, 0, kLongestUs);
-  decoder_result made = wanted.is_plugin() ? make_plugin_decoder(wanted.name, dem_text, wanted.settings)
-                                           : find_decoder(wanted.name)->make(dem_text, wanted.settings);
+  decoder_result made = wanted.is_plugin() ? make_plugin_decoder(wanted.name, model, wanted.settings)
+                                           : find_decoder(wanted.name)->make(model, wanted.settings);
   if (made && before != "none")
-    made = make_predecoded_decoder(before, std::move(made.instance), dem_text);
+    made = make_predecoded_decoder(before, std::move(made.instance), model);
   if (made)
     made.instance->set_budget(static_cast<std::uint64_t>(std::ceil(budget_us * 1000)));
   return made;
 }
 
 /// A setting that the first choice does not know is an error, not a reason to take another decoder.
-decoder_result make_auto(const decoder_settings &settings, std::string_view dem_text) {
-  decoder_result first = make_named({first_of_auto(), settings}, dem_text);
-  if (first || make_named({first_of_auto(), decoder_settings{}}, dem_text) || parse_dem(dem_text).failed())
-    return first;
-  decoder_result other = make_named({"bp-osd", settings}, dem_text);
-  return other ? std::move(other) : decoder_result{nullptr, first.error + "; " + other.error};
+chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &model) {
+  decoder_name first{first_of_auto(), settings};
+  decoder_result made = make_named(first, model);
+  if (made)
+    return {std::move(made), {}};
+  std::string refusal = made.error;
+  if (first.settings.check().failed() || first.settings.text("predecoder", "none") != "none") {
+    decoder_name without_settings{first_of_auto(), decoder_settings{}};
+    const decoder_result plain = make_named(without_settings, model);
+    if (plain)
+      return {std::move(made), {}};
+    refusal = plain.error;
+  }
+  if (model.errors().failed())
+    return {std::move(made), {}};
+  decoder_name second{"bp-osd", settings};
+  decoder_result other = make_named(second, model);
+  if (!other)
+    return {{nullptr, made.error + "; " + other.error}, {}};
+  std::string why =
+      std::string("auto took ") + other.instance->name() + ", because its first choice refuses the model: " + refusal;
+  return {std::move(other), std::move(why)};
 }
 
 } // namespace
@@ -81,15 +96,21 @@ expected<> check_decoder_name(std::string_view name) {
                        "plug-in");
 }
 
-decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
+chosen_decoder choose_decoder(std::string_view name, const decoder_model &model) {
   try {
     if (expected<> result = check_decoder_name(name); result.failed())
-      return {nullptr, result.text()};
+      return {{nullptr, result.text()}, {}};
     auto wanted = decoder_name::parse(name);
-    return wanted->name == "auto" ? make_auto(wanted->settings, dem_text) : make_named(std::move(*wanted), dem_text);
+    if (wanted->name == "auto")
+      return make_auto(wanted->settings, model);
+    return {make_named(*wanted, model), {}};
   } catch (const std::exception &failure) { // out of memory
-    return {nullptr, std::string(name) + " decoder: " + failure.what()};
+    return {{nullptr, std::string(name) + " decoder: " + failure.what()}, {}};
   }
+}
+
+decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
+  return choose_decoder(name, decoder_model(dem_text));
 }
 
 expected<error_form> error_form_of(std::string_view name) {
@@ -111,14 +132,6 @@ bool takes_edges_only(std::string_view name) {
     return race_takes_edges_only(wanted->settings.text("members", ""));
   const known_decoder *const one = find_decoder(wanted->name == "auto" ? first_of_auto() : wanted->name);
   return one != nullptr && one->edges_only;
-}
-
-std::string auto_reason(std::string_view name, std::string_view made, std::string_view dem_text) {
-  const auto wanted = decoder_name::parse(name);
-  if (wanted.failed() || wanted->name != "auto" || made.ends_with(first_of_auto()))
-    return {};
-  return std::string("auto took ").append(made) +
-         ", because its first choice refuses the model: " + make_decoder(first_of_auto(), dem_text).error;
 }
 
 std::vector<std::string> decoder_names() {

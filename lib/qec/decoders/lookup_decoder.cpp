@@ -312,14 +312,14 @@ std::unique_ptr<decoder> make_lookup_decoder(std::shared_ptr<const lookup_table>
   return std::make_unique<table_decoder>(std::move(table));
 }
 
-decoder_result make_lookup_decoder(std::string_view dem_text, decoder_settings &settings) {
+decoder_result make_lookup_decoder(const decoder_model &model, decoder_settings &settings) {
   try {
     if (const expected<> result = settings.check(); result.failed())
       return {nullptr, "lookup decoder: " + result.text()};
-    const auto model = parse_dem(dem_text);
-    if (model.failed())
-      return {nullptr, "lookup decoder: " + model.text()};
-    auto table = build_lookup_table(*model);
+    const auto errors = model.errors();
+    if (errors.failed())
+      return {nullptr, "lookup decoder: " + errors.text()};
+    auto table = build_lookup_table(**errors);
     if (table.failed())
       return {nullptr, "lookup decoder: " + table.text()};
     return {make_lookup_decoder(std::make_shared<const lookup_table>(std::move(*table))), {}};

@@ -414,24 +414,24 @@ private:
 
 } // namespace
 
-decoder_result make_plugin_decoder(const std::string &path, std::string_view dem_text,
+decoder_result make_plugin_decoder(const std::string &path, const decoder_model &given,
                                    const decoder_settings &settings) {
   const auto failed = [&](const std::string &why) { return decoder_result{nullptr, "plug-in " + path + ": " + why}; };
-  const auto parsed = plugin_model::parse(dem_text);
+  const std::string text(given.text());
+  const auto parsed = plugin_model::parse(text);
   if (parsed.failed())
     return failed(parsed.text());
   auto plugin = load(path);
   if (plugin.failed())
     return failed(plugin.text());
 
-  const std::string text(dem_text);
   const decoder_settings::list rest = settings.rest();
-  std::vector<cudaq_qec_decoder_setting_t> given;
+  std::vector<cudaq_qec_decoder_setting_t> pairs;
   for (const auto &[key, value] : rest)
-    given.push_back({key.c_str(), value.c_str()});
+    pairs.push_back({key.c_str(), value.c_str()});
   const cudaq_qec_decoder_errors_t errors = parsed->view();
   const cudaq_qec_decoder_model_t model{sizeof(model),           text.c_str(), text.size(),  parsed->num_detectors,
-                                        parsed->num_observables, given.data(), given.size(), &errors};
+                                        parsed->num_observables, pairs.data(), pairs.size(), &errors};
   void *raw = nullptr;
   std::array<char, 1024> error{};
   std::int32_t status = CUDAQ_QEC_DECODE_INTERNAL_ERROR;
@@ -456,8 +456,8 @@ expected<error_form> error_form_of_plugin(const std::string &path) {
   return static_cast<error_form>(plugin->errors());
 }
 
-decoder_result make_relay_bp_gpu_decoder(std::string_view dem_text, decoder_settings &settings) {
-  return make_plugin_decoder(std::string(kGpuLibrary), dem_text, settings);
+decoder_result make_relay_bp_gpu_decoder(const decoder_model &model, decoder_settings &settings) {
+  return make_plugin_decoder(std::string(kGpuLibrary), model, settings);
 }
 
 } // namespace cudaq::qec::realtime

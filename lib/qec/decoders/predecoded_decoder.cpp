@@ -52,8 +52,8 @@ private:
 } // namespace
 
 decoder_result make_predecoded_decoder(const std::string &predecoder, std::unique_ptr<decoder> second,
-                                       std::string_view dem_text) {
-  auto first = make_predecoder(predecoder, dem_text);
+                                       const decoder_model &model) {
+  auto first = make_predecoder(predecoder, model);
   if (first.failed())
     return {nullptr, first.text()};
   if (const expected<> result = check_predecoder_before(predecoder, second->name()); result.failed())

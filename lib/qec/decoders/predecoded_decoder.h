@@ -3,15 +3,16 @@
 
 #include "cudaq/qec/decoding/decoder.h"
 
+#include "lib/qec/decoding/decoder_model.h"
+
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace cudaq::qec::realtime {
 
 /// A predecoder (predecoder.h) and then `second`, as one decoder. It gives neither edges nor a weight. `predecoder`:
 /// a name that make_predecoder knows and check_predecoder_before accepts.
 [[nodiscard]] decoder_result make_predecoded_decoder(const std::string &predecoder, std::unique_ptr<decoder> second,
-                                                     std::string_view dem_text);
+                                                     const decoder_model &model);
 
 } // namespace cudaq::qec::realtime

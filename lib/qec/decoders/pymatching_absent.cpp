@@ -13,8 +13,8 @@ decoder_result absent() {
 
 } // namespace
 
-decoder_result make_pymatching_decoder(std::string_view, decoder_settings &) { return absent(); }
-decoder_result make_correlated_decoder(std::string_view, decoder_settings &) { return absent(); }
+decoder_result make_pymatching_decoder(const decoder_model &, decoder_settings &) { return absent(); }
+decoder_result make_correlated_decoder(const decoder_model &, decoder_settings &) { return absent(); }
 
 bool pymatching_available() noexcept { return false; }
 const char *pymatching_version() noexcept { return ""; }

@@ -262,15 +262,16 @@ private:
   std::vector<std::int64_t> edges_;    ///< pairs of detectors, as PyMatching gives them
 };
 
-decoder_result make_with(std::string_view dem_text, const char *name, matching_options options,
+decoder_result make_with(const decoder_model &model, const char *name, matching_options options,
                          const decoder_settings &settings) {
   const auto failed = [&](const std::string &why) { return decoder_result{nullptr, name + (" decoder: " + why)}; };
   try {
     if (const expected<> result = settings.check(); result.failed())
       return failed(result.text());
-    auto parsed = parse_dem(dem_text);
-    if (parsed.ok())
-      parsed = component_errors(std::move(*parsed));
+    const auto given = model.errors();
+    if (given.failed())
+      return failed(given.text());
+    auto parsed = component_errors(**given);
     if (parsed.failed())
       return failed(parsed.text());
     parsed = decompose_errors(std::move(*parsed));
@@ -291,14 +292,14 @@ decoder_result make_with(std::string_view dem_text, const char *name, matching_o
 
 } // namespace
 
-decoder_result make_pymatching_decoder(std::string_view dem_text, decoder_settings &settings) {
+decoder_result make_pymatching_decoder(const decoder_model &model, decoder_settings &settings) {
   const bool edges = settings.flag("edges");
-  return make_with(dem_text, "pymatching", {.correlated = false, .edges = edges}, settings);
+  return make_with(model, "pymatching", {.correlated = false, .edges = edges}, settings);
 }
 
-decoder_result make_correlated_decoder(std::string_view dem_text, decoder_settings &settings) {
+decoder_result make_correlated_decoder(const decoder_model &model, decoder_settings &settings) {
   const bool edges = settings.flag("edges");
-  return make_with(dem_text, "pymatching-correlated", {.correlated = true, .edges = edges}, settings);
+  return make_with(model, "pymatching-correlated", {.correlated = true, .edges = edges}, settings);
 }
 
 bool pymatching_available() noexcept { return true; }

@@ -95,17 +95,18 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
   return set_status(decode_status::ok);
 }
 
-expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text) {
+expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, const decoder_model &given) {
   if (name != "local" && name != "passthrough")
     return reason("unknown predecoder \"" + std::string(name) + "\": known are local, passthrough");
-  const expected<detector_error_model> model = parse_dem(dem_text);
-  if (model.failed())
-    return reason(std::string(name) + " predecoder: " + model.text());
+  const auto errors = given.errors();
+  if (errors.failed())
+    return reason(std::string(name) + " predecoder: " + errors.text());
+  const detector_error_model &model = **errors;
   if (name == "passthrough")
-    return make_passthrough_predecoder(model->num_detectors, model->num_observables);
-  const predecoder_layout layout{static_cast<std::uint32_t>(model->num_detectors),
-                                 static_cast<std::uint32_t>(model->num_observables)};
-  expected<detector_graph> graph = detector_graph::from_dem(*model);
+    return make_passthrough_predecoder(model.num_detectors, model.num_observables);
+  const predecoder_layout layout{static_cast<std::uint32_t>(model.num_detectors),
+                                 static_cast<std::uint32_t>(model.num_observables)};
+  expected<detector_graph> graph = detector_graph::from_dem(model);
   if (graph.failed())
     return reason("local predecoder: " + graph.text());
   return std::make_unique<local_predecoder>(std::move(*graph), layout);

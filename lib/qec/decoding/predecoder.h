@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "lib/qec/decoding/decoder_model.h"
 #include "lib/qec/decoding/local_rule.h"
 #include "lib/qec/decoding/predecoder_output.h"
 #include "lib/qec/decoding/qec_expected.h"
@@ -45,7 +46,7 @@ private:
 /// "passthrough": all events are residual, so the answers are those of the decoder alone. "local": the rule of
 /// local_rule.h on the model's detector graph. It makes more logical errors than matching alone (docs/predecoding.md
 /// has the ratios).
-[[nodiscard]] expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text);
+[[nodiscard]] expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, const decoder_model &model);
 /// "passthrough" for a model of this size, which need not be read. Refused: more than 2^32 - 1 of either.
 [[nodiscard]] expected<std::unique_ptr<predecoder>> make_passthrough_predecoder(std::uint64_t detectors,
                                                                                 std::uint64_t observables);

@@ -52,13 +52,13 @@ private:
 
 } // namespace
 
-decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_settings &settings) {
+decoder_result make_sliding_window_decoder(const decoder_model &given, decoder_settings &settings) {
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "sliding-window decoder: " + why}; };
   try {
     const auto options = read_stream_settings(settings.rest());
     if (options.failed())
       return {nullptr, options.text()};
-    const auto source = read_stream(dem_text, *options);
+    const auto source = read_stream(given.text(), *options);
     if (source.failed())
       return failed(source.text());
     const repeating_model &model = source->model;

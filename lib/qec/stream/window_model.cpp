@@ -4,7 +4,6 @@
 #include "lib/qec/decoding/splitmix.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -58,11 +57,11 @@ public:
       }
       std::erase_if(parts, [&](part &one) { return !restrict(one); });
       if (!parts.empty())
-        errors_.push_back({all.front().probability, parts});
+        errors_.push_back({all.front().probability, all.front().line, parts});
     }
     std::ranges::sort(made_.crossings);
     made_.crossings.erase(std::unique(made_.crossings.begin(), made_.crossings.end()), made_.crossings.end());
-    write();
+    add_errors();
     return std::move(made_);
   }
 
@@ -73,6 +72,7 @@ private:
   };
   struct error {
     double probability;
+    std::uint64_t line;
     std::vector<part> parts;
   };
 
@@ -120,43 +120,33 @@ private:
     return !one.detectors.empty();
   }
 
-  void write() {
+  void add_errors() {
+    detector_error_model &errors = made_.errors;
+    errors.num_detectors = made_.num_detectors;
+    errors.num_observables = made_.num_observables + made_.crossings.size() + window_model::kParities;
     for (const error &one : errors_) {
-      char digits[32];
-      made_.text.append("error(").append(digits, std::to_chars(digits, digits + sizeof digits, one.probability).ptr) +=
-          ')';
-      for (std::size_t k = 0; k < one.parts.size(); ++k) {
-        if (k != 0)
-          made_.text += " ^";
-        write(one.parts[k]);
-      }
-      made_.text += '\n';
+      const auto number = static_cast<std::uint32_t>(errors.num_errors++);
+      for (const part &p : one.parts)
+        errors.add({one.probability, one.line, 0, 0, 0, number}, p.detectors, flipped_by(p));
     }
-    // All detectors and observables of the window, also those that no error flips.
-    if (made_.num_detectors != 0)
-      made_.text += "detector D" + std::to_string(made_.num_detectors - 1) + '\n';
-    made_.text += "logical_observable L" +
-                  std::to_string(made_.num_observables + made_.crossings.size() + window_model::kParities - 1) + '\n';
   }
 
-  void write(const part &one) {
+  /// The observables of the window, ascending.
+  index_list flipped_by(const part &one) const {
     std::uint8_t parity = 0;
-    for (const std::uint64_t d : one.detectors) {
-      made_.text += " D" + std::to_string(d);
+    for (const std::uint64_t d : one.detectors)
       parity ^= made_.parities[d];
-    }
-    const auto flip = [&](std::uint64_t observable) { made_.text += " L" + std::to_string(observable); };
-    for (const std::uint64_t observable : one.observables)
-      flip(observable);
+    index_list flipped = one.observables;
     std::uint64_t next = made_.num_observables;
     if (one.committed)
       for (const std::uint64_t d : one.detectors)
         if (const auto at = std::ranges::lower_bound(made_.crossings, d); at != made_.crossings.end() && *at == d)
-          flip(next + static_cast<std::uint64_t>(at - made_.crossings.begin()));
+          flipped.push_back(next + static_cast<std::uint64_t>(at - made_.crossings.begin()));
     next += made_.crossings.size();
     for (std::uint64_t j = 0; j < window_model::kParities; ++j)
       if ((parity >> j & 1) != 0)
-        flip(next + j);
+        flipped.push_back(next + j);
+    return flipped;
   }
 
   const window_source &source_;

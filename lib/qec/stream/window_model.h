@@ -6,7 +6,6 @@
 #include "lib/qec/decoding/dem.h"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -38,7 +37,7 @@ struct window_rounds {
 struct window_model {
   static constexpr std::uint64_t kParities = 8;
 
-  std::string text;
+  detector_error_model errors;  ///< each with the line of its error in the text of the whole model
   std::uint64_t first_detector; ///< of the unrolled model; detector k of the window is first_detector + k
   std::uint64_t num_detectors;
   std::uint64_t num_observables;        ///< of the whole model

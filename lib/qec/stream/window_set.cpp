@@ -22,14 +22,20 @@ constexpr std::uint64_t kMaxCompared = std::uint64_t{1} << 26; ///< detectors, o
 /// Whether any events of a window have a solution: each error flips at most two detectors, and in each connected part
 /// there is one that flips one.
 bool has_boundaries(const window_model &window) {
-  const auto model = parse_dem(window.text);
-  if (model.failed())
-    return false;
-  const connected_parts parts(*model, true);
+  const connected_parts parts(window.errors, true);
   for (std::uint64_t k = 0; k < window.num_detectors; ++k)
     if (window.is_needed[k] != 0 && !parts.parts[parts.part_of[k]].has_boundary)
       return false;
-  return std::ranges::all_of(model->components, [](const dem_component &c) { return c.detectors <= 2; });
+  return std::ranges::all_of(window.errors.components, [](const dem_component &c) { return c.detectors <= 2; });
+}
+
+/// Whether two windows have the same errors, whatever their lines.
+bool are_alike(const detector_error_model &a, const detector_error_model &b) {
+  return a.num_detectors == b.num_detectors && a.num_observables == b.num_observables && a.targets == b.targets &&
+         std::ranges::equal(a.components, b.components, [](const dem_component &one, const dem_component &other) {
+           return one.probability == other.probability && one.detectors == other.detectors &&
+                  one.observables == other.observables && one.mechanism == other.mechanism;
+         });
 }
 
 } // namespace
@@ -115,17 +121,20 @@ void window_set::choose_form() {
     const window_rounds first = layout_.rounds_of(0);
     std::string taken;
     try {
-      const std::string text = source_until(first.end).window(first).text;
-      const decoder_result made = make_decoder(decoder_, text);
+      first_errors_ = source_until(first.end).window(first).errors;
+      chosen_decoder made = choose_decoder(decoder_, decoder_model(first_errors_));
       taken = made ? made.instance->name() : "";
-      choice_.reason = auto_reason(decoder_, taken, text);
+      choice_.reason = std::move(made.auto_reason);
+      first_decoder_ = std::move(made.instance);
     } catch (const stream_error &failure) { // matching needs another form of the errors, or does not take them
       taken = "bp-osd";
       choice_.reason = "auto took bp-osd, because its first choice refuses the windows: " + std::string(failure.what());
     }
     source_.reset();
-    if (taken == "bp-osd")
+    if (taken == "bp-osd") {
       decoder_.replace(0, parsed->name.size(), taken);
+      first_decoder_.reset(); // its windows have another form
+    }
   }
   const auto form = error_form_of(decoder_);
   if (form.failed())
@@ -186,8 +195,14 @@ std::unique_ptr<window> window_set::build(window_model model, std::size_t decode
   auto made = std::make_unique<window>();
   made->model = std::move(model);
   made->decoders.reserve(decoders);
+  const decoder_model errors(made->model.errors);
+  if (made->model.errors.num_observables > dem_limits{}.observables)
+    throw stream_error("a window has more than " + std::to_string(dem_limits{}.observables) +
+                       " observables and detectors at its borders");
   for (std::size_t k = 0; k < decoders; ++k) {
-    decoder_result inner = make_decoder(decoder_, made->model.text);
+    decoder_result inner = k == 0 ? take_first_decoder(made->model.errors) : decoder_result{};
+    if (!inner)
+      inner = choose_decoder(decoder_, errors);
     if (!inner)
       throw stream_error(inner.error);
     window_decoder &one = made->decoders.emplace_back();
@@ -196,8 +211,17 @@ std::unique_ptr<window> window_set::build(window_model model, std::size_t decode
     one.answer.resize(one.inner->observable_bytes());
     made->idle.push_back(&one);
   }
-  made->model.text = {};
+  made->model.errors = {};
   return made;
+}
+
+/// The decoder that choose_form has made, if it is for these errors; none otherwise. It is asked for once.
+decoder_result window_set::take_first_decoder(const detector_error_model &errors) {
+  decoder_result first{std::exchange(first_decoder_, nullptr), {}};
+  const detector_error_model its_errors = std::exchange(first_errors_, {});
+  if (first && !are_alike(its_errors, errors))
+    first.instance.reset();
+  return first;
 }
 
 /// Finds the first window that is like the one `common_` rounds later. The head has an influence on a few windows.
@@ -213,7 +237,7 @@ void window_set::find_steady() {
     const window_rounds here = layout_.rounds_of(j), there = layout_.rounds_of(j + common_windows());
     const window_source &source = source_until(there.end);
     return here.begin >= head() && model_.first_detector(here.begin) >= named &&
-           source.window(here).text == source.window(there).text;
+           are_alike(source.window(here).errors, source.window(there).errors);
   };
   for (steady_ = 0;; steady_ += step) {
     if (steady_ > kMaxCompared / detectors)

@@ -108,6 +108,7 @@ private:
   window_source source_of(std::uint64_t repetitions) const;
   const window_source &source_until(std::uint64_t end);
   std::unique_ptr<window> build(window_model model, std::size_t decoders, bool must_have_boundary);
+  decoder_result take_first_decoder(const detector_error_model &errors);
   void find_steady();
 
   const repeating_model model_;
@@ -116,6 +117,8 @@ private:
   const window_layout layout_;
   const std::uint64_t common_; ///< rounds after which both windows and repetitions begin again
   error_form form_ = error_form::components;
+  std::unique_ptr<decoder> first_decoder_;      ///< of auto, until the first window is built
+  detector_error_model first_errors_;           ///< what it was made for
   std::uint64_t steady_ = 0;                    ///< the first window that repeats
   std::uint64_t first_steady_end_ = 0;          ///< repetitions
   std::unique_ptr<const window_source> source_; ///< while the windows are built

@@ -116,7 +116,7 @@ TEST(DecoderAuto, TakesBpOsdWhereItsFirstChoiceRefusesTheModelAndSaysWhy) {
     const auto with = make_or_throw("auto", dem);
     EXPECT_STREQ(with->name(), "bp-osd");
     EXPECT_EQ(decode(*with, {0, 1, 2}).observables, bits(1, {0}));
-    const std::string why = auto_reason("auto", with->name(), dem);
+    const std::string why = choose_decoder("auto", dem).auto_reason;
     EXPECT_NE(why.find("auto took bp-osd"), std::string::npos) << why;
     EXPECT_NE(why.find("line 2: "), std::string::npos) << why;
     EXPECT_STREQ(make_or_throw("auto:osd_order=3", dem)->name(), "bp-osd");
@@ -124,8 +124,8 @@ TEST(DecoderAuto, TakesBpOsdWhereItsFirstChoiceRefusesTheModelAndSaysWhy) {
   const char *const graph = "error(0.1) D0\nerror(0.1) D0 D1 L0\n";
   const auto first = make_or_throw("auto", graph);
   EXPECT_STRNE(first->name(), "bp-osd");
-  EXPECT_EQ(auto_reason("auto", first->name(), graph), "");
-  EXPECT_EQ(auto_reason("bp-osd", "bp-osd", graph), "");
+  EXPECT_EQ(choose_decoder("auto", graph).auto_reason, "");
+  EXPECT_EQ(choose_decoder("bp-osd", graph).auto_reason, "");
   EXPECT_NE(make_decoder("auto:osd_order=3", graph).error.find("unknown setting \"osd_order\""), std::string::npos);
   EXPECT_NE(make_decoder("auto", "rubbish").error.find("line 1: "), std::string::npos);
 }

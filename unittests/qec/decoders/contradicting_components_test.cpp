@@ -28,7 +28,7 @@ TEST(ContradictingComponents, AreRefusedByEachDecoderThatTakesThemAsErrors) {
 TEST(ContradictingComponents, MakeAutoTakeADecoderThatIsRight) {
   const auto with = make_or_throw("auto", kContradiction);
   EXPECT_STREQ(with->name(), "bp-osd");
-  EXPECT_NE(auto_reason("auto", with->name(), kContradiction).find("contradicts line 2"), std::string::npos);
+  EXPECT_NE(choose_decoder("auto", kContradiction).auto_reason.find("contradicts line 2"), std::string::npos);
   EXPECT_EQ(decode(*with, {0}), (answer{decode_status::ok, {0}}));
   EXPECT_EQ(decode(*with, {1}), (answer{decode_status::ok, {1}}));
   EXPECT_EQ(decode(*with, {0, 1}), (answer{decode_status::ok, {0}}));

@@ -232,7 +232,7 @@ TEST_F(ParallelWindows, CommitEachErrorExactlyOnce) {
     for (; j < layout.complete(end); ++j) {
       const window_rounds here = layout.rounds_of(j);
       const window_model window = source.window(here);
-      const auto parsed = parse_dem(window.text);
+      const auto *const parsed = &window.errors;
       for (const dem_component &c : parsed->components)
         committed += std::ranges::any_of(parsed->detectors_of(c), [&](std::uint64_t d) {
           const std::uint64_t round = rounds[window.first_detector + d];
@@ -240,7 +240,7 @@ TEST_F(ParallelWindows, CommitEachErrorExactlyOnce) {
         });
     }
     ASSERT_EQ(j % 2, 1U) << "windows end with one that needs no neighbour";
-    committed += parse_dem(source.window({j * commit, j * commit, end, end}).text)->components.size();
+    committed += source.window({j * commit, j * commit, end, end}).errors.components.size();
     std::size_t all = 0; // half of the components flip no observable and nothing that does
     const connected_parts parts(model, true);
     for (const dem_component &c : model.components)

@@ -17,7 +17,7 @@ struct chain {
 /// The errors of a window as text: "D.. L..", without its parities.
 std::map<std::string, double> errors_of(const window_model &window) {
   std::map<std::string, double> errors;
-  const auto parsed = parse_dem(window.text);
+  const auto *const parsed = &window.errors;
   for (const dem_component &c : parsed->components) {
     std::string text;
     for (const std::uint64_t d : parsed->detectors_of(c))
@@ -76,7 +76,7 @@ TEST(WindowModel, TheWindowsOfAModelCommitEachErrorExactlyOnce) {
       const std::uint64_t next = std::min(line + commit, end);
       const window_model window =
           make_window_model(model, rounds, {line, line, next, std::min(next + 3, end)}, error_form::joined);
-      const auto parsed = parse_dem(window.text);
+      const auto *const parsed = &window.errors;
       for (const dem_component &c : parsed->components)
         committed += std::ranges::any_of(parsed->detectors_of(c),
                                          [&](std::uint64_t d) { return rounds[window.first_detector + d] < next; });
@@ -98,7 +98,7 @@ TEST(WindowModel, LeavesOutPartsThatFlipNoObservable) {
 TEST(WindowModel, ParitiesNoticeACorrectionThatDoesNotExplainTheEvents) {
   const chain c;
   const window_model window = make_window_model(c.model, c.rounds, {0, 0, 2, 3}, error_form::components);
-  const auto parsed = parse_dem(window.text);
+  const auto *const parsed = &window.errors;
   for (const dem_component &one : parsed->components) {
     std::uint8_t of_events = 0, of_errors = 0;
     for (const std::uint64_t d : parsed->detectors_of(one))

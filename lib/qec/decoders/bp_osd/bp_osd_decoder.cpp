@@ -103,7 +103,7 @@ decode_status bp_osd::solve(std::span<const std::uint64_t> events, stop_check st
   return status;
 }
 
-decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &settings) {
+decoder_result make_bp_osd_decoder(const decoder_model &model, decoder_settings &settings) {
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "bp-osd decoder: " + why}; };
   try {
     bp_osd_options options;
@@ -116,7 +116,7 @@ decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &
     options.sums_posteriors = settings.choice("posterior", "sum", {"sum", "last"}) == "sum";
     if (const expected<> result = settings.check(); result.failed())
       return failed(result.text());
-    auto graph = tanner_graph::from_text(dem_text);
+    auto graph = tanner_graph::from_model(model);
     if (graph.failed())
       return failed(graph.text());
     return {std::make_unique<bp_osd_decoder>(std::move(*graph), options), {}};

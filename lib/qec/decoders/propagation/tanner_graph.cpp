@@ -123,10 +123,14 @@ std::size_t tanner_graph::list_errors(std::span<const std::uint32_t> columns,
 }
 
 expected<tanner_graph> tanner_graph::from_text(std::string_view dem_text) {
-  const auto model = parse_dem(dem_text);
-  if (model.failed())
-    return model.reason();
-  return from_dem(*model);
+  return from_model(decoder_model(dem_text));
+}
+
+expected<tanner_graph> tanner_graph::from_model(const decoder_model &model) {
+  const auto errors = model.errors();
+  if (errors.failed())
+    return errors.reason();
+  return from_dem(**errors);
 }
 
 } // namespace cudaq::qec::realtime

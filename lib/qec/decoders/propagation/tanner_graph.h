@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "lib/qec/decoding/decoder_model.h"
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/event_bits.h"
 #include "lib/qec/decoding/qec_expected.h"
@@ -77,6 +78,7 @@ struct tanner_graph {
   /// Fails above kMaxChecks.
   static expected<tanner_graph> from_dem(const detector_error_model &model);
   static expected<tanner_graph> from_text(std::string_view dem_text);
+  static expected<tanner_graph> from_model(const decoder_model &model);
 };
 
 } // namespace cudaq::qec::realtime

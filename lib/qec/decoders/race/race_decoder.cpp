@@ -297,7 +297,7 @@ bool race_takes_edges_only(std::string_view members) {
   return names.ok() && std::ranges::any_of(*names, takes_edges_only);
 }
 
-decoder_result make_race_decoder(std::string_view dem_text, decoder_settings &settings) {
+decoder_result make_race_decoder(const decoder_model &model, decoder_settings &settings) {
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "race decoder: " + why}; };
   try {
     const std::string text = settings.text("members", "");
@@ -309,7 +309,7 @@ decoder_result make_race_decoder(std::string_view dem_text, decoder_settings &se
       return failed(names.text());
     std::vector<std::pair<std::string, std::unique_ptr<decoder>>> members;
     for (const std::string &name : *names) {
-      decoder_result made = make_decoder(name, dem_text);
+      chosen_decoder made = choose_decoder(name, model);
       if (!made)
         return failed("member " + name + ": " + made.error);
       if (!made.instance->obeys_deadline())

@@ -67,13 +67,13 @@ relay_bp_options relay_bp_options_of(decoder_settings &settings, bool on_gpu) {
   return o;
 }
 
-decoder_result make_relay_bp_decoder(std::string_view dem_text, decoder_settings &settings) {
+decoder_result make_relay_bp_decoder(const decoder_model &model, decoder_settings &settings) {
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "relay-bp decoder: " + why}; };
   try {
     const relay_bp_options options = relay_bp_options_of(settings);
     if (const expected<> result = settings.check(); result.failed())
       return failed(result.text());
-    auto graph = tanner_graph::from_text(dem_text);
+    auto graph = tanner_graph::from_model(model);
     if (graph.failed())
       return failed(graph.text());
     return {std::make_unique<relay_bp_decoder>(std::move(*graph), options), {}};
