@@ -2,6 +2,7 @@
 // A model as a text and as a value.
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoding/decoder_model.h"
+#include "unittests/qec/equal_models.h"
 #include "unittests/qec/qec_test_support.h"
 
 namespace cudaq::qec::realtime::test {
@@ -14,20 +15,6 @@ constexpr const char *kText = "error(0.1) D0 L2 ^ D1\n"
                               "error(5e-324) D2 L0 L1\n"
                               "detector D5\n"
                               "logical_observable L7\n";
-
-void expect_equal(const detector_error_model &a, const detector_error_model &b) {
-  EXPECT_EQ(a.num_detectors, b.num_detectors);
-  EXPECT_EQ(a.num_observables, b.num_observables);
-  EXPECT_EQ(a.num_errors, b.num_errors);
-  EXPECT_EQ(a.targets, b.targets);
-  ASSERT_EQ(a.components.size(), b.components.size());
-  for (std::size_t k = 0; k < a.components.size(); ++k) {
-    EXPECT_EQ(a.components[k].probability, b.components[k].probability);
-    EXPECT_EQ(a.components[k].mechanism, b.components[k].mechanism);
-    EXPECT_EQ(a.components[k].detectors, b.components[k].detectors);
-    EXPECT_EQ(a.components[k].observables, b.components[k].observables);
-  }
-}
 
 TEST(DecoderModel, OfATextAndOfAValueAreTheSameBitByBit) {
   const decoder_model of_text(kText);

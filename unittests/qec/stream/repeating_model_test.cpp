@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/stream/code_distance.h"
+#include "unittests/qec/equal_models.h"
 #include "unittests/qec/stream/stream_test_support.h"
 
 namespace cudaq::qec::realtime::test {
@@ -15,18 +16,6 @@ detector_error_model flattened(std::string text, std::uint64_t repetitions) {
   if (model.failed())
     throw std::runtime_error(model.text());
   return std::move(*model);
-}
-
-void expect_equal(const detector_error_model &a, const detector_error_model &b) {
-  ASSERT_EQ(a.num_detectors, b.num_detectors);
-  ASSERT_EQ(a.num_observables, b.num_observables);
-  ASSERT_EQ(a.targets, b.targets);
-  ASSERT_EQ(a.components.size(), b.components.size());
-  for (std::size_t k = 0; k < a.components.size(); ++k) {
-    ASSERT_EQ(a.components[k].probability, b.components[k].probability);
-    ASSERT_EQ(a.components[k].mechanism, b.components[k].mechanism);
-    ASSERT_EQ(a.components[k].detectors, b.components[k].detectors);
-  }
 }
 
 TEST(RepeatingModel, IsForEveryLengthTheModelOfThatLength) {
