@@ -54,9 +54,11 @@ cudaError_t launch_hooks_kernel(const dispatch_params &params, cudaStream_t stre
   dispatch_params copy = params;
   void *arguments[] = {&copy};
   report.will_hold(1);
-  return report(cudaLaunchKernel(reinterpret_cast<const void *>(dispatch_hooks_kernel), dim3(1), dim3(threads),
-                                 arguments, kernel_memory(params.ring.slot_size, 1) + hooked::kTrailingBytes, stream),
-                "launch of a block of %u threads failed", threads);
+  return report(
+      cudaLaunchKernel(reinterpret_cast<const void *>(dispatch_hooks_kernel), dim3(1), dim3(threads), arguments,
+                       kernel_memory(params.ring.slot_size, kInOrderStaging<RegularKernel>) + hooked::kTrailingBytes,
+                       stream),
+      "launch of a block of %u threads failed", threads);
 }
 
 } // namespace

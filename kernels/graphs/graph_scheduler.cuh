@@ -100,7 +100,8 @@ struct alignas(128) scheduler_block {
 };
 
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t scheduler_memory(std::uint32_t slot_size, std::uint32_t image) {
-  return round_line(kernel_memory(slot_size, 1)) + static_cast<std::uint32_t>(sizeof(scheduler_block)) + image;
+  return round_line(kernel_memory(slot_size, answer_staging::one)) +
+         static_cast<std::uint32_t>(sizeof(scheduler_block)) + image;
 }
 
 __device__ inline void copy_image(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes) {
@@ -123,7 +124,7 @@ __device__ execution_result serve_execution(const graph_params &p, std::uint8_t 
   using transport = graph_ring_transport<warp_thread_group, Scope>;
   const handler_set handlers(table, graphs, rotation, p.number, result);
   no_helpers<warp_thread_group> helpers;
-  loop_workspace &workspace = make_workspace(memory, 0, p.dispatch.ring.slot_size);
+  loop_workspace &workspace = make_workspace(memory, 0, p.dispatch.ring.slot_size, answer_staging::one);
   dispatch_loop<warp_thread_group, transport, handler_set, no_helpers<warp_thread_group>, false> loop(
       p.dispatch, 0, workspace, transport(p.dispatch.ring, view), handlers, helpers);
   loop.run(1);
@@ -133,7 +134,7 @@ __device__ execution_result serve_execution(const graph_params &p, std::uint8_t 
 template <class Handlers, thread_scope Scope>
 __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
   const auto table = Handlers::prepare(p.dispatch, reinterpret_cast<block_memory *>(memory)->index);
-  std::uint8_t *const trailing = memory + round_line(kernel_memory(p.dispatch.ring.slot_size, 1));
+  std::uint8_t *const trailing = memory + round_line(kernel_memory(p.dispatch.ring.slot_size, answer_staging::one));
   auto &shared = *reinterpret_cast<scheduler_block *>(trailing);
   auto &words = *reinterpret_cast<graph_rotation_words *>(p.block + p.layout.rotation);
   const graph_rotation rotation(words, p.dispatch.reports->fault, p.number, p.members);

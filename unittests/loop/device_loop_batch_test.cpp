@@ -7,6 +7,7 @@
 
 #include <barrier>
 #include <numeric>
+#include <set>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -59,14 +60,15 @@ handler_calls calls;
 long long cycles_of_a_call = 0;
 std::uint32_t *stop_word = nullptr; ///< set in the call for slot kStops, if there is one
 
-/// Answers with the payload in reverse order.
-int reverse(const void *in, void *out, std::uint32_t arg_len, std::uint32_t, std::uint32_t *result_len) {
+/// Answers with the payload in reverse order. Writes to all bytes that it may write to, as a handler may.
+int reverse(const void *in, void *out, std::uint32_t arg_len, std::uint32_t max_result_len, std::uint32_t *result_len) {
   const auto *const bytes = static_cast<const std::uint8_t *>(in);
   calls.first_bytes.push_back(bytes[0]);
   calls.lanes.push_back(group::lane());
   group::clock += cycles_of_a_call;
   if (bytes[0] == kStops && stop_word != nullptr)
     *stop_word = 1;
+  std::memset(out, 0xee, max_result_len);
   std::reverse_copy(bytes, bytes + arg_len, static_cast<std::uint8_t *>(out));
   *result_len = arg_len;
   return bytes[0] == kFails ? kStatus : 0;
@@ -80,14 +82,14 @@ std::vector<std::uint8_t> payload_of(std::uint32_t slot, std::uint32_t slot_size
 
 /// A ring full of requests, and the loop's state.
 struct full_ring {
-  full_ring(std::uint32_t slot_size, bool with_laps)
+  full_ring(std::uint32_t slot_size, bool with_laps, answer_staging answers)
       : ring(kSlots, slot_size, with_laps), host(host_ring({kSlots, slot_size, false}), 1, kFunction, 1) {
     host.params.ring = ring.view;
     host.params.handlers = &handler_address;
     const std::uint32_t staging = (slot_size + 15) & ~15u;
     workspace.staging_bytes = staging;
-    workspace.out_pitch = slot_size <= 512 ? staging + 16 : 0;
-    memory.resize((2 * staging + group::kWidth * workspace.out_pitch) / sizeof(word16));
+    workspace.out_pitch = out_pitch(slot_size, answers);
+    memory.resize((2 * staging + (group::kWidth - 1) * workspace.out_pitch) / sizeof(word16));
     workspace.in = reinterpret_cast<std::uint8_t *>(memory.data());
     workspace.out = workspace.in + staging;
     for (std::uint32_t i = 0; i < kSlots; ++i) {
@@ -131,16 +133,17 @@ struct full_ring {
   loop_workspace workspace{};
 };
 
-/// Slots whose answers all fit into 64 bytes, are partly longer, and have room for one staged answer; with laps or not;
-/// handlers that take no time, or so long that a batch is published in parts.
-class DeviceLoopBatch : public ::testing::TestWithParam<std::tuple<std::uint32_t, bool, long long>> {
+/// Slots whose answers all fit into 64 bytes, are partly longer, and partly longer than the distance of staged answers;
+/// with laps or not; handlers that take no time, or so long that a batch is published in parts; room for several staged
+/// answers or for one.
+class DeviceLoopBatch : public ::testing::TestWithParam<std::tuple<std::uint32_t, bool, long long, answer_staging>> {
 protected:
   void SetUp() override {
     calls = {};
-    const auto [slot_size, with_laps, cycles] = GetParam();
+    const auto [slot_size, with_laps, cycles, answers] = GetParam();
     cycles_of_a_call = cycles;
     stop_word = nullptr;
-    full.emplace(slot_size, with_laps);
+    full.emplace(slot_size, with_laps, answers);
     with_laps ? full->serve<posted_ring_transport<group>>() : full->serve<ring_transport<group, thread_scope_system>>();
   }
   std::optional<full_ring> full;
@@ -194,8 +197,8 @@ TEST_P(DeviceLoopBatch, CountsEachRequestAndOwesNoLap) {
 }
 
 TEST_P(DeviceLoopBatch, LeavesRequestsInTheirSlotsAfterAStop) {
-  const auto [slot_size, with_laps, cycles] = GetParam();
-  full_ring stopped(slot_size, with_laps);
+  const auto [slot_size, with_laps, cycles, answers] = GetParam();
+  full_ring stopped(slot_size, with_laps, answers);
   calls = {};
   cycles_of_a_call = kBusyCycles;
   stop_word = &stopped.host.library_word;
@@ -211,13 +214,52 @@ TEST_P(DeviceLoopBatch, LeavesRequestsInTheirSlotsAfterAStop) {
   EXPECT_EQ(stopped.workspace.counts.responded, kStops);
 }
 
+TEST(DeviceLoopParts, WaitLongerForQuickHandlersThanForSlowOnes) {
+  EXPECT_FALSE(part_ends(kBatchCycles - 1, 1));
+  EXPECT_TRUE(part_ends(kBatchCycles, 2));
+  EXPECT_FALSE(part_ends(kBatchCycles, 12));
+  EXPECT_FALSE(part_ends(kQuickBatchCycles - 1, 32));
+  EXPECT_TRUE(part_ends(kQuickBatchCycles, 32));
+  EXPECT_TRUE(part_ends(12 * kQuickCycles, 12));
+}
+
+/// The handler counts the answers that are there when it is called: the same for all calls of one publication.
+TEST(DeviceLoopParts, SlotsAboveTheLongestStagedAnswerAreAnsweredTogether) {
+  for (const std::uint32_t slot_size : {64u, 8192u}) {
+    full_ring full(slot_size, false, answer_staging::in_order);
+    for (std::uint32_t i = 0; i < kSlots; ++i)
+      write_request(full.ring.view.rx_slot(i), {CUDAQ_RPC_MAGIC_REQUEST, kFunction, 8, 100 + i, 200 + i});
+    static std::vector<std::uint32_t> answered; // before each call
+    static const slot_ring *view;
+    answered.clear();
+    view = &full.ring.view;
+    const auto count_answers = [](const void *, void *, std::uint32_t, std::uint32_t, std::uint32_t *result_len) {
+      std::uint32_t there = 0;
+      for (std::uint32_t i = 0; i < kSlots; ++i)
+        there += view->answer(i) != 0 ? 1 : 0;
+      answered.push_back(there);
+      *result_len = 8;
+      return 0;
+    };
+    full.handler_address = reinterpret_cast<std::uint64_t>(static_cast<DeviceRPCFunction>(count_answers));
+    full.serve<ring_transport<group, thread_scope_system>>();
+    ASSERT_EQ(answered.size(), kSlots);
+    // The first looks read few flags; then each finds a request for each lane.
+    EXPECT_EQ(std::set<std::uint32_t>(answered.begin() + group::kWidth, answered.end()).size(),
+              kSlots / group::kWidth - 1)
+        << slot_size;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Rings, DeviceLoopBatch,
                          ::testing::Combine(::testing::Values(64u, 256u, 1024u), ::testing::Bool(),
-                                            ::testing::Values(0, kBatchCycles * 2 / 3)),
+                                            ::testing::Values(0, kBatchCycles * 2 / 3),
+                                            ::testing::Values(answer_staging::in_order, answer_staging::one)),
                          [](const auto &tested) {
                            return std::to_string(std::get<0>(tested.param)) +
                                   (std::get<1>(tested.param) ? "WithLaps" : "") +
-                                  (std::get<2>(tested.param) != 0 ? "InParts" : "");
+                                  (std::get<2>(tested.param) != 0 ? "InParts" : "") +
+                                  (std::get<3>(tested.param) == answer_staging::one ? "OneByOne" : "");
                          });
 
 } // namespace

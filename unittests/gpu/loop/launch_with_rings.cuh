@@ -30,7 +30,7 @@ cudaError_t launch_with_rings(const cudaq_dispatch_launch_params_t &params) {
   void *arguments[] = {&copy};
   const auto kernel = access == detail::ring_access::posted ? kernel_over_ring<Posted> : kernel_over_ring<Near>;
   const auto *symbol = reinterpret_cast<const void *>(kernel);
-  const std::uint32_t memory = detail::kernel_memory(copy.ring.slot_size, 1);
+  const std::uint32_t memory = detail::kernel_memory(copy.ring.slot_size, detail::answer_staging::in_order);
   if (const cudaError_t refused =
           cudaFuncSetAttribute(symbol, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(memory)))
     return report(refused, "%u bytes of shared memory", memory);

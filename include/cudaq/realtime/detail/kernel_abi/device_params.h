@@ -31,7 +31,9 @@ struct alignas(128) loop_report {
   std::uint64_t polls;     ///< looks at the ring
   std::uint32_t cursor;    ///< slot of the next look
   std::uint32_t fault;     ///< cudaError_t that ended all scheduler graphs, or a transport; 0: no error
-  std::uint64_t busy;      ///< slot + 1 of the handler call in progress, or of the first of several; 0 soon after it
+  /// Slot + 1 of the handler call in progress, or of the first of several. Soon after it 0; before, also the next slot,
+  /// whose request is not there yet.
+  std::uint64_t busy;
   std::uint64_t launches, relaunches; ///< launches of graphs; relaunches of scheduler graphs by themselves
   std::uint64_t unrelieved;           ///< relaunches while no other member could take the token
 };

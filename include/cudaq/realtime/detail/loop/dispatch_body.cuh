@@ -50,31 +50,33 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t staging_bytes(std::uint32_t s
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round_line(std::size_t bytes) {
   return static_cast<std::uint32_t>((bytes + 127) & ~std::size_t{127});
 }
-/// Distance between the staged answers of the lanes; 0: slots are too large to stage one for each lane.
-CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t out_pitch(std::uint32_t slot_size) {
-  return slot_size <= 512 ? round16(slot_size) + 16 : 0; // 16 more: the answers begin in different memory banks
+template <class Kernel>
+inline constexpr answer_staging kInOrderStaging =
+    Kernel::is_cooperative ? answer_staging::one : answer_staging::in_order;
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t group_memory(std::uint32_t slot_size, answer_staging answers) {
+  const std::uint32_t one = staging_bytes(slot_size);
+  return round_line(sizeof(loop_workspace)) + round_line(one + 31 * out_pitch(slot_size, answers) + one);
 }
-CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t group_memory(std::uint32_t slot_size) {
-  const std::uint32_t answers = out_pitch(slot_size) != 0 ? 32 * out_pitch(slot_size) : staging_bytes(slot_size);
-  return round_line(sizeof(loop_workspace)) + round_line(staging_bytes(slot_size) + answers);
-}
-CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t kernel_memory(std::uint32_t slot_size, std::uint32_t groups) {
-  return round_line(sizeof(block_memory)) + groups * group_memory(slot_size);
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t kernel_memory(std::uint32_t slot_size, answer_staging answers,
+                                                                 std::uint32_t groups = 1) {
+  return round_line(sizeof(block_memory)) + groups * group_memory(slot_size, answers);
 }
 
 /// Address of the workspace of group `number` of the block; its staging follows.
-__device__ inline std::uint8_t *workspace_memory(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
-  return memory + round_line(sizeof(block_memory)) + number * group_memory(slot_size);
+__device__ inline std::uint8_t *workspace_memory(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size,
+                                                 answer_staging answers) {
+  return memory + round_line(sizeof(block_memory)) + number * group_memory(slot_size, answers);
 }
 /// Prepares and returns the workspace of group `number` of the block.
-__device__ inline loop_workspace &make_workspace(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
-  std::uint8_t *const at = workspace_memory(memory, number, slot_size);
+__device__ inline loop_workspace &make_workspace(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size,
+                                                 answer_staging answers) {
+  std::uint8_t *const at = workspace_memory(memory, number, slot_size, answers);
   auto &workspace = *reinterpret_cast<loop_workspace *>(at);
   if (warp_thread_group::lane() == 0) {
     workspace.staging_bytes = staging_bytes(slot_size);
     workspace.in = at + round_line(sizeof(loop_workspace));
     workspace.out = workspace.in + workspace.staging_bytes;
-    workspace.out_pitch = out_pitch(slot_size);
+    workspace.out_pitch = out_pitch(slot_size, answers);
   }
   __syncwarp();
   return workspace;
@@ -138,8 +140,9 @@ template <class Kernel, class Handlers, class Ring>
 __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
   const auto handlers = Handlers::prepare(p, shared.index);
-  helper_threads<Kernel> helpers(shared.commands,
-                                 workspace_memory(memory, 0, p.ring.slot_size) + round_line(sizeof(loop_workspace)), p);
+  constexpr answer_staging kStaging = kInOrderStaging<Kernel>;
+  helper_threads<Kernel> helpers(
+      shared.commands, workspace_memory(memory, 0, p.ring.slot_size, kStaging) + round_line(sizeof(loop_workspace)), p);
   if (blockIdx.x != 0) {
     if constexpr (Kernel::is_cooperative)
       helpers.follow_grid_commands(handlers);
@@ -149,9 +152,9 @@ __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
     helpers.follow_commands(handlers);
     return;
   }
-  loop_workspace &workspace = make_workspace(memory, 0, p.ring.slot_size);
+  loop_workspace &workspace = make_workspace(memory, 0, p.ring.slot_size, kStaging);
   dispatch_loop<warp_thread_group, typename Ring::transport, typename Handlers::set, helper_threads<Kernel>, false>
-      loop(p, 0, workspace, Ring::open(p, memory + kernel_memory(p.ring.slot_size, 1)), handlers, helpers);
+      loop(p, 0, workspace, Ring::open(p, memory + kernel_memory(p.ring.slot_size, kStaging)), handlers, helpers);
   loop.run(1);
   helpers.send_end();
 }
@@ -165,7 +168,7 @@ __device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memor
   const std::uint32_t number = blockIdx.x * (blockDim.x / warp_thread_group::kWidth) + here;
   if (number >= groups)
     return;
-  loop_workspace &workspace = make_workspace(memory, here, p.ring.slot_size);
+  loop_workspace &workspace = make_workspace(memory, here, p.ring.slot_size, answer_staging::by_lane);
   no_helpers<warp_thread_group> helpers;
   dispatch_loop<warp_thread_group, typename Ring::transport, typename Handlers::set, no_helpers<warp_thread_group>,
                 true>

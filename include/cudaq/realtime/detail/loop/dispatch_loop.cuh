@@ -18,8 +18,8 @@
 //   poll        turn, poll          lanes 0..2 read rx_flags[5..7], the rest of a memory sector: 7f2000000140, 0, 0
 //   fetch       serve_front, fetch  lanes 0 and 1 copy 16 bytes each to in_. All lanes also load bytes 16..31, so that
 //                                   lane 0 has the whole header. During the read: the addresses of slot 6; is the flag
-//                                   the slot's own address; report.busy = 5 + 1; the count of the last answer; clock.
-//                                   If the last poll_control is kBusyCycles ago, it runs now: the handler may take long
+//                                   the slot's own address; report.busy = 5 + 1, if it is not that already; clock. If
+//                                   the last poll_control is kBusyCycles ago, it runs now: the handler may take long
 //   judge       answer_cached       matches_cached: valid magic, expected flag, known function id: no search
 //   call        answer_cached       lane 0 calls the handler: it reads in_ + 24 and writes one byte, 01, to out_ + 24
 //   answer      write_brief         lane 0 stores two 16-byte words to 7f2000001140:
@@ -27,15 +27,17 @@
 //                                     00000000 00000000 xxxxxx01 xxxxxxxx  timestamp, result (x: not defined)
 //   publish tx  publish_tx          tx_flags[5] = 7f2000001140, release: the consumer may read the answer
 //   clear rx    release_rx          rx_flags[5] = 0, release: the producer may fill the slot when tx is 0 again
+//   count       count               the report's counts of requests and answers, which the host reads
 //   advance     advance_one         the cursor is 6; the next look reads rx_flags[6..7]
+//   name next   name_next           report.busy = 6 + 1: the next request is probably there
 //
 // Several ready, FIFO, for example slots 5, 6, 7: serve_batch fetches the first 64 bytes of each at the same time.
 // Lanes 0..2 judge one request each, lane 0 calls the handlers one by one in slot order, lanes 0..2 write one answer
 // each. Then they publish one slot each, the cursor moves by 3, and the next look reads 32 flags. A batch that takes
-// longer than kBatchCycles is published in parts. If slots exceed 512 bytes, there is room for one answer: the requests
-// are judged, called and answered one after another. ANY: round looks at slots
-// 32 w .. 32 w + 31 for group w, then at 32 (w + groups) and so on. Lane k serves and publishes the k-th slot of a
-// look, all lanes at the same time. There is no cursor and no order.
+// long is published in parts (part_ends). The room of a staged answer is a slot, however large; but it begins at most
+// 528 bytes after that of the one before: handlers run in order, so only an answer that is longer must be sent before
+// the next handler may run. ANY: round looks at slots 32 w .. 32 w + 31 for group w, then at 32 (w + groups) and so on.
+// Lane k serves and publishes the k-th slot of a look, all lanes at the same time. There is no cursor and no order.
 //
 // Stop: poll_control reads the library's shutdown word and, more rarely, the caller's. Requests whose handler has not
 // been called stay in their slots: rx set, no answer. The next start serves them; on a shared ring another member may.
@@ -110,7 +112,6 @@ public:
       } else if ((there & 1u) != 0 && !control_.stopped()) {
         return served + serve_batch(single, there, mine);
       } else {
-        counters_.count_now();
         look_ = sector_window(transport_.cursor());
         if (Transport::kWaits)
           control_.stop();
@@ -158,8 +159,14 @@ private:
     else
       return false;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void poll_control() { control_.poll_control(transport_, counters_); }
-  CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() { return control_.stop_requested(transport_, counters_); }
+  CUDAQ_REALTIME_HOST_DEVICE void poll_control() {
+    named_ = kNoneNamed; // it posts that no handler runs
+    control_.poll_control(transport_, counters_);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() {
+    named_ = kNoneNamed;
+    return control_.stop_requested(transport_, counters_);
+  }
   CUDAQ_REALTIME_HOST_DEVICE void count(const served_request &o, bool expected) {
     if (o.later)
       counters_.count_accepted(expected);
@@ -216,9 +223,8 @@ private:
     const request r = front_.fetch(server_.in(), transport_.front(mine).request, transport_.aligned16(), helpers_, [&] {
       look_ = sector_window(transport_.precompute_next());
       expected = transport_.expected(mine);
-      if (!Handlers::kDefers && Group::lane() == 0)
+      if (!Handlers::kDefers && Group::lane() == 0 && transport_.number(mine) != named_)
         counters_.post_busy(transport_.number(mine));
-      counters_.count_now();
       late = !Transport::kWaits && control_.overdue(kBusyCycles);
       if constexpr (Handlers::kDefers)
         control_.collect_completed(counters_, !handlers_.backlog());
@@ -259,7 +265,17 @@ private:
       }
     }
     transport_.advance_one();
+    name_next();
     return true;
+  }
+  /// Posts the next slot as busy, after an answer: its request is probably the next. A release at system scope waits
+  /// until posts before it have arrived in host memory; these arrive before the next answer is published.
+  CUDAQ_REALTIME_HOST_DEVICE void name_next() {
+    if constexpr (Transport::kSlotsInOrder && !Handlers::kDefers) {
+      named_ = transport_.cursor();
+      if (Group::lane() == 0)
+        counters_.post_busy(named_);
+    }
   }
   CUDAQ_REALTIME_HOST_DEVICE void publish_front(bool answered, const message &mine) {
     Group::sync(); // the lanes' writes come before the release
@@ -273,8 +289,8 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_batch(bool single, std::uint32_t there, const message &mine) {
     const std::uint32_t ready = single ? 1 : there == ~0u ? 32 : lowest_bit(~there);
     std::uint32_t fetched = left_bytes_;
+    named_ = kNoneNamed;
     if (!single) {
-      counters_.count_now();
       fetched = fetch(low_bits(ready), mine);
       if constexpr (Handlers::kDefers)
         control_.collect_completed(counters_, !handlers_.backlog()); // a backlog comes before these requests
@@ -286,8 +302,8 @@ private:
   }
 
   /// Lane 0 runs the handlers in order. The group copies long frames, and takes over where all threads call. Publishes
-  /// about every kBatchCycles and at the end. Returns the number of served messages: all, unless a stop is requested or
-  /// a handler has triggered a graph.
+  /// when a part ends (part_ends) and at the end. Returns the number of served messages: all, unless a stop is
+  /// requested or a handler has triggered a graph.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
                                                           std::uint32_t fetched, std::uint8_t *bytes) {
     const std::uint32_t expected = Group::ballot(transport_.expected(mine));
@@ -299,7 +315,7 @@ private:
       do {
         const std::uint32_t first = now.done;
         if (by_one)
-          now = serve_some(now, ready, expected, bytes, fetched, begun);
+          now = serve_some(now, ready, expected, bytes, fetched, batch_start, begun);
         if (now.done == first) { // this message needs the group
           const bool as_expected = expected >> first & 1u;
           const served_request o = server_.serve_together(transport_, counters_, transport_.at(first), as_expected,
@@ -311,7 +327,7 @@ private:
         }
         if constexpr (Handlers::kDefers)
           triggered = Group::ballot(Group::lane() == 0 && trigger_waits()) != 0;
-      } while (now.done < ready && !triggered && Group::common_cycles() - begun < kBatchCycles);
+      } while (now.done < ready && !triggered && !part_ends(Group::common_cycles() - begun, now.done - batch_start));
       k = now.done;
       publish(low_bits(k) & ~low_bits(batch_start) & ~now.later, now.answered, mine);
       counters_.count_served(now.plain);
@@ -321,12 +337,12 @@ private:
     return ready;
   }
 
-  /// Serves messages of the last look from now.done on, as many as there is room for answers, up to one that needs the
-  /// group, and for about kBatchCycles. Each lane judges one and writes its answer; lane 0 calls the handlers, one by
-  /// one.
+  /// Serves messages of the last look from now.done on, as many as there is room for answers: up to one that needs the
+  /// group or has a long answer, and until the part ends, which has begun at `begun` with message `part`. Each lane
+  /// judges one and writes its answer; lane 0 calls the handlers, one by one.
   CUDAQ_REALTIME_HOST_DEVICE batch_progress serve_some(batch_progress now, std::uint32_t ready, std::uint32_t expected,
                                                        const std::uint8_t *bytes, std::uint32_t fetched,
-                                                       long long begun) {
+                                                       std::uint32_t part, long long begun) {
     const std::uint32_t lane = Group::lane(), first = now.done, left = ready - first;
     const std::uint32_t room = Handlers::kDefers || workspace_.out_pitch == 0 ? 1 : Group::kWidth;
     const std::uint32_t judged = left < room ? left : room;
@@ -340,6 +356,7 @@ private:
       r = copied_header<request>(frames + lane * kLookPitch);
       o = server_.examine(transport_, r, as_expected, frames + lane * kLookPitch, fetched);
       workspace_.routes[lane] = o.route;
+      workspace_.result_len[lane] = 0;
     }
     const std::uint32_t needs_group = Group::ballot(o.left), later = Group::ballot(o.later);
     const std::uint32_t calls = Group::ballot(lane < judged && o.calls());
@@ -347,19 +364,22 @@ private:
     Group::sync(); // lane 0 sees the routes
     std::uint32_t done = 0;
     if (lane == 0 && end != 0) {
+      const bool overlap = workspace_.out_pitch < transport_.slot_size();
       do {
         if ((calls >> done & 1u) != 0)
           call_handler(first + done, frames + done * kLookPitch, done);
         else if ((later >> done & 1u) != 0)
           server_.accept(transport_, m, o.route); // with graphs there is room for one
-      } while (++done != end && Group::cycles() - begun < kBatchCycles);
+        ++done;
+      } while (done != end && !(overlap && is_long(done - 1)) &&
+               !part_ends(Group::cycles() - begun, first + done - part));
     }
     done = Group::from(done, 0);
     Group::sync(); // the lanes see their results
     if (lane < done) {
       if (o.calls())
         o.status = workspace_.status[lane];
-      server_.answer(transport_, m, r, o, o.calls() ? workspace_.result_len[lane] : 0, answer_of(lane));
+      server_.answer(transport_, m, r, o, workspace_.result_len[lane], answer_of(lane));
     }
     const std::uint32_t served = low_bits(done);
     copy_long_answers(lane < done ? o.long_bytes : 0, m);
@@ -376,6 +396,10 @@ private:
     counters_.post_busy(transport_.number(transport_.at(k)));
     workspace_.status[lane] = server_.call(transport_, workspace_.routes[lane], copied_header<request>(frame).arg_len,
                                            frame, answer_of(lane), workspace_.result_len[lane]);
+  }
+  /// The answer to the message that `lane` has judged reaches into the room of the next one.
+  CUDAQ_REALTIME_HOST_DEVICE bool is_long(std::uint32_t lane) const {
+    return workspace_.result_len[lane] > workspace_.out_pitch - CUDAQ_RPC_HEADER_SIZE;
   }
   /// Where the answer to the message that `lane` has judged is staged, if it is.
   CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *answer_of(std::uint32_t lane) const {
@@ -449,6 +473,8 @@ private:
   front_fetcher<Group> front_;
   std::uint32_t left_bytes_ = 0; ///< fetched bytes of the request that serve_front left
   std::uint32_t look_ = 1;       ///< number of messages of the next look
+  static constexpr std::uint32_t kNoneNamed = ~0u;
+  std::uint32_t named_ = kNoneNamed; ///< slot that name_next() has posted last, if nothing else is posted since
 };
 
 } // namespace cudaq::realtime::detail

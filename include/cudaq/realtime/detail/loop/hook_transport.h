@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kHookStorageBytes = 256; ///< memory of the hooks
 template <class Group, class Hooks>
 class hook_transport {
 public:
-  static constexpr bool kWaits = true;
+  static constexpr bool kWaits = true, kSlotsInOrder = false;
   static constexpr std::uint32_t kSeekPolls = 32;
   struct message {
     const std::uint8_t *request = nullptr;

@@ -143,7 +143,7 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
     return report(cudaErrorNotSupported, "shared_ring_mode: only kernels of the archive share a ring, this one was "
                                          "instantiated in the program");
   const auto *symbol = reinterpret_cast<const void *>(kernel);
-  const std::uint32_t memory = kernel_memory(params.ring.slot_size, 1) +
+  const std::uint32_t memory = kernel_memory(params.ring.slot_size, kInOrderStaging<Kernel>) +
                                (params.sharing == ring_sharing::routed ? routed_ring::kTrailingBytes : 0);
   dispatch_params copy = params;
   void *arguments[] = {&copy};
@@ -182,9 +182,10 @@ cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blo
   if (error != cudaSuccess)
     return report(error, "shared memory of the device");
   std::uint32_t each = std::min(threads, kMaxThreads) / 32;
-  while (each > 1 && kernel_memory(params.ring.slot_size, each) > static_cast<std::uint32_t>(max_memory))
+  while (each > 1 &&
+         kernel_memory(params.ring.slot_size, answer_staging::by_lane, each) > static_cast<std::uint32_t>(max_memory))
     --each;
-  const std::uint32_t memory = kernel_memory(params.ring.slot_size, each);
+  const std::uint32_t memory = kernel_memory(params.ring.slot_size, answer_staging::by_lane, each);
   const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
   std::uint32_t room = 0;
   if (const cudaError_t refused = room_for_blocks(symbol, each * 32, memory, reserved, room))

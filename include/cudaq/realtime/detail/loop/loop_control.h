@@ -36,7 +36,6 @@ public:
   }
   /// After the last look.
   CUDAQ_REALTIME_HOST_DEVICE void end(const Transport &transport, counters &counts) {
-    counts.count_now();
     counts.post(kAny ? first_look_ : transport.cursor(), polls_);
     if constexpr (Transport::kWaits)
       post_fault(transport, counts);
@@ -111,7 +110,6 @@ public:
 
   /// Called before each look. True: the loop ends.
   CUDAQ_REALTIME_HOST_DEVICE bool stops_before_look(const Transport &transport, counters &counts) {
-    counts.count_now();
     if (overdue(kBusyCycles))
       poll_control(transport, counts);
     else

@@ -39,12 +39,6 @@ public:
     c_.responded += n;
     post_served();
   }
-  /// Lane 0: the same for one request, when count_now() is called.
-  CUDAQ_REALTIME_HOST_DEVICE void count_served_later() { uncounted_ = 1; }
-  CUDAQ_REALTIME_HOST_DEVICE void count_now() {
-    count_served(uncounted_);
-    uncounted_ = 0;
-  }
   /// count_accepted: one request that a graph answers later. count_answered: `n` such answers.
   CUDAQ_REALTIME_HOST_DEVICE void count_accepted(bool expected_flag) {
     if (!lead())
@@ -135,8 +129,7 @@ private:
   loop_report &c_;
   loop_report *report_;
   std::uint64_t *caller_stats_;
-  std::uint64_t posted_ = 0;    ///< number that was added to the caller's word so far
-  std::uint32_t uncounted_ = 0; ///< served requests that are not counted yet
+  std::uint64_t posted_ = 0; ///< number that was added to the caller's word so far
 };
 
 } // namespace cudaq::realtime::detail

@@ -14,11 +14,34 @@ inline constexpr std::uint32_t kClockPolls = 8;  ///< empty looks between two re
 inline constexpr std::uint32_t kSectorFlags = 4; ///< flags that cost as much to read as one
 inline constexpr long long kIdleCycles = 100000; ///< about the cycles between two polls of the control words, idle
 inline constexpr long long kBusyCycles = 200000; ///< the same while requests arrive
-inline constexpr long long kCallerCycles = 1000000;    ///< cycles between two reads of the caller's shutdown word
-inline constexpr long long kBatchCycles = 10000;       ///< about the longest wait of an answer for others of its batch
+inline constexpr long long kCallerCycles = 1000000;   ///< cycles between two reads of the caller's shutdown word
+inline constexpr long long kBatchCycles = 10000;      ///< about the longest wait of an answer for others of its batch
+inline constexpr long long kQuickBatchCycles = 30000; ///< the same for others that take less than kQuickCycles each
+inline constexpr long long kQuickCycles = 1250;
 inline constexpr std::uint32_t kRetryLooks = 32;       ///< looks for answers of graphs, between two at the ring
 inline constexpr long long kRetryCycles = 3000;        ///< but not longer than a look at the ring over the bus takes
 inline constexpr std::uint32_t kGroupCopyBytes = 4096; ///< up to this size a group copies faster without helper threads
+
+/// True if the part of a batch is to be published that has taken `cycles` for `requests`. To publish takes 2800 to 6000
+/// cycles, so quick handlers would spend a third of their time with it.
+CUDAQ_REALTIME_HOST_DEVICE constexpr bool part_ends(long long cycles, std::uint32_t requests) {
+  return cycles >= kBatchCycles && (cycles >= kQuickBatchCycles || cycles >= requests * kQuickCycles);
+}
+
+/// How a group stages answers.
+enum class answer_staging : std::uint8_t {
+  one,      ///< one at a time: cooperative kernels, graph schedulers
+  in_order, ///< FIFO: one after another, up to 32. Each may fill a slot; a long one is the last before they are sent
+  by_lane,  ///< ANY: 32 at the same time, with room for a slot each; slots above kShortAnswer are not staged
+};
+inline constexpr std::uint32_t kShortAnswer = 512; ///< bytes of a frame
+/// Distance between the staged answers of the lanes; 0: there is room for one, or (ANY) none is staged.
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t out_pitch(std::uint32_t slot_size, answer_staging answers) {
+  const bool fits = slot_size <= kShortAnswer;
+  if (answers == answer_staging::one || (answers == answer_staging::by_lane && !fits))
+    return 0;
+  return round16(fits ? slot_size : kShortAnswer) + 16; // 16 more: the answers begin in different memory banks
+}
 
 /// Progress within a batch of messages; the same on all lanes.
 struct batch_progress {
@@ -77,9 +100,10 @@ struct loop_workspace {
   alignas(16) std::uint8_t requests[32 * kLookPitch];
   loop_report counts;
   std::uint8_t *in;            ///< staging_bytes, aligned to 16
-  std::uint8_t *out;           ///< staging_bytes, or 32 * out_pitch
+  std::uint8_t *out;           ///< 31 * out_pitch + staging_bytes
   std::uint32_t staging_bytes; ///< longer frames are read and written in the slot itself
-  /// Distance of the lanes' answers in `out`. 0: there is room for one; ANY: they are written in the slot itself.
+  /// Distance of the lanes' answers in `out`. FIFO: at most; an answer may be longer, and none comes after it then.
+  /// 0: there is room for one; ANY: they are written in the slot itself.
   std::uint32_t out_pitch;
   // Of the messages that the lanes have judged, by lane; for the lane that calls their handlers, and back.
   std::uint32_t routes[32];

@@ -80,10 +80,7 @@ public:
       write_response(out_, r, status, result_len);
       long_bytes = CUDAQ_RPC_HEADER_SIZE + result_len;
     }
-    if (likely(status == CUDAQ_RPC_OK))
-      counts.count_served_later(); // neither this answer nor the next look waits for it
-    else
-      counts.count(verdict::serve, true, status);
+    counts.count(verdict::serve, true, status);
     return long_bytes;
   }
 
@@ -102,10 +99,9 @@ public:
     return o;
   }
   /// Calls the handler of `route` for the request at `bytes`; the result goes to `out` + CUDAQ_RPC_HEADER_SIZE, its
-  /// length to `length`. Returns the status.
+  /// length to `length`, which must be 0. Returns the status.
   CUDAQ_REALTIME_HOST_DEVICE std::int32_t call(const Transport &transport, std::uint32_t route, std::uint32_t arg_len,
                                                const std::uint8_t *bytes, std::uint8_t *out, std::uint32_t &length) {
-    length = 0;
     const auto callee = route == known_route_ ? known_callee_ : handlers_.callee(route);
     return returned(handlers_.call(callee, bytes + CUDAQ_RPC_HEADER_SIZE, out + CUDAQ_RPC_HEADER_SIZE, arg_len,
                                    transport.max_payload(), &length));

@@ -23,6 +23,7 @@
 //   expected(m)          the message was announced as the protocol requires
 //   number(m)            identifies it in diagnostics, less than 2^24
 //   kWaits               a look waits for a message; without one, the loop ends (hook_transport.h)
+//   kSlotsInOrder        the next message is probably in the slot cursor(), with this number
 #pragma once
 
 #include "cudaq/realtime/detail/loop/thread_group.h"
@@ -33,7 +34,7 @@ namespace cudaq::realtime::detail {
 template <class Group, thread_scope Scope>
 class ring_transport {
 public:
-  static constexpr bool kWaits = false;
+  static constexpr bool kWaits = false, kSlotsInOrder = true;
   static constexpr std::uint32_t kSeekPolls = 32; ///< empty looks between two calls of seek()
   struct message {
     std::uint32_t slot = 0;

@@ -23,6 +23,7 @@ public:
   struct message : base::message {
     std::uint64_t sequence = 0;
   };
+  static constexpr bool kSlotsInOrder = false;
   static constexpr std::uint32_t kLooked = 32; ///< size of looked_: the slots of the last look, by message
 
   /// `looked`: kLooked words that the group shares. `first`: the first sequence of the router.
@@ -76,6 +77,7 @@ class leaving_transport : public ring_transport<Group, thread_scope_system> {
 
 public:
   using typename base::message;
+  static constexpr bool kSlotsInOrder = false;
   static constexpr std::uint32_t kSeekPolls = 1; ///< another dispatcher may keep the cursor's slot for long
 
   CUDAQ_REALTIME_HOST_DEVICE leaving_transport(const slot_ring &r, std::uint32_t first,
