@@ -18,10 +18,10 @@ kernels.
   echo-8B           closed loop, 8 B echo
   regular-4K        4096 B, one thread's handler: -add-words, -add-words-batched, -last-word
   cooperative-4K    4096 B, cooperative kernel: -1-block, -16-blocks
-  fifo-64           throughput in order; also -one-thread
+  fifo-64           throughput in order; also -one-thread, -user
   any-256           throughput in any order
-  device-ring-8B    ring in device memory, a kernel acts as the network interface
-  gpu-memory        requests in GPU memory: -echo-8B, -fifo-64 (also -batches, -one-thread), -cooperative-4K,
+  device-ring-8B    ring in device memory, a kernel acts as the network interface; also device-ring-user
+  gpu-memory        requests in GPU memory: -echo-8B, -fifo-64 (also -batches, -one-thread, -user), -cooperative-4K,
                     -last-word-4K
   idle-poll         time of an empty poll
 

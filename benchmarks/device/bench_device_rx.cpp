@@ -29,6 +29,8 @@ round_runner device_rx_floor(bench_session &session, std::uint32_t slots, std::u
 bench_rig echo_rig(bench_session &session, drive how) {
   mapped_case c = device_rx_case(session, kSlots, 8);
   c.how = how;
+  if (how == drive::full_one_by_one)
+    c.service.slot_bytes = kUserSlotBytes;
   bench_rig rig;
   rig.floor = device_rx_floor(session, kSlots, 64, 8, how);
   rig.ours = dispatcher_rounds(session, c);

@@ -75,21 +75,21 @@ __device__ std::uint64_t join(std::uint32_t low, std::uint32_t high) { return st
 
 /// One thread. The tx flag holds a word of the slot, so it cannot be sent before the slot is read. Frames: the answer
 /// is a frame, for which the release of the flag waits.
-template <bool Frames>
+template <bool Frames, cuda::thread_scope Scope = kDevice>
 __global__ void ping_pong_floor_kernel(raw_ring ring, kernel_control control) {
   kernel_watch watch(control);
   std::uint32_t slot = 0;
-  while (watch.wait<kDevice>(ring.rx_flags[slot], [](std::uint64_t flag) { return flag != 0; })) {
+  while (watch.wait<Scope>(ring.rx_flags[slot], [](std::uint64_t flag) { return flag != 0; })) {
     const uint4 rest = rx_frame(ring, slot)[1];
     if (Frames) {
       uint4 *const tx = tx_frame(ring, slot);
       tx[0] = as_response(rx_frame(ring, slot)[0]);
       tx[1] = rest;
-      store_flag<kDevice>(ring.tx_flags[slot], reinterpret_cast<std::uint64_t>(tx));
+      store_flag<Scope>(ring.tx_flags[slot], reinterpret_cast<std::uint64_t>(tx));
     } else {
-      store_flag<kDevice>(ring.tx_flags[slot], join(rest.z, rest.w) | 1);
+      store_flag<Scope>(ring.tx_flags[slot], join(rest.z, rest.w) | 1);
     }
-    store_flag<kDevice>(ring.rx_flags[slot], 0);
+    store_flag<Scope>(ring.rx_flags[slot], 0);
     slot = slot + 1 == ring.slots ? 0 : slot + 1;
   }
   watch.report(0, 0);
@@ -105,14 +105,14 @@ __device__ bool reply_is_right(const raw_ring &ring, std::uint32_t slot, std::ui
          head.w == static_cast<std::uint32_t>(n) && join(rest.x, rest.y) == n && join(rest.z, rest.w) == payload;
 }
 
-template <bool PingPong>
+template <bool PingPong, cuda::thread_scope Scope = kDevice>
 __global__ void producer_kernel(raw_ring ring, producer_plan plan, kernel_control control) {
   const auto zero = [](std::uint64_t flag) { return flag == 0; };
   kernel_watch watch(control);
   std::uint32_t slot = 0;
   std::uint64_t n = 0, wrong = 0;
   for (; n < plan.warm_up + plan.exchanges; ++n) {
-    if (!watch.wait<kDevice>(ring.rx_flags[slot], zero) || !watch.wait<kDevice>(ring.tx_flags[slot], zero))
+    if (!watch.wait<Scope>(ring.rx_flags[slot], zero) || !watch.wait<Scope>(ring.tx_flags[slot], zero))
       break;
     const std::uint64_t payload = random_word(plan.seed, n);
     uint4 *const rx = rx_frame(ring, slot);
@@ -122,14 +122,14 @@ __global__ void producer_kernel(raw_ring ring, producer_plan plan, kernel_contro
     std::uint64_t reply = 0;
     const auto answered = [&reply](std::uint64_t flag) { return (reply = flag) != 0; };
     const long long t0 = clock64();
-    store_flag<kDevice>(ring.rx_flags[slot], reinterpret_cast<std::uint64_t>(rx));
-    if (!watch.wait<kDevice>(ring.tx_flags[slot], answered))
+    store_flag<Scope>(ring.rx_flags[slot], reinterpret_cast<std::uint64_t>(rx));
+    if (!watch.wait<Scope>(ring.tx_flags[slot], answered))
       break;
     const long long t1 = clock64();
     wrong += reply_is_right<PingPong>(ring, slot, reply, n, payload) ? 0 : 1;
     if (n >= plan.warm_up)
       plan.cycles[n - plan.warm_up] = static_cast<std::uint32_t>(t1 - t0);
-    store_flag<kDevice>(ring.tx_flags[slot], 0);
+    store_flag<Scope>(ring.tx_flags[slot], 0);
     slot = slot + 1 == ring.slots ? 0 : slot + 1;
   }
   watch.report(n, wrong);
@@ -164,6 +164,9 @@ cudaError_t launch_floor(const floor_plan &plan, const cudaq_ringbuffer_t &ring,
   case floor_kind::device_frames:
     ping_pong_floor_kernel<true><<<1, 1, 0, stream>>>(raw, control);
     break;
+  case floor_kind::system_frames:
+    ping_pong_floor_kernel<true, kSystem><<<1, 1, 0, stream>>>(raw, control);
+    break;
   }
   return cudaGetLastError();
 }
@@ -173,6 +176,8 @@ cudaError_t launch_producer(const producer_plan &plan, const cudaq_ringbuffer_t 
   const raw_ring raw = raw_ring::for_device(ring, plan.slots);
   if (plan.ping_pong)
     producer_kernel<true><<<1, 1, 0, stream>>>(raw, plan, control);
+  else if (plan.system_scope)
+    producer_kernel<false, kSystem><<<1, 1, 0, stream>>>(raw, plan, control);
   else
     producer_kernel<false><<<1, 1, 0, stream>>>(raw, plan, control);
   return cudaGetLastError();
@@ -182,7 +187,8 @@ cudaError_t preload_bench_floors() {
   return preload_kernels(in_order_floor_kernel<false, true>, in_order_floor_kernel<false, true, true>,
                          in_order_floor_kernel<true, true>, in_order_floor_kernel<true, false>,
                          lane_per_slot_floor_kernel, ping_pong_floor_kernel<false>, ping_pong_floor_kernel<true>,
-                         producer_kernel<true>, producer_kernel<false>);
+                         ping_pong_floor_kernel<true, kSystem>, producer_kernel<true>, producer_kernel<false>,
+                         producer_kernel<false, kSystem>);
 }
 
 } // namespace cudaq::realtime::tools

@@ -21,6 +21,7 @@ enum class floor_kind : std::uint8_t {
   lane_per_slot,     ///< every thread serves one slot of 32 bytes, in any order
   device_ping_pong,  ///< device scope: flag, reads 32 bytes, stores their first payload word | 1 as tx flag
   device_frames,     ///< device scope: flag, reads 32 bytes, writes 32 bytes, tx flag, rx flag cleared
+  system_frames,     ///< the same at system scope
 };
 
 /// The report that a floor or producer kernel writes into device memory at its end.
@@ -60,6 +61,7 @@ struct producer_plan {
   std::uint64_t exchanges = 0;
   std::uint32_t *cycles = nullptr; ///< device memory; of each exchange: from setting rx to seeing tx, by clock64
   bool ping_pong = false;          ///< the server is floor_kind::device_ping_pong
+  bool system_scope = false;       ///< of its accesses to flags; device scope otherwise
 };
 cudaError_t launch_producer(const producer_plan &plan, const cudaq_ringbuffer_t &ring, const kernel_control &control,
                             cudaStream_t stream);

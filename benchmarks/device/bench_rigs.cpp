@@ -32,6 +32,8 @@ loop_result drive_ring(bench_session &session, drive how, const ring_port &port,
   case drive::full_by_batches:
     return exchange_full_ring(port, slots, batches, session.scale(), session.cores());
   case drive::full_one_thread:
+  case drive::full_one_by_one:
+    batches.batch = how == drive::full_one_thread ? kBatch : 1;
     batches.exchanges += batches.warm_up;
     return exchange_pipelined(port, slots, batches, session.scale());
   case drive::any_order:
@@ -44,6 +46,7 @@ unsigned threads_of(const bench_session &session, drive how) {
   switch (how) {
   case drive::one_by_one:
   case drive::full_one_thread:
+  case drive::full_one_by_one:
     return 1;
   case drive::full_ring:
   case drive::full_by_batches:
@@ -116,7 +119,7 @@ exchange_config client_of(bench_session &session, const mapped_case &c) {
 
 /// Runs the producer kernel on `ring`, which a dispatcher or a floor kernel serves, and reads its measurements.
 loop_result run_producer(bench_session &session, const cudaq_ringbuffer_t &ring, std::uint32_t slots, bool ping_pong,
-                         const gpu_memory &cycles) {
+                         bool system_scope, const gpu_memory &cycles) {
   const round_size size = size_of_round(session.options(), slots);
   const producer_plan plan{.slots = slots,
                            .function_id = kFirstFunctionId,
@@ -124,7 +127,8 @@ loop_result run_producer(bench_session &session, const cudaq_ringbuffer_t &ring,
                            .warm_up = size.warm_up,
                            .exchanges = size.exchanges,
                            .cycles = cycles.as<std::uint32_t>(),
-                           .ping_pong = ping_pong};
+                           .ping_pong = ping_pong,
+                           .system_scope = system_scope};
   controlled_kernel &producer = session.producer();
   const std::uint64_t begin = now_ns();
   producer.start_producer(plan, ring);
@@ -226,6 +230,8 @@ bench_rig frame_rig(bench_session &session, bench_handler handler, reply_rule ru
 bench_rig throughput_rig(bench_session &session, std::uint32_t slots, drive how) {
   mapped_case c = make_mapped_case(session, slots, 8);
   c.how = how;
+  if (how == drive::full_one_by_one)
+    c.service.slot_bytes = kUserSlotBytes;
   floor_plan floor = in_order_plan(slots, 64);
   if (how == drive::any_order) {
     c.service.options.ordering = CUDAQ_ORDERING_ANY;
@@ -265,28 +271,33 @@ floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes) {
                                       : 1024};
 }
 
-bench_rig make_device_ring_rig(bench_session &session, cudaq_dispatch_launch_fn_v2_t launch_fn) {
+bench_rig make_device_ring_rig(bench_session &session, cudaq_dispatch_launch_fn_v2_t launch_fn, bool as_user) {
   mapped_case c = make_mapped_case(session, kSlots, 8);
   c.service.memory = CUDAQ_MEMORY_DEVICE;
   c.service.launch_fn = launch_fn;
-  c.service.options.ring_peers = CUDAQ_RING_PEERS_SAME_DEVICE; // the producer is a kernel on the same GPU
+  if (as_user)
+    c.service.slot_bytes = kUserDeviceSlotBytes;
+  else // the producer is a kernel on the same GPU
+    c.service.options.ring_peers = CUDAQ_RING_PEERS_SAME_DEVICE;
   const auto cycles = std::make_shared<gpu_memory>(
       size_of_round(session.options(), kSlots).exchanges * sizeof(std::uint32_t), session.server().stream());
   const auto service = std::make_shared<device_service>(with_functions(c.service, c.handler));
   const auto ring = std::make_shared<bare_ring>(session.options().gpu, kSlots, 64, CUDAQ_MEMORY_DEVICE);
   bench_rig rig;
-  const auto floor = [&session, ring, cycles](floor_kind kind) {
-    return [&session, ring, cycles, kind] {
+  const auto floor = [&session, ring, cycles, as_user](floor_kind kind) {
+    return [&session, ring, cycles, kind, as_user] {
       return floor_round(session, {.kind = kind, .slots = kSlots}, *ring, [&] {
-        return run_producer(session, ring->ring(), kSlots, kind == floor_kind::device_ping_pong, *cycles);
+        return run_producer(session, ring->ring(), kSlots, kind == floor_kind::device_ping_pong, as_user, *cycles);
       });
     };
   };
-  rig.floor = floor(floor_kind::device_ping_pong);
-  rig.other_floors = {{"the same, an answer frame written before the flag", floor(floor_kind::device_frames)}};
-  rig.ours = [&session, service, cycles] {
-    return dispatcher_round(
-        *service, [&] { return run_producer(session, service->ring(), service->num_slots(), false, *cycles); });
+  rig.floor = floor(as_user ? floor_kind::system_frames : floor_kind::device_ping_pong);
+  if (!as_user)
+    rig.other_floors = {{"the same, an answer frame written before the flag", floor(floor_kind::device_frames)}};
+  rig.ours = [&session, service, cycles, as_user] {
+    return dispatcher_round(*service, [&] {
+      return run_producer(session, service->ring(), service->num_slots(), false, as_user, *cycles);
+    });
   };
   return rig;
 }
@@ -304,6 +315,7 @@ mapped_case make_mapped_case(const bench_session &session, std::uint32_t slots, 
 drive drive_of(std::string_view name) {
   return name.ends_with("-batches")      ? drive::full_by_batches
          : name.ends_with("-one-thread") ? drive::full_one_thread
+         : name.ends_with("-user")       ? drive::full_one_by_one
                                          : drive::full_ring;
 }
 
@@ -380,6 +392,8 @@ bench_rig make_rig(bench_session &session, const bench_case &of) {
     return throughput_rig(session, 256, drive::any_order);
   if (name == "device-ring-8B")
     return make_device_ring_rig(session);
+  if (name == "device-ring-user")
+    return make_device_ring_rig(session, nullptr, true);
   if (names_case("gpu-memory", name))
     return make_device_rx_rig(session, name);
   return idle_rig(session);

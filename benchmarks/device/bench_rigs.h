@@ -39,6 +39,7 @@ enum class drive : std::uint8_t {
   full_ring,       ///< a thread sends, another one collects
   full_by_batches, ///< the same; the sender writes up to kBatch requests and signals them together
   full_one_thread, ///< one thread sends by such batches and collects
+  full_one_by_one, ///< one thread sends one request, collects one answer, and so on: the loop of a user's first client
   any_order,
 };
 inline constexpr std::uint32_t kBatch = 32;
@@ -65,9 +66,13 @@ round_runner many_dispatcher_rounds(bench_session &session, const mapped_case &c
 round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::size_t payload_bytes, drive how,
                           cudaq_memory_kind_t memory = CUDAQ_MEMORY_MAPPED);
 
+/// Slots of a ring as a user allocates it: for the longest frame, not for this one.
+inline constexpr std::uint32_t kUserSlotBytes = 8192, kUserDeviceSlotBytes = 4096;
+
 /// A ring in device memory, and a kernel that acts as the network interface. `launch_fn`: as in
-/// device_service_config.
-bench_rig make_device_ring_rig(bench_session &session, cudaq_dispatch_launch_fn_v2_t launch_fn = nullptr);
+/// device_service_config. `as_user`: with large slots, all flags at system scope.
+bench_rig make_device_ring_rig(bench_session &session, cudaq_dispatch_launch_fn_v2_t launch_fn = nullptr,
+                               bool as_user = false);
 
 /// A floor of one block that reads and writes a frame of `frame_bytes`.
 floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes);
