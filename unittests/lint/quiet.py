@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The library never prints and never ends the process: no output stream, abort, exit or assert in lib/ and include/.
-The one exception is a callback that ends its thread (lib/base/callback.h)."""
+Two exceptions: a callback that ends its thread (lib/base/callback.h), and report() of the specification's benchmark
+class, which prints where the program asks for it."""
 import re
 
 import tree
@@ -9,9 +10,9 @@ import tree
 FORBIDDEN = re.compile(r"(?<![\w.>])(?:std::)?(?:v?f?printf|puts|fputs|putchar|fputc|fwrite|perror|abort|exit|_exit|"
                        r"quick_exit|terminate|assert|__builtin_trap|__trap)\s*\(|\bstd::(?:cout|cerr|clog)\b|"
                        r"#\s*include\s*<(?:iostream|cassert|assert\.h|print)>")
-ALLOWED = "lib/base/callback.cpp"
+ALLOWED = {"lib/base/callback.cpp", "include/cudaq/qec/utils/pipeline_benchmarks.h"}
 problems = []
-paths = [path for path in tree.code("include/", "lib/", "kernels/") if str(path) != ALLOWED]
+paths = [path for path in tree.code("include/", "lib/", "kernels/") if str(path) not in ALLOWED]
 for path in paths:
     for number, line in enumerate(tree.without_comments(path).split("\n"), 1):
         match = FORBIDDEN.search(line)

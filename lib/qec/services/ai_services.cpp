@@ -4,6 +4,7 @@
 #include "cudaq/realtime/detail/base/flag_word.h"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 namespace cudaq::qec::realtime::experimental {
@@ -164,6 +165,8 @@ bool ai_predecoder_service::poll_next_job(predecoder_job &out_job) {
   out_job = {at, frame,
              static_cast<const std::uint8_t *>(outputs_.host) + static_cast<std::size_t>(at) * queue_.output_stride, -1,
              static_cast<const std::uint32_t *>(sizes_.host)[at]};
+  out_job.poll_ts_ns =
+      static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
   if (ring_stride_ != 0) {
     const std::size_t offset =
         reinterpret_cast<std::uintptr_t>(frame) - reinterpret_cast<std::uintptr_t>(ring_.rx_data_dev);

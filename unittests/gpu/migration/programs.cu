@@ -2,6 +2,7 @@
 #include "unittests/gpu/migration/programs.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_modes.h"
+#include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
@@ -10,6 +11,15 @@
 
 namespace cudaq::realtime::migration {
 namespace {
+
+static_assert(!RegularKernel::is_cooperative && CooperativeKernel::is_cooperative);
+/// As a kernel template of a program waits, whichever kind it gets.
+template <class KernelType>
+__device__ void wait_as() {
+  KernelType::sync();
+}
+template __device__ void wait_as<RegularKernel>();
+template __device__ void wait_as<CooperativeKernel>();
 
 __device__ std::uint32_t first_word(const void *slot) {
   std::uint32_t word;

@@ -81,8 +81,9 @@ public:
     }
     return cudaSuccess;
   }
-  cudaGraphExec_t capture(const stream_work &warm_up, const stream_work &work, bool) override {
+  cudaGraphExec_t capture(const stream_work &warm_up, const stream_work &work, bool device_launch) override {
     EXPECT_EQ(warm_up(nullptr), cudaSuccess);
+    for_device = device_launch;
     graph = work;
     ++graphs;
     return reinterpret_cast<cudaGraphExec_t>(this);
@@ -92,6 +93,7 @@ public:
   std::function<cudaError_t(cudaStream_t)> graph;
   std::atomic<int> looks{0}; ///< at the queue, for a free entry
   int blocks = 0, graphs = 0, fails_at = -1;
+  bool for_device = false; ///< the last capture
 
 private:
   bool skipped_ = false;
@@ -263,6 +265,41 @@ TEST(AiDecoderService, CapturedAgainItDoesNotServeTheLastRequestAgain) {
   queue.capture_graph();
   EXPECT_EQ(queue.pending(), 0);
   EXPECT_EQ(queue.refused(), 0);
+}
+
+// Until now the stream became `bool device_launch`, without a warning.
+TEST(AiDecoderService, TheStreamOfTheSpecificationIsNoWordThatAsksForADeviceGraph) {
+  over_fakes<ai_decoder_service> with;
+  const auto stream = reinterpret_cast<cudaStream_t>(&with);
+  with.service.capture_graph(stream);
+  EXPECT_FALSE(with.device->for_device);
+  with.service.capture_graph(stream, true);
+  EXPECT_TRUE(with.device->for_device);
+  with.service.capture_graph(nullptr);
+  EXPECT_FALSE(with.device->for_device);
+  frame f(10);
+  with.launch(f);
+  EXPECT_EQ(response_in(f).magic, CUDAQ_RPC_MAGIC_RESPONSE);
+}
+
+TEST(AiPreDecoderService, AJobHasTheTimeOfItsPollAndTwoTimesForTheProgram) {
+  over_fakes<cudaq::qec::AIPreDecoderService> with(1);
+  with.service.capture_graph();
+  frame f(10);
+  with.launch(f);
+  cudaq::qec::PreDecoderJob job;
+  job.submit_ts_ns = 1;
+  const auto now = [] {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
+  };
+  const std::uint64_t before = now();
+  ASSERT_TRUE(with.service.poll_next_job(job));
+  EXPECT_GE(job.poll_ts_ns, before);
+  EXPECT_LE(job.poll_ts_ns, now());
+  EXPECT_EQ(job.submit_ts_ns, 0u) << "it was of another request";
+  EXPECT_EQ(job.dispatch_ts_ns, 0u);
+  with.service.release_job(job.slot_idx);
 }
 
 TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {

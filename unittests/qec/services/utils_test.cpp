@@ -24,9 +24,39 @@ TEST(ThreadPool, RunsEveryJobOnceBeforeItEndsAndSurvivesThrows) {
   EXPECT_EQ(ran, 1000);
 }
 
+TEST(ThreadPool, HasAThreadForEachCpuOfAList) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  int core = 0;
+  while (!CPU_ISSET(core, &allowed))
+    ++core;
+  ThreadPool pool({core, core, -1});
+  EXPECT_EQ(pool.size(), 3u);
+  ThreadPool pinned(std::vector<int>{core});
+  EXPECT_EQ(pinned.enqueue(sched_getcpu).get(), core);
+}
+
+TEST(ThreadPool, GivesAFutureWithTheResultOfAJobAndItsArguments) {
+  ThreadPool pool(2);
+  std::future<int> sum = pool.enqueue([](int a, int b) { return a + b; }, 20, 22);
+  EXPECT_EQ(sum.get(), 42);
+  int counted = 0;
+  std::future<void> none = pool.enqueue([](int &count, std::unique_ptr<int> by) { count += *by; }, std::ref(counted),
+                                        std::make_unique<int>(7));
+  none.get();
+  EXPECT_EQ(counted, 7);
+  EXPECT_THROW(pool.enqueue([]() -> int { throw std::out_of_range("of the job"); }).get(), std::out_of_range);
+}
+
+TEST(ThreadPoolDeathTest, AJobThatEndsItsThreadEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(ThreadPool(1).enqueue([] { pthread_exit(nullptr); }).wait(), "");
+}
+
 TEST(ThreadPool, RefusesWhatCannotBe) {
   EXPECT_THROW(ThreadPool(0), std::invalid_argument);
-  EXPECT_THROW(ThreadPool(2, 1 << 20), std::runtime_error);
+  EXPECT_THROW(ThreadPool(std::vector<int>{}), std::invalid_argument);
+  EXPECT_THROW(ThreadPool(std::vector<int>{-1, 1 << 20}), std::runtime_error);
 }
 
 TEST(PipelineBenchmark, CountsAndOrdersLatencies) {

@@ -42,6 +42,15 @@ public:
   /// read or write the mailbox, the GraphIOContext or the queue. No graph of this service may run. Throws the error
   /// of the capture.
   void capture_graph(bool device_launch = false);
+  /// The specification's form, for a graph that the host launches. The capture has a stream of its own; `stream` is not
+  /// used, and the graph may be launched on any stream.
+  void capture_graph(cudaStream_t stream, bool device_launch = false) {
+    static_cast<void>(stream);
+    capture_graph(device_launch);
+  }
+  /// Another pointer would become device_launch.
+  template <class NoStream>
+  void capture_graph(NoStream *, bool = false) = delete;
   /// nullptr before capture_graph.
   cudaGraphExec_t get_executable_graph() const { return graph_; }
 

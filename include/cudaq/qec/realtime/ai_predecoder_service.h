@@ -19,6 +19,9 @@ struct predecoder_job {
   int origin_slot = -1;                 ///< slot of the ring, if set_ring was called
   /// Of the request. The model got at most get_input_size() bytes of it, and zeros after a shorter payload.
   std::size_t payload_size = 0;
+  /// Times in nanoseconds of CLOCK_MONOTONIC. poll_next_job sets the third, and the others to 0: they are for the
+  /// program, which knows when its request was submitted and dispatched.
+  std::uint64_t submit_ts_ns = 0, dispatch_ts_ns = 0, poll_ts_ns = 0;
 };
 
 using pre_decoder_job = predecoder_job; ///< a name in the existing system

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,8 +93,8 @@ public:
     return text;
   }
 
-  /// The specification's report(). It returns the text and prints nothing.
-  std::string report() const { return report_text(); }
+  /// Prints the text.
+  void report(std::ostream &out = std::cout) const { out << report_text() << std::flush; }
 
 private:
   struct record {

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// Threads that run jobs in the order of their arrival. As on all threads of the library, the program's signal handlers
-// do not run on them.
+// The specification's thread pool, for programs that use it; nothing in this library does. Jobs run in the order of
+// their arrival. As on all threads of the library, the program's signal handlers do not run on them.
 #ifndef CUDAQ_QEC_UTILS_THREAD_POOL_H
 #define CUDAQ_QEC_UTILS_THREAD_POOL_H
 
 #include <condition_variable>
 #include <csignal>
 #include <cstddef>
-#include <cxxabi.h>
 #include <deque>
 #include <functional>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <sched.h>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,40 +25,47 @@ namespace cudaq::qec::utils {
 
 class thread_pool {
 public:
-  /// base_core: thread i runs on CPU base_core + i; -1: on any CPU. Throws std::invalid_argument if num_threads is 0,
-  /// std::runtime_error if the system refuses a CPU, std::system_error if it refuses a thread.
-  explicit thread_pool(std::size_t num_threads, int base_core = -1) {
-    if (num_threads == 0)
-      throw std::invalid_argument("thread_pool: num_threads is 0, it must be at least 1");
+  /// Threads on any CPU. Throws std::invalid_argument if num_threads is 0, std::system_error if the system refuses one.
+  explicit thread_pool(std::size_t num_threads) : thread_pool(std::vector<int>(num_threads, -1)) {}
+  /// One thread for each CPU of the list; -1: on any CPU. Throws std::runtime_error, too, if the system refuses a CPU.
+  explicit thread_pool(const std::vector<int> &cores) {
+    if (cores.empty())
+      throw std::invalid_argument("thread_pool: it must have at least 1 thread");
     try {
       const signals_blocked for_the_new_threads;
-      for (std::size_t i = 0; i < num_threads; ++i)
-        threads_.emplace_back([this] { work(); });
+      for (const int core : cores) {
+        threads_.emplace_back([this]() noexcept { work(); });
+        if (core >= 0 && !pin(threads_.back(), core))
+          throw std::runtime_error("thread_pool: CPU " + std::to_string(core) + " is refused by the system");
+      }
     } catch (...) { // no destructor follows
       end();
       throw;
     }
-    for (std::size_t i = 0; i < num_threads && base_core >= 0; ++i)
-      if (!pin(threads_[i], base_core + static_cast<int>(i))) {
-        end();
-        throw std::runtime_error("thread_pool: CPU " + std::to_string(base_core + static_cast<int>(i)) +
-                                 " is refused by the system");
-      }
   }
   /// Runs all enqueued jobs first.
   ~thread_pool() { end(); }
   thread_pool(const thread_pool &) = delete;
   thread_pool &operator=(const thread_pool &) = delete;
 
-  /// Called from any thread. Exceptions of the job are dropped. A job must not end its thread (pthread_exit): the pool
-  /// has one thread less then.
-  template <class Job>
-  void enqueue(Job &&job) {
+  /// Called from any thread. Copies or moves the job and its arguments. The future has the job's result or exception;
+  /// it need not be kept. A job returns or throws; one that ends its thread otherwise (pthread_exit) ends the process.
+  template <class Job, class... Arguments>
+  auto enqueue(Job &&job, Arguments &&...arguments)
+      -> std::future<std::invoke_result_t<std::decay_t<Job>, std::decay_t<Arguments>...>> {
+    using result = std::invoke_result_t<std::decay_t<Job>, std::decay_t<Arguments>...>;
+    auto task = std::make_shared<std::packaged_task<result()>>(
+        [call = std::decay_t<Job>(std::forward<Job>(job)),
+         with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)]() mutable -> result {
+          return std::apply(std::move(call), std::move(with));
+        });
+    std::future<result> answer = task->get_future();
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      jobs_.emplace_back(std::forward<Job>(job));
+      jobs_.emplace_back([task] { (*task)(); });
     }
     wake_.notify_one();
+    return answer;
   }
   std::size_t size() const { return threads_.size(); }
 
@@ -98,13 +108,7 @@ private:
         job = std::move(jobs_.front());
         jobs_.pop_front();
       }
-      try {
-        job();
-      } catch (abi::__forced_unwind &) {
-        throw;
-      } catch (...) { // no caller waits for the job
-        continue;
-      }
+      job(); // an exception of it goes to its future
     }
   }
   void end() {
