@@ -159,6 +159,121 @@ TEST_F(WorkerProgram, AThreadAnswersAndSetsTheBitOfTheIdleMask) {
   EXPECT_EQ(idle_mask.load(), (1u << kWorkers) - 1);
 }
 
+/// Two workers, an idle mask and tags, and neither contexts nor skip_stream_sweep: the program frees the workers.
+class MaskProgram : public WorkerProgram {
+protected:
+  void TearDown() override {
+    if (loop_.joinable()) {
+      shutdown_.store(1);
+      EXPECT_TRUE(eventually([&] { return returned_.load(); })) << "the loop did not return";
+      loop_.join();
+    }
+    WorkerProgram::TearDown();
+  }
+  void start(const cudaq_ringbuffer_t &r) {
+    ring_ = r;
+    for (std::size_t w = 0; w < kBusy; ++w)
+      workers_[w] = {graphs[w], streams[w], kFunction, nullptr, nullptr, nullptr, nullptr, 0};
+    entry_.handler.graph_exec = graphs[0];
+    entry_.function_id = kFunction;
+    entry_.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+    ctx_.ringbuffer = r;
+    ctx_.config.num_slots = kSlots;
+    ctx_.config.slot_size = kSlotSize;
+    ctx_.function_table = {&entry_, 1};
+    ctx_.workers = workers_;
+    ctx_.num_workers = kBusy;
+    ctx_.h_mailbox_bank = mailbox->host;
+    ctx_.shutdown_flag = &shutdown_;
+    ctx_.stats_counter = &stats_;
+    ctx_.idle_mask = &idle_mask;
+    ctx_.inflight_slot_tags = tags;
+    loop_ = std::thread([this] {
+      cudaq_host_dispatcher_loop(&ctx_);
+      why_ = cudaq_last_error_message();
+      returned_.store(true);
+    });
+    for (std::uint32_t n = 0; n <= kBusy; ++n)
+      ring->send(n, kFunction, 10 + n, n);
+  }
+  cudaq_tx_status_t look(std::uint32_t slot) const { return cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, nullptr); }
+  bool comes_to(std::uint32_t slot, cudaq_tx_status_t status) const {
+    return eventually([&] { return look(slot) == status || returned_.load(); }) && look(slot) == status;
+  }
+  /// All workers are busy. The time is many turns of the loop.
+  void expect_untouched(std::uint32_t slot) const {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    do {
+      ASSERT_NE(detail::load_acquire(ring_.rx_flags_host[slot]), 0u) << "taken while no worker was free";
+      ASSERT_EQ(look(slot), CUDAQ_TX_EMPTY);
+    } while (std::chrono::steady_clock::now() < until);
+  }
+
+  static constexpr std::uint32_t kBusy = 2;
+  std::atomic<std::uint64_t> idle_mask{0b11};
+  int tags[kBusy] = {-1, -1};
+
+private:
+  cudaq_ringbuffer_t ring_{};
+  cudaq_host_dispatch_worker_t workers_[kBusy]{};
+  cudaq_function_entry_t entry_{};
+  cudaq_host_dispatch_loop_ctx_t ctx_{};
+  std::atomic<int> shutdown_{0};
+  std::atomic<bool> returned_{false};
+  std::uint64_t stats_ = 0;
+  std::string why_;
+  std::thread loop_;
+};
+
+TEST_F(MaskProgram, WithAllWorkersBusyTheNextSlotStaysUntouchedUntilABitIsSet) {
+  for (std::size_t w = 0; w < kBusy; ++w)
+    CUDA_ASSERT_OK(make_in_place_graph(mailbox->dev + w, streams[w], &graphs[w]));
+  cudaq_ringbuffer_t in_place = ring->both();
+  in_place.tx_data = in_place.rx_data;
+  in_place.tx_data_host = in_place.rx_data_host;
+  ASSERT_NO_FATAL_FAILURE(start(in_place));
+  ASSERT_TRUE(comes_to(0, CUDAQ_TX_READY) && comes_to(1, CUDAQ_TX_READY));
+  ASSERT_NO_FATAL_FAILURE(expect_untouched(2)); // both graphs have ended, but the program has freed no worker
+  EXPECT_EQ(idle_mask.load(), 0u);
+  idle_mask.fetch_or(0b10);
+  ASSERT_TRUE(comes_to(2, CUDAQ_TX_READY));
+  EXPECT_EQ(tags[1], 2);
+  RPCResponse response;
+  std::uint32_t word = 0;
+  std::memcpy(&response, ring->rx_data.host + 2 * kSlotSize, sizeof(response));
+  std::memcpy(&word, ring->rx_data.host + 2 * kSlotSize + sizeof(response), sizeof(word));
+  EXPECT_EQ(response.status, 0);
+  EXPECT_EQ(response.request_id, 2u);
+  EXPECT_EQ(word, 24u);
+}
+
+TEST_F(MaskProgram, TheCpuStageAnswersThenFreesTheWorker) {
+  for (std::size_t w = 0; w < kBusy; ++w)
+    CUDA_ASSERT_OK(make_mailbox_graph(mailbox->dev + w, output->dev + w, ready->dev + w, streams[w], &graphs[w]));
+  ASSERT_NO_FATAL_FAILURE(start(ring->both()));
+  ASSERT_TRUE(eventually(
+      [&] { return detail::load_acquire(ready->host[0]) == 1 && detail::load_acquire(ready->host[1]) == 1; }));
+  ASSERT_NO_FATAL_FAILURE(expect_untouched(2));
+  EXPECT_EQ(look(0), CUDAQ_TX_IN_FLIGHT) << "the loop must not answer for the CPU stage";
+  const auto slot = static_cast<std::uint32_t>(tags[0]);
+  std::uint8_t *const answer = ring->tx_data.host + slot * kSlotSize;
+  const RPCResponse response{RPC_MAGIC_RESPONSE, 0, sizeof(std::uint32_t), slot, slot};
+  std::memcpy(answer, &response, sizeof(response));
+  std::memcpy(answer + sizeof(response), &output->host[0], sizeof(std::uint32_t));
+  detail::store_release(ready->host[0], 0);
+  detail::store_release(ring->tx_flags.host[slot], reinterpret_cast<std::uint64_t>(answer));
+  idle_mask.fetch_or(0b01);
+  ASSERT_TRUE(eventually([&] { return detail::load_acquire(ready->host[0]) == 1; })) << "slot 2 has the free worker";
+  ring->expect(slot, 0, 2 * (10 + slot), slot);
+  EXPECT_EQ(output->host[0], 24u);
+  for (const std::uint32_t other : {1u, 2u}) { // so that nothing is left to answer when the loop ends
+    const std::uint32_t w = tags[0] == static_cast<int>(other) ? 0 : 1;
+    detail::store_release(ring->tx_flags.host[other],
+                          reinterpret_cast<std::uint64_t>(ring->tx_data.host + other * kSlotSize));
+    idle_mask.fetch_or(std::uint64_t{1} << w);
+  }
+}
+
 TEST_F(WorkerProgram, AGraphFindsItsContextInTheMailboxAndPublishes) {
   make_context_graphs();
   cudaq_host_dispatch_loop_ctx_t ctx{};
