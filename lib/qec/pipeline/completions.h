@@ -21,9 +21,9 @@ public:
   explicit completions(pipeline_ring &ring);
 
   /// The dispatcher that answers the ring's requests; before the first turn.
-  void answered_by(const cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
+  void set_dispatcher(const cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
   /// Sets the handler; only while no thread takes turns.
-  void call(const experimental::completion_callback *handler) { handler_ = handler; }
+  void set_handler(const experimental::completion_callback *handler) { handler_ = handler; }
 
   /// Looks once at all open requests. Returns the number of completions.
   std::uint32_t turn();

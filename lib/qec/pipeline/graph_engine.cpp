@@ -188,12 +188,12 @@ stage_outlook graph_engine::look_at(int id, std::uint64_t generation) noexcept {
   return {open ? stage_outlook::outcome::open : stage_outlook::outcome::answered};
 }
 
-bool graph_engine::release(int id, bool ended) noexcept {
+bool graph_engine::release(int id, stage_end stage) noexcept {
   worker &w = workers_[static_cast<std::size_t>(id)];
-  w.kept = !ended;
-  if (ended)
+  w.kept = stage == stage_end::may_run;
+  if (!w.kept)
     cudaq_host_release_worker(dispatcher_, id);
-  return ended;
+  return !w.kept;
 }
 
 } // namespace cudaq::qec::realtime::detail

@@ -31,7 +31,7 @@ public:
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int, std::uint32_t) noexcept override { return {}; }
   stage_outlook look_at(int worker, std::uint64_t generation) noexcept override;
-  bool release(int worker, bool ended) noexcept override;
+  bool release(int worker, stage_end stage) noexcept override;
   bool leave(int worker) noexcept override;
 
 private:

@@ -130,9 +130,9 @@ stage_outlook host_engine::look_at(int id, std::uint64_t) {
   return {error == 0 ? stage_outlook::outcome::open : stage_outlook::outcome::failed, error};
 }
 
-bool host_engine::release(int id, bool ended) noexcept {
+bool host_engine::release(int id, stage_end stage) noexcept {
   worker &self = workers_[static_cast<std::size_t>(id)];
-  self.runs = self.runs && !ended;
+  self.runs = self.runs && stage == stage_end::may_run;
   return !self.runs;
 }
 

@@ -22,7 +22,7 @@ public:
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int worker, std::uint32_t slot) override;
   stage_outlook look_at(int worker, std::uint64_t generation) override;
-  bool release(int worker, bool ended) noexcept override;
+  bool release(int worker, stage_end stage) noexcept override;
   bool drop_queued() noexcept override;
 
 private:

@@ -90,8 +90,8 @@ void pipeline_core::create_dispatcher() {
     throw std::invalid_argument(std::string("pipeline: external_ringbuffer or ring: ") + cudaq_last_error_message());
   must(bound, "ring");
   must(cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_), "control words");
-  responder_.answer_through(dispatcher_);
-  completions_.answered_by(dispatcher_);
+  responder_.set_dispatcher(dispatcher_);
+  completions_.set_dispatcher(dispatcher_);
 }
 
 void pipeline_core::require_configurable(const char *call) const {
@@ -192,7 +192,7 @@ void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resou
   responder_.give_up.store(0);
   workers_end_.store(0);
   consumer_ends_.store(0);
-  completions_.call(&handler_);
+  completions_.set_handler(&handler_);
   start_thread(consumer_, "qec-consumer", config_.cores.consumer, [this] {
     const pipeline_thread inside(this);
     run_loop([this] { return completions_.turn(); },

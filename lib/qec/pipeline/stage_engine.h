@@ -27,6 +27,9 @@ struct stage_outlook {
   int error = 0;
 };
 
+/// Whether the stage of a request that a worker has finished still runs, as far as the worker knows.
+enum class stage_end { ended, may_run };
+
 class stage_engine {
 public:
   virtual ~stage_engine() = default;
@@ -61,10 +64,9 @@ public:
   virtual stage_launch launch(int worker, std::uint32_t slot) = 0;
   /// The worker calls this from time to time while it waits. Throws nothing, but a hook may end the thread.
   virtual stage_outlook look_at(int worker, std::uint64_t generation) = 0;
-  /// The worker has finished the request that it took. ended: the stage has ended too, as far as the worker knows.
-  /// False: the stage may still run, and the worker must not take another request before the stage has reported its
-  /// end.
-  virtual bool release(int worker, bool ended) noexcept = 0;
+  /// The worker has finished the request that it took. False: its stage may still run, and the worker must not take
+  /// another request before the stage has reported its end.
+  virtual bool release(int worker, stage_end stage) noexcept = 0;
   /// Called when the worker has no request and its thread is to end. False: it must take another turn first.
   virtual bool leave(int) noexcept { return true; }
 };

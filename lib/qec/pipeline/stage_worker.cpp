@@ -88,7 +88,7 @@ std::uint32_t stage_worker::turn() {
     if (resources_.ready_flag == nullptr || !claim_word(*resources_.ready_flag, kReady, kProcessing))
       return 0;
     phase_ = phase::ready;
-    done();
+    done(stage_end::ended);
     return 1;
   }
   if (phase_ == phase::idle && !begin())
@@ -98,7 +98,7 @@ std::uint32_t stage_worker::turn() {
   if (is_ready() && answer_ready())
     return 1;
   if (responder_.give_up.load() != 0) {
-    finish_early({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
+    finish_early({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, stage_now());
     return 1;
   }
   return ++looks_ % kLooks == 0 && is_time_to_look() && drop_lost_stage() ? 1 : 0;
@@ -124,14 +124,14 @@ bool stage_worker::begin() {
   slot_seen_.set(slot_);
   phase_ = phase::launched;
   if (responder_.give_up.load() != 0) {
-    finish_early({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
+    finish_early({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, stage_end::may_run);
     return true;
   }
   show(activity::gpu_stage);
   const stage_launch launched = launch();
   if (launched.error != 0) {
     responder_.stage_errors.add();
-    finish_early({CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, launched.error}, false);
+    finish_early({CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, launched.error}, stage_end::may_run);
     return true;
   }
   response_size_ = launched.response_size;
@@ -170,7 +170,7 @@ bool stage_worker::run_cpu_stage() {
                                   ring_.rx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
                                   record.payload_size};
   if (!record.state.claim(generation_, request_phase::held, request_phase::completable)) { // a stop has taken it back
-    done(phase_ == phase::ready);
+    done(stage_now());
     return true;
   }
   std::size_t size = 0;
@@ -187,7 +187,7 @@ bool stage_worker::run_cpu_stage() {
   }
   show(activity::waiting);
   if (size == DEFERRED_COMPLETION) { // the request stays completable, or is completed already
-    done();
+    done(stage_end::ended);
     return true;
   }
   // In poll mode a header in the slot does not mean that the answer is complete: a graph may still be writing it.
@@ -197,14 +197,14 @@ bool stage_worker::run_cpu_stage() {
   }
   if (record.state.claim(generation_, request_phase::completable, request_phase::held))
     return false;
-  done(); // another thread has completed the request
+  done(stage_end::ended); // another thread has completed the request
   return true;
 }
 
 void stage_worker::threw(const char *what) {
   responder_.note(what); // before the count: who reads it finds the text
   responder_.callback_errors.add();
-  finish_early({CUDAQ_RPC_ERR_HANDLER_THREW, 0});
+  finish_early({CUDAQ_RPC_ERR_HANDLER_THREW, 0}, stage_end::ended);
 }
 
 bool stage_worker::is_time_to_look() {
@@ -222,7 +222,7 @@ bool stage_worker::drop_lost_stage() {
     return false;
   if (seen.what == stage_outlook::outcome::failed) {
     responder_.stage_errors.add();
-    finish_early({CUDAQ_RPC_ERR_DEVICE_FAULT, 0, seen.error});
+    finish_early({CUDAQ_RPC_ERR_DEVICE_FAULT, 0, seen.error}, stage_end::ended);
     return true;
   }
   {
@@ -231,7 +231,7 @@ bool stage_worker::drop_lost_stage() {
     if (claim_answer())
       responder_.report_device_fault(queued);
   }
-  done();
+  done(stage_end::ended);
   return true;
 }
 
@@ -244,7 +244,7 @@ bool stage_worker::claim_answer() {
 }
 
 template <class Response>
-void stage_worker::finish(const Response &make_response, bool ended) {
+void stage_worker::finish(const Response &make_response, stage_end stage) {
   {
     const in_flight_answers::one inside(in_flight_);
     if (claim_answer())
@@ -252,21 +252,21 @@ void stage_worker::finish(const Response &make_response, bool ended) {
     else
       responder_.answered_twice.add();
   }
-  done(ended);
+  done(stage);
 }
 
 void stage_worker::finish_stage(std::size_t size) {
-  finish([&] { return stage_answer(ring_.tx_slot(slot_), size, ring_.max_payload()); }, true);
+  finish([&] { return stage_answer(ring_.tx_slot(slot_), size, ring_.max_payload()); }, stage_end::ended);
 }
 
-void stage_worker::finish_early(const answer &response, bool ended) {
-  finish([&] { return response; }, ended);
+void stage_worker::finish_early(const answer &response, stage_end stage) {
+  finish([&] { return response; }, stage);
 }
 
-void stage_worker::done(bool ended) {
+void stage_worker::done(stage_end stage) {
   if (phase_ == phase::ready)
     store_release(*resources_.ready_flag, kIdle);
-  phase_ = engine_.release(id_, ended) ? phase::idle : phase::abandoned;
+  phase_ = engine_.release(id_, stage) ? phase::idle : phase::abandoned;
   show(phase_ == phase::idle ? activity::idle : activity::waiting);
 }
 

@@ -43,7 +43,7 @@ private:
 class responder {
 public:
   responder(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
-  void answer_through(cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
+  void set_dispatcher(cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
 
   /// Answers a request that the caller has claimed (its phase is none, or given up by a stop). False: the dispatcher
   /// has answered it before, because of a stop or a fault of the device.
@@ -110,10 +110,11 @@ private:
   void threw(const char *what);
   bool claim_answer();
   template <class Response>
-  void finish(const Response &make_response, bool ended);
+  void finish(const Response &make_response, stage_end stage);
   void finish_stage(std::size_t size);
-  void finish_early(const answer &response, bool ended = true);
-  void done(bool ended = true);
+  void finish_early(const answer &response, stage_end stage);
+  void done(stage_end stage);
+  stage_end stage_now() const { return phase_ == phase::ready ? stage_end::ended : stage_end::may_run; }
   bool is_time_to_look();
   bool drop_lost_stage();
   void show(activity what) { doing_.set(static_cast<std::uint32_t>(what)); }
