@@ -69,7 +69,7 @@ TEST(DatagramFaults, TheNextSlotIsGivenWithoutMemory) {
     all += fired;
     EXPECT_TRUE(published && ready) << n;
     EXPECT_EQ(now.dropped(), fired) << "the third one, if there is no memory for the count of the second one's slots";
-    EXPECT_EQ(now.exchange.has_waiting(), fired == 0);
+    EXPECT_EQ(now.exchange.has_waiting_requests(), fired == 0);
   }
   EXPECT_GE(all, 1u);
 }

@@ -27,11 +27,11 @@ cudaq_rx_status_t datagram_dataplane::poll(std::uint32_t &slot) {
   if (!lock.owns_lock())
     return CUDAQ_RX_EMPTY;
   if (stopped_.load() != kRuns) {
-    send_waiting();
+    send_waiting_answers();
     return CUDAQ_RX_EMPTY;
   }
   if (next_ready_ == ready_.size()) {
-    send_waiting();
+    send_waiting_answers();
     if (free_.empty() || ++empty_polls_ % kPollsPerDropLook == 0)
       take_back_dropped();
     receive();
@@ -47,7 +47,7 @@ cudaq_rx_status_t datagram_dataplane::poll(std::uint32_t &slot) {
 void datagram_dataplane::receive() {
   ready_.clear();
   next_ready_ = 0;
-  if (free_.empty() || exchange_.has_waiting()) {
+  if (free_.empty() || exchange_.has_waiting_requests()) {
     exchange_.receive_without_slot();
     for (; !free_.empty() && exchange_.take_waiting(free_.back()); free_.pop_back())
       ready_.push_back(free_.back());
@@ -78,7 +78,7 @@ expected<> datagram_dataplane::publish(std::uint32_t slot) {
   taken_.pop_back();
   store_release<std::uint64_t>(exchange_.rx_flag(slot), 0);
   waiting_.push_back(slot);
-  if (!send_waiting())
+  if (!send_waiting_answers())
     return make_reason(CUDAQ_ERR_INTERNAL, "slot %u: the system refused to send the answer", slot);
   return {};
 }
@@ -93,7 +93,7 @@ expected<> datagram_dataplane::disconnect() {
   stopped_.store(kFlushes);
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
-    send_waiting();
+    send_waiting_answers();
     if (waiting_.empty() || steady_clock::now() >= deadline)
       break;
     lock.unlock();
@@ -110,7 +110,7 @@ expected<> datagram_dataplane::disconnect() {
 }
 
 /// Returns false if the system refused the last one.
-bool datagram_dataplane::send_waiting() {
+bool datagram_dataplane::send_waiting_answers() {
   bool accepted = true;
   while (!waiting_.empty()) {
     const auto n = std::min<std::size_t>(waiting_.size(), kUdpBatch);

@@ -35,7 +35,7 @@ private:
 
   // All below: mutex_ is held.
   void receive();
-  bool send_waiting();
+  bool send_waiting_answers();
   void take_back_dropped();
 
   datagram_exchange &exchange_;

@@ -85,13 +85,13 @@ bool datagram_exchange::accept(const received_frame &frame, std::uint32_t slot) 
     std::memcpy(target, frame.bytes.data(), frame.bytes.size());
   std::memset(target + frame.bytes.size(), 0, ring_.rx_stride_sz - frame.bytes.size());
   requests_[slot] = {*frame.from, decision.key, decision.header.request_id, decision.header.ptp_timestamp, true, false};
-  if (has_waiting())
+  if (has_waiting_requests())
     change_waiting([&] { waiting_.hold(*frame.from); }, 0);
   return true;
 }
 
 bool datagram_exchange::take_waiting(std::uint32_t slot) {
-  while (has_waiting()) {
+  while (has_waiting_requests()) {
     const fair_queue::frame next = waiting_.next();
     if (refusals_->count() == kUdpBatch)
       send_refusals();
@@ -104,7 +104,7 @@ bool datagram_exchange::take_waiting(std::uint32_t slot) {
 void datagram_exchange::let_wait(const received_frame &frame) {
   change_waiting(
       [&] {
-        if (!has_waiting())
+        if (!has_waiting_requests())
           for (const slot_request &request : requests_)
             if (request.open)
               waiting_.hold(request.from);
@@ -173,7 +173,7 @@ std::uint32_t datagram_exchange::send_answers() {
 
 void datagram_exchange::close(std::uint32_t slot) {
   requests_[slot].open = false;
-  if (has_waiting())
+  if (has_waiting_requests())
     waiting_.release(requests_[slot].from);
 }
 

@@ -54,7 +54,7 @@ public:
   /// by sender. Returns the number of datagrams.
   std::uint32_t receive_without_slot();
   /// Requests wait for a slot: they get the next ones, by `take_waiting`.
-  bool has_waiting() const { return !waiting_.empty(); }
+  bool has_waiting_requests() const { return !waiting_.empty(); }
   /// Puts a request that waits into the slot, judged as by `take`. False: there is none that is accepted.
   bool take_waiting(std::uint32_t slot);
 

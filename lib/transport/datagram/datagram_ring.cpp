@@ -139,7 +139,7 @@ void datagram_ring::find_room() {
 
 std::uint32_t datagram_ring::receive() {
   find_room();
-  if (room_ == 0 || exchange_.has_waiting()) {
+  if (room_ == 0 || exchange_.has_waiting_requests()) {
     std::uint32_t work = exchange_.receive_without_slot();
     while (room_ != 0 && exchange_.take_waiting(head_)) {
       signal(head_);
