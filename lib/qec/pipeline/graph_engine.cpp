@@ -52,11 +52,11 @@ void graph_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
 // The dispatcher has stopped, so no graph runs.
 int graph_engine::settle() noexcept {
   for (worker &w : workers_) {
-    const std::uint64_t launched = w.launched.load();
-    if (w.kept || (with_cpu_stage_ && launched != w.taken)) // not taken: launched after the end of the worker's thread
+    // In phase launched: after the end of the worker's thread.
+    if (w.kept || (with_cpu_stage_ && w.launch.phase() == launch_phase::launched))
       cudaq_host_release_worker(dispatcher_, w.id);
     w.kept = false;
-    w.taken = launched;
+    w.launch.enter(launch_phase::none);
   }
   return 0;
 }
@@ -67,18 +67,15 @@ void graph_engine::report_late_launch(int id) noexcept {
   worker &w = workers_[static_cast<std::size_t>(id)];
   if (!ring_.external()) // the consumer finds the answer in the slot
     return;
-  if (const std::uint64_t open = w.open.load(); open != 0)
-    report_failed(w, open);
-  const std::uint64_t launched = w.launched.load();
-  if (launched == w.taken)
-    return;
-  w.taken = launched; // a further stop must not report it again
-  w.kept = true;      // for settle
+  const launch_word::snapshot seen = w.launch.look();
   cudaq_host_job_t job{};
-  if (has_job(w, job))
+  w.kept = w.kept || seen.phase == launch_phase::launched; // for settle
+  if (seen.phase == launch_phase::launched && has_job(w, job)) {
+    w.launch.enter(launch_phase::none); // a further stop must not report it again
     responder_.report_given_up({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
-  else // the device has failed
-    responder_.failed_launch({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown});
+  } else {
+    report_answered(w, seen);
+  }
 }
 
 void graph_engine::before_launch(void *self, void *slot_dev, cudaStream_t stream) {
@@ -99,16 +96,13 @@ void graph_engine::after_launch(void *self, void *slot_dev, cudaStream_t stream)
 
 int graph_engine::hand_over(void *self, cudaq_host_launch_fn_t launch, void *launch_data) noexcept {
   auto &w = *static_cast<worker *>(self);
-  w.launch = launch;
-  w.launch_data = launch_data;
+  w.handed_fn = launch;
+  w.handed_data = launch_data;
   return w.handed.claim(worker::offer::none, worker::offer::made);
 }
 
 // On the thread that has launched. A worker's launches never overlap: the next one follows its release.
-void graph_engine::count_launch(worker &w) {
-  w.open.store(0);
-  w.launched.store(w.launched.peek() + 1);
-}
+void graph_engine::count_launch(worker &w) { w.launch.enter(launch_phase::launched); }
 
 // False: an offer came before this, and the worker must take it.
 bool graph_engine::leave(int id) noexcept {
@@ -133,20 +127,22 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
   // Otherwise the last answer's header could be taken for one that the CPU stage has written.
   if (with_cpu_stage_ && !ring_.in_place())
     std::memset(ring_.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
-  if (!ring_.external())
-    return;
-  if (const std::uint64_t open = w.open.load(); open != 0)
-    report_failed(w, open);
-  record.request_id = header.request_id;
-  w.slot.store(slot);
-  w.request_id.store(header.request_id);
-  w.open.store(++w.armed);
+  if (ring_.external()) {
+    report_answered(w, w.launch.look()); // if no thread has reported yet that the last launch has failed
+    record.request_id = header.request_id;
+    w.slot.store(slot);
+    w.request_id.store(header.request_id);
+  }
+  w.launch.start_at(w.launch.generation() + 1, launch_phase::begun);
 }
 
-// External rings only: on the own ring the consumer finds the dispatcher's answer.
-void graph_engine::report_failed(worker &w, std::uint64_t open) {
-  const answered_request queued{w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_LAUNCH_FAILED, cudaErrorUnknown};
-  if (w.open.claim(open, 0))
+// The launch has failed; or the device, after the launch. The fields are read before the claim: after it the
+// dispatcher's thread may write those of the next launch.
+void graph_engine::report_answered(worker &w, launch_word::snapshot seen) {
+  const bool launched = seen.phase == launch_phase::launched;
+  const answered_request queued{w.request_id.load(), w.slot.load(),
+                                launched ? CUDAQ_RPC_ERR_DEVICE_FAULT : CUDAQ_RPC_ERR_LAUNCH_FAILED, cudaErrorUnknown};
+  if (seen.phase != launch_phase::none && w.launch.claim(seen.generation, seen.phase, launch_phase::none))
     responder_.failed_launch(queued);
 }
 
@@ -159,24 +155,24 @@ void graph_engine::launch_handed_over(int id) noexcept {
   if (w.handed.load() != worker::offer::made)
     return;
   w.handed.store(worker::offer::none);
-  if (w.launch(w.launch_data) == 0) // else the dispatcher answers the request
+  if (w.handed_fn(w.handed_data) == 0) // else the dispatcher answers the request
     count_launch(w);
 }
 
 bool graph_engine::take(int id, std::uint32_t &slot) {
   worker &w = workers_[static_cast<std::size_t>(id)];
+  const launch_word::snapshot seen = w.launch.look();
+  // A launch that fails on the own ring is left alone: the consumer finds the dispatcher's answer.
+  if (seen.phase == launch_phase::none || (seen.phase == launch_phase::begun && !ring_.external()))
+    return false;
   cudaq_host_job_t job{};
-  if (w.launched.load() == w.taken) {
-    const std::uint64_t open = w.open.load();
-    if (open != 0 && !has_job(w, job))
-      report_failed(w, open);
+  if (!has_job(w, job)) {
+    report_answered(w, seen);
     return false;
   }
-  w.taken = w.launched.load();
-  if (!has_job(w, job)) { // the device has failed, and the dispatcher has answered all requests
-    responder_.failed_launch({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown});
+  if (seen.phase == launch_phase::begun)
     return false;
-  }
+  w.launch.enter(launch_phase::none);
   slot = job.slot;
   ring_.record(slot).state.start_at(job.generation, request_phase::held);
   return true;

@@ -35,31 +35,37 @@ public:
   bool leave(int worker) noexcept override;
 
 private:
-  /// The dispatcher's thread calls the hooks; `launched` publishes their writes to the worker's thread.
+  /// The last launch of a worker: its number, and who acts next.
+  ///
+  ///   none -> begun      before_launch
+  ///   begun -> launched  the thread that has launched; it also publishes the writes of the hooks
+  ///   launched -> none   the worker's thread takes the request; or, after the end of that thread, a stop does
+  ///   either -> none     the dispatcher has answered the request: one thread reports that
+  enum class launch_phase : std::uint64_t { none, begun, launched };
+  using launch_word = cudaq::realtime::detail::generation_word<launch_phase>;
+  static_assert(launch_word::fits(launch_phase::launched));
+
+  /// The dispatcher's thread calls the hooks.
   struct alignas(64) worker {
     worker(graph_engine &of, int number, const experimental::gpu_worker_resources &with)
         : engine(of), id(number), resources(with) {}
     graph_engine &engine;
     const int id;
     const experimental::gpu_worker_resources resources;
-    shared_word<std::uint64_t> launched; ///< number of launches that after_launch has counted
-    std::uint64_t taken = 0;             ///< number of launches that the worker's thread, or a stop, has taken
+    launch_word launch; ///< the last launch
     enum class offer : std::uint32_t { none, made, closed };
-    shared_word<offer> handed;               ///< a launch for the worker's thread; closed: the thread has ended
-    cudaq_host_launch_fn_t launch = nullptr; ///< of that offer
-    void *launch_data = nullptr;
-    // External rings only: the last launch that has begun.
-    std::uint64_t armed = 0;         ///< its number
-    shared_word<std::uint64_t> open; ///< the same until it has succeeded or its failure is reported; then 0
-    shared_word<std::uint32_t> slot, request_id;
-    bool kept = false; ///< not released to the dispatcher: its graph may still run
+    shared_word<offer> handed;                  ///< a launch for the worker's thread; closed: the thread has ended
+    cudaq_host_launch_fn_t handed_fn = nullptr; ///< of that offer
+    void *handed_data = nullptr;
+    shared_word<std::uint32_t> slot, request_id; ///< of the last launch; external rings only
+    bool kept = false;                           ///< not released to the dispatcher: its graph may still run
   };
   static void before_launch(void *self, void *slot_dev, cudaStream_t stream);
   static void after_launch(void *self, void *slot_dev, cudaStream_t stream);
   static int hand_over(void *self, cudaq_host_launch_fn_t launch, void *launch_data) noexcept;
   static void count_launch(worker &w);
   void arm(worker &w, const void *slot_dev);
-  void report_failed(worker &w, std::uint64_t open);
+  void report_answered(worker &w, launch_word::snapshot seen);
   bool has_job(const worker &w, cudaq_host_job_t &job) const;
 
   pipeline_ring &ring_;

@@ -18,11 +18,11 @@
 //               give the slot   graph_workers::begin         job of graph worker 0: slot 5, generation 7, request 1000
 //                               cuda_graph_launcher::launch  io context, if the worker has one: rx slot, tx slot and tx
 //                                                            flag of slot 5
-//               before launch   graph_engine::before_launch  record: payload_size 42
-//               after launch    graph_engine::after_launch   worker 0: launched 4
+//               before launch   graph_engine::before_launch  record: payload_size 42; worker 0: launch {4, begun}
+//               after launch    graph_engine::after_launch   worker 0: launch {4, launched}
 //               deferred        graph_path::launched         rx = 0; job {7, deferred}
-//   worker 0    take            graph_engine::take           cudaq_host_worker_job: slot 5, generation 7; taken 4;
-//                                                            state {7, held}
+//   worker 0    take            graph_engine::take           cudaq_host_worker_job: slot 5, generation 7;
+//                                                            launch {4, none}; state {7, held}
 //                               stage_worker::begin          phase_ launched
 //   GPU         output          the graph's last kernel      gpu_output, then ready_flag 1
 //   worker 0    ready           stage_worker::is_ready       ready_flag 2; phase_ ready
