@@ -11,17 +11,20 @@
  *
  * One assumption about time: a thread that has claimed a request finds its frame before the dispatcher's stop ends. In
  * between it runs no code of the program, and the stop waits for half a second. A CPU stage may run longer: what it
- * writes then is the program's concern (pipeline.h).
+ * writes then is the program's concern (pipeline.h). After that the thread may lose its core and never go on.
+ *
+ * So an answer needs two claims: that of the slot, before the frame is found (else MUTANT_READ_BEFORE_CLAIM), and that
+ * of the job, which a stop can win from a thread that has lost its core (else MUTANT_ONE_CLAIM).
  *
  * R1  each request is answered once
  * R2  complete_deferred answers a request only while its CPU stage runs or has deferred it
  * R3  the CPU stage is not called for a request that is answered
  * R4  who answers uses the slot while it has that request
- * R5  each request has one completion, after its answer
+ * R5  each request has one completion, after its answer; if the thread that claimed it has lost its core, none or one
  *
  * Mutants: MUTANT_OFFER_UNCLAIMED, MUTANT_WITHDRAW_UNCLAIMED, MUTANT_READ_BEFORE_CLAIM, MUTANT_NO_TAKE_BACK,
  * MUTANT_COMPLETES_HELD, MUTANT_NO_GENERATION, MUTANT_TAKES_BACK_FIRST, MUTANT_DISPATCHER_ANSWERS_FIRST,
- * MUTANT_GIVES_UP_LAST, MUTANT_STAGE_BEFORE_GIVE_UP. */
+ * MUTANT_GIVES_UP_LAST, MUTANT_STAGE_BEFORE_GIVE_UP, MUTANT_ONE_CLAIM. */
 
 mtype = { none, held, completable, given_up };
 
@@ -34,7 +37,7 @@ byte accepted = 0;
 byte finding = 0;       /* threads that have claimed a request and have still to find its frame in the slot */
 bool give_up = false, closed = false /* no request is accepted */, stopped = false /* the dispatcher */;
 byte answers[4], completions[4];
-bool handed_out[3];
+bool handed_out[3], lost[3];
 byte ended = 0;
 
 inline claim(g, from, to, won) {
@@ -195,6 +198,7 @@ proctype completer() {
     fi;
     if
     :: won -> publish_frame(g); break
+    :: won -> atomic { assert(in_slot == g) /* R4 */; finding--; lost[g] = true }; break
     :: else
     fi
   od;
@@ -234,6 +238,10 @@ proctype stopper() {
   give_up_requests();
 #endif
   closed = true;  /* the dispatcher's stop */
+#ifdef MUTANT_ONE_CLAIM
+  give_up_requests();
+  job == 0;
+#endif
   atomic {
     (finding == 0);
     if
@@ -254,7 +262,7 @@ init {
   atomic { run ring(); run worker(); run completer(); run completer(); run stopper() }
   ended == 4;
   do
-  :: g <= accepted -> assert(answers[g] == 1 && completions[g] == 1) /* R1, R5 */; g++
+  :: g <= accepted -> assert(answers[g] == 1 && (completions[g] == 1 || lost[g])) /* R1, R5 */; g++
   :: else -> break
   od
 }
