@@ -2,8 +2,8 @@
 #include "lib/qec/decoders/lookup_decoder.h"
 
 #include "lib/qec/decoders/decoder_factories.h"
-#include "lib/qec/decoding/component_errors.h"
-#include "lib/qec/decoding/joined_sets.h"
+#include "lib/qec/decoding/split_errors/component_errors.h"
+#include "lib/qec/decoding/split_errors/joined_sets.h"
 
 #include <algorithm>
 #include <bit>

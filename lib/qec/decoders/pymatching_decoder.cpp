@@ -2,10 +2,10 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/matching/wide_matcher.h"
 #include "lib/qec/decoders/matching_graph.h"
-#include "lib/qec/decoding/component_errors.h"
-#include "lib/qec/decoding/connected_parts.h"
-#include "lib/qec/decoding/decompose_errors.h"
 #include "lib/qec/decoding/event_bits.h"
+#include "lib/qec/decoding/split_errors/component_errors.h"
+#include "lib/qec/decoding/split_errors/connected_parts.h"
+#include "lib/qec/decoding/split_errors/decompose_errors.h"
 
 #include "pymatching/sparse_blossom/driver/mwpm_decoding.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoding/detector_graph.h"
-#include "lib/qec/decoding/component_errors.h"
+#include "lib/qec/decoding/split_errors/component_errors.h"
 
-#include "lib/qec/decoding/decompose_errors.h"
+#include "lib/qec/decoding/split_errors/decompose_errors.h"
 
 #include <algorithm>
 #include <map>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "lib/qec/decoders/error_form.h"
-#include "lib/qec/decoding/connected_parts.h"
 #include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoding/split_errors/connected_parts.h"
 
 #include <cstdint>
 #include <vector>

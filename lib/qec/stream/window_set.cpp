@@ -4,9 +4,9 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/error_form.h"
-#include "lib/qec/decoding/component_errors.h"
-#include "lib/qec/decoding/connected_parts.h"
-#include "lib/qec/decoding/decompose_errors.h"
+#include "lib/qec/decoding/split_errors/component_errors.h"
+#include "lib/qec/decoding/split_errors/connected_parts.h"
+#include "lib/qec/decoding/split_errors/decompose_errors.h"
 
 #include <algorithm>
 #include <numeric>

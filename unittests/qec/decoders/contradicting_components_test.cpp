@@ -2,8 +2,8 @@
 // Components of split errors that contradict other errors of the model: who takes such a model, and who refuses it.
 #include "cudaq/qec/decoding/stream.h"
 #include "lib/qec/decoders/decoder_factories.h"
-#include "lib/qec/decoding/component_errors.h"
 #include "lib/qec/decoding/predecoder.h"
+#include "lib/qec/decoding/split_errors/component_errors.h"
 #include "unittests/qec/qec_test_support.h"
 
 namespace cudaq::qec::realtime::test {

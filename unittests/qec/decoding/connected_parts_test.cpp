@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/decoding/connected_parts.h"
+#include "lib/qec/decoding/split_errors/connected_parts.h"
 #include "unittests/qec/qec_test_support.h"
 
 namespace cudaq::qec::realtime::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors with more than two detectors become edges, and matching decodes models that Stim did not decompose.
-#include "lib/qec/decoding/decompose_errors.h"
+#include "lib/qec/decoding/split_errors/decompose_errors.h"
 #include "unittests/qec/qec_test_support.h"
 #include "unittests/qec/whole_errors.h"
 

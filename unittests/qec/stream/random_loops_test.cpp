@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models with loops drawn at random: nested, one after another, with shifts in several places, and errors that reach
 // into later repetitions. The parser unrolls a text; the splitter must agree with it at every length.
-#include "lib/qec/decoding/component_errors.h"
+#include "lib/qec/decoding/split_errors/component_errors.h"
 #include "lib/qec/stream/window_set.h"
 #include "unittests/qec/stream/stream_test_support.h"
 

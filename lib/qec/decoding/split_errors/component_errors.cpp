@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/decoding/component_errors.h"
+#include "lib/qec/decoding/split_errors/component_errors.h"
 
 #include "lib/qec/decoding/splitmix.h"
 

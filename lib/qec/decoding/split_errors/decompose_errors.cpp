@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/decoding/decompose_errors.h"
+#include "lib/qec/decoding/split_errors/decompose_errors.h"
 
-#include "lib/qec/decoding/joined_sets.h"
+#include "lib/qec/decoding/split_errors/joined_sets.h"
 
 #include <algorithm>
 #include <iterator>
