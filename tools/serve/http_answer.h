@@ -13,7 +13,7 @@ namespace cudaq::realtime::tools {
 [[nodiscard]] std::string http_answer(const std::string &head, const std::function<std::string()> &page);
 
 /// The value of a label, in quotation marks, as Prometheus' text format has it: backslashes, quotation marks and ends
-/// of lines are escaped. A byte above 127 or below a space is shown as \\xff: one that is not UTF-8 spoils a whole page.
+/// of lines are escaped. A byte above 127 or below a space is shown as \\xff: one that is not UTF-8 spoils the page.
 [[nodiscard]] std::string label_value(const std::string &text);
 
 } // namespace cudaq::realtime::tools
