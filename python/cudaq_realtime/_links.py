@@ -56,6 +56,8 @@ class Link:
     _client = ctypes.c_void_p()
 
     def __init__(self) -> None:
+        for needed in ("libcudaq-realtime.so.0", "libcudaq-realtime-shm-client.so.0"):  # it may not look in its folder
+            library(needed)
         self._library = library("libcudaq-qec-client.so.0")
         self._library.cudaq_qec_client_error.restype = ctypes.c_char_p
         self._library.cudaq_qec_client_close.restype = None
