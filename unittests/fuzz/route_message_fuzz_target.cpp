@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between a router and a node, of a peer that sends anything: each request that was submitted to the router
 // gets exactly one answer, and a node gives each request that it takes back once.
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 #include "lib/transport/route/node_sessions.h"
 #include "lib/transport/route/request_router.h"
 #include "unittests/fuzz/fuzz_input.h"
