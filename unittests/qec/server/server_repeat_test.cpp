@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that come twice, because the first answer was lost or the network repeated them.
-#include "lib/qec/server/session/replay_cache.h"
 #include "unittests/qec/server/server_stream_support.h"
 
 namespace {
@@ -218,31 +217,6 @@ TEST(RepeatedRequest, IsNotSeenInEqualRoundsWithoutCountersAndTimes) {
   EXPECT_EQ(timed(enqueue(0, "1", 1, 100)), kOk) << "times tell";
   ASSERT_EQ(timed(enqueue(0, "111", 2, 101)), kOk);
   EXPECT_EQ(timed(get(3, 102)), answered(server_status::ok, "1111"));
-}
-
-TEST(ReplayCache, RemembersTheLastRequestsForItsTime) {
-  replay_cache cache(1);
-  const auto start = replay_cache::time{} + std::chrono::hours(1);
-  const auto request = [](std::uint32_t id) {
-    wire_request r;
-    r.request_id = id;
-    r.timestamp = 1000 + id;
-    r.content = 7;
-    return r;
-  };
-  for (std::uint32_t id = 1; id <= replay_cache::kRequests + 1; ++id) {
-    const std::uint8_t answer = static_cast<std::uint8_t>(id);
-    cache.keep(request(id), 0, {&answer, 1}, start);
-  }
-  EXPECT_FALSE(cache.find(request(1), replay_cache::proof::time_or_counter, start).has_value()) << "the oldest one";
-  for (std::uint32_t id = 2; id <= replay_cache::kRequests + 1; ++id) {
-    const auto kept = cache.find(request(id), replay_cache::proof::time, start + replay_cache::kLife);
-    ASSERT_TRUE(kept.has_value()) << id;
-    EXPECT_EQ(kept->bytes[0], id);
-    EXPECT_FALSE(
-        cache.find(request(id), replay_cache::proof::time, start + replay_cache::kLife + std::chrono::nanoseconds(1))
-            .has_value());
-  }
 }
 
 } // namespace

@@ -45,6 +45,8 @@ public:
   void discard_previous();
   void take_back();
 
+  /// A queue calls its arrive(), which does not touch what this mutex protects.
+  [[nodiscard]] cudaq::realtime::detail::remembered_requests &memory() noexcept { return session_->memory(); }
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_.load(); }
   /// Does not wait for a decode.
   [[nodiscard]] std::shared_ptr<const decoder_identity> identity() const;

@@ -21,8 +21,9 @@ void request_queue::close() {
   closed_ = true;
 }
 
-server_answer request_queue::enter(const read_result &read, std::span<std::uint8_t> result,
-                                   const cudaq_host_job_t &job) {
+server_answer request_queue::enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
+                                   cudaq::realtime::detail::remembered_requests &memory) {
+  using cudaq::realtime::detail::request_state;
   const wire_function function = read.request.function;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed_)
@@ -30,17 +31,12 @@ server_answer request_queue::enter(const read_result &read, std::span<std::uint8
   const clock::time_point arrival = clock::now();
   const std::uint64_t at = head_.peek();
   const bool full = at - tail_.load() == entries_.size();
-  if (read.status == server_status::ok && changes_state(read.request)) {
-    const auto first = arrivals_.find(read.request, replay_cache::proof::time, arrival);
-    if (!first)
-      arrivals_.keep(read.request, static_cast<std::int32_t>(full ? server_status::busy : server_status::ok), {},
-                     arrival);
-    else if (first->status != 0)
-      return refuse(function, server_status::busy); // as the first one: its requester may have sent another request
-    else if (full)
-      return {CUDAQ_RPC_ERR_BUSY, 0}; // this copy only: an earlier one came in
-  }
-  if (full)
+  request_state before = request_state::unseen;
+  if (read.status == server_status::ok && changes_state(read.request))
+    before = memory.arrive(identity_of(read.request), !full, arrival);
+  if (full && before == request_state::executing) // this copy only: an earlier one came in
+    return {CUDAQ_RPC_ERR_BUSY, 0};
+  if (full || before == request_state::refused) // as the first one: its requester may have sent another request
     return refuse(function, server_status::busy);
   entry &e = entries_[at % entries_.size()];
   e.read = read;

@@ -14,7 +14,6 @@
 
 #include "lib/base/runner.h"
 #include "lib/qec/server/session/decoder_session.h"
-#include "lib/qec/server/session/replay_cache.h"
 
 #include <cstdint>
 #include <mutex>
@@ -43,8 +42,9 @@ public:
   request_queue(std::uint32_t length, std::uint64_t max_bits);
 
   /// `waits`: the request is in the queue, and its bits are copied. Else its answer: not_ready after close, busy if the
-  /// queue is full.
-  server_answer enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job);
+  /// queue is full. `memory`: that of the session; only here its arrive() is called.
+  server_answer enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
+                      cudaq::realtime::detail::remembered_requests &memory);
   /// From now on the queue takes no requests. Those in it are still served.
   void close();
 
@@ -58,11 +58,9 @@ public:
   [[nodiscard]] std::uint64_t entered() const noexcept { return head_.load(); }
 
 private:
-  std::mutex mutex_;    ///< taken by the threads that submit; the thread that has the decoder needs none
-  bool closed_ = false; ///< protected by mutex_
-  /// The last requests that change the state, as they came, and which of them found the queue full. Of these no copy
-  /// comes in later; of the others each may. Protected by mutex_.
-  replay_cache arrivals_{0};
+  /// Taken by the threads that submit; the thread that has the decoder needs none. It protects arrive() of the memory.
+  std::mutex mutex_;
+  bool closed_ = false;                                      ///< protected by mutex_
   std::vector<entry> entries_;                               ///< request n is in entries_[n % size]
   cudaq::realtime::detail::shared_word<std::uint64_t> head_; ///< requests that came in; written with mutex_ held
   cudaq::realtime::detail::shared_word<std::uint64_t> tail_; ///< requests that left; written by pop only

@@ -32,7 +32,7 @@ bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> res
     counters_.add_latency(arrival);
     return true;
   }
-  now = queue_.enter(read, result, job);
+  now = queue_.enter(read, result, job, session_.memory());
   if (now.waits) {
     turn_.wake();
     return false;

@@ -12,6 +12,13 @@ namespace cudaq::qec::realtime {
 
 namespace {
 
+using cudaq::realtime::detail::remembered_requests;
+using cudaq::realtime::detail::request_proof;
+using cudaq::realtime::detail::request_state;
+
+/// Longer than requesters repeat: the last repeat may have been long on its way.
+constexpr std::chrono::seconds kLife{2 * CUDAQ_QEC_REPEAT_SECONDS};
+
 std::size_t longest_answer(std::uint64_t num_observables) noexcept {
   return kCommittedHeadBytes + static_cast<std::size_t>((num_observables + 7) / 8);
 }
@@ -38,54 +45,49 @@ server_status counted_status(wire_function function, std::int32_t status) noexce
 }
 
 std::uint64_t replay_bytes(std::uint64_t num_observables) noexcept {
-  return replay_cache::bytes(longest_answer(num_observables));
+  return remembered_requests::bytes(CUDAQ_QEC_REPEAT_REQUESTS, longest_answer(num_observables));
 }
 
 decoder_session::decoder_session(std::unique_ptr<decoding_unit> unit, bool sequence)
     : corrections_(static_cast<std::size_t>((unit->num_observables() + 7) / 8)), unit_(std::move(unit)),
-      sequence_(sequence), replay_(longest_answer(unit_->num_observables())) {}
+      sequence_(sequence), memory_(CUDAQ_QEC_REPEAT_REQUESTS, kLife, longest_answer(unit_->num_observables())) {}
 
 std::optional<server_answer> decoder_session::answer_again(const wire_request &request, std::span<std::uint8_t> result,
-                                                           replay_cache::time now) const noexcept {
+                                                           time now) const noexcept {
   if (!changes_state(request))
     return {};
-  replay_cache::proof wanted = replay_cache::proof::time_or_id;
+  request_proof wanted = request_proof::time_or_id;
   if (has_counter(request.function) && !sequence_) {
-    wanted = replay_cache::proof::time;
+    wanted = request_proof::time;
   } else if (has_counter(request.function) && expected_counter_) {
     if (request.counter == *expected_counter_ && request.counter != refused_counter_)
       return {};
     // Only a counter that was used, or refused, can come again. After a gap an equal request may be one from before a
     // reset.
     const bool was_used = request.counter - *expected_counter_ >= std::uint64_t{1} << 63;
-    wanted = was_used ? replay_cache::proof::time_or_counter : replay_cache::proof::time;
+    wanted = was_used ? request_proof::time_or_counter : request_proof::time;
   }
-  const auto kept = replay_.find(request, wanted, now);
-  if (!kept || kept->bytes.size() > result.size())
+  const auto kept = memory_.find(identity_of(request), wanted, now);
+  if (kept.state == request_state::unseen || kept.answer.size() > result.size())
     return {};
-  std::ranges::copy(kept->bytes, result.begin());
-  return server_answer{kept->status, static_cast<std::uint32_t>(kept->bytes.size())};
+  std::ranges::copy(kept.answer, result.begin());
+  return server_answer{kept.status, static_cast<std::uint32_t>(kept.answer.size())};
 }
 
-server_answer decoder_session::serve(const wire_request &request, std::span<std::uint8_t> result,
-                                     replay_cache::time now) noexcept {
+server_answer decoder_session::serve(const wire_request &request, std::span<std::uint8_t> result, time now) noexcept {
   const server_answer answer = execute(request, result);
   // What failed has the same answer again: it latches, or had no effect.
   const bool was_executed = answer.status == static_cast<std::int32_t>(server_status::ok) ||
                             answer.status == static_cast<std::int32_t>(server_status::deadline);
   if (changes_state(request) && was_executed && !answer.waits)
-    replay_.keep(request, answer.status, result.first(answer.bytes), now);
+    memory_.answer(identity_of(request), answer.status, result.first(answer.bytes), now);
   return answer;
 }
 
-server_answer decoder_session::refuse_copies(const wire_request &request, server_status why,
-                                             replay_cache::time now) noexcept {
-  // Once: two equal ones would not prove that a third one is a copy.
-  if (changes_state(request) && request.timestamp != 0 && !replay_.find(request, replay_cache::proof::time, now)) {
-    replay_.keep(request, static_cast<std::int32_t>(why), {}, now);
-    if (has_counter(request.function))
-      refused_counter_ = request.counter;
-  }
+server_answer decoder_session::refuse_copies(const wire_request &request, server_status why, time now) noexcept {
+  if (changes_state(request) && memory_.refuse(identity_of(request), static_cast<std::int32_t>(why), now) &&
+      has_counter(request.function))
+    refused_counter_ = request.counter;
   return refuse(request.function, why);
 }
 

@@ -16,8 +16,8 @@
 #pragma once
 
 #include "lib/qec/server/session/decoding_unit.h"
-#include "lib/qec/server/session/replay_cache.h"
 #include "lib/qec/server/session/wire_requests.h"
+#include "lib/session/remembered_requests.h"
 
 #include <array>
 #include <cstdint>
@@ -48,6 +48,11 @@ struct server_answer {
 /// of a server_status.
 [[nodiscard]] server_status counted_status(wire_function function, std::int32_t status) noexcept;
 
+/// By which its copies are known.
+[[nodiscard]] inline cudaq::realtime::detail::request_identity identity_of(const wire_request &request) noexcept {
+  return {request.request_id, request.timestamp, request.content};
+}
+
 /// Of all streams of a decoder since start. All 0 for decoders of shots.
 struct stream_totals {
   std::uint64_t pushed = 0, committed = 0; ///< rounds
@@ -57,7 +62,8 @@ struct stream_totals {
 
 /// Requests are served in the order of the calls, each completely. Not for two threads at once.
 ///
-/// A request that changes the state is executed once, however often it comes: the server asks answer_again first.
+/// A request that changes the state is executed once, however often it comes: a queue asks memory() as it comes, and
+/// the server asks answer_again at its turn. Other requests are executed as they come.
 ///
 /// A failure that loses syndromes latches: later requests of all functions but reset and one_shot get the same status,
 /// and nothing is decoded, until a reset. A decode that ends at its deadline does not latch: the observables of its
@@ -65,27 +71,31 @@ struct stream_totals {
 /// state.
 class decoder_session {
 public:
+  using remembered_requests = cudaq::realtime::detail::remembered_requests;
+  using time = remembered_requests::time;
+
   /// `sequence`: counters must ascend by 1; else they are ignored.
   decoder_session(std::unique_ptr<decoding_unit> unit, bool sequence);
   virtual ~decoder_session() = default;
   decoder_session(const decoder_session &) = delete;
   decoder_session &operator=(const decoder_session &) = delete;
 
+  /// What is remembered of the requests that change the state. A queue before the session calls its arrive(); the rest
+  /// belongs to the session.
+  [[nodiscard]] remembered_requests &memory() noexcept { return memory_; }
   /// The answer to a request that is sent again: that of its first execution, in `result`. Nothing: it is another
   /// request, to be served. `now`: the time of its arrival.
   [[nodiscard]] std::optional<server_answer> answer_again(const wire_request &request, std::span<std::uint8_t> result,
-                                                          replay_cache::time now) const noexcept;
+                                                          time now) const noexcept;
   /// `result`: the memory for the answer. bad_request: a function that this kind of decoder does not have; an answer
   /// that does not fit into `result`; more observables than there are, or none. syndromes_dropped: the requester has
   /// sent bits before this decoder began; it sees that by a first counter above 1, and by get_corrections before any
   /// bits and any reset.
-  [[nodiscard]] server_answer serve(const wire_request &request, std::span<std::uint8_t> result,
-                                    replay_cache::time now) noexcept;
+  [[nodiscard]] server_answer serve(const wire_request &request, std::span<std::uint8_t> result, time now) noexcept;
 
   /// The answer to a request that was not executed, and will not be: copies of it that are known by their time get the
   /// same one. So its requester may send it as another request.
-  [[nodiscard]] server_answer refuse_copies(const wire_request &request, server_status why,
-                                            replay_cache::time now) noexcept;
+  [[nodiscard]] server_answer refuse_copies(const wire_request &request, server_status why, time now) noexcept;
 
   /// Fails as if syndromes were lost: the stream has a gap, or a request for this decoder could not be read.
   void latch(server_status why) noexcept;
@@ -163,7 +173,7 @@ private:
   std::optional<std::uint64_t> expected_counter_;
   std::optional<std::uint64_t> refused_counter_; ///< the last one of refuse_copies
   server_status latched_ = server_status::ok;
-  replay_cache replay_;
+  remembered_requests memory_;
 };
 
 /// Bytes of what a session remembers to answer repeated requests.
