@@ -19,6 +19,7 @@ CODE, SCRIPT, TEXT = f"// {SPDX}\n", f"# {SPDX}\n", f"<!-- {SPDX} -->\n"
 REALTIME = "include/cudaq/realtime"
 FLAG_WORD = f"{REALTIME}/detail/base/flag_word.h"
 FAILURES = "docs/guide/known_failures.md"
+NAMES = "docs/guide/specification_names.md"
 C_API = f"{REALTIME}/daemon/dispatcher/cudaq_realtime.h"
 
 
@@ -59,6 +60,7 @@ TREE = {
     "lib/api/status.cpp": STATUS,
     "lib/qec/decoders/decoder.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
     "docs/testing.md": f"{TEXT}`Call.Works`\n",
+    NAMES: f"{TEXT}| specification | kind | here | where |\n|---|---|---|---|\n| `old` | test | absent: because | |\n",
     FAILURES: f"{TEXT}| 1 | wrong | `Call.*` |\n| 2 | slow | no test: needs hardware |\n",
     "lib/cudaq-realtime.map": f"/* {SPDX} */\nN {{\n  global:\n    cudaq_start;\n    cudaq_loop_spec;\n}};\n",
     "unittests/fault_injection/start_test.cpp": CODE + "auto a = cudaq_start(), b = cudaq_loop();\n",
@@ -169,6 +171,15 @@ OFFENCES = {
         ({"docs/page.md": f"{TEXT}[gone](gone.md)\n"}, "docs/page.md: gone.md does not exist"),
         ({"docs/design.md": f"{TEXT}# Design\n"}, "README.md: docs/design.md#the-rooms: no such heading"),
         ({"docs/page.md": f"{TEXT}`[gone](gone.md)` and [there](https://example.com/gone)\n"}, None),
+    ),
+    "specified_names": (
+        ({NAMES: f"{TEXT}| `old` | test | `main` | [program.c](../examples/program.c) |\n"}, None),
+        ({NAMES: f"{TEXT}| `old` | test | `other` | [program.c](../examples/program.c) |\n"},
+         f"{NAMES}:2: 'other' is not in program.c"),
+        ({NAMES: f"{TEXT}| `old` | test | `main` | [ended.c](../examples/ended.c) |\n"},
+         f"{NAMES}:2: ended.c does not exist"),
+        ({NAMES: f"{TEXT}| `old` | test | here | |\n"}, f"{NAMES}:2: a row needs a name and a file"),
+        ({NAMES: f"{TEXT}| `old` | test | absent | |\n"}, f"{NAMES}:2: no reason why it is absent"),
     ),
     "snippets": (
         ({"docs/examples/program.c": CODE + "int main(void) { return 1; }\n"},
