@@ -46,6 +46,20 @@ TEST(DecoderSession, IgnoresUnusedBitsOfTheLastByte) {
   EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "0100"));
 }
 
+// A controller whose frames are whole words of 8 bytes sends 40 bytes for 33, and 24 for 17.
+TEST(DecoderSession, IgnoresBytesAfterTheFieldsOfARequest) {
+  decoding_server server(setups(unit_for(rotated_model(4))));
+  const auto padded = [](bytes payload) {
+    payload.resize((payload.size() + 7) / 8 * 8 + 8, 0xA5);
+    return payload;
+  };
+  ASSERT_EQ(call(server, kEnqueueFunctionId, padded(enqueue_payload(kId, 0, "0100"))), answered(server_status::ok));
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, padded(get_payload(kId, 4, false))),
+            answered(server_status::ok, "0100"));
+  EXPECT_EQ(call(server, kResetFunctionId, padded(reset_payload(kId))), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "0000"));
+}
+
 TEST(DecoderSession, AddsTheCorrectionsOfAllShots) {
   decoding_server server(setups(unit_for(rotated_model(4))));
   for (std::uint64_t counter = 0; counter < 3; ++counter)

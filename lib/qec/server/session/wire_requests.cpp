@@ -29,13 +29,15 @@ bool read_enqueue(std::span<const std::uint8_t> payload, wire_request &request) 
   const auto head = read_as<cudaq_qec_enqueue_syndromes_t>(payload);
   request.counter = head.counter;
   request.num_bits = head.num_bits;
-  request.bits = payload.subspan(kEnqueueHeadBytes);
-  return head.mapping_id == 0 && request.num_bits <= kMaxEnqueuedBits &&
-         request.bits.size() == (request.num_bits + 7) / 8;
+  const std::span<const std::uint8_t> rest = payload.subspan(kEnqueueHeadBytes);
+  if (head.mapping_id != 0 || request.num_bits > kMaxEnqueuedBits || rest.size() < (request.num_bits + 7) / 8)
+    return false;
+  request.bits = rest.first((request.num_bits + 7) / 8);
+  return true;
 }
 
 bool read_get_corrections(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
-  if (payload.size() != kGetCorrectionsBytes)
+  if (payload.size() < kGetCorrectionsBytes)
     return false;
   const auto fields = read_as<cudaq_qec_get_corrections_t>(payload);
   request.num_bits = fields.num_observables;
@@ -134,7 +136,7 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
       {kEnqueueFunctionId, wire_function::enqueue, &read_enqueue},
       {kGetCorrectionsFunctionId, wire_function::get_corrections, &read_get_corrections},
       {kResetFunctionId, wire_function::reset,
-       [](std::span<const std::uint8_t> whole, wire_request &) noexcept { return whole.size() == kResetBytes; }},
+       [](std::span<const std::uint8_t> whole, wire_request &) noexcept { return whole.size() >= kResetBytes; }},
       {kBeginTailFunctionId, wire_function::begin_tail, &read_begin_tail},
       {kGetCommittedFunctionId, wire_function::get_committed, &read_get_committed}};
   for (const auto &[id, wire, read_fields] : kFunctions) {

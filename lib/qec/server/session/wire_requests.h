@@ -125,9 +125,10 @@ struct read_result {
   wire_request request{};
 };
 
-/// Checks the length and the fields of a payload. bad_request: an unknown function, another length than the fields
-/// demand, a mapping id that is not 0, more than kMaxEnqueuedBits bits, a flag that is neither 0 nor 1. Unused bits of
-/// the last byte of an enqueue request are ignored.
+/// Checks the length and the fields of a payload. bad_request: an unknown function, fewer bytes than the fields demand,
+/// more bytes in a function that the existing system does not have, a mapping id that is not 0, more than
+/// kMaxEnqueuedBits bits, a flag that is neither 0 nor 1. Unused bits of the last byte of an enqueue request, and bytes
+/// after the fields of the other functions, are ignored.
 [[nodiscard]] read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t> payload) noexcept;
 
 } // namespace cudaq::qec::realtime
