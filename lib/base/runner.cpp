@@ -69,7 +69,9 @@ expected<> loop_thread::start(const std::string &name, const thread_placement &p
   finished_.store(0);
   try {
     const signals_blocked for_the_new_thread;
-    thread_ = std::thread([this, placed = std::move(placed), name, placement, body = std::move(body)]() mutable {
+    std::string guarded = "thread " + name; // here, because the thread has nowhere to report a lack of memory
+    thread_ = std::thread([this, placed = std::move(placed), name, guarded = std::move(guarded), placement,
+                           body = std::move(body)]() mutable {
       pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
       const set_at_end mark(finished_);
       name_this_thread(name.c_str());
@@ -82,7 +84,7 @@ expected<> loop_thread::start(const std::string &name, const thread_placement &p
       const bool go = result.ok();
       placed.set_value(std::move(result));
       if (go)
-        must_not_throw(body, ("thread " + name).c_str()); // what no other guard has named
+        must_not_throw(body, guarded.c_str()); // what no other guard has named
     });
   } catch (const std::system_error &e) {
     finished_.store(1);
