@@ -179,7 +179,7 @@ public:
                 locked.all[t]->decode_bits({events.data() + i * event_bytes(), event_bytes()},
                                            {out.data() + i * observable_bytes(), observable_bytes()});
             statuses.data()[i] = static_cast<std::int32_t>(status);
-            solved.data()[i] = instances_[t]->has_solution() ? 1 : 0;
+            solved.data()[i] = locked.all[t]->has_solution() ? 1 : 0;
             if (status == decode_status::internal_error && std::get<0>(faults[t]) == shots)
               faults[t] = {i, locked.all[t]->fault()};
           }
@@ -272,7 +272,7 @@ void bind_decoder(nb::module_ &m) {
       .def("decode_errors", &native_decoder::decode_errors, nb::arg("events"), nb::arg("out"))
       .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"))
       .def("decode_batch", &native_decoder::decode_batch, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
-           nb::arg("threads"));
+           nb::arg("solved"), nb::arg("threads"));
 }
 
 } // namespace cudaq_python
