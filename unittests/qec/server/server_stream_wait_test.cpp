@@ -48,6 +48,18 @@ TEST(ServerStreamWait, AnswersWhenTheRoundIsFinalAndDoesNotHoldUpLaterRounds) {
   EXPECT_TRUE(rt::wait_until(soon(), [&] { return rig.server.idle(); }));
 }
 
+TEST(ServerStreamWait, IsServedAgainOnlyWhenItsRoundIsFinal) {
+  stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = kLong});
+  const std::uint32_t wait = rig.wait_for(10), other = rig.wait_for(10);
+  for (int round = 0; round < 10; ++round)
+    EXPECT_EQ(rig.client.answer(rig.enqueue("00")), answered(server_status::ok));
+  EXPECT_EQ(rig.client.answers_to(wait), 0U) << "8 rounds are final";
+  EXPECT_EQ(rig.client.answer(rig.enqueue("00")), answered(server_status::ok));
+  EXPECT_EQ(rig.client.answer(wait), committed(10, 11, "00"));
+  EXPECT_EQ(rig.client.answer(other), committed(10, 11, "00"));
+  EXPECT_EQ(rig.server.decoders()[0]->begun(), 2U + 11U + 2U) << "twice each read, once each request with bits";
+}
+
 TEST(ServerStreamWait, IsBusyAfterTheAgeLimitWithoutAnotherRequest) {
   stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = 30'000'000});
   const auto begin = std::chrono::steady_clock::now();

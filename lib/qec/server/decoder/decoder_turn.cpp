@@ -65,7 +65,7 @@ std::uint32_t decoder_turn::turn() noexcept {
     const std::uint64_t limit = age_limit_ns_ != 0 ? age_limit_ns_ : kUsualRoundWaitNs;
     waits_.push_back({e->read, e->result, job, e->arrival, e->arrival + std::chrono::nanoseconds(limit)});
   } else if (answer.waits) {
-    answer = session_.refuse_waiting(e->read.request, server_status::busy, e->arrival);
+    answer = refuse_waiting(e->read.request, server_status::busy, e->arrival);
   }
   if (!answer.waits)
     counters_.add_latency(e->arrival);
@@ -77,6 +77,12 @@ std::uint32_t decoder_turn::turn() noexcept {
   return 1;
 }
 
+server_answer decoder_turn::refuse_waiting(const wire_request &request, server_status why,
+                                           clock::time_point arrival) noexcept {
+  refused_ = true;
+  return session_.refuse_waiting(request, why, arrival);
+}
+
 void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept {
   receiver_.answer(receiver_.user, job, answer);
   answered_.bump();
@@ -85,24 +91,28 @@ void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answ
 /// Answers the requests whose round is final, and those that cannot wait longer. The stream that they wait for ends
 /// with a reset.
 void decoder_turn::answer_waits(bool new_stream) noexcept {
-  if (waits_.empty())
+  if (waits_.empty()) {
+    refused_ = false;
     return;
+  }
   const clock::time_point now = clock::now();
   const bool ends = ending_.load() != 0 && queue_.waiting() == 0;
   std::erase_if(waits_, [&](const round_wait &w) {
     server_answer answer{.waits = true};
-    if (!new_stream)
+    // Not for each piece of news: to serve a request is to look it up among earlier ones and to read all observables.
+    if (!new_stream && (refused_ || session_.need_not_wait(w.read.request)))
       answer = session_.serve(w.read, w.result, w.arrival, false);
     if (answer.waits) {
       if (!new_stream && !ends && now < w.deadline)
         return false;
       const server_status why = ends ? server_status::not_ready : server_status::busy;
-      answer = session_.refuse_waiting(w.read.request, why, w.arrival);
+      answer = refuse_waiting(w.read.request, why, w.arrival);
     }
     counters_.add_latency(w.arrival);
     finish(w.job, answer);
     return true;
   });
+  refused_ = false;
   const std::int64_t first = waits_.empty() ? kNoWait : waits_.front().deadline.time_since_epoch().count();
   if (first == first_deadline_.peek())
     return;

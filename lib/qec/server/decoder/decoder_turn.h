@@ -64,6 +64,7 @@ private:
 
   [[nodiscard]] bool has_work() const noexcept;
   void answer_waits(bool new_stream) noexcept;
+  server_answer refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival) noexcept;
   void finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept;
 
   request_queue &queue_;
@@ -73,7 +74,8 @@ private:
   answer_receiver receiver_;
   decoder_pool *pool_ = nullptr;
   // Written by the thread that has the decoder.
-  std::vector<round_wait> waits_;                                              ///< by arrival
+  std::vector<round_wait> waits_; ///< by arrival
+  bool refused_ = false;          ///< a read that waited was refused: its copies in waits_ get the same answer, and now
   cudaq::realtime::detail::shared_word<std::int64_t> first_deadline_{kNoWait}; ///< of waits_
   cudaq::realtime::detail::shared_word<std::uint32_t> held_; ///< 1: the first request of the queue waits for news
   cudaq::realtime::detail::counter answered_;

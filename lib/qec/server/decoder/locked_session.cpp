@@ -59,6 +59,11 @@ locked_session::served_answer locked_session::execute(const read_result &read, s
                                          : refuse(function, refused)};
 }
 
+bool locked_session::need_not_wait(const wire_request &request) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return session_->need_not_wait(request);
+}
+
 server_answer locked_session::refuse_waiting(const wire_request &request, server_status why,
                                              clock::time_point arrival) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -34,6 +34,8 @@ public:
   /// Counts the answer, unless the request waits.
   served_answer serve(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
                       bool too_old) noexcept;
+  /// Whether serve() would answer a request that waits for a round. It reads two numbers and changes nothing.
+  [[nodiscard]] bool need_not_wait(const wire_request &request) noexcept;
   /// Refuses a request that waits. Its copies may wait, too, or come later: all have this answer.
   server_answer refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival) noexcept;
   /// Counts what the workers of a stream have done since the last call.

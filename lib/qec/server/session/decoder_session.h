@@ -93,6 +93,11 @@ public:
   /// bits and any reset.
   [[nodiscard]] server_answer serve(const wire_request &request, std::span<std::uint8_t> result, time now) noexcept;
 
+  /// Whether serve() would answer a request that waits: its round is final or does not come, or a failure has latched.
+  [[nodiscard]] bool need_not_wait(const wire_request &request) const noexcept {
+    return latched_ != server_status::ok || has_round(request);
+  }
+
   /// The answer to a request that was not executed, and will not be: copies of it that are known by their time get the
   /// same one. So its requester may send it as another request.
   [[nodiscard]] server_answer refuse_copies(const wire_request &request, server_status why, time now) noexcept;
@@ -138,6 +143,8 @@ protected:
   virtual server_answer get_committed(const wire_request &request, std::span<std::uint8_t>) noexcept {
     return refuse(request.function, server_status::bad_request);
   }
+  /// get_committed would answer: the round is final, or will never be.
+  [[nodiscard]] virtual bool has_round(const wire_request &) const noexcept { return true; }
   /// Before corrections_ is read. Any status but ok latches.
   virtual server_status update_corrections() noexcept { return server_status::ok; }
   virtual void corrections_read() noexcept = 0;

@@ -24,7 +24,7 @@ stream_session::stream_session(std::unique_ptr<decoding_unit> with, bool sequenc
     : decoder_session(std::move(with), sequence), tail_(used_unit().stream()->tail_detectors()),
       frame_(corrections_.size()), cleared_(corrections_.size()) {}
 
-server_status stream_session::taken(decode_status status) noexcept {
+server_status stream_session::answer_status(decode_status status) noexcept {
   const server_status answered = status_of(status);
   if (answered == server_status::internal)
     note_failure(status);
@@ -52,7 +52,7 @@ server_status stream_session::append(const wire_request &request) noexcept {
     const decode_status pushed = stream().push(request.bits, request.num_bits);
     if (pushed == decode_status::not_supported) // more than the queue of the workers takes
       return server_status::bad_request;
-    const server_status status = taken(pushed);
+    const server_status status = answer_status(pushed);
     worst_lag_ = std::max(worst_lag_, stream().pushed_rounds() - stream().committed_rounds());
     return status;
   }
@@ -73,7 +73,7 @@ server_status stream_session::begin_tail() noexcept {
 server_status stream_session::finish_if_complete() noexcept {
   if (phase_ != phase::tail || tail_.size() != stream().tail_detectors())
     return server_status::ok;
-  const server_status status = taken(stream().finish(tail_.bytes(), tail_.size()));
+  const server_status status = answer_status(stream().finish(tail_.bytes(), tail_.size()));
   if (status == server_status::ok) {
     phase_ = phase::complete;
     advance();
@@ -108,11 +108,11 @@ server_answer stream_session::get_committed(const wire_request &request, std::sp
     return refuse(request.function, server_status::bad_request);
   const stream_progress now = read_frame();
   if (now.status != decode_status::ok) {
-    const server_status status = taken(now.status);
+    const server_status status = answer_status(now.status);
     latch(status);
     return refuse(request.function, status);
   }
-  if (now.committed_rounds < request.wait_for_round && !now.is_final)
+  if (!has_round(now, request))
     return {.waits = true};
   const server_answer bits = give_corrections(request, result.subspan(kCommittedHeadBytes));
   const std::uint64_t numbers[] = {now.committed_rounds, now.pushed_rounds};
@@ -129,7 +129,7 @@ stream_progress stream_session::read_frame() noexcept {
   return now;
 }
 
-server_status stream_session::update_corrections() noexcept { return taken(read_frame().status); }
+server_status stream_session::update_corrections() noexcept { return answer_status(read_frame().status); }
 
 void stream_session::corrections_cleared() noexcept { cleared_ = frame_; }
 

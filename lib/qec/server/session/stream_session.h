@@ -40,12 +40,18 @@ private:
   server_status begin_tail() noexcept override;
   server_status finish_if_complete() noexcept;
   /// The status for the answer. Counts the failure of a window: it latches, so it comes once.
-  server_status taken(decode_status status) noexcept;
+  server_status answer_status(decode_status status) noexcept;
   void restart(bool for_good) noexcept override;
   server_answer decode_one(const wire_request &request, std::span<std::uint8_t>) noexcept override {
     return refuse(request.function, server_status::bad_request);
   }
   server_answer get_committed(const wire_request &request, std::span<std::uint8_t> result) noexcept override;
+  [[nodiscard]] bool has_round(const wire_request &request) const noexcept override {
+    return has_round(unit().stream()->poll(), request);
+  }
+  static bool has_round(const stream_progress &now, const wire_request &request) noexcept {
+    return now.status != decode_status::ok || now.is_final || now.committed_rounds >= request.wait_for_round;
+  }
   server_status update_corrections() noexcept override;
   /// What is final, with its observables in frame_, and corrections_ from them.
   stream_progress read_frame() noexcept;
