@@ -31,8 +31,6 @@ using namespace std::chrono_literals;
 constexpr auto kReloadLimit = 5s;
 /// How long the end waits for a reload after all requests were answered.
 constexpr auto kReloadEndLimit = 500ms;
-/// At the end, after the last correction was read: for requests that are sent again.
-constexpr auto kLastAnswerTime = 100ms;
 /// What the end may take after --end-limit: the threads of the dispatcher, a reload, the decoders' destroy.
 constexpr auto kAfterEndLimit = 3s;
 
@@ -279,24 +277,11 @@ bool serving::finish_reload() {
 
 bool serving::drain() {
   notify_service_manager("STOPPING=1");
-  server_.begin_end();
   const auto after = [begin = std::chrono::steady_clock::now()](double seconds) {
     return begin + std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
   };
-  const auto deadline = after(options_.end_limit_s), read_deadline = std::min(deadline, after(options_.read_limit_s));
-  // The answer with the last corrections may be lost on its way, and is asked for again.
-  auto quiet_since = std::chrono::steady_clock::now();
-  for (auto now = std::chrono::steady_clock::now(); now < read_deadline; now = std::chrono::steady_clock::now()) {
-    if (!server_.idle() || server_.has_unfinished()) // in this order: a request that is served may begin a shot
-      quiet_since = now;
-    else if (now - quiet_since >= kLastAnswerTime)
-      break;
-    std::this_thread::sleep_for(1ms);
-  }
-  server_.close();
-  while (!server_.idle() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(1ms);
-  const bool idle = server_.idle();
+  const auto deadline = after(options_.end_limit_s);
+  const bool idle = server_.drain(after(options_.read_limit_s), deadline);
   // The threads of the dispatcher need some time to end, also if decoders took all of it.
   const std::chrono::nanoseconds left =
       std::max<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now(), 1s);

@@ -15,6 +15,9 @@ namespace {
 /// So that on a small machine, too, a few slow decoders do not delay the others.
 constexpr std::uint32_t kFewestUsualThreads = 8;
 
+/// At the end, after the last correction was read: for requests that are sent again.
+constexpr std::chrono::milliseconds kLastAnswerTime{100};
+
 std::uint64_t random_boot_id() noexcept {
   std::uint64_t id = 0;
   if (getrandom(&id, sizeof id, GRND_NONBLOCK) != sizeof id) // early in the boot of the machine
@@ -84,6 +87,19 @@ bool decoding_server::idle() const noexcept {
   const std::uint64_t ended = submits_ended_.value();
   return std::all_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->idle(); }) &&
          submits_begun_.value() == ended;
+}
+
+bool decoding_server::drain(rt::steady_clock::time_point read_deadline, rt::steady_clock::time_point deadline) {
+  begin_end();
+  auto quiet_since = rt::steady_clock::now();
+  rt::wait_until(std::min(read_deadline, deadline), [&] {
+    const auto now = rt::steady_clock::now();
+    if (!idle() || has_unfinished()) // in this order: a request that is served may begin a shot
+      quiet_since = now;
+    return now - quiet_since >= kLastAnswerTime;
+  });
+  close();
+  return rt::wait_until(deadline, [this] { return idle(); });
 }
 
 bool decoding_server::stop(rt::steady_clock::time_point deadline) {

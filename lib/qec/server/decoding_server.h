@@ -54,6 +54,11 @@ public:
   /// No request is in a queue or with a decoder. has_unfinished() is asked after it: a request that is served may begin
   /// a shot.
   [[nodiscard]] bool idle() const noexcept;
+  /// The end without a loss, before stop(): begin_end(); once all shots have ended and their corrections were read, or
+  /// at `read_deadline`, close(); then waits until all requests are answered. False: one is not at `deadline`. The
+  /// answer with the last corrections may be lost on its way and asked for again, so it waits a moment after it.
+  [[nodiscard]] bool drain(cudaq::realtime::detail::steady_clock::time_point read_deadline,
+                           cudaq::realtime::detail::steady_clock::time_point deadline);
   /// Closes, serves the requests that were taken, and ends the threads. False: one still runs at the deadline.
   bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
 
