@@ -251,6 +251,35 @@ TEST(DeviceLoopParts, SlotsAboveTheLongestStagedAnswerAreAnsweredTogether) {
   }
 }
 
+/// Answers of these lengths, in turn: up to and above the distance of staged answers, up to the whole slot.
+constexpr std::uint32_t kLengths[] = {8, 504, 505, 8, 1000, 40, 41};
+std::uint32_t length_of(std::uint32_t slot) { return kLengths[slot % std::size(kLengths)]; }
+
+TEST(DeviceLoopParts, LongAnswersToShortRequestsLeaveTheOthersAsTheyAre) {
+  full_ring full(1024, false, answer_staging::in_order);
+  for (std::uint32_t i = 0; i < kSlots; ++i) {
+    write_request(full.ring.view.rx_slot(i), {CUDAQ_RPC_MAGIC_REQUEST, kFunction, 8, 100 + i, 200 + i});
+    full.ring.view.rx_slot(i)[CUDAQ_RPC_HEADER_SIZE] = static_cast<std::uint8_t>(i);
+  }
+  const auto fill = [](const void *in, void *out, std::uint32_t, std::uint32_t max_result_len,
+                       std::uint32_t *result_len) {
+    const std::uint8_t slot = *static_cast<const std::uint8_t *>(in);
+    std::memset(out, 0xee, max_result_len);
+    std::memset(out, slot, length_of(slot));
+    *result_len = length_of(slot);
+    return 0;
+  };
+  full.handler_address = reinterpret_cast<std::uint64_t>(static_cast<DeviceRPCFunction>(fill));
+  full.serve<ring_transport<group, thread_scope_system>>();
+  for (std::uint32_t i = 0; i < kSlots; ++i) {
+    const std::uint8_t *const frame = full.ring.view.tx_slot(i);
+    ASSERT_EQ(read_header<response>(frame).result_len, length_of(i)) << i;
+    EXPECT_EQ(read_header<response>(frame).request_id, 100 + i);
+    const std::vector<std::uint8_t> got(frame + CUDAQ_RPC_HEADER_SIZE, frame + CUDAQ_RPC_HEADER_SIZE + length_of(i));
+    EXPECT_EQ(got, std::vector<std::uint8_t>(length_of(i), static_cast<std::uint8_t>(i))) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Rings, DeviceLoopBatch,
                          ::testing::Combine(::testing::Values(64u, 256u, 1024u), ::testing::Bool(),
                                             ::testing::Values(0, kBatchCycles * 2 / 3),
