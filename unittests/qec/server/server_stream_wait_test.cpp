@@ -105,9 +105,9 @@ TEST(ServerStreamWait, IsBusyWhenANewStreamBegins) {
 TEST(ServerStreamWait, GoesOnAfterAResetThatIsRefused) {
   stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = kLong});
   const std::uint32_t wait = rig.wait_for(1);
-  bytes too_long = reset_payload(1);
-  too_long.push_back(0);
-  EXPECT_EQ(rig.client.call(kResetFunctionId, too_long), answered(server_status::bad_request));
+  bytes too_short = reset_payload(1);
+  too_short.pop_back();
+  EXPECT_EQ(rig.client.call(kResetFunctionId, too_short), answered(server_status::bad_request));
   EXPECT_EQ(rig.client.answer(rig.enqueue("010000")), answered(server_status::ok));
   EXPECT_EQ(rig.client.answer(wait), committed(2, 3, "01"));
 }
