@@ -55,7 +55,7 @@ cudaError_t query_occupancy(int *out_blocks, std::uint32_t threads) {
   threads = Kernel::is_cooperative ? threads : std::min(threads, kMaxThreads);
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(out_blocks, choice::in_order(ring_access::system_scope, threads),
                                                        static_cast<int>(threads),
-                                                       kernel_memory(kDeviceStagingBytes, answer_staging::by_lane));
+                                                       kernel_memory(kDeviceStagingBytes, kInOrderStaging<Kernel>));
 }
 
 } // namespace cudaq::realtime::detail

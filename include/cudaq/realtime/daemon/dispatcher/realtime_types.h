@@ -320,7 +320,7 @@ typedef struct cudaq_dispatcher_stats_t {
   uint64_t relaunches;    /* of a device-side scheduler by itself */
   uint64_t heartbeat;     /* increases while the loop runs */
   uint32_t cursor;        /* next slot that the dispatcher reads */
-  uint32_t busy_slots;    /* loops and threads that are inside a handler at this moment */
+  uint32_t busy_slots;    /* loops and threads in a handler; of a kernel also until the heartbeat after one */
   uint64_t polls;         /* looks at the ring; device path only */
   uint64_t hook_failures; /* launch hooks that threw; host path only */
   uint64_t
