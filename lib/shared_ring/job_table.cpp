@@ -59,27 +59,10 @@ bool job_table::resync_cursor(std::uint32_t slots) {
   return moves_by != 0;
 }
 
-// A kernel that was launched without a dispatcher, or a dispatcher of another manager, serves this ring, too. After it
-// has answered, rx is 0, or the producer has filled the slot again: then the header differs. If the requester uses the
-// same numbers once more, it cannot be detected; the request then has the same function, which no member serves.
-bool job_table::parked_is_replaced(std::uint32_t i) const {
-  if (ring.ready(i) == 0)
-    return true;
-  const auto now = read_header<request>(ring.rx_slot(i));
-  const request &then = records_[i].req;
-  const bool same = now.function_id == then.function_id && now.arg_len == then.arg_len &&
-                    now.request_id == then.request_id && now.ptp_timestamp == then.ptp_timestamp;
-  return !same && now.magic == CUDAQ_RPC_MAGIC_REQUEST; // in place, an answer is written there
-}
-
 job_phase job_table::settled_phase(std::uint32_t i) {
   job_state &state = records_[i].state;
   if (state.phase() == job_phase::given && records_[i].owner.peek()->has_answered(i))
     state.finish();
-  if (state.phase() == job_phase::parked && parked_is_replaced(i)) {
-    state.enter(job_phase::open);
-    --parked;
-  }
   return state.phase();
 }
 

@@ -67,7 +67,6 @@ public:
 
   const std::uint32_t num_slots;
   slot_ring ring;
-  std::uint32_t parked = 0;          ///< jobs in phase parked; under the router role
   shared_word<std::uint32_t> cursor; ///< next slot to look at; only the thread that reads the ring writes it
 
   job_record &operator[](std::uint32_t slot) { return records_[slot]; }
@@ -80,8 +79,7 @@ public:
     return records_[i].state.phase() == job_phase::open && ring.ready(i) != 0 && ring.collected(i);
   }
   /// The phase of slot i. If a device has answered the slot's job, this closes the job first, because a device cannot.
-  /// If a dispatcher outside has answered a parked request, the slot is open again. Only for the thread that reads the
-  /// ring.
+  /// Only for the thread that reads the ring.
   job_phase settled_phase(std::uint32_t i);
 
   /// For a producer that does not fill slots in ring order: if the cursor's slot is empty while a later one is ready,
@@ -106,8 +104,6 @@ public:
   static constexpr std::uint32_t kResyncSlotsAsleep = 4096; ///< for a call between two sleeps
 
 private:
-  bool parked_is_replaced(std::uint32_t i) const;
-
   /// How far resync_cursor has come, as distances from `cursor`.
   struct resync_state {
     std::uint32_t cursor = 0xFFFFFFFFu; ///< the slot where it began

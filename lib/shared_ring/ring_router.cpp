@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/shared_ring/ring_router.h"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -16,25 +15,21 @@ ring_router::control_role::control_role(ring_router &router) : router_(router) {
 ring_router::control_role::~control_role() { router_.role_.store(0); }
 
 /// The member that receives requests for this function, or NULL: they are left in their slots. If no member serves the
-/// function, the default owner receives them. An entry in another mode does not count: programs give one table to the
-/// dispatchers of host and device, and the other one may be outside (a kernel that was launched without a dispatcher,
-/// or a dispatcher of another manager).
+/// function, a member that has it in another mode receives them and answers MODE_NOT_SERVED. If no member has it, the
+/// default owner receives them.
 ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
-  ring_member *fallback = nullptr;
+  ring_member *fallback = nullptr, *knows = nullptr;
   for (const member_entry &s : members_) {
     if (s.member == nullptr)
       continue;
     if (s.member->owns(function_id))
       return s.leaving ? nullptr : s.member;
+    if (s.member->index().contains(function_id) && !s.leaving)
+      knows = s.member;
     if (s.member->is_default_owner() && !s.leaving)
       fallback = s.member;
   }
-  return fallback;
-}
-
-bool ring_router::has_default_owner() const {
-  return std::any_of(members_.begin(), members_.end(),
-                     [](const member_entry &s) { return s.member != nullptr && s.member->is_default_owner(); });
+  return knows != nullptr ? knows : fallback;
 }
 
 expected<> ring_router::attach(ring_member &member) {
@@ -67,29 +62,28 @@ expected<> ring_router::attach(ring_member &member) {
   return result;
 }
 
-void ring_router::park(std::uint32_t i, const request &r) {
-  table_[i].req = r;
+void ring_router::park(std::uint32_t i) {
   table_[i].state.enter(job_phase::parked);
-  ++table_.parked;
+  ++parked_;
 }
 
 // The parked requests are in ring order, beginning at the cursor.
 void ring_router::hand_out_parked() {
   std::uint32_t i = table_.cursor.peek();
-  for (std::uint32_t left = table_.parked; left != 0; i = table_.ring.next(i)) {
+  for (std::uint32_t left = parked_; left != 0; i = table_.ring.next(i)) {
     if (table_[i].state.phase() != job_phase::parked)
       continue;
     --left;
     const std::uint64_t flag = table_.ring.ready(i);
     if (flag == 0) { // a dispatcher that had the ring for itself has answered it in the meantime
       table_[i].state.enter(job_phase::open);
-      --table_.parked;
+      --parked_;
       continue;
     }
     const request r = read_header<request>(table_.ring.rx_slot(i));
     if (ring_member *receiver = receiver_of(r.function_id)) {
       hand_over(i, r, flag, *receiver);
-      --table_.parked;
+      --parked_;
     }
   }
 }
@@ -121,7 +115,7 @@ void ring_router::take_back_all(const ring_member &from) {
 /// answer stays, and only rx is cleared.
 void ring_router::take_back(std::uint32_t i) {
   if (table_.ring.collected(i)) {
-    park(i, read_header<request>(table_.ring.rx_slot(i)));
+    park(i);
     return;
   }
   table_.ring.release_rx(i);
@@ -156,9 +150,7 @@ bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_count
   }
   busy_slot_ = kNoSlot;
   const request r = read_header<request>(table_.ring.rx_slot(i));
-  if (r.magic == CUDAQ_RPC_MAGIC_RESPONSE && table_.ring.in_place() && !has_default_owner()) {
-    park(i, r);                                    // a dispatcher outside is writing its answer there
-  } else if (r.magic != CUDAQ_RPC_MAGIC_REQUEST) { // no request frame, so no member's: this thread drops it
+  if (r.magic != CUDAQ_RPC_MAGIC_REQUEST) { // no request frame, so no member's: this thread drops it
     if (!table_.ring.is_own_address(i, flag))
       counts.count(counts.unexpected_flag_values);
     counts.count_drop(judge_slot(table_.ring, i, flag, r, by.index(), by.rules()).what);
@@ -166,7 +158,7 @@ bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_count
   } else if (ring_member *receiver = receiver_of(r.function_id)) {
     hand_over(i, r, flag, *receiver);
   } else {
-    park(i, r);
+    park(i);
   }
   return true;
 }
