@@ -20,11 +20,7 @@ void graph_path::reset(const std::vector<cudaq_host_worker_t> &workers, const fu
 }
 
 std::uint32_t graph_path::collect_ended(thread_counters &here) {
-  return workers_.collect(
-      [&](std::uint32_t worker, const cudaq_host_job_t &job) { return graph_ended(worker, job, here); },
-      [this](std::uint32_t slot) {
-        return jobs_->ring.answer(slot) != reinterpret_cast<std::uint64_t>(jobs_->ring.tx_slot(slot));
-      });
+  return workers_.collect([&](std::uint32_t worker, const cudaq_host_job_t &job) { graph_ended(worker, job, here); });
 }
 
 std::uint32_t graph_path::turn(thread_counters &here) {
@@ -136,7 +132,7 @@ std::uint32_t graph_path::answer_failed_launches(thread_counters &here) {
 
 // Markers: the graph, or the caller, has set tx. Final after the end of the worker's work, or the loss of the device.
 bool graph_path::answered_by_worker(std::uint32_t worker, const cudaq_host_job_t &job) const {
-  return (workers_.spec(worker).completion != CUDAQ_WORKER_LIBRARY_PUBLISHES || workers_.freed_in_mask(worker)) &&
+  return workers_.spec(worker).completion != CUDAQ_WORKER_LIBRARY_PUBLISHES &&
          responder_.answered_elsewhere(*jobs_, job.slot);
 }
 
@@ -159,41 +155,24 @@ void graph_path::answer_failed_launch(std::uint32_t worker, const cudaq_host_job
   }
 }
 
-bool graph_path::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here) {
+void graph_path::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here) {
   job_table &jobs = *jobs_;
   const bool marker_is_set = responder_.markers() && !responder_.answered_elsewhere(*jobs_, job.slot);
   switch (workers_.spec(worker).completion) {
   case CUDAQ_WORKER_LIBRARY_PUBLISHES:
-    if (workers_.freed_in_mask(worker))
-      return graph_of_mask_ended(worker, job, here);
     responder_.complete(jobs, job.slot, job.generation, frame_answer(jobs.ring, job.slot));
-    return true;
+    return;
   case CUDAQ_WORKER_GRAPH_PUBLISHES:
     if (marker_is_set) { // the graph has not published
       responder_.complete(jobs, job.slot, job.generation, {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0});
-      return true;
+      return;
     }
     break;
   default: // the caller released the worker: it has answered, will answer, or has set the tx flag
     if (marker_is_set || (!responder_.markers() && workers_.has_own_mask()))
-      return false;
+      return;
   }
   responder_.close_answered(*jobs_, job, here);
-  return true;
-}
-
-// The caller answers what the graph has not answered, then sets the worker's bit. Without markers the library cannot
-// detect the answer; it then trusts the bit.
-bool graph_path::graph_of_mask_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here) {
-  const bool bit_is_set = !workers_.running(worker);
-  if (responder_.markers() ? responder_.answered_elsewhere(*jobs_, job.slot) : bit_is_set) {
-    responder_.close_answered(*jobs_, job, here);
-    return false;
-  }
-  const handler_result answer = frame_answer(jobs_->ring, job.slot);
-  if (answer.status == CUDAQ_RPC_ERR_NO_RESPONSE && !bit_is_set)
-    return false;
-  return responder_.complete(*jobs_, job.slot, job.generation, answer);
 }
 
 void graph_path::fail_waiting(std::int32_t status, thread_counters &here) {

@@ -75,9 +75,7 @@ private:
   void answer_failed_launch(std::uint32_t worker, const cudaq_host_job_t &job, int error, std::int32_t status,
                             thread_counters &here);
   bool answered_by_worker(std::uint32_t worker, const cudaq_host_job_t &job) const;
-  /// True if the job is answered, and not by the caller.
-  bool graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here);
-  bool graph_of_mask_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here);
+  void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here);
   void fail_waiting(std::int32_t status, thread_counters &here);
   void watch_for_fault(thread_counters &here);
   void fail_all(int error, thread_counters &here);

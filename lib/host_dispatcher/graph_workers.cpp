@@ -35,14 +35,14 @@ void graph_workers::reset(const std::vector<cudaq_host_worker_t> &workers, const
   idle_ = idle_mask != nullptr ? idle_mask : &own_idle_;
   own_idle_.store(size() == kMaxGraphWorkers ? ~std::uint64_t{0} : bit(size()) - 1);
   started_ = pushed_.value();
-  running_ = held_by_caller_ = answered_ = handed_over_ = failed_ = 0;
+  running_ = held_by_caller_ = handed_over_ = failed_ = 0;
   first_queue_ = 0;
 }
 
 // The queues take turns in having the first choice of an idle worker.
 bool graph_workers::next_start(start &out) {
-  // A released worker is used again only after collect has handled the release, or the end of its graph.
-  const std::uint64_t idle = idle_->load() & ~(running_ | held_by_caller_ | answered_ | failed_);
+  // A released worker is used again only after collect has handled the release.
+  const std::uint64_t idle = idle_->load() & ~(held_by_caller_ | failed_);
   if (idle == 0)
     return false;
   for (std::size_t n = 0; n < queues_.size(); ++n) {
@@ -102,7 +102,6 @@ void graph_workers::fail(std::uint32_t worker, int error) {
 void graph_workers::end(std::uint32_t worker) {
   running_ &= ~bit(worker);
   held_by_caller_ &= ~bit(worker);
-  answered_ &= ~bit(worker);
   failed_ &= ~bit(worker);
   records_[worker].end();
   idle_->raise_bits(bit(worker));

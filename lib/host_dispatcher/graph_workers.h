@@ -8,8 +8,6 @@
 //   the library frees it (GRAPH_ or LIBRARY_PUBLISHES)   when its done word holds the number of the launch
 //   the caller frees it (CALLER_PUBLISHES)               when a thread has called release
 //   its launch has failed                                when the work that its hooks have queued has ended
-//   LIBRARY_PUBLISHES, with an idle mask of the caller   when the caller has set its bit, or the answer that the
-//                                                        library has published is collected: freed_in_mask
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
@@ -93,17 +91,11 @@ public:
   bool backlog() const { return pushed_.value() != started_; }
   /// A worker runs that the library frees, or a failed launch has left a worker.
   bool running() const { return (running_ | failed_) != 0; }
-  bool running(std::uint32_t worker) const { return (running_ & bit(worker)) != 0; }
   /// A failed launch has left a worker, which is not idle yet.
   bool failed() const { return failed_ != 0; }
   /// A worker is busy that the caller frees.
   bool held_by_caller() const { return held_by_caller_ != 0; }
-  bool busy() const { return running() || held_by_caller() || answered_ != 0; }
-  /// A program of the specification frees its workers in its own idle mask. Later programs fill in the same fields and
-  /// expect that the library frees them. So both count, and the first one frees.
-  bool freed_in_mask(std::uint32_t worker) const {
-    return !has_own_mask() && specs_[worker].completion == CUDAQ_WORKER_LIBRARY_PUBLISHES;
-  }
+  bool busy() const { return running() || held_by_caller(); }
 
   struct start {
     std::uint32_t slot = 0;
@@ -156,31 +148,17 @@ public:
   }
 
   /// For every worker whose graph has ended, or that the caller has released, since the last call: calls
-  /// ended(worker, job), then frees the worker. Returns the number of these workers. With freed_in_mask ended returns
-  /// true if the library or the graph has answered: the worker then stays busy until its bit is set or collected(slot)
-  /// is true. If it returns false, the caller answers, and sets the bit after that.
-  template <class Ended, class Collected>
-  std::uint32_t collect(Ended &&ended, Collected &&collected) {
+  /// ended(worker, job), then frees the worker. Returns the number of these workers.
+  template <class Ended>
+  std::uint32_t collect(Ended &&ended) {
     std::uint32_t count = 0;
     for (std::uint64_t left = running_; left != 0; left &= left - 1) {
       const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
       if (load_acquire(*done_words_[w]) != records_[w].launch_number())
         continue;
-      const bool answered = ended(w, job(w));
-      if (freed_in_mask(w)) {
-        running_ &= ~bit(w);
-        (answered ? answered_ : held_by_caller_) |= bit(w);
-      } else {
-        end(w);
-      }
+      ended(w, job(w));
+      end(w);
       ++count;
-    }
-    for (std::uint64_t left = answered_; left != 0; left &= left - 1) {
-      const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
-      if ((idle_->load() & bit(w)) != 0 || collected(job(w).slot)) {
-        end(w);
-        ++count;
-      }
     }
     return count + collect_released(ended);
   }
@@ -193,7 +171,7 @@ public:
       ended(w, job(w));
       records_[w].end();
     }
-    running_ = held_by_caller_ = answered_ = 0;
+    running_ = held_by_caller_ = 0;
   }
 
   // --- any thread ---
@@ -260,7 +238,6 @@ private:
   std::uint64_t started_ = 0;        ///< how many of the pushed requests were taken from the queues
   std::uint64_t running_ = 0;        ///< bits: workers whose done word is awaited
   std::uint64_t held_by_caller_ = 0; ///< bits: busy workers that the caller frees
-  std::uint64_t answered_ = 0;       ///< bits: workers with freed_in_mask that wait until their answer is collected
   std::uint64_t handed_over_ = 0;    ///< bits: of these, workers whose launch the caller makes
   std::uint64_t failed_ = 0;         ///< bits: workers whose launch has failed
   std::array<int, kMaxGraphWorkers> errors_{};

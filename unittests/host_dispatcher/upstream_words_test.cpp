@@ -65,69 +65,6 @@ TEST_P(UpstreamWords, AWorkerWhoseBitIsNotSetGetsNoRequest) {
   EXPECT_EQ(others.load(), 0u);
 }
 
-/// A program that says neither skip_stream_sweep nor contexts, but has an idle mask: those of the specification free
-/// their workers in the mask, others leave it to the loop.
-class MaskOfTheSpecification : public UpstreamWords {
-protected:
-  MaskOfTheSpecification() {
-    plan.workers.assign(2, fake_worker(1, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES));
-    idle_mask.store(0b11);
-  }
-  static bool waits(const graph_rig &rig, std::uint32_t slot) {
-    return detail::load_acquire(rig.ring.ring.rx_flags_host[slot]) != 0 && rig.look(slot) == CUDAQ_TX_EMPTY;
-  }
-  /// The loop has had many turns: with the next slot's request it would have been served by now.
-  static void let_it_turn(const graph_rig &rig) {
-    const std::uint64_t before = rig.stats().heartbeat;
-    ASSERT_TRUE(eventually([&] { return rig.stats().heartbeat >= before + 3; })) << rig.dispatcher.describe();
-  }
-};
-
-TEST_P(MaskOfTheSpecification, WithAllWorkersBusyTheNextSlotStaysUntouchedUntilABitIsSet) {
-  graph_rig rig(plan);
-  for (std::uint32_t slot = 0; slot < 3; ++slot)
-    rig.send(slot, 1, 7, slot);
-  ASSERT_TRUE(eventually([&] { return rig.answered(0) && rig.answered(1); })) << rig.dispatcher.describe();
-  let_it_turn(rig);
-  EXPECT_TRUE(waits(rig, 2)) << "both graphs have ended, but the program has not freed a worker";
-  EXPECT_EQ(idle_mask.load(), 0u);
-  idle_mask.raise_bits(0b10);
-  EXPECT_TRUE(eventually([&] { return rig.answered(2); })) << rig.dispatcher.describe();
-  EXPECT_EQ(tags[1], 2);
-  EXPECT_EQ(rig.status_of(2), 0);
-}
-
-TEST_P(MaskOfTheSpecification, AnAnswerThatIsCollectedFreesItsWorkerToo) {
-  graph_rig rig(plan);
-  for (std::uint32_t n = 0; n < 200 && !HasFailure(); ++n) {
-    rig.send(n % 8, 1, 7, n);
-    ASSERT_TRUE(eventually([&] { return rig.answered(n % 8); })) << n << rig.dispatcher.describe();
-    cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, n % 8);
-  }
-  EXPECT_TRUE(eventually([&] { return idle_mask.load() == 0b11; }));
-}
-
-TEST_P(MaskOfTheSpecification, WhatAGraphDoesNotAnswerTheProgramAnswers) {
-  graph_rig rig(plan);
-  rig.device->silent = true;
-  for (std::uint32_t slot = 0; slot < 3; ++slot)
-    rig.send(slot, 1, 7, slot);
-  ASSERT_TRUE(eventually([&] { return rig.device->launches == 2; })) << rig.dispatcher.describe();
-  let_it_turn(rig);
-  for (std::uint32_t slot = 0; slot < 2; ++slot)
-    EXPECT_FALSE(rig.answered(slot)) << "not answered NO_RESPONSE";
-  EXPECT_TRUE(waits(rig, 2));
-  for (std::uint32_t worker = 0; worker < 2; ++worker) // as the CPU worker of the specification
-    answer(rig, worker);
-  ASSERT_TRUE(eventually([&] { return rig.device->launches == 3; })) << rig.dispatcher.describe();
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_READY);
-  answer(rig, tags[0] == 2 ? 0 : 1);
-  EXPECT_TRUE(eventually([&] { return rig.stats().in_flight == 0; })) << rig.dispatcher.describe();
-  EXPECT_EQ(rig.stats().responded, 3u);
-}
-
-INSTANTIATE_TEST_SUITE_P(Markers, MaskOfTheSpecification, ::testing::Bool(),
-                         [](const auto &tested) { return tested.param ? "On" : "Off"; });
 INSTANTIATE_TEST_SUITE_P(Markers, UpstreamWords, ::testing::Bool(),
                          [](const auto &tested) { return tested.param ? "On" : "Off"; });
 

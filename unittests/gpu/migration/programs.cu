@@ -39,15 +39,6 @@ __global__ void mailbox_kernel(void *const *mailbox, std::uint32_t *output, int 
   detail::store_release<int>(*ready, 1);
 }
 
-__global__ void in_place_kernel(void *const *mailbox) {
-  auto *const slot = static_cast<std::uint8_t *>(*mailbox);
-  const auto request = *reinterpret_cast<const RPCHeader *>(slot);
-  const std::uint32_t word = 2 * first_word(slot);
-  const RPCResponse response{RPC_MAGIC_RESPONSE, 0, sizeof(word), request.request_id, request.ptp_timestamp};
-  memcpy(slot + sizeof(response), &word, sizeof(word));
-  memcpy(slot, &response, sizeof(response));
-}
-
 __global__ void context_kernel(void *const *mailbox) {
   const auto *const io = static_cast<const GraphIOContext *>(*mailbox);
   const auto request = *static_cast<const RPCHeader *>(io->rx_slot);
@@ -151,9 +142,6 @@ cudaError_t make_silent_graph(const buffer_context *context_dev, std::uint64_t *
 cudaError_t make_mailbox_graph(void *const *mailbox_dev, std::uint32_t *output_dev, int *ready_dev, cudaStream_t stream,
                                cudaGraphExec_t *out) {
   return instantiate([&] { mailbox_kernel<<<1, 1, 0, stream>>>(mailbox_dev, output_dev, ready_dev); }, 0, stream, out);
-}
-cudaError_t make_in_place_graph(void *const *mailbox_dev, cudaStream_t stream, cudaGraphExec_t *out) {
-  return instantiate([&] { in_place_kernel<<<1, 1, 0, stream>>>(mailbox_dev); }, 0, stream, out);
 }
 cudaError_t make_context_graph(void *const *mailbox_dev, cudaStream_t stream, cudaGraphExec_t *out) {
   return instantiate([&] { context_kernel<<<1, 1, 0, stream>>>(mailbox_dev); }, 0, stream, out);

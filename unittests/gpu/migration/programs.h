@@ -22,8 +22,6 @@ cudaError_t make_silent_graph(const buffer_context *context_dev, std::uint64_t *
 /// *ready.
 cudaError_t make_mailbox_graph(void *const *mailbox_dev, std::uint32_t *output_dev, int *ready_dev, cudaStream_t stream,
                                cudaGraphExec_t *out);
-/// The same, for a ring in place: the answer is written over the request. Publishes nothing.
-cudaError_t make_in_place_graph(void *const *mailbox_dev, cudaStream_t stream, cudaGraphExec_t *out);
 /// For a host worker: *mailbox is the address of a GraphIOContext. Answers twice the first payload word and publishes.
 cudaError_t make_context_graph(void *const *mailbox_dev, cudaStream_t stream, cudaGraphExec_t *out);
 

@@ -141,10 +141,8 @@ typedef struct cudaq_host_dispatch_loop_ctx_t {
   void *io_ctxs_host;      /* or NULL: array of cudaq::realtime::GraphIOContext in mapped memory, one per worker */
   void *io_ctxs_dev;       /* device address of the same array */
   /* false: the loop frees a worker when its graph has ended. With io_ctxs_host the graph publishes its answer, else the
-   * loop publishes the frame that the graph has written to the TX slot. With an idle_mask and without contexts, as
-   * programs of the specification have them, the worker is free when the caller has set its bit, or when that answer is
-   * collected; if the graph has written no frame, the caller answers, then sets the bit. true: a thread of the caller
-   * publishes the answer in slot inflight_slot_tags[w] and then sets bit w of idle_mask, which is required. */
+   * loop publishes the frame that the graph has written to the TX slot. true: a thread of the caller publishes the
+   * answer in slot inflight_slot_tags[w] and then sets bit w of idle_mask, which is required. */
   unsigned char skip_stream_sweep; /* bool */
 } cudaq_host_dispatch_loop_ctx_t;
 
