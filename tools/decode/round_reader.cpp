@@ -83,6 +83,8 @@ void round_reader::fill() {
   begin_ = 0;
   const ssize_t got = source_.read({reinterpret_cast<char *>(buffer_.data() + end_), buffer_.size() - end_});
   has_ended_ = got <= 0 && !source_.stopped();
+  if (has_ended_ && after_return_)
+    return refuse(source_.bytes() - 1, '\r');
   if (got <= 0)
     return;
   const std::size_t first = end_, last = end_ + static_cast<std::size_t>(got);

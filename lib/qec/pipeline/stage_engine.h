@@ -62,7 +62,7 @@ public:
   virtual bool take(int worker, std::uint32_t &slot) = 0;
   /// Runs the stage, or finds that it was launched already.
   virtual stage_launch launch(int worker, std::uint32_t slot) = 0;
-  /// The worker calls this from time to time while it waits. Throws nothing, but a hook may end the thread.
+  /// The worker calls this from time to time while it waits. Throws nothing.
   virtual stage_outlook look_at(int worker, std::uint64_t generation) = 0;
   /// The worker has finished the request that it took. False: its stage may still run, and the worker must not take
   /// another request before the stage has reported its end.
