@@ -34,7 +34,7 @@ enum class request_event : std::uint8_t {
   answer, ///< it was executed, and its answer is kept
   refuse, ///< it was not executed, and will not be; the refusal is kept
   close,  ///< it ends without an answer
-  forget  ///< its record is needed for another request
+  forget  ///< its record is needed for another request; or it was answered BUSY, so that its copies are new
 };
 inline constexpr std::size_t kRequestEvents = 5;
 

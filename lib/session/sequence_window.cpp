@@ -39,7 +39,7 @@ bool sequence_window::begin(std::uint32_t session, std::uint32_t number, std::ui
   }
   record &r = records_[place_of(session, number)];
   r = {content, 0, after(r.state, request_event::begin)};
-  return !newer;
+  return number != n.newest; // the newest one may begin again, after it was forgotten
 }
 
 void sequence_window::keep(std::uint32_t session, std::uint32_t number, std::span<const std::uint8_t> answer) {
@@ -57,6 +57,13 @@ void sequence_window::close(std::uint32_t session, std::uint32_t number) {
     return;
   record &r = records_[place_of(session, number)];
   r.state = after(r.state, request_event::close);
+}
+
+void sequence_window::forget(std::uint32_t session, std::uint32_t number) {
+  if (!holds(session, number))
+    return;
+  record &r = records_[place_of(session, number)];
+  r.state = after(r.state, request_event::forget);
 }
 
 void sequence_window::restart(std::uint32_t session) {

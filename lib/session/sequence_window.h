@@ -41,6 +41,8 @@ public:
   void keep(std::uint32_t session, std::uint32_t number, std::span<const std::uint8_t> answer);
   /// A request that has begun ends without an answer.
   void close(std::uint32_t session, std::uint32_t number);
+  /// A request that has begun was not executed: a copy of it is new.
+  void forget(std::uint32_t session, std::uint32_t number);
   /// Another session has this place from now on: nothing of it was seen.
   void restart(std::uint32_t session);
 

@@ -4,6 +4,8 @@
 #include "lib/transport/datagram/request_gate.h"
 #include "unittests/fuzz/fuzz_input.h"
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <vector>
 
@@ -24,6 +26,13 @@ datagram_options options_of(std::uint8_t shape) {
   options.max_peers = 1 + (shape >> 4) % 3u;
   options.peer_timeout_ms = static_cast<std::uint64_t>(kTimeout.count());
   return options;
+}
+
+bool is_busy(std::span<const std::uint8_t> answer) {
+  cudaq_rpc_response_t header{};
+  std::memcpy(&header, answer.data(), std::min(answer.size(), sizeof(header)));
+  return answer.size() >= sizeof(header) && header.magic == CUDAQ_RPC_MAGIC_RESPONSE &&
+         header.status == CUDAQ_RPC_ERR_BUSY;
 }
 
 /// What a peer knows of its requests.
@@ -78,7 +87,10 @@ public:
     --peer.open;
     if (with_answer) {
       gate_.answered(at->key, answer);
-      peer.requests[at->key.id].answer.assign(answer.begin(), answer.end());
+      peer_record::request &request = peer.requests[at->key.id];
+      request.answer.assign(answer.begin(), answer.end());
+      if (is_busy(answer))
+        request.position = 0; // it may be executed again
     } else {
       gate_.unanswered(at->key);
     }

@@ -41,4 +41,9 @@ void peer_windows::close(const request_key &key) {
     requests_.close(key.peer, key.id);
 }
 
+void peer_windows::forget(const request_key &key) {
+  if (release(key))
+    requests_.forget(key.peer, key.id);
+}
+
 } // namespace cudaq::realtime::detail

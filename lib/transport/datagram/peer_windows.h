@@ -40,10 +40,12 @@ public:
   std::optional<found> find(const udp_address &from, std::uint32_t id, std::uint64_t content, time now);
   /// After `unseen`: the request is executed from now on.
   void begin(const request_key &key, std::uint64_t content);
-  /// The answer of a request that has begun. Call keep or close once for each.
+  /// The answer of a request that has begun. Call keep, close or forget once for each.
   void keep(const request_key &key, std::span<const std::uint8_t> answer);
   /// The request ends without an answer.
   void close(const request_key &key);
+  /// The request was not executed: a copy of it is new.
+  void forget(const request_key &key);
 
 private:
   /// The request has ended for its peer. False: another peer has its place.

@@ -18,6 +18,14 @@ std::uint64_t content_of(const cudaq_rpc_header_t &header, std::span<const std::
                       payload.first(std::min<std::size_t>(payload.size(), header.arg_len)));
 }
 
+bool is_busy(std::span<const std::uint8_t> frame) {
+  cudaq_rpc_response_t header;
+  if (frame.size() < sizeof(header))
+    return false;
+  std::memcpy(&header, frame.data(), sizeof(header));
+  return header.magic == CUDAQ_RPC_MAGIC_RESPONSE && header.status == CUDAQ_RPC_ERR_BUSY;
+}
+
 } // namespace
 
 request_gate::request_gate(const datagram_options &options, datagram_counters &counters)
@@ -86,6 +94,15 @@ gate_decision request_gate::take_once(gate_decision decision, const received_fra
   }
   counters_.dropped_duplicates.bump();
   return decision;
+}
+
+void request_gate::answered(const request_key &key, std::span<const std::uint8_t> frame) {
+  if (!windows_)
+    return;
+  if (is_busy(frame))
+    windows_->forget(key);
+  else
+    windows_->keep(key, frame);
 }
 
 gate_decision request_gate::answer(gate_decision decision, counter &reason, std::int32_t status) {

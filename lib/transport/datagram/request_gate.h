@@ -27,10 +27,8 @@ public:
   /// `room`: there is a slot for the request. An accepted request has begun: call answered or unanswered later.
   gate_decision take(const received_frame &datagram, bool room, peer_windows::time now);
 
-  void answered(const request_key &key, std::span<const std::uint8_t> frame) {
-    if (windows_)
-      windows_->keep(key, frame);
-  }
+  /// Keeps the answer. BUSY is not kept: its request was not executed, and may be sent again with the same id.
+  void answered(const request_key &key, std::span<const std::uint8_t> frame);
   void unanswered(const request_key &key) {
     counters_.unanswered.bump();
     if (windows_)

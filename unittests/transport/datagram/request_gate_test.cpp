@@ -106,6 +106,25 @@ TEST_F(RequestGate, ReplaysTheAnswerOfARepetitionWithANewTimestamp) {
   EXPECT_EQ(counters.replays.value(), 1u);
 }
 
+// A router's handler answers so; its client then sends the same bytes again.
+TEST_F(RequestGate, AcceptsTheIdOfARequestAgainThatAHandlerAnsweredBusy) {
+  open(16);
+  cudaq_rpc_response_t busy{CUDAQ_RPC_MAGIC_RESPONSE, CUDAQ_RPC_ERR_BUSY, 0, 5, 0};
+  const std::span<const std::uint8_t> frame(reinterpret_cast<const std::uint8_t *>(&busy), sizeof(busy));
+  const bytes request = request_bytes(1, 5, {1});
+  for (int n = 0; n < 3; ++n) {
+    const detail::gate_decision taken = take(request);
+    ASSERT_EQ(taken.what, action::accept) << n;
+    EXPECT_EQ(take(request).what, action::drop) << "it is in execution";
+    gate->answered(taken.key, frame);
+  }
+  const detail::gate_decision last = take(request);
+  busy.status = 0;
+  gate->answered(last.key, frame);
+  EXPECT_EQ(take(request).replay.size(), frame.size());
+  EXPECT_EQ(counters.reordered.value(), 0u);
+}
+
 TEST_F(RequestGate, RefusesIdsThatAreOlderThanTheWindow) {
   open(16);
   take(request_bytes(1, 100, {}));
