@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <random>
 
@@ -180,8 +181,12 @@ std::uint64_t request_router::new_number() const {
 
 void request_router::begin(std::uint32_t index, time now) {
   node_record &node = nodes_[index];
-  const std::uint64_t epoch = new_number(); // may throw
-  if (!port_.connect(index)) {
+  std::uint64_t epoch = 0;
+  try {
+    epoch = new_number();
+  } catch (const std::exception &) { // the system has no number now
+  }
+  if (epoch == 0 || !port_.connect(index)) {
     node.next = now + limits_.reconnect;
     return;
   }

@@ -324,5 +324,24 @@ TEST(RequestRouter, BadMessagesChangeNothing) {
   EXPECT_EQ(world.status(entry), 0);
 }
 
+TEST(RequestRouter, TriesToConnectAgainWhileTheSystemHasNoNumber) {
+  bool has_numbers = true;
+  route_world world(2, [&](router_limits &limits) {
+    limits.draw = [&has_numbers, next = std::uint64_t{1}]() mutable {
+      return has_numbers ? next++ : throw std::runtime_error("no number");
+    };
+  });
+  has_numbers = false;
+  world.settle_for(1s);
+  EXPECT_EQ(world.last_wire, 0u);
+  has_numbers = true;
+  world.settle_for(1s);
+  for (const std::uint64_t key : {0u, 1u}) {
+    const std::uint32_t entry = world.submit(kAdd, key);
+    world.settle();
+    EXPECT_EQ(world.status(entry), 0);
+  }
+}
+
 } // namespace
 } // namespace cudaq::realtime::detail::test
