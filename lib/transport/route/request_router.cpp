@@ -66,7 +66,7 @@ void request_router::refuse(node_record &node, std::uint32_t entry, route_status
 
 /// A reset that was sent before this request does not help any more: this request belongs after it.
 void request_router::refuse_lost(node_record &node, std::uint32_t entry) {
-  keys_[entries_[entry].key].reset_by = kNone;
+  keys_[entries_[entry].key].reset_after = generation_;
   refuse(node, entry, route_status::lost);
 }
 
@@ -129,10 +129,8 @@ void request_router::forward(std::uint32_t index, std::uint32_t entry) {
   if (record.key != kNone) {
     key_record &key = keys_[record.key];
     key.used = true;
-    if (function.resets) { // also of a key that is not lost: an earlier request may be given up before its answer
-      key.reset_by = key.refused == record.refused_before ? entry : kNone;
-      key.reset_generation = generation_;
-    }
+    if (function.resets && key.refused != record.refused_before)
+      key.reset_after = generation_; // a request that belongs after this reset was refused
   }
   route_header header = header_for(index, route_kind::request);
   header.slot = slot;
@@ -202,7 +200,7 @@ void request_router::begin(std::uint32_t index, time now) {
 void request_router::lose_keys(node_record &node, bool all) {
   for (const std::uint32_t k : node.keys) {
     keys_[k].lost = keys_[k].lost || keys_[k].used || all;
-    keys_[k].reset_by = kNone;
+    keys_[k].reset_after = generation_;
   }
 }
 
@@ -273,11 +271,9 @@ void request_router::take_answer(std::uint32_t index, const route_header &header
     node.counts.late.bump();
   } else {
     const entry_record &record = entries_[entry];
-    if (record.key != kNone && keys_[record.key].reset_by == entry) {
-      key_record &key = keys_[record.key];
-      key.reset_by = kNone;
-      key.lost = key.lost && status != 0;
-    }
+    if (record.key != kNone && functions_[record.function].resets && status == 0 &&
+        slot.generation > keys_[record.key].reset_after)
+      keys_[record.key].lost = false;
     node.counts.answered.bump();
     entries_[entry].open = false;
     --open_;
@@ -331,8 +327,7 @@ void request_router::expire(std::uint32_t index, time now) {
     slot.phase = wire_phase::abandoned; // the credit comes back with the late answer
     if (const std::uint32_t k = entries_[slot.entry].key; k != kNone) {
       keys_[k].lost = true;
-      if (slot.generation >= keys_[k].reset_generation) // else the reset was sent after it, and is still valid
-        keys_[k].reset_by = kNone;
+      keys_[k].reset_after = std::max(keys_[k].reset_after, slot.generation); // a later reset is still valid
     }
     node.counts.lost.bump();
     answer_own(slot.entry, route_status::lost);

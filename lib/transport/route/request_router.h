@@ -163,11 +163,12 @@ private:
   struct key_record {
     std::uint64_t key = 0;
     std::uint32_t node = 0;
-    bool used = false;                  ///< the node may have state of it
-    bool lost = false;                  ///< only a reset is sent
-    std::uint32_t reset_by = kNone;     ///< entry of the reset that is on its way, and after which it is in use again
-    std::uint64_t reset_generation = 0; ///< of the last reset that was sent; generations rise in the order of sending
-    std::uint64_t refused = 0;          ///< requests that came while it was lost, and were refused
+    bool used = false; ///< the node may have state of it
+    bool lost = false; ///< only a reset is sent
+    /// A reset that was sent after this generation brings it into use again. So does each copy of the reset: the
+    /// requester goes on after the first answer. Generations rise in the order of sending.
+    std::uint64_t reset_after = 0;
+    std::uint64_t refused = 0; ///< requests that came while it was lost, and were refused
   };
   struct node_record {
     node_state state = node_state::absent;

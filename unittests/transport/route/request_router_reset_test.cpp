@@ -130,6 +130,32 @@ TEST(RequestRouter, AResetThatIsGivenUpKeepsTheStreamLost) {
   EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
 }
 
+// The requester repeats a reset whose answer is late, and goes on with the first answer.
+TEST(RequestRouter, TheAnswerOfEachCopyOfAResetBringsTheStreamIntoUseAgain) {
+  for (const bool refused_between : {false, true}) {
+    route_world world(1, give_up_after_500_ms);
+    world.settle();
+    world.submit(kAdd, 0);
+    world.hold(560ms);
+    const std::uint32_t reset = world.submit(kResetKey, 0);
+    if (refused_between) {
+      EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
+    }
+    const std::uint32_t copy = world.submit(kResetKey, 0);
+    world.nodes[0]->receive(world.now);
+    world.nodes[0]->take_all();
+    world.nodes[0]->execute_one(); // the request that was given up
+    world.nodes[0]->execute_one();
+    world.nodes[0]->sessions->tick(world.now);
+    world.deliver_to_router(0);
+    ASSERT_EQ(world.status(reset), 0);
+    ASSERT_EQ(world.status(copy), kNoAnswer);
+    const std::uint32_t next = world.submit(kAdd, 0);
+    world.settle();
+    EXPECT_EQ(world.status(next), refused_between ? kLost : 0);
+  }
+}
+
 TEST(RequestRouter, AResetThatFailsLosesNoStream) {
   route_world world(1);
   world.settle();
