@@ -59,6 +59,32 @@ TEST(ContradictingComponents, AreFoundInEachFormOfTheText) {
   }
 }
 
+/// Lines of a rotated surface code of distance 2 with 4 rounds, as Stim splits it with all noises at 0.001. With and
+/// without L0, D8 has the same probability, but for the last bit of the sum.
+TEST(ContradictingComponents, OfEqualProbabilityAreTaken) {
+  const std::string text = R"(error(0.001332355650390693036) D5
+error(0.0003334000326131335203) D6 ^ D8
+error(0.0002000667052120994288) D6 ^ D8 ^ D5
+error(6.669779853440971351e-05) D6 ^ D8 ^ D7 ^ D5
+error(0.00139887571854761068) D7 ^ D8 L0
+error(0.00139887571854761068) D8
+error(0.001797809825744136518) D8 L0
+error(0.0002000667052120994288) D8 L0 ^ D5 L0
+error(6.669779853440971351e-05) D8 L0 ^ D6
+error(0.0001333866998761607556) D8 ^ D6
+error(0.0001333866998761607556) D8 ^ D9 ^ D6
+error(0.0001333866998761607556) D9 ^ D6 ^ D8
+error(0.001066186619241731026) D9 ^ D8
+error(0.0001333866998761607556) D9 ^ D8 L0
+error(0.0002667378157289137966) D9 ^ D10 ^ D8
+error(0.002794590681356897994) D10
+error(0.0004000533570511300221) D10 L0 ^ D8 L0
+error(0.0002667378157289137966) D10 ^ D8
+)";
+  const auto taken = component_errors(*parse_dem(text));
+  EXPECT_TRUE(taken.ok()) << taken.text();
+}
+
 TEST(ContradictingComponents, MakeAutoTakeAnotherDecoderForWindows) {
   std::string text = "error(0.01) D0 L0\n";
   text += "repeat 20 {\n error(0.01) D0 D1\n error(0.05) D0 L0 ^ D1 L0\n error(0.01) D1 L0\n error(0.02) D1\n"

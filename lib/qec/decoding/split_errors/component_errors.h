@@ -20,8 +20,8 @@ namespace cudaq::qec::realtime {
 ///                              component D0 L0 of the other line is ten times as likely
 ///
 /// So for each set of detectors the likeliest observables must be the same with components of split errors and without
-/// them; if all errors with these detectors are components, they must flip the same observables. Errors with equal
-/// detectors that are not split may differ: each of them happens.
+/// them, and of equally likely ones one must be; if all errors with these detectors are components, they must flip the
+/// same observables. Errors with equal detectors that are not split may differ: each of them happens.
 [[nodiscard]] expected<detector_error_model> component_errors(detector_error_model model);
 
 } // namespace cudaq::qec::realtime
