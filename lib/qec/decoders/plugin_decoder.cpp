@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -146,6 +147,8 @@ std::string unique_name(const std::string &file, const struct stat &info) {
 /// is never that of an earlier file. The folder is the same: $ORIGIN, debuggers and dladdr find it.
 /// Without a file there is no library, also if the one of this name is loaded: the program could not start again.
 expected<void *> open_present_file(const std::string &file) {
+  if (file.find('$') != std::string::npos && ::access(file.c_str(), F_OK) != 0)
+    return rt::load_library(file); // $ORIGIN, $LIB and $PLATFORM are of the loader: only it knows the file
   const auto info = rt::check_library_file(file);
   if (info.failed())
     return info.reason();

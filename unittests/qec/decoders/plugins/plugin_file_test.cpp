@@ -80,5 +80,19 @@ TEST_F(PluginFile, IsNeededAlsoWhileItsLibraryIsLoaded) {
   EXPECT_TRUE(made()) << made().error;
 }
 
+// $ORIGIN is the folder of who calls dlopen; with a sanitizer that is its library. From each folder so many parents
+// lead to the root.
+TEST_F(PluginFile, MayHaveAPathThatOnlyTheLoaderKnows) {
+  put(whole_);
+  std::string root = "$ORIGIN";
+  for (int n = 0; n < 64; ++n)
+    root += "/..";
+  const std::string file = std::filesystem::absolute(path_).string();
+  const decoder_result known = make_decoder(root + file, kModel);
+  EXPECT_TRUE(known) << known.error;
+  const decoder_result absent = make_decoder(root + "/absent" + file, kModel);
+  EXPECT_NE(absent.error.find("cannot open shared object file"), std::string::npos) << absent.error;
+}
+
 } // namespace
 } // namespace cudaq::qec::realtime::test
