@@ -69,6 +69,25 @@ TEST_P(ShmQecClient, SeveralRequestsAreOpen) {
   }
 }
 
+TEST_P(ShmQecClient, EndsTheWaitsOfSeveralRequestsIfTheServerIsKilled) {
+  const std::string name = own_name("killed");
+  peer_server server(GetParam(), name);
+  open(name, 4);
+  server.signal(SIGSTOP); // so that it answers nothing
+  const std::string body = "HAL";
+  const auto r = request(kIncrement, body);
+  for (int k = 0; k < 2; ++k) {
+    std::uint32_t id = 0;
+    ASSERT_EQ(cudaq_qec_client_send(client, &r, &id), CUDAQ_OK) << cudaq_qec_client_error();
+  }
+  server.kill();
+  cudaq_qec_client_answer_t answer;
+  cudaq_status_t status = CUDAQ_ERR_TIMEOUT;
+  while (status == CUDAQ_ERR_TIMEOUT)
+    status = cudaq_qec_client_wait(client, 1'000'000, &answer);
+  EXPECT_EQ(status, CUDAQ_ERR_STATE);
+}
+
 TEST_P(ShmQecClient, IsRefusedInAChildOfFork) {
   const std::string name = own_name("child");
   peer_server server(GetParam(), name);
