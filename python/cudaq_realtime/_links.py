@@ -101,15 +101,15 @@ class Link:
         self._check_open()
         number, reply, deadline = ctypes.c_uint32(), _Reply(), time.monotonic() + min(seconds, LONGEST_LIMIT)
         request = _Request(function, flags, None, 0, payload, len(payload), nanoseconds(seconds))
-        self._check(self._library.cudaq_qec_client_send(self._client, ctypes.byref(request), ctypes.byref(number)))
         try:
+            self._check(self._library.cudaq_qec_client_send(self._client, ctypes.byref(request), ctypes.byref(number)))
             status = TIMEOUT
             while status == TIMEOUT:  # the request has a limit of its own
                 limit = min(LONGEST_WAIT, max(deadline - time.monotonic(), 0.001))
                 status = self._library.cudaq_qec_client_wait(self._client, ctypes.c_uint64(nanoseconds(limit)),
                                                              ctypes.byref(reply))
             self._check(status)
-        except BaseException:  # Ctrl-C, too: the next request would find this one open
+        except BaseException:  # Ctrl-C, too: the next request would find this one open. Number 0 is that of none
             self._library.cudaq_qec_client_give_up(self._client, number)
             raise
         if reply.event == NO_ANSWER:

@@ -105,3 +105,18 @@ def test_no_server_answers_if_nothing_listens():
     with Client("udp", ("127.0.0.1", port), timeout=5) as client:
         with pytest.raises(ConnectionRefusedError, match="no server answers"):
             client.call("echo")
+
+
+def test_ctrl_c_while_a_request_is_sent_gives_it_up(echo, monkeypatch):
+    with Client("udp", echo[0], timeout=60) as client:
+        library = client._link._library
+        send = library.cudaq_qec_client_send
+
+        def interrupted(*arguments):
+            send(*arguments)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as during, pytest.raises(KeyboardInterrupt):
+            during.setattr(library, "cudaq_qec_client_send", interrupted)
+            client.call("echo", b"6")
+        assert client.call("echo", b"7").result == b"7"
