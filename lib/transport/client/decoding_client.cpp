@@ -165,6 +165,9 @@ cudaq_status_t cudaq_qec_client_open_udp(cudaq_qec_client_t **out_client, const 
                      [&](const cudaq_qec_client_options_t &o) -> expected<std::unique_ptr<frame_link>> {
                        if (host == nullptr || port == 0)
                          return reason(CUDAQ_ERR_INVALID_ARG, host == nullptr ? "host is NULL" : "port is 0");
+                       if (o.slot_size > kLargestFrame)
+                         return make_reason(CUDAQ_ERR_INVALID_ARG, "slot_size is %u, accepted: up to %u over UDP",
+                                            o.slot_size, kLargestFrame);
                        const bool once = o.repeat_after_ns == CUDAQ_QEC_CLIENT_NEVER;
                        return make_udp_link(host, port, o.repeat_after_ns, once ? 0 : o.start_patience_ns);
                      });

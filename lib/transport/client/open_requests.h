@@ -80,6 +80,10 @@ public:
   /// The same, for the request whose present id is `id`: the other side has dropped its frame without an answer.
   std::optional<ended> drop(std::uint32_t id);
 
+  /// False: max_later requests began after an open one, so begin takes none.
+  [[nodiscard]] bool has_room_for_one_more() const;
+  [[nodiscard]] std::uint32_t max_later() const { return rules_.max_later; }
+
   /// The next time at which due or expire may have something; kNever: none. It may be too early.
   [[nodiscard]] std::uint64_t next_time() const { return next_time_; }
   [[nodiscard]] std::uint32_t size() const { return open_; }
@@ -108,7 +112,6 @@ private:
 
   [[nodiscard]] bool is_server_busy(std::uint32_t place, std::int32_t status);
   bool postpone(request &r, std::uint64_t now);
-  [[nodiscard]] bool has_room_for_one_more() const;
   void renew(std::uint32_t place, std::uint64_t now);
   ended close(request &r);
   [[nodiscard]] std::uint32_t place_of(std::uint32_t id) const { return id & (window() - 1); }

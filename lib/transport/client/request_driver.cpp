@@ -47,6 +47,11 @@ expected<std::uint32_t> request_driver::send(std::uint32_t function, std::span<c
       return id;
     }
   }
+  if (requests_.size() < requests_.window() && !requests_.has_room_for_one_more())
+    return make_reason(CUDAQ_ERR_STATE,
+                       "the server remembers %u requests, and would forget an open one with the next: collect answers "
+                       "first",
+                       requests_.max_later() + 1);
   return make_reason(CUDAQ_ERR_STATE, "%u requests are open, and no more may be (max_open)", requests_.size());
 }
 
@@ -55,6 +60,8 @@ bool request_driver::send_due(std::uint64_t now) {
   while (const std::optional<std::uint32_t> place = requests_.due(now)) {
     if (!link_->send(requests_.frame(*place), now))
       return false;
+    if (link_->changed_address()) // this frame has gone there; those before it have not
+      requests_.send_again(now);
     requests_.mark_sent(*place, now);
   }
   return true;
@@ -103,6 +110,8 @@ expected<request_news> request_driver::wait(std::uint64_t timeout_ns) {
       return result.reason();
     if (arrived && strays < kMaxStrays)
       continue;
+    if (now >= end && timeout_ns == 0) // a look, which may be frequent
+      return reason(CUDAQ_ERR_TIMEOUT, "no answer yet");
     if (now >= end)
       return make_reason(CUDAQ_ERR_TIMEOUT, "no answer within %llu ns", static_cast<unsigned long long>(timeout_ns));
     const std::uint64_t next = std::max(now, requests_.next_time());

@@ -25,8 +25,8 @@ public:
   /// Sends a request, if the link has room, and gives its number.
   expected<std::uint32_t> send(std::uint32_t function, std::span<const std::uint8_t> head,
                                std::span<const std::uint8_t> body, bool renews, std::uint64_t timeout_ns);
-  /// News of any open request; none within `timeout_ns`: CUDAQ_ERR_TIMEOUT, without a text if that is 0. Fails also if
-  /// no answer can come any more. Frames are repeated in here.
+  /// News of any open request; none within `timeout_ns`: CUDAQ_ERR_TIMEOUT, with a fixed text if that is 0. Fails also
+  /// if no answer can come any more. Frames are repeated in here.
   expected<request_news> wait(std::uint64_t timeout_ns);
   bool give_up(std::uint32_t request) { return requests_.give_up(request).has_value(); }
 

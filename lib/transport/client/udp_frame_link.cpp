@@ -39,6 +39,7 @@ public:
         return errno != EAGAIN;
       }
       refused(now);
+      elsewhere_ = in_row_ < sockets_.size(); // in the first round only: frames that are sent again are refused again
     }
     return true;
   }
@@ -65,6 +66,11 @@ public:
     (void)::ppoll(&ready, 1, &time, nullptr); // also after a signal the caller looks again
   }
   void begin() override {
+    for (const int fd : sockets_) { // the report of an earlier request's refusal says nothing of this one
+      int error = 0;
+      socklen_t length = sizeof(error);
+      (void)::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    }
     watch_.answered();
     in_row_ = 0;
     error_ = 0;

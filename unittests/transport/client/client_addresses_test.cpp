@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names with several addresses. getaddrinfo of this program takes the place of the system's one, so that the test does
-// not depend on the names of a machine.
+// not depend on the names of a machine. It must be visible, or the library goes on with that of the system.
 #include "unittests/transport/client/played_server.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,8 @@ struct two_addresses {
 
 } // namespace
 
-extern "C" int getaddrinfo(const char *, const char *service, const addrinfo *, addrinfo **out) {
+extern "C" [[gnu::visibility("default")]] int getaddrinfo(const char *, const char *service, const addrinfo *,
+                                                          addrinfo **out) {
   auto *const both = new two_addresses;
   for (int k = 0; k < 2; ++k) {
     both->addresses[k].sin_family = AF_INET;
@@ -32,7 +33,9 @@ extern "C" int getaddrinfo(const char *, const char *service, const addrinfo *, 
   *out = both->entries;
   return 0;
 }
-extern "C" void freeaddrinfo(addrinfo *first) { delete reinterpret_cast<two_addresses *>(first); }
+extern "C" [[gnu::visibility("default")]] void freeaddrinfo(addrinfo *first) {
+  delete reinterpret_cast<two_addresses *>(first);
+}
 
 namespace cudaq::realtime::test {
 namespace {
@@ -47,6 +50,42 @@ TEST(ClientAddresses, NextOneIsTriedWhereNothingListens) {
   }
   const auto sent = server.requests();
   EXPECT_EQ(sent.size(), 6u);
+}
+
+TEST(ClientAddresses, AllOpenRequestsGoToTheNextOne) {
+  played_server server([](const played_request &, std::size_t) { return played_answer{}; });
+  const int socket = next_socket();
+  udp_client client(server.port(), CUDAQ_QEC_CLIENT_NEVER, 4);
+  const bytes body = {1};
+  const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, body, 5'000 * kMs);
+  for (int k = 0; k < 4; ++k) {
+    std::uint32_t id = 0;
+    ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK) << cudaq_qec_client_error();
+    if (k == 0)
+      wait_for_refusal(socket); // it is reported when the second one is sent
+  }
+  cudaq_qec_client_answer_t answer;
+  for (int k = 0; k < 4; ++k) {
+    ASSERT_EQ(cudaq_qec_client_wait(client.get(), kLong, &answer), CUDAQ_OK) << cudaq_qec_client_error();
+    EXPECT_EQ(answer.event, static_cast<std::uint32_t>(CUDAQ_QEC_CLIENT_ANSWERED));
+  }
+  EXPECT_EQ(server.requests().size(), 4u) << "no frame came twice";
+}
+
+TEST(ClientAddresses, SendsEndIfSeveralRequestsAreOpenAndNoneListens) {
+  std::uint16_t port = 0;
+  {
+    port = played_server([](const played_request &, std::size_t) { return std::nullopt; }).port();
+  }
+  udp_client client(port, 5 * kMs, 4, "localhost", 50 * kMs);
+  const bytes body = {1};
+  const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, body);
+  for (int k = 0; k < 4; ++k) {
+    std::uint32_t id = 0;
+    ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK) << cudaq_qec_client_error();
+  }
+  cudaq_qec_client_answer_t answer;
+  EXPECT_EQ(cudaq_qec_client_wait(client.get(), kLong, &answer), CUDAQ_ERR_STATE) << cudaq_qec_client_error();
 }
 
 TEST(ClientAddresses, AllRefuseBeforeNoServerListens) {

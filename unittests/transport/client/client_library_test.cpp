@@ -197,6 +197,50 @@ TEST(DecodingClient, EndsTheWaitIfNothingListens) {
   EXPECT_EQ(patient.call(CUDAQ_QEC_RESET_DECODER, kBody, answer), CUDAQ_OK) << cudaq_qec_client_error();
 }
 
+TEST(DecodingClient, ARefusalOfAnEarlierRequestSaysNothingOfTheNextOne) {
+  std::uint16_t port = 0;
+  {
+    port = played_server([](const played_request &, std::size_t) { return std::nullopt; }).port();
+  }
+  const int socket = next_socket();
+  udp_client client(port, CUDAQ_QEC_CLIENT_NEVER);
+  const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, kBody);
+  std::uint32_t id = 0;
+  ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK);
+  wait_for_refusal(socket);
+  ASSERT_EQ(cudaq_qec_client_give_up(client.get(), id), CUDAQ_OK);
+  played_server server([](const played_request &, std::size_t) { return played_answer{}; }, port);
+  cudaq_qec_client_answer_t answer;
+  EXPECT_EQ(client.call(CUDAQ_QEC_RESET_DECODER, kBody, answer), CUDAQ_OK) << cudaq_qec_client_error();
+}
+
+TEST(DecodingClient, SaysWhichLimitKeepsAnotherRequestBack) {
+  std::atomic<std::uint32_t> first{0};
+  played_server server([&](const played_request &r, std::size_t number) -> std::optional<played_answer> {
+    if (number == 0)
+      first.store(r.header.request_id);
+    return r.header.request_id == first.load() ? std::nullopt : std::optional(played_answer{});
+  });
+  udp_client client(server.port(), 10'000 * kMs, 64);
+  const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, kBody);
+  std::uint32_t id = 0;
+  cudaq_qec_client_answer_t answer;
+  ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK);
+  cudaq_status_t status = CUDAQ_OK;
+  std::uint32_t later = 0;
+  for (; later < 100 && status == CUDAQ_OK; ++later) {
+    status = cudaq_qec_client_send(client.get(), &request, &id);
+    if (status == CUDAQ_OK) {
+      ASSERT_EQ(cudaq_qec_client_wait(client.get(), kLong, &answer), CUDAQ_OK) << cudaq_qec_client_error();
+    }
+  }
+  EXPECT_EQ(status, CUDAQ_ERR_STATE);
+  EXPECT_EQ(later, CUDAQ_QEC_REPEAT_REQUESTS);
+  const std::string text = cudaq_qec_client_error();
+  EXPECT_EQ(text.find("max_open"), std::string::npos) << text;
+  EXPECT_NE(text.find("remembers 64"), std::string::npos) << text;
+}
+
 TEST(DecodingClient, WaitsForAServerThatStarts) {
   std::uint16_t port = 0;
   {
@@ -233,9 +277,11 @@ TEST(DecodingClient, RefusesWrongArgumentsWithTheirNames) {
     EXPECT_TRUE(has("max_open"));
   }
   options.max_open = 0;
-  options.slot_size = 10;
-  EXPECT_EQ(cudaq_qec_client_open_udp(&opened, "127.0.0.1", 7, &options), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(has("slot_size"));
+  for (const std::uint32_t wrong : {10u, 65508u}) {
+    options.slot_size = wrong;
+    EXPECT_EQ(cudaq_qec_client_open_udp(&opened, "127.0.0.1", 7, &options), CUDAQ_ERR_INVALID_ARG);
+    EXPECT_TRUE(has("slot_size"));
+  }
   EXPECT_EQ(cudaq_qec_client_open_shm(&opened, "no-server-has-this-name", 0, nullptr), CUDAQ_ERR_TIMEOUT);
   EXPECT_EQ(opened, nullptr);
   udp_client client(7);

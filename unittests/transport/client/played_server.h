@@ -9,7 +9,9 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <poll.h>
 #include <thread>
+#include <unistd.h>
 
 namespace cudaq::realtime::test {
 
@@ -97,6 +99,20 @@ private:
 
 inline constexpr std::uint64_t kMs = 1'000'000;
 inline constexpr std::uint64_t kLong = 50'000 * kMs; ///< only so that a hang ends
+
+/// The descriptor of the socket that is opened next: the first one of a client that is made after this call.
+inline int next_socket() {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM, 0);
+  ::close(fd);
+  return fd;
+}
+
+/// Waits until the system has reported to this socket that nothing listens. The report stays.
+inline void wait_for_refusal(int fd) {
+  pollfd refused{fd, 0, 0};
+  EXPECT_EQ(::poll(&refused, 1, 20'000), 1);
+  EXPECT_NE(refused.revents & POLLERR, 0);
+}
 
 /// A client that closes itself.
 class udp_client {

@@ -27,12 +27,13 @@ public:
     std::memcpy(&header, frame.data(), sizeof(header));
     answer_ = {CUDAQ_RPC_MAGIC_RESPONSE, 0, 0, header.request_id, header.ptp_timestamp};
     answered_ = !std::exchange(script_.other_address, false);
-    elsewhere_ = !answered_;
+    refused_ = !answered_;
     return true;
   }
   std::optional<arrival> receive(std::uint64_t) override {
     if (script_.floods)
       return arrival{{stray_, sizeof(stray_)}, std::nullopt};
+    elsewhere_ = std::exchange(refused_, false);
     if (!std::exchange(answered_, false))
       return std::nullopt;
     return arrival{{reinterpret_cast<const std::uint8_t *>(&answer_), sizeof(answer_)}, std::nullopt};
@@ -45,7 +46,7 @@ public:
 private:
   script &script_;
   cudaq_rpc_response_t answer_{};
-  bool answered_ = false, elsewhere_ = false;
+  bool answered_ = false, refused_ = false, elsewhere_ = false;
   std::uint8_t stray_[24] = {};
 };
 

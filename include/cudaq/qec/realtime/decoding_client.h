@@ -38,8 +38,8 @@ typedef struct cudaq_qec_client_t cudaq_qec_client_t;
 
 typedef struct cudaq_qec_client_options_t {
   uint32_t struct_size; /* sizeof(cudaq_qec_client_options_t) */
-  /* UDP: bytes of a slot of the server, which the longest request must fit; 0: 65507. A server in shared memory says
-   * it. */
+  /* UDP: bytes of a slot of the server, which the longest request must fit, at most 65507; 0: 65507. A server in shared
+   * memory says it. */
   uint32_t slot_size;
   uint32_t max_open; /* most requests that wait for an answer, a power of two, at most 64; 0: 1 */
   uint32_t reserved; /* 0 */
