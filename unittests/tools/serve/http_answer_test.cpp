@@ -35,7 +35,7 @@ TEST(HttpAnswer, OfAHeadHasTheLengthOfThePageAndNoText) {
 
 TEST(LabelValue, StaysInItsLineAndKeepsNamesDifferent) {
   EXPECT_EQ(label_value("relay-bp:seed=2"), R"("relay-bp:seed=2")");
-  EXPECT_EQ(label_value("a\"b\\c\nd"), R"("a\"b\\c\nd")");
+  EXPECT_EQ(label_value("a\"b\\c\ne"), R"("a\"b\\c\ne")");
   EXPECT_EQ(label_value("\xff/\x01"), R"("\\xff/\\x01")");
   EXPECT_NE(label_value("a'b"), label_value("a\"b"));
 }
