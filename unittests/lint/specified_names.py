@@ -18,9 +18,10 @@ for number, line in enumerate(tree.text(PAGE).split("\n"), 1):
             problems.append(f"{PAGE}:{number}: no reason why it is absent")
         continue
     names = re.findall(r"`([^`]+)`", here)
-    files = re.findall(r"\]\(([^)#\s]+)", where)
-    paths = [(tree.root() / PAGE).parent / name for name in files]
-    if not names or not files:
+    # A link, if the page is installed with what it names; else `the path in this repository`.
+    paths = [(tree.root() / PAGE).parent / name for name in re.findall(r"\]\(([^)#\s]+)", where)]
+    paths += [tree.root() / name for name in re.findall(r"`([^`]+)`", where)]
+    if not names or not paths:
         problems.append(f"{PAGE}:{number}: a row needs a name and a file, or 'absent: ' and the reason")
         continue
     for path in paths:
