@@ -14,6 +14,7 @@ import sinter
 import stim
 
 from ._native import decoder_names
+from .arguments import to_native
 from .decoders import DEADLINE, Bits, DecodeError, Decoder
 
 
@@ -29,10 +30,10 @@ class CompiledSinterDecoder(sinter.CompiledDecoder):
     def decode_shots_bit_packed(self, *, bit_packed_detection_event_data: npt.NDArray[np.uint8]) -> Bits:
         """Rows of packed predictions. In the row of a shot without an answer a bit is set that no observable has, so
         that it equals no true row; with "discard" all rows have one byte more, which is 1 for these shots."""
-        statuses = np.empty(len(bit_packed_detection_event_data), dtype=np.int32)
-        solved = np.empty(len(statuses), dtype=np.bool_)
-        rows = self.decoder.decode_batch(bit_packed_detection_event_data, bit_packed_shots=True,
-                                         bit_packed_predictions=True, statuses=statuses, solved=solved)
+        events = to_native(bit_packed_detection_event_data, self.decoder.num_detectors, "rows of packed bits", "shots")
+        statuses, solved = np.empty(len(events), dtype=np.int32), np.empty(len(events), dtype=np.bool_)
+        rows = self.decoder.decode_batch(events, bit_packed_shots=True, bit_packed_predictions=True,
+                                         statuses=statuses, solved=solved)
         unanswered = ~solved & ((statuses == NOT_CONVERGED) | (statuses == DEADLINE))
         has_spare_bit = self.decoder.num_observables % 8 != 0
         counted = unanswered if has_spare_bit or self.unanswered == "discard" else np.zeros_like(unanswered)
