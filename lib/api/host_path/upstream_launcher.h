@@ -23,15 +23,9 @@ public:
     inner_->stage(worker, slot, result);
   }
   void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) override {
-    struct at_end { // also if a hook ends the thread
-      const upstream_words &words;
-      const launch_result &result;
-      ~at_end() {
-        if (result.error == 0 && words.live_dispatched != nullptr)
-          words.live_dispatched->store(words.live_dispatched->peek() + 1); // the loop is the only writer
-      }
-    } const count{words_, result};
     inner_->launch(worker, slot, launch_number, result);
+    if (result.error == 0 && words_.live_dispatched != nullptr)
+      words_.live_dispatched->store(words_.live_dispatched->peek() + 1); // the loop is the only writer
   }
   int launch_elsewhere(std::uint32_t worker) override { return inner_->launch_elsewhere(worker); }
   const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return inner_->done_word(worker); }

@@ -139,7 +139,7 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
                              std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
                              std::uint64_t timestamp) {
   submits_begun_.add();
-  const struct at_end { // also if a plug-in ends the thread
+  const struct at_end { // of each return below
     rt::counter &ended;
     ~at_end() { ended.add(); }
   } count_end{submits_ended_};
