@@ -2,17 +2,18 @@
 // The parts of the extension module. The Python files of the package make their types convenient.
 #pragma once
 
+#include <cstddef>
 #include <nanobind/nanobind.h>
 #include <string>
 
 namespace cudaq_python {
 
-/// The traceback and the text of an exception of Python, as Python prints them. With the GIL. `raised` may be empty
-/// afterwards. Its what() does not do: a text that is no UTF-8, such as the name of a file may be, ends the process.
-std::string text_of(nanobind::python_error &raised);
+/// function(bytes of the memory). With the GIL. Null: it has raised, and text_of_raised() says what. An exception of
+/// Python is none of C++ here: a thread that Python ends while it handles one of C++ would end the process.
+nanobind::object call_function(nanobind::handle function, const void *memory, std::size_t size);
 
-/// function(argument). With the GIL. If Python ends the thread in it, the thread is parked.
-nanobind::object call_function(nanobind::handle function, nanobind::handle argument);
+/// The traceback and the text of the exception that is set, as Python prints them; it is taken. With the GIL.
+std::string text_of_raised();
 
 void bind_decoder(nanobind::module_ &m);
 void bind_dispatcher(nanobind::module_ &m);

@@ -37,21 +37,22 @@ struct python_handler {
 std::int32_t call_python(cudaq_host_call_t *call, void *user) {
   const gil_held locked;
   auto &handler = *static_cast<python_handler *>(user);
+  const nb::object answer = call_function(handler.function, call->payload, call->payload_len);
+  if (!answer.is_valid()) {
+    handler.last_error = text_of_raised();
+    throw std::runtime_error("the handler threw"); // the request is answered HANDLER_THREW
+  }
   try {
-    const nb::bytes payload(static_cast<const char *>(call->payload), call->payload_len);
-    const nb::object answer = call_function(handler.function, payload);
     const auto [status, result] = nb::cast<std::tuple<std::int32_t, nb::bytes>>(answer);
     if (result.size() <= call->max_result_len)
       std::memcpy(call->result, result.c_str(), result.size());
     // Too long: answered RESULT_TOO_LARGE.
     call->result_len = static_cast<std::uint32_t>(std::min<std::size_t>(result.size(), UINT32_MAX));
     return status;
-  } catch (nb::python_error &raised) {
-    handler.last_error = text_of(raised);
   } catch (const std::exception &e) { // a result of another type
     handler.last_error = e.what();
+    throw;
   }
-  throw std::runtime_error("the handler threw"); // the request is answered HANDLER_THREW
 }
 
 /// What the dispatcher's thread uses. A handler that does not return keeps it.

@@ -3,7 +3,6 @@
 #include "threads.h"
 
 #include <cudaq/realtime/version.h>
-#include <exception>
 #include <nanobind/stl/string.h>
 #include <string>
 
@@ -12,21 +11,48 @@ namespace nb = nanobind;
 namespace cudaq_python {
 namespace {
 
-/// The exception as an object that has its traceback.
-nb::object taken(nb::python_error &raised) {
+/// The exception that is set, as a new reference to an object that has its traceback.
+PyObject *taken() {
 #if PY_VERSION_HEX >= 0x030C0000
-  return nb::borrow(raised.value());
+  return PyErr_GetRaisedException();
 #else
-  // nanobind 2 has what the interpreter had: perhaps not an exception yet, only its type and its arguments.
+  // Perhaps not an exception yet, only its type and its arguments.
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  raised.restore();
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  const nb::object owned_type = nb::steal(type), owned_traceback = nb::steal(traceback);
   if (traceback != nullptr && PyException_SetTraceback(value, traceback) != 0)
     PyErr_Clear();
-  return nb::steal(value);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
 #endif
+}
+
+/// What a function of Python's C API returns, which runs code of Python and may take the GIL.
+template <class Call>
+nb::object result_of(const Call &call) {
+  return nb::steal(or_park(call));
+}
+
+/// As traceback.format_exception() has it, in UTF-8. Null if an exception is raised meanwhile.
+nb::object formatted(nb::handle error) {
+  const nb::object traceback = nb::steal(PyException_GetTraceback(error.ptr()));
+  PyObject *const from = traceback.is_valid() ? traceback.ptr() : Py_None;
+  const nb::object module = result_of([] { return PyImport_ImportModule("traceback"); });
+  if (!module.is_valid())
+    return {};
+  const nb::object format = result_of([&] { return PyObject_GetAttrString(module.ptr(), "format_exception"); });
+  if (!format.is_valid())
+    return {};
+  const nb::object lines = result_of(
+      [&] { return PyObject_CallFunctionObjArgs(format.ptr(), error.type().ptr(), error.ptr(), from, nullptr); });
+  if (!lines.is_valid())
+    return {};
+  const nb::str nothing("");
+  const nb::object text = result_of([&] { return PyUnicode_Join(nothing.ptr(), lines.ptr()); });
+  if (!text.is_valid())
+    return {};
+  return result_of([&] { return PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"); });
 }
 
 std::atomic<bool> has_ended{false};
@@ -50,25 +76,24 @@ void park() {
     pause();
 }
 
-nb::object call_function(nb::handle function, nb::handle argument) {
-  PyObject *const result =
-      or_park([&] { return PyObject_CallFunctionObjArgs(function.ptr(), argument.ptr(), nullptr); });
-  if (result == nullptr)
-    throw nb::python_error();
-  return nb::steal(result);
+nb::object call_function(nb::handle function, const void *memory, std::size_t size) {
+  const nb::object payload =
+      nb::steal(PyBytes_FromStringAndSize(static_cast<const char *>(memory), static_cast<Py_ssize_t>(size)));
+  if (!payload.is_valid())
+    return {};
+  return result_of([&] { return PyObject_CallFunctionObjArgs(function.ptr(), payload.ptr(), nullptr); });
 }
 
-std::string text_of(nb::python_error &raised) {
-  const nb::object error = taken(raised);
-  try {
-    const nb::object traceback = error.attr("__traceback__");
-    const nb::object lines = nb::module_::import_("traceback").attr("format_exception")(error.type(), error, traceback);
-    const nb::object text = nb::str("").attr("join")(lines).attr("rstrip")();
-    const nb::object encoded = text.attr("encode")("utf-8", "backslashreplace");
-    return nb::cast<nb::bytes>(encoded).c_str();
-  } catch (const std::exception &) { // not its what(): it may be of the same kind
+std::string text_of_raised() {
+  const nb::object error = result_of(&taken);
+  const nb::object text = formatted(error);
+  if (!text.is_valid()) {
+    PyErr_Clear();
     return "an exception whose text cannot be read";
   }
+  std::string bytes = PyBytes_AS_STRING(text.ptr());
+  bytes.erase(bytes.find_last_not_of('\n') + 1);
+  return bytes;
 }
 
 } // namespace cudaq_python

@@ -169,24 +169,25 @@ private:
   /// Calls the function of a stage; its result must have `size` bytes. Returns false if it fails.
   bool call_python(std::size_t stage, const std::uint8_t *events, std::uint8_t *result, std::size_t size) {
     const gil_held locked;
+    const nb::object answer = call_function(*functions_[stage], events, event_bytes());
+    if (!answer.is_valid()) {
+      std::string text = text_of_raised(); // may let another thread run
+      if (stage_error_.empty())
+        stage_error_ = std::move(text);
+      return false;
+    }
     try {
-      const nb::bytes shot(reinterpret_cast<const char *>(events), event_bytes());
-      const nb::object answer = call_function(*functions_[stage], shot);
       const auto bytes = nb::cast<nb::bytes>(answer);
       if (bytes.size() != size)
         throw std::length_error("a stage returned " + std::to_string(bytes.size()) +
                                 " bytes, accepted: " + std::to_string(size));
       std::memcpy(result, bytes.c_str(), size);
       return true;
-    } catch (nb::python_error &raised) {
-      std::string text = text_of(raised); // may let another thread run
-      if (stage_error_.empty())
-        stage_error_ = std::move(text);
     } catch (const std::exception &e) { // a result of another type
       if (stage_error_.empty())
         stage_error_ = e.what();
+      return false;
     }
-    return false;
   }
   void took(std::size_t stage, int slot, clock::time_point begin) {
     stage_ns_of_slot_[static_cast<std::size_t>(slot) * kStages + stage] =

@@ -30,6 +30,11 @@ import numpy as np
 from cudaq_realtime import Decoder, Dispatcher, Pipeline, StreamDecoder
 CHAIN, LOOP, RACE = {CHAIN!r}, {LOOP!r}, {RACE!r}
 entered = threading.Event()
+def suppressed(work):
+    try:
+        work()
+    except Exception:
+        pass
 def daemon(work):
     def repeat():
         while True:
@@ -48,6 +53,11 @@ AT_THE_END = {
                "daemon(lambda: d.call('h', b'x'))",
     "handler that waits": "d = Dispatcher({'h': lambda payload: entered.set() or time.sleep(1) or payload})\n"
                           "d.start(); daemon(lambda: d.call('h', b'x'))",
+    "handler that raises": "def fail(payload): entered.set(); raise ValueError(payload)\n"
+                           "d = Dispatcher({'h': fail}); d.start(); daemon(lambda: d.call('h', b'x'))",
+    "stage that raises": "def fail(shot): entered.set(); raise ValueError(shot)\n"
+                         "p = Pipeline(fail, CHAIN)\n"
+                         "daemon(lambda: suppressed(lambda: p.run(np.zeros((1000, 2), np.uint8))))",
 }
 
 
