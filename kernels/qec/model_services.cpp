@@ -24,10 +24,7 @@ std::unique_ptr<experimental::inference_engine> open_model(const model_options &
       throw std::runtime_error(options.model + ": after \"passthrough:\" comes the number of bytes, at least 1");
     return passthrough_engine(bytes);
   }
-  opened_engine opened = open_tensorrt_engine({options.model, options.save, options.device_id});
-  if (note != nullptr)
-    *note = opened.note;
-  return std::move(opened.engine);
+  return open_tensorrt_engine({options.model, options.save, options.device_id}, note);
 }
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces tensorrt_engine.cpp if TensorRT was not found at configure time.
+// In place of contrib/tensorrt, which is off by default.
 #include "kernels/qec/tensorrt_engine.h"
 
 #include "cudaq/qec/realtime/gpu_services.h"
@@ -10,9 +10,9 @@ namespace cudaq::qec::realtime::gpu {
 
 bool tensorrt_available() noexcept { return false; }
 
-opened_engine open_tensorrt_engine(const tensorrt_options &options) {
-  throw std::runtime_error(options.model +
-                           ": this library was built without TensorRT; configure it with -DTENSORRT_ROOT=DIR");
+std::unique_ptr<experimental::inference_engine> open_tensorrt_engine(const tensorrt_options &options, std::string *) {
+  throw std::runtime_error(options.model + ": this library was built without TensorRT; configure it with "
+                                           "-DCUDAQ_WITH_TENSORRT=ON -DTENSORRT_ROOT=DIR");
 }
 
 } // namespace cudaq::qec::realtime::gpu

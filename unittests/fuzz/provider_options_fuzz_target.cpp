@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of all providers. Byte 0 chooses the provider, each further line is one argument. Options are accepted
-// and inside their limits, or refused with a text.
+// The options of the providers of lib. Byte 0 chooses the provider, each further line is one argument. Options are
+// accepted and inside their limits, or refused with a text.
 #include "lib/transport/cpu_roce/cpu_roce_options.h"
-#include "lib/transport/gpu_roce/gpu_roce_options.h"
 #include "lib/transport/roce/roce_options.h"
 #include "lib/transport/shm/shm_options.h"
 #include "lib/transport/ucx/ucx_options.h"
@@ -45,9 +44,7 @@ void parse(unsigned provider, int argc, char **argv) {
     if (cpu_roce_options o; accepted(parse_cpu_roce_options(argc, argv, o)))
       require(o.frame_size <= o.slot_size && o.num_slots >= 1, "a frame fits into a slot");
     return;
-  case 4:
-    if (gpu_roce_options o; accepted(parse_gpu_roce_options(argc, argv, o)))
-      require(o.frame_size() <= o.page_size && o.num_pages >= 1 && o.num_pages <= kMaxPages, "a frame fits");
+  case 4: // a provider that is in contrib now: the corpus keeps its numbers
     return;
   default:
     if (ucx_options o; accepted(read_ucx_options(argc, argv, o)))

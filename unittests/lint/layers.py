@@ -45,7 +45,6 @@ BELOW = {
     "lib/transport/roce": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/cpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
-    "lib/transport/gpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/route": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/ucx": {"lib/transport/provider", "lib/transport/route", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"lib/base", "include"},
@@ -54,14 +53,13 @@ BELOW = {
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
     "lib/qec/shots": {"lib/qec/decoding", "include"},
     "lib/qec/pipeline": {"lib/base", f"{DETAIL}/base", "include"},
-    "lib/qec/services": {"lib/qec/decoding", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/qec/services": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/server": {"lib/qec/stream", "lib/qec/decoders", "lib/qec/decoding", "lib/session", "lib/base",
                        f"{DETAIL}/base", "include"},
     "plugins": {"include"},  # a plug-in needs the public headers only
     "python": {"include"},  # the wheel, as other programs
     "kernels/graphs": {"lib/kernel_abi", DETAIL, "include"},
     "kernels/entry_points": {"kernels/graphs", "lib/kernel_abi", DETAIL, "include/*.cuh", "include"},
-    "kernels/gpu_roce": {"lib/transport/gpu_roce", f"{DETAIL}/base", "include/*.cuh", "include"},
     # The pipeline's inference engines, and the workers that use them.
     "kernels/qec": {"lib/qec", "lib/base", f"{DETAIL}/base", "include/*.cuh", "include"},
     # What the programs share; the next rooms include only these of `tools`.
@@ -77,6 +75,8 @@ BELOW = {
     "tools": {"tools", "lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},
     "benchmarks": {*SHARED, "lib/qec", "kernels/qec", "lib/base", "include/*.cuh", "include"},
     "contrib": {*SHARED, "lib/transport", "include"},
+    "contrib/gpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include/*.cuh", "include"},
+    "contrib/tensorrt": {"kernels/qec", "lib/qec/decoding", "lib/base", "include"},
     "docs/examples": {"lib/qec", "include/*.cuh", "include"},
     "unittests/install": {"include", "include/*.cuh"},  # only what is installed
     "unittests": {ANY},
@@ -93,8 +93,8 @@ ALSO = {f"include/cudaq/realtime/daemon/dispatcher/{name}": f"{DETAIL}/base"
         for name in ("graph_capture.h", "rpc_types.h")}
 # Path: reason. Headers that no #include names.
 READ_OTHERWISE = {
-    "unittests/support/gpu_roce_double/doca_gpunetio_dev_verbs_twosided.cuh": "in place of a header of DOCA",
-    "unittests/support/gpu_roce_double/hololink/operators/gpu_roce_transceiver/gpu_roce_transceiver.hpp":
+    "unittests/contrib/gpu_roce/double/doca_gpunetio_dev_verbs_twosided.cuh": "in place of a header of DOCA",
+    "unittests/contrib/gpu_roce/double/hololink/operators/gpu_roce_transceiver/gpu_roce_transceiver.hpp":
         "in place of a header of the sensor bridge",
     "unittests/codegen/dispatch_params_offsets.h": "a compiler option of the codegen tests includes it",
 }
