@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/changelog.md has the form of keep-a-changelog: first `Unreleased`, then the released versions, the newest first,
 each with its date; inside a version only the six kinds of changes, each once and not empty. The newest released version
-is not newer than that of version.h."""
+is not newer than that of version.h. `Unreleased` is a page that one reads: a change that no user
+notices has no line, and several changes of one thing have one."""
 import re
 
 import tree
 
 PAGE = "docs/changelog.md"
 KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+MAX_LINES = 140  # of `Unreleased`
 RELEASE = re.compile(r"\[(\d+)\.(\d+)\.(\d+)\] - \d{4}-\d{2}-\d{2}")
 
 
@@ -33,6 +35,8 @@ if released != sorted(set(released), reverse=True):
 if released and released[0] > of_header():
     problems.append(f"{PAGE}: {released[0]} is released, but version.h has {of_header()}")
 for title, body in re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", tree.text(PAGE), flags=re.MULTILINE):
+    if title == "[Unreleased]" and body.count("\n") > MAX_LINES:
+        problems.append(f"{PAGE}: {title} has {body.count(chr(10))} lines, at most {MAX_LINES}: join some")
     kinds = re.findall(r"^### (.*)\n((?:(?!### ).*\n)*)", body, flags=re.MULTILINE)
     names = [kind for kind, _ in kinds]
     if names != [kind for kind in KINDS if kind in names]:
