@@ -7,6 +7,7 @@ set(_documents "${CMAKE_INSTALL_DOCDIR}")
 install(FILES README.md SECURITY.md CODE_OF_CONDUCT.md DESTINATION "${_documents}")
 install(FILES tools/data/README.md DESTINATION "${_documents}/tools/data")
 install(DIRECTORY docs DESTINATION "${_documents}"
+        PATTERN archive EXCLUDE # for those who change the code
         PATTERN site EXCLUDE
         PATTERN "examples/CMakeLists.txt" EXCLUDE) # for this source tree
 install(DIRECTORY "${PROJECT_BINARY_DIR}/site/" DESTINATION "${_documents}/html" OPTIONAL)

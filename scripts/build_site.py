@@ -70,6 +70,7 @@ def gather():
     (PAGES / "site").mkdir(parents=True)
     shutil.copy(ROOT / "docs/site/site.css", PAGES / "site")
     documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "tools/data/README.md"]
+    documents = [page for page in documents if page.parent.name != "archive"]
     pictures = draw_diagrams([path.read_text() for path in documents])
     for path in documents:
         text = diagrams.BLOCK.sub(lambda found: pictures.get(found[1], found[0]), path.read_text())

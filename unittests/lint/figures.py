@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The reports in docs/performance have the stored form: no histograms, because a report has their percentiles, and one
-line for each case, point or row. A report of the program gets this form by
+"""The reports in docs/performance and docs/archive have the stored form: no histograms, because a report has their
+percentiles, and one line for each case, point or row. A report of the program gets this form by
 
     python3 unittests/lint/figures.py . --write docs/performance/FILE.json...
 """
@@ -45,7 +45,7 @@ if sys.argv[2:3] == ["--write"]:
     for file in map(pathlib.Path, sys.argv[3:]):
         file.write_text(stored(file.read_text()))
     sys.exit()
-reports = [p for p in tree.files() if str(p).startswith("docs/performance/") and p.suffix == ".json"]
+reports = [p for p in tree.files() if str(p).startswith(("docs/performance/", "docs/archive/")) and p.suffix == ".json"]
 problems = [f"{p}: not in the stored form; run unittests/lint/figures.py . --write {p}"
             for p in reports if tree.text(p) != stored(tree.text(p))]
 tree.report(problems, len(reports), "reports are without histograms, one case a line")

@@ -25,6 +25,7 @@ NOT_WRITTEN_BY_HAND = {
     "unittests/tools/decode/own/*.stim": "written by Stim",
     "unittests/fuzz/corpus/*.tar.gz": "inputs of fuzz targets; a fuzzer writes them",
     "docs/performance/*.json": "figures, written by the program",
+    "docs/archive/*.json": "figures, written by the program",
     "LICENSE": "a legal text, word for word",
     "*.png": "a picture",
     "*.svg": "a picture",
