@@ -2,11 +2,9 @@
 // A server of one decoder with the id 6 over the example's socket provider.
 #pragma once
 
-#include "lib/transport/datagram/udp_socket.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/served_program.h"
-
-#include <random>
+#include "unittests/transport/datagram/unused_udp_port.h"
 
 namespace cudaq::realtime::tools::test {
 
@@ -24,19 +22,7 @@ inline std::string model(unsigned shift) {
 inline std::string config(unsigned shift, const std::string &more = "") {
   return "decoders:\n  - id: 6\n    type: lookup\n    dem: |\n" + model(shift) + more;
 }
-/// A UDP port of the loopback address at which nothing listens. The system gives it to no socket by itself: those ports
-/// begin at 32768.
-inline std::uint32_t unused_udp_port() {
-  std::random_device random;
-  for (int attempt = 0; attempt < 1000; ++attempt) {
-    detail::udp_address address;
-    detail::udp_socket socket;
-    if (detail::udp_address_of("address", "127.0.0.1", 10000 + random() % 20000, address).ok() &&
-        socket.open(address, 0).ok())
-      return socket.port();
-  }
-  throw std::runtime_error("no free port");
-}
+using realtime::test::unused_udp_port;
 inline void write(const std::filesystem::path &path, const std::string &text) { std::ofstream(path) << text; }
 
 class Serve : public testing::Test {

@@ -40,16 +40,18 @@ TEST_P(ServeLongDecode, IsReportedOnceWithTimeAndDeadline) {
   running_program server(arguments({"--wait", "block"}), err());
   ASSERT_NE(server.line(), "") << read_file(err());
   socket_peer peer(socket());
+  const auto begin = std::chrono::steady_clock::now();
   ASSERT_EQ(peer.call(kOneShot, {1}).status, 0);
   ASSERT_EQ(peer.call(kEnqueue, enqueue(0, 0b1000, 7)).status, 0) << "the other decoder ends";
-  EXPECT_EQ(lines(), 0U);
+  const std::size_t before = lines(); // a decode without a core for a second is a long one, too
+  EXPECT_TRUE(before == 0 || std::chrono::steady_clock::now() - begin > 900ms) << read_file(err());
   peer.send_frame(kOneShot, {0b1000});
-  server.until([&] { return lines() != 0; });
+  server.until([&] { return lines() != before; });
   for (int more = 0; more < 6; ++more) // with a queue the last ones are BUSY
     peer.send_frame(kOneShot, {1});
   std::this_thread::sleep_for(1500ms); // several looks, longer than the least time
   const std::string text = read_file(err());
-  EXPECT_EQ(lines(), 1U) << text;
+  EXPECT_EQ(lines(), before + 1) << text;
   EXPECT_TRUE(contains(text, "cudaq-realtime: decoder 6: the decode of a request has taken ")) << text;
   EXPECT_TRUE(contains(text, " so far, its deadline is 1.00 ms; later requests for this decoder wait\n")) << text;
 }

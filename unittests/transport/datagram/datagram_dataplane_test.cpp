@@ -172,7 +172,11 @@ TEST(UdpDataplane, SendsAtDisconnectWhatTheLoopHasLeft) {
   for (const std::uint32_t slot : slots)
     r.answer(slot, {7});
   EXPECT_FALSE(peer.arrived());
-  EXPECT_EQ(r.plane.disconnect().text(), "") << "there is room after three attempts";
+  // There is room after three attempts. A machine that is busy may not make them in the 100 ms of one call.
+  const auto begin = std::chrono::steady_clock::now();
+  int calls = 0;
+  EXPECT_TRUE(eventually([&] { return ++calls, r.plane.disconnect().ok(); }));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, (calls - 1) * std::chrono::milliseconds(100));
   std::set<std::uint32_t> answered;
   for (int n = 0; n < 40; ++n) {
     const auto answer = peer.receive();

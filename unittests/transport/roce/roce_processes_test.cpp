@@ -5,6 +5,7 @@
 #include "unittests/transport/datagram/datagram_server_process.h"
 #include "unittests/transport/datagram/datagram_traffic.h"
 #include "unittests/transport/datagram/killed_client.h"
+#include "unittests/transport/datagram/unused_udp_port.h"
 #include "unittests/transport/roce/roce_requester.h"
 
 #include <algorithm>
@@ -220,8 +221,9 @@ TEST_P(RoceProcesses, AnswerNeitherBadFramesNorUnknownFunctions) {
 }
 
 TEST_P(RoceProcesses, RecoverWhenTheServerIsKilled) {
-  auto server = std::make_unique<datagram_server_process>(CUDAQ_ROCE_PROVIDER, with({"--replay-window=256"}));
-  const std::string port = "--port=" + std::to_string(server->port());
+  std::vector<std::string> options = with({"--replay-window=256"});
+  std::replace(options.begin(), options.end(), std::string("--port=0"), "--port=" + std::to_string(unused_udp_port()));
+  auto server = std::make_unique<datagram_server_process>(CUDAQ_ROCE_PROVIDER, options);
   roce_requester requester;
   requester.options.retry_after = 20ms;
   ASSERT_EQ(requester.open(server->port()), "");
@@ -234,8 +236,6 @@ TEST_P(RoceProcesses, RecoverWhenTheServerIsKilled) {
     for (unsigned n = 0; n < 8; ++n) // in flight when it dies
       requester.client.send(static_cast<std::uint32_t>(next + n), kRecord, payload_of(next + n), next + n);
     server->kill9();
-    std::vector<std::string> options = with({"--replay-window=256"});
-    std::replace(options.begin(), options.end(), std::string("--port=0"), port);
     server = std::make_unique<datagram_server_process>(CUDAQ_ROCE_PROVIDER, options);
     for (int n = 0; n < 8; ++n) { // the answer of either server
       const auto reply = requester.client.receive_within(kDeadline);

@@ -7,6 +7,7 @@
 #include "unittests/transport/datagram/datagram_traffic.h"
 #include "unittests/transport/datagram/killed_client.h"
 #include "unittests/transport/datagram/lossy_relay.h"
+#include "unittests/transport/datagram/unused_udp_port.h"
 
 #include <set>
 
@@ -121,8 +122,10 @@ TEST_P(UdpProcesses, ServeAPeerThatVanishesAndReturns) {
 }
 
 TEST_P(UdpProcesses, RecoverWhenTheServerIsKilled) {
-  auto server = std::make_unique<datagram_server_process>(CUDAQ_UDP_PROVIDER, with({"--replay-window=256"}));
-  const std::string port = std::to_string(server->port());
+  const auto start = [port = std::to_string(unused_udp_port())] {
+    return std::make_unique<datagram_server_process>(CUDAQ_UDP_PROVIDER, with({"--replay-window=256", "--port", port}));
+  };
+  auto server = start();
   detail::datagram_client client;
   open(client, server->port(), 16, 20ms);
   std::uint64_t next = 1;
@@ -135,8 +138,7 @@ TEST_P(UdpProcesses, RecoverWhenTheServerIsKilled) {
     for (unsigned n = 0; n < 8; ++n) // in flight when it dies
       client.send(static_cast<std::uint32_t>(next + n), kRecord, payload_of(next + n), next + n);
     server->kill9();
-    server =
-        std::make_unique<datagram_server_process>(CUDAQ_UDP_PROVIDER, with({"--replay-window=256", "--port", port}));
+    server = start();
     for (int n = 0; n < 8; ++n) { // the answer of either server
       const auto reply = client.receive_within(kDeadline);
       ASSERT_TRUE(reply) << n;
