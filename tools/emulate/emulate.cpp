@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emulate/emulate.h"
 
+#include "lib/qec/server/slot_size.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/output_file.h"
@@ -12,7 +13,6 @@
 #include "tools/emulate/server_query.h"
 #include "tools/html/html_page.h"
 #include "tools/services/decode_service.h"
-#include "tools/services/slot_size.h"
 #include "tools/shots/sampled_shots.h"
 
 #include <fmt/format.h>
@@ -192,7 +192,7 @@ int run_emulate(const emulate_options &given, const output &out) {
   const qec::shot_set shots = shots_of(o);
   const bool size_is_given = o.slot_size != 0;
   if (!size_is_given)
-    o.slot_size = usual_slot_size(shots.num_detectors);
+    o.slot_size = qec::usual_slot_size(shots.num_detectors);
   if (o.slot_size == 0 && over_network(o))
     throw usage_error(fmt::format("a shot of {} detectors does not fit into a slot", shots.num_detectors));
   shot_plan plan(shots, o.sample ? 0 : o.seed);

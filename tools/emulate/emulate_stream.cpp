@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // emulate --rounds: the run and its report.
+#include "lib/qec/server/slot_size.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/terminal.h"
@@ -10,7 +11,6 @@
 #include "tools/emulate/server_query.h"
 #include "tools/emulate/stream_player.h"
 #include "tools/html/html_page.h"
-#include "tools/services/slot_size.h"
 #include "tools/shots/config_shots.h"
 
 #include <algorithm>
@@ -161,7 +161,7 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   // The server is asked first: its decoder decides what a round is, and where windows end.
   const bool size_is_given = o.slot_size != 0;
   if (!size_is_given)
-    o.slot_size = kUsualSlotSize;
+    o.slot_size = qec::kUsualSlotSize;
   std::size_t bytes = qec::kGetCommittedBytes;
   const auto open = [&] { return make_served_link(o, stream_player::id_window(o), bytes); };
   std::unique_ptr<link> to = open();
@@ -176,7 +176,7 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   if (!over_network(o)) // the slots are the server's: require_room refuses those that are too small
     o.slot_size = std::max(o.slot_size, static_cast<std::uint32_t>(bytes + CUDAQ_RPC_HEADER_SIZE));
   if (!theirs && !size_is_given && over_network(o)) { // the same choice as that of `serve`
-    o.slot_size = usual_slot_size(std::max(plan.facts().detectors, plan.facts().observables));
+    o.slot_size = qec::usual_slot_size(std::max(plan.facts().detectors, plan.facts().observables));
     if (o.slot_size == 0)
       throw usage_error("a repetition of the model does not fit into a slot: give --slot-size");
     to.reset();

@@ -2,6 +2,8 @@
 #include "tools/serve/serve.h"
 
 #include "lib/qec/server/config_fields.h"
+#include "lib/qec/server/hosted_server.h"
+#include "lib/qec/server/slot_size.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/output_file.h"
@@ -10,10 +12,8 @@
 #include "tools/serve/serve_config.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
-#include "tools/services/slot_size.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ namespace server_ns = cudaq::qec::realtime;
 using namespace std::chrono_literals;
 
 /// How long a reload waits for the ends of shots.
-constexpr auto kReloadLimit = 5s;
+constexpr std::chrono::nanoseconds kReloadLimit = 5s;
 /// How long the end waits for a reload after all requests were answered.
 constexpr auto kReloadEndLimit = 500ms;
 /// What the end may take after --end-limit: the threads of the dispatcher, a reload, the decoders' destroy.
@@ -38,51 +38,36 @@ constexpr auto kAfterEndLimit = 3s;
 constexpr int kServeSchemaVersion = 2;
 
 /// A provider of this project gets slots in which each decoder's shot fits, unless its options name a size.
-std::vector<std::string> chosen_args(const serve_options &o, const server_ns::server_config &config,
-                                     const std::string &library, std::uint64_t max_bits) {
-  const bool same = o.transport.empty() || o.transport == config.transport;
-  std::vector<std::string> args = o.provider_options.empty() && same ? config.transport_args : o.provider_options;
+std::vector<std::string> chosen_args(const serve_options &o, const server_ns::hosted_server &host,
+                                     const std::string &library) {
+  const bool same = o.transport.empty() || o.transport == host.config().transport;
+  std::vector<std::string> args =
+      o.provider_options.empty() && same ? host.config().transport_args : o.provider_options;
   const auto names_size = [](const std::string &arg) { return arg.starts_with("--slot-size"); };
   const auto is_own = [&](const char *name) {
     return library.ends_with(std::string("libcudaq-realtime-bridge-") + name + ".so");
   };
-  const std::uint32_t size = usual_slot_size(max_bits);
-  if (size > kUsualSlotSize && (is_own("udp") || is_own("roce") || is_own("shm")) &&
+  if (host.slot_bytes() > server_ns::kUsualSlotSize && (is_own("udp") || is_own("roce") || is_own("shm")) &&
       std::none_of(args.begin(), args.end(), names_size))
-    args.push_back(fmt::format("--slot-size={}", size));
+    args.push_back(fmt::format("--slot-size={}", host.slot_bytes()));
   return args;
 }
 
-std::uint64_t max_bits_of(const std::vector<server_ns::decoder_setup> &setups) {
-  std::uint64_t max_bits = 0;
-  for (const server_ns::decoder_setup &setup : setups)
-    max_bits =
-        std::max({max_bits, setup.unit->bits_per_shot(), setup.unit->num_detectors(), setup.unit->num_observables()});
-  return max_bits;
-}
-
-/// The server with its transport. The main thread calls everything, except the two handlers and the work of a reload.
+/// The server with its transport. The main thread calls everything, except the work of a reload.
 class serving {
 public:
-  serving(const serve_options &o, loaded_config loaded, const output &out, signal_events &signals)
+  serving(const serve_options &o, server_ns::loaded_config loaded, const output &out, signal_events &signals)
       : options_(o), out_(out), signals_(signals), lines_(out.uses_stdout_for_json() ? stderr : stdout),
-        config_(std::move(loaded.config)), max_bits_(max_bits_of(loaded.setups)), server_(std::move(loaded.setups)),
+        host_(std::move(loaded)), server_(host_.server()),
         few_cores_(std::thread::hardware_concurrency() < server_.threads_for(o.decoder_threads) + 3),
-        library_(provider_library(chosen_transport(o.transport, config_.transport))),
-        transport_(library_, chosen_args(o, config_, library_, max_bits_), wait_policy_of(o.wait, false)),
+        library_(provider_library(chosen_transport(o.transport, host_.config().transport))),
+        transport_(library_, chosen_args(o, host_, library_), wait_policy_of(o.wait, false)),
         listeners_(o.counters, o.prometheus_port) {
-    for (const auto &decoder : server_.decoders())
-      if (const std::uint64_t bytes =
-              (decoder->num_observables() + 7) / 8 + (decoder->is_stream() ? server_ns::kCommittedHeadBytes : 0);
-          bytes + 24 > transport_.slot_bytes())
-        throw usage_error(fmt::format("--config {}: an answer of decoder {} has {} bytes and a header of 24, a slot of "
-                                      "the transport {}; give the provider larger slots (--slot-size)",
-                                      o.config, decoder->limits().id, bytes, transport_.slot_bytes()));
-    for (const std::uint32_t id :
-         {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId,
-          server_ns::kOneShotFunctionId, server_ns::kDescribeFunctionId, server_ns::kBeginTailFunctionId,
-          server_ns::kGetCommittedFunctionId, server_ns::kNameFunctionId})
-      transport_.serve(id, &handle, this);
+    if (const auto result = host_.check_slots(transport_.slot_bytes()); result.failed())
+      throw usage_error(
+          fmt::format("--config {}: {}; give the provider larger slots (--slot-size)", o.config, result.text()));
+    if (const auto result = host_.attach(transport_.dispatcher()); result.failed())
+      throw api_error(result.text());
   }
   ~serving();
   serving(const serving &) = delete;
@@ -98,7 +83,7 @@ public:
   /// end in time, and may still use this object.
   [[nodiscard]] bool drain();
   /// After drain() has failed: which decoders work on.
-  [[nodiscard]] std::string unended_text() const;
+  [[nodiscard]] std::string unended_text() const { return host_.unended_text(); }
   int report(const std::string &problem) const;
   /// Reports, and ends the program while a decoder works: nothing that it uses is destroyed.
   [[noreturn]] void leave(const std::string &problem) noexcept;
@@ -106,27 +91,24 @@ public:
   [[nodiscard]] bool finish_reload();
 
 private:
-  static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
   void begin_reload();
   void reload();
   void finish_reload_with(const std::string &outcome, const std::string &reason) const;
   void answer_a_reader(const std::vector<pollfd> &fds);
-  std::string counters() const { return counters_text(server_, transport_, reloads_); }
+  std::string counters() const { return counters_text(server_, transport_, host_.reloads()); }
 
   const serve_options &options_;
   const output &out_;
   signal_events &signals_;
   std::FILE *const lines_;
-  server_ns::server_config config_;
-  const std::uint64_t max_bits_;
-  server_ns::decoding_server server_;
+  server_ns::hosted_server host_;
+  server_ns::decoding_server &server_; ///< that of host_
   bool few_cores_;
   const std::string library_;
   provider_service transport_;
   counter_listeners listeners_;
   bool running_ = false; ///< handlers may be called, and use this object
   std::size_t next_listener_ = 0;
-  std::atomic<std::uint64_t> reloads_ = 0;
   std::unique_ptr<background_task> reload_task_; ///< the last reload
   decode_log decode_log_{server_};
 };
@@ -144,29 +126,8 @@ serving::~serving() {
   server_.stop(std::chrono::steady_clock::time_point::max());
 }
 
-std::int32_t serving::handle(cudaq_host_call_t *call, void *self) noexcept {
-  server_ns::server_answer now;
-  auto &here = *static_cast<serving *>(self);
-  if (!here.server_.submit(call->function_id, {static_cast<const std::uint8_t *>(call->payload), call->payload_len},
-                           {static_cast<std::uint8_t *>(call->result), call->max_result_len}, call->job, now,
-                           call->ptp_timestamp))
-    return CUDAQ_HOST_CALL_DEFERRED;
-  if (now.status == CUDAQ_RPC_ERR_BUSY) { // a status of the library, which only a completion may have
-    (void)here.transport_.complete(call->job, now.status, 0);
-    return CUDAQ_HOST_CALL_DEFERRED;
-  }
-  call->result_len = now.bytes;
-  return now.status;
-}
-
 void serving::start() {
-  const server_ns::answer_receiver receiver{
-      [](void *self, const cudaq_host_job_t &job, const server_ns::server_answer &answer) {
-        // Refused only after a stop whose grace period ended: then the library has answered.
-        (void)static_cast<serving *>(self)->transport_.complete(job, answer.status, answer.bytes);
-      },
-      this};
-  if (const auto result = server_.start(receiver, wait_policy_of(options_.wait, few_cores_), options_.decoder_threads);
+  if (const auto result = host_.start(wait_policy_of(options_.wait, few_cores_), options_.decoder_threads);
       result.failed())
     throw api_error("the decoders' threads: " + result.text());
   transport_.start();
@@ -241,19 +202,12 @@ void serving::reload() {
   std::string outcome = "REJECTED old_config_active";
   std::string reason;
   try {
-    server_.free_replaced(); // there may be no room for a third model
-    loaded_config loaded = load_config("--config", options_.config);
-    if (loaded.config.transport != config_.transport || loaded.config.transport_args != config_.transport_args) {
-      reason = fmt::format("--config {}: transport: it is fixed; start the server again to change it", options_.config);
-    } else {
-      server_ns::reload_result result =
-          server_.reload(std::move(loaded.setups), std::chrono::steady_clock::now() + kReloadLimit,
-                         [this] { return signals_.end_is_wanted(); });
-      reason = result.reason.empty() ? "" : fmt::format("--config {}: {}", options_.config, result.reason);
-      if (result.outcome != server_ns::reload_outcome::rejected)
-        outcome = result.outcome == server_ns::reload_outcome::applied ? "APPLIED" : "BUSY";
-      reloads_ += result.outcome == server_ns::reload_outcome::applied ? 1 : 0;
-    }
+    const config_text file = read_config("--config", options_.config);
+    const server_ns::reload_result result =
+        host_.reload(file.yaml, file.folder, kReloadLimit.count(), [this] { return signals_.end_is_wanted(); });
+    reason = result.reason.empty() ? "" : fmt::format("--config {}: {}", options_.config, result.reason);
+    if (result.outcome != server_ns::reload_outcome::rejected)
+      outcome = result.outcome == server_ns::reload_outcome::applied ? "APPLIED" : "BUSY";
   } catch (const std::exception &e) {
     reason = e.what();
   }
@@ -289,14 +243,6 @@ bool serving::drain() {
   // Threads without work need a moment, also after a limit of 0.
   running_ = !server_.stop(idle ? std::max(deadline, std::chrono::steady_clock::now() + 500ms) : deadline) || !stopped;
   return idle && !running_;
-}
-
-std::string serving::unended_text() const {
-  std::string ids;
-  for (const auto &decoder : server_.decoders())
-    if (!decoder->idle())
-      ids += fmt::format("{}{}", ids.empty() ? "" : ", ", decoder->limits().id);
-  return (ids.empty() ? "a decoder" : "decoder " + ids) + " did not end; its requests may have no answer";
 }
 
 void serving::leave(const std::string &problem) noexcept {
@@ -350,7 +296,7 @@ int serving::report(const std::string &problem) const {
   return out_.finish({{"schema_version", kServeSchemaVersion},
                       {"endpoint", transport_.endpoint()},
                       {"processed", transport_.processed()},
-                      {"reloads", reloads_.load()},
+                      {"reloads", host_.reloads()},
                       {"stray_requests", server_.strays()},
                       {"decoders", decoders}},
                      problem);

@@ -16,31 +16,30 @@ namespace cudaq::realtime::tools {
 
 namespace server_ns = cudaq::qec::realtime;
 
-loaded_config load_config(const char *option, const std::string &path) {
-  const auto text = server_ns::read_whole_file(path);
+config_text read_config(const char *option, const std::string &path) {
+  auto text = server_ns::read_whole_file(path);
   if (text.failed())
     throw usage_error(fmt::format("{} {}{}", option, text.text(), config_file_hint(path)));
-  auto config = server_ns::read_server_config(*text);
-  if (config.failed())
-    throw usage_error(fmt::format("{} {}: {}", option, path, config.text()));
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  auto setups = server_ns::build_decoders(*config, folder.empty() ? "." : folder);
-  if (setups.failed())
-    throw usage_error(fmt::format("{} {}: {}", option, path, setups.text()));
-  return {std::move(*config), std::move(*setups)};
+  return {std::move(*text), folder.empty() ? "." : folder};
 }
 
-std::optional<loaded_config> load_until_end(const char *option, const std::string &path, signal_events &signals) {
+std::optional<server_ns::loaded_config> load_until_end(const char *option, const std::string &path,
+                                                       signal_events &signals) {
   refuse_output_file(option, path);
   struct result {
-    std::optional<loaded_config> loaded;
+    std::optional<server_ns::loaded_config> loaded;
     std::exception_ptr failure;
   };
   const auto kept = std::make_shared<result>();
   auto task = std::make_unique<background_task>(
       [kept, option, &path] {
         try {
-          kept->loaded = load_config(option, path);
+          const config_text file = read_config(option, path);
+          auto loaded = server_ns::load_config(file.yaml, file.folder);
+          if (loaded.failed())
+            throw usage_error(fmt::format("{} {}: {}", option, path, loaded.text()));
+          kept->loaded = std::move(*loaded);
         } catch (const std::exception &) {
           kept->failure = std::current_exception();
         }

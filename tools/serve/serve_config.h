@@ -2,25 +2,25 @@
 // The configuration of the server as a file: read and built, for the start, a reload and --check.
 #pragma once
 
-#include "lib/qec/server/server_config.h"
+#include "lib/qec/server/hosted_server.h"
 #include "tools/serve/serve_signals.h"
 
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace cudaq::realtime::tools {
 
-struct loaded_config {
-  cudaq::qec::realtime::server_config config;
-  std::vector<cudaq::qec::realtime::decoder_setup> setups;
+struct config_text {
+  std::string yaml;
+  std::string folder; ///< of the file: where relative paths in it begin
 };
 
-/// Reads the file and builds the decoders. `option` named it, for texts. Throws usage_error with the reason. It may
-/// take any time, in the file system and in plug-ins.
-loaded_config load_config(const char *option, const std::string &path);
+/// Reads the file. `option` named it, for texts. Throws usage_error with the reason. It may take any time.
+config_text read_config(const char *option, const std::string &path);
 
-/// load_config() on a thread of its own. Nothing if the end is wanted before it has ended: then its thread still runs.
-std::optional<loaded_config> load_until_end(const char *option, const std::string &path, signal_events &signals);
+/// Reads the file and makes its decoders, on a thread of its own. Throws usage_error. Nothing if the end is wanted
+/// before that has ended: then its thread still runs.
+std::optional<cudaq::qec::realtime::loaded_config> load_until_end(const char *option, const std::string &path,
+                                                                  signal_events &signals);
 
 } // namespace cudaq::realtime::tools

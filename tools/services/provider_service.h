@@ -46,6 +46,8 @@ public:
 
   /// Before start. `user` must live longer than this object. Throws api_error.
   void serve(std::uint32_t function_id, cudaq_host_handler_v2_t handler, void *user);
+  /// For other settings before start. It stays this object's.
+  [[nodiscard]] cudaq_dispatcher_t *dispatcher() noexcept { return dispatcher_; }
   void start();
   /// False: the peer has not come within this time; call it again. Throws api_error.
   bool connect(std::uint64_t timeout_ns);

@@ -48,7 +48,7 @@ if [ -z "${CUDAQ_TEST_WHOLE:-}" ]; then
     echo "a build that is not of our presets makes errors of warnings"
     exit 1
   fi
-  cmake --build "$scratch/Release" --target lib/qec/CMakeFiles/cudaq-qec-server.dir/server/config_fields.cpp.o \
+  cmake --build "$scratch/Release" --target lib/qec/CMakeFiles/cudaq-qec-server-core.dir/server/config_fields.cpp.o \
     lib/CMakeFiles/cudaq-realtime-objects.dir/gpu_memory/coherent_memory.cpp.o | tee "$scratch/build.log"
   if grep 'warning:' "$scratch/build.log"; then
     exit 1

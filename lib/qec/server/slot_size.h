@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace cudaq::realtime::tools {
+namespace cudaq::qec::realtime {
 
 inline constexpr std::uint32_t kUsualSlotSize = 256; ///< of the providers
 
@@ -16,9 +16,9 @@ inline constexpr std::uint32_t kUsualSlotSize = 256; ///< of the providers
 /// 0: no slot is so large; the shot must come in several requests.
 inline std::uint32_t usual_slot_size(std::uint64_t bits) {
   constexpr std::uint64_t unit = 128, max_size = 65408;
-  const std::uint64_t bytes = CUDAQ_RPC_HEADER_SIZE + cudaq::qec::realtime::kEnqueueHeadBytes + (bits + 7) / 8;
+  const std::uint64_t bytes = CUDAQ_RPC_HEADER_SIZE + kEnqueueHeadBytes + (bits + 7) / 8;
   const std::uint64_t size = std::max<std::uint64_t>(kUsualSlotSize, (bytes + unit - 1) / unit * unit);
   return size > max_size ? 0 : static_cast<std::uint32_t>(size);
 }
 
-} // namespace cudaq::realtime::tools
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/hosted_server.h"
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "lib/base/callback.h"
+#include "lib/base/error_text.h"
+#include "lib/qec/server/slot_size.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <memory>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+
+using cudaq::realtime::detail::make_reason;
+
+namespace {
+
+/// The slot in the job of a request that came by submit; its generation is the address of an answer_function.
+constexpr std::uint32_t kNoSlot = UINT32_MAX;
+
+std::uint32_t slot_bytes_of(const std::vector<decoder_setup> &setups) {
+  std::uint64_t bits = 0;
+  for (const decoder_setup &setup : setups)
+    bits = std::max({bits, setup.unit->bits_per_shot(), setup.unit->num_detectors(), setup.unit->num_observables()});
+  return usual_slot_size(bits);
+}
+
+void deliver(const hosted_server::answer_function &to, const server_answer &answer) noexcept {
+  cudaq::realtime::detail::must_not_throw([&] { to.answered(to.user, answer.status, answer.bytes); },
+                                          "a decoding server", "answered");
+}
+
+} // namespace
+
+expected<loaded_config> load_config(std::string_view yaml, const std::string &folder) {
+  expected<server_config> config = read_server_config(yaml);
+  if (config.failed())
+    return config.reason();
+  expected<std::vector<decoder_setup>> setups = build_decoders(*config, folder);
+  if (setups.failed())
+    return setups.reason();
+  return loaded_config{std::move(*config), std::move(*setups)};
+}
+
+hosted_server::hosted_server(loaded_config loaded)
+    : config_(std::move(loaded.config)), slot_bytes_(slot_bytes_of(loaded.setups)), server_(std::move(loaded.setups)) {}
+
+expected<> hosted_server::check_slots(std::uint32_t slot_bytes) const {
+  for (const auto &decoder : server_.decoders()) {
+    const std::uint64_t bytes = (decoder->num_observables() + 7) / 8 + (decoder->is_stream() ? kCommittedHeadBytes : 0);
+    if (bytes + CUDAQ_RPC_HEADER_SIZE > slot_bytes)
+      return make_reason(CUDAQ_ERR_INVALID_ARG,
+                         "an answer of decoder %" PRIu64 " has %" PRIu64 " bytes and a header of %u, a slot of the "
+                         "transport %" PRIu32,
+                         decoder->limits().id, bytes, CUDAQ_RPC_HEADER_SIZE, slot_bytes);
+  }
+  return {};
+}
+
+expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher) {
+  if (dispatcher_ != nullptr)
+    return make_reason(CUDAQ_ERR_STATE, "a dispatcher is attached already, and a server has one");
+  for (const std::uint32_t id : {kEnqueueFunctionId, kGetCorrectionsFunctionId, kResetFunctionId, kOneShotFunctionId,
+                                 kDescribeFunctionId, kBeginTailFunctionId, kGetCommittedFunctionId, kNameFunctionId})
+    if (const cudaq_status_t status = cudaq_dispatcher_set_host_handler_v2(dispatcher, id, &handle, this, nullptr);
+        status != CUDAQ_OK)
+      return {status, cudaq_last_error_message()};
+  dispatcher_ = dispatcher;
+  return {};
+}
+
+expected<> hosted_server::start(cudaq_wait_policy_t wait, std::uint32_t max_threads) {
+  return server_.start({&answer, this}, wait, max_threads);
+}
+
+std::int32_t hosted_server::handle(cudaq_host_call_t *call, void *self) noexcept {
+  server_answer now;
+  auto &here = *static_cast<hosted_server *>(self);
+  if (!here.server_.submit(call->function_id, {static_cast<const std::uint8_t *>(call->payload), call->payload_len},
+                           {static_cast<std::uint8_t *>(call->result), call->max_result_len}, call->job, now,
+                           call->ptp_timestamp))
+    return CUDAQ_HOST_CALL_DEFERRED;
+  if (now.status == CUDAQ_RPC_ERR_BUSY) { // a status of the library, which only a completion may have
+    answer(self, call->job, now);
+    return CUDAQ_HOST_CALL_DEFERRED;
+  }
+  call->result_len = now.bytes;
+  return now.status;
+}
+
+void hosted_server::answer(void *self, const cudaq_host_job_t &job, const server_answer &answer) noexcept {
+  if (job.slot != kNoSlot) {
+    // Refused only after a stop whose grace period ended: then the library has answered.
+    (void)cudaq_host_complete_deferred(static_cast<hosted_server *>(self)->dispatcher_, &job, answer.status,
+                                       answer.bytes);
+    return;
+  }
+  const std::unique_ptr<answer_function> to(reinterpret_cast<answer_function *>(job.generation));
+  deliver(*to, answer);
+}
+
+void hosted_server::submit(std::uint32_t function_id, std::span<const std::uint8_t> payload,
+                           std::span<std::uint8_t> result, std::uint32_t request_id, std::uint64_t timestamp,
+                           const answer_function &answer) {
+  auto kept = std::make_unique<answer_function>(answer);
+  server_answer now;
+  if (server_.submit(function_id, payload, result, {reinterpret_cast<std::uint64_t>(kept.get()), kNoSlot, request_id},
+                     now, timestamp))
+    deliver(answer, now);
+  else
+    (void)kept.release(); // the thread that answers frees it, perhaps already
+}
+
+reload_result hosted_server::reload(std::string_view yaml, const std::string &folder, std::uint64_t limit_ns,
+                                    const std::function<bool()> &give_up) {
+  server_.free_replaced(); // there may be no room for a third model
+  expected<loaded_config> loaded = load_config(yaml, folder);
+  if (loaded.failed())
+    return {reload_outcome::rejected, loaded.text()};
+  if (loaded->config.transport != config_.transport || loaded->config.transport_args != config_.transport_args)
+    return {reload_outcome::rejected, "transport: it is fixed; start the server again to change it"};
+  reload_result result =
+      server_.reload(std::move(loaded->setups), cudaq::realtime::detail::deadline_after(limit_ns), give_up);
+  if (result.outcome == reload_outcome::applied)
+    reloads_.add();
+  return result;
+}
+
+std::string hosted_server::unended_text() const {
+  std::string ids;
+  for (const auto &decoder : server_.decoders())
+    if (!decoder->idle())
+      ids += (ids.empty() ? "" : ", ") + std::to_string(decoder->limits().id);
+  return (ids.empty() ? "a decoder" : "decoder " + ids) + " did not end; its requests may have no answer";
+}
+
+} // namespace cudaq::qec::realtime
