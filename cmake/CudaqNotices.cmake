@@ -44,7 +44,7 @@ endfunction()
 
 if(TARGET cudaq-pymatching)
   cudaq_source_folders(cudaq-pymatching _folders)
-  set(_where "libcudaq-qec-decoding, the programs, decoder plug-ins")
+  set(_where "libcudaq-qec-decoding, libcudaq-qec-server, the programs, decoder plug-ins")
   list(GET _folders 0 _folder)
   cudaq_source_version("${_folder}" _version)
   cudaq_notice("PyMatching${_version}" Apache-2.0 "${_where}" "${_folder}/LICENSE")

@@ -5,6 +5,7 @@
 #include "cudaq/qec/decoding/decoder_plugin.h"
 #include "cudaq/qec/decoding/stream_c.h"
 #include "cudaq/qec/realtime/decoding_client.h"
+#include "cudaq/qec/realtime/decoding_server.h"
 #include "cudaq/qec/realtime/decoding_server_wire.h"
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "cudaq/realtime/daemon/bridge/cpu_roce_provider.h"

@@ -51,7 +51,7 @@ case $way in
     cp -rs "$prefix/." "$scratch.copy"
     find "$scratch.copy" -regextype posix-extended \
       -regex '.*(-qec-.*|-dispatch|-graphs)-targets(-[a-z]*)?\.cmake' -delete
-    optional="realtime-shm-client;qec-client;qec-decoding;qec-realtime-gpu;realtime-graphs;realtime-dispatch"
+    optional="realtime-shm-client;qec-client;qec-server;qec-decoding;qec-realtime-gpu;realtime-graphs;realtime-dispatch"
     optional+=";graphs;nothing"
     if prefix=$scratch.copy cmake_project Components "-DREQUIRED=qec-decoding;dispatch" \
       "-DOPTIONAL=$optional" \
@@ -63,6 +63,7 @@ case $way in
     all=$(tr -s ' \n' ' ' <"$scratch.log")
     for text in 'realtime-shm-client -> found <-' \
       'qec-client -> No cudaq::qec-client: this package was built without decoders (CUDAQ_REALTIME_BUILD_QEC).' \
+      'qec-server -> No cudaq::qec-server: this package was built without decoders (CUDAQ_REALTIME_BUILD_QEC).' \
       'qec-decoding -> No cudaq::qec-decoding: this package was built without decoders (CUDAQ_REALTIME_BUILD_QEC).' \
       'qec-realtime-gpu -> No cudaq::qec-realtime-gpu: this package was built without decoders' \
       'realtime-graphs -> No cudaq::realtime-graphs: this package was built without nvcc. <-' \

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decoding server as a C library.
+#include "cudaq/qec/realtime/decoding_server.h"
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "unittests/qec/server/library/embedded_server.h"
+#include "unittests/support/process_signals.h"
+
+#include <stdexcept>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace cudaq::qec::realtime::test;
+using cudaq::realtime::test::expect_end_of_process;
+
+TEST(DecodingServerLibrary, DecodesAShotOfTheProgram) {
+  embedded_server server(config_of("lookup", kTwoDetectors));
+  EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}), (answer{0, {0b01}}));
+  EXPECT_EQ(server.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, enqueued(0, 2, 0b10)), (answer{0, {}}));
+  EXPECT_EQ(server.call(CUDAQ_QEC_GET_CORRECTIONS, wanted(2)), (answer{0, {0b10}}));
+  EXPECT_EQ(server.call(0xBAD, {}), (answer{CUDAQ_QEC_SERVER_BAD_REQUEST, {}}));
+  const auto counts = server.counts();
+  EXPECT_EQ(counts.num_decoders, 1u);
+  EXPECT_EQ(counts.requests, 3u);
+  EXPECT_EQ(counts.shots, 2u);
+  EXPECT_EQ(counts.answers[CUDAQ_QEC_SERVER_OK], 3u);
+  EXPECT_EQ(counts.strays, 1u);
+}
+
+TEST(DecodingServerLibrary, ServesTheRingOfADispatcher) {
+  constexpr std::uint32_t kSlots = 4, kSlotSize = 256;
+  embedded_server server(config_of("lookup", kTwoDetectors));
+  std::uint32_t slot_size = 0;
+  ASSERT_EQ(cudaq_qec_decoding_server_get_slot_size(server.get(), &slot_size), CUDAQ_OK);
+  EXPECT_EQ(slot_size, kSlotSize);
+  cudaq_ringbuffer_options_t options;
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_ringbuffer_t ring;
+  ASSERT_EQ(cudaq_ringbuffer_options_init(&options, sizeof options), CUDAQ_OK);
+  options.num_slots = kSlots;
+  options.slot_size = kSlotSize;
+  ASSERT_EQ(cudaq_ringbuffer_create(&options, &memory, &ring), CUDAQ_OK);
+  cudaq_dispatcher_config_t config{};
+  config.num_slots = kSlots;
+  config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
+  cudaq_dispatch_manager_t *manager = nullptr;
+  cudaq_dispatcher_t *dispatcher = nullptr;
+  volatile int shutdown = 0;
+  std::uint64_t processed = 0;
+  ASSERT_EQ(cudaq_dispatch_manager_create(&manager), CUDAQ_OK);
+  ASSERT_EQ(cudaq_dispatcher_create(manager, &config, &dispatcher), CUDAQ_OK);
+  ASSERT_EQ(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring), CUDAQ_OK);
+  ASSERT_EQ(cudaq_dispatcher_set_control(dispatcher, &shutdown, &processed), CUDAQ_OK);
+
+  EXPECT_EQ(cudaq_qec_decoding_server_serve(server.get(), dispatcher, 24), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(error(), "an answer of decoder 7 has 1 bytes and a header of 24, a slot of the transport 24");
+  ASSERT_EQ(cudaq_qec_decoding_server_serve(server.get(), dispatcher, kSlotSize), CUDAQ_OK) << error();
+  EXPECT_EQ(cudaq_qec_decoding_server_serve(server.get(), dispatcher, kSlotSize), CUDAQ_ERR_STATE);
+  EXPECT_NE(error().find("a dispatcher is attached already"), std::string::npos) << error();
+  ASSERT_EQ(cudaq_dispatcher_start(dispatcher), CUDAQ_OK);
+
+  const std::uint8_t events = 0b10;
+  ASSERT_EQ(cudaq_host_ringbuffer_write_rpc_request(&ring, 0, CUDAQ_QEC_DECODE, &events, 1, 1, 0), CUDAQ_OK);
+  cudaq_host_ringbuffer_signal_slot(&ring, 0);
+  ASSERT_TRUE(cudaq::realtime::detail::wait_until(
+      soon(), [&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring, 0, nullptr) == CUDAQ_TX_READY; }));
+  cudaq_rpc_response_t response;
+  const void *result = nullptr;
+  ASSERT_EQ(cudaq_host_ringbuffer_read_rpc_response(&ring, 0, &response, &result), CUDAQ_OK);
+  EXPECT_EQ(response.status, 0);
+  ASSERT_EQ(response.result_len, 1u);
+  EXPECT_EQ(*static_cast<const std::uint8_t *>(result), 0b10);
+
+  EXPECT_EQ(cudaq_qec_decoding_server_drain(server.get(), 0, kLong), CUDAQ_OK) << error();
+  EXPECT_EQ(cudaq_dispatcher_destroy(dispatcher), CUDAQ_OK);
+  EXPECT_EQ(cudaq_dispatch_manager_destroy(manager), CUDAQ_OK);
+  EXPECT_EQ(cudaq_ringbuffer_destroy(memory), CUDAQ_OK);
+}
+
+TEST(DecodingServerLibrary, AReloadThatFailsKeepsTheOldDecoders) {
+  embedded_server server(config_of("lookup", kTwoDetectors));
+  const auto refused = [&](const std::string &config, const char *why) {
+    EXPECT_EQ(cudaq_qec_decoding_server_reload(server.get(), config.c_str(), kLong), CUDAQ_ERR_INVALID_ARG);
+    EXPECT_NE(error().find(why), std::string::npos) << error();
+    EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}), (answer{0, {0b01}}));
+  };
+  refused("decoders: [", "line 1");
+  refused(config_of("no-such-decoder", kExchanged), "no-such-decoder");
+  refused(config_of("lookup", "error(0.1) D0 L0"), "these are fixed");
+  refused(config_of("lookup", kExchanged) + "\ntransport: {provider: udp}", "transport: it is fixed");
+  EXPECT_EQ(server.counts().reloads, 0u);
+
+  ASSERT_EQ(cudaq_qec_decoding_server_reload(server.get(), config_of("lookup", kExchanged).c_str(), kLong), CUDAQ_OK)
+      << error();
+  EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}), (answer{0, {0b10}}));
+  EXPECT_EQ(server.counts().reloads, 1u);
+  EXPECT_EQ(server.counts().exchanges, 1u);
+}
+
+TEST(DecodingServerLibrary, AReloadInsideAShotKeepsTheOldDecoders) {
+  embedded_server server(config_of("lookup", kTwoDetectors));
+  EXPECT_EQ(server.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, enqueued(0, 1, 1)).status, 0);
+  EXPECT_EQ(cudaq_qec_decoding_server_reload(server.get(), config_of("lookup", kExchanged).c_str(), 0),
+            CUDAQ_ERR_TIMEOUT);
+  EXPECT_EQ(server.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, enqueued(1, 1, 0)).status, 0);
+  EXPECT_EQ(server.call(CUDAQ_QEC_GET_CORRECTIONS, wanted(2)), (answer{0, {0b01}}));
+}
+
+TEST(DecodingServerLibrary, RefusesBadInputWithAText) {
+  embedded_server server(config_of("lookup", kTwoDetectors));
+  const std::string good = config_of("lookup", kTwoDetectors);
+  const auto ignored = [](void *, std::int32_t, std::uint64_t) { FAIL() << "the request was not taken"; };
+  std::uint8_t byte = 0;
+  const cudaq_qec_decoding_server_request_t shot{CUDAQ_QEC_DECODE, 0, 0, &byte, 1, &byte, 1},
+      no_payload{CUDAQ_QEC_DECODE, 0, 0, nullptr, 1, &byte, 1}, no_result{CUDAQ_QEC_DECODE, 0, 0, &byte, 1, nullptr, 1},
+      long_payload{CUDAQ_QEC_DECODE, 0, 0, &byte, std::uint64_t{UINT32_MAX} + 1, &byte, 1};
+  cudaq_qec_decoding_server_t *made = nullptr;
+  std::int32_t status = 77;
+  const auto options = [](std::uint32_t size, int policy, std::uint32_t reserved) {
+    return cudaq_qec_decoding_server_options_t{size, static_cast<cudaq_wait_policy_t>(policy), 0, reserved, nullptr};
+  };
+  constexpr auto kSize = static_cast<std::uint32_t>(sizeof(cudaq_qec_decoding_server_options_t));
+  const auto wrong_size = options(kSize - 8, CUDAQ_WAIT_BLOCK, 0), wrong_policy = options(kSize, 3, 0),
+             negative_policy = options(kSize, -1, 0), wrong_reserved = options(kSize, CUDAQ_WAIT_BLOCK, 1);
+  cudaq_qec_decoding_server_counts_t counts{}, short_counts{};
+  counts.struct_size = sizeof counts;
+  short_counts.struct_size = sizeof short_counts - 8;
+  std::uint32_t slot_size = 0;
+  auto *const dispatcher = reinterpret_cast<cudaq_dispatcher_t *>(&byte); // is not looked at
+  const auto check = [](cudaq_status_t got, const char *text) {
+    EXPECT_EQ(got, CUDAQ_ERR_INVALID_ARG) << text;
+    EXPECT_NE(error().find(text), std::string::npos) << error();
+  };
+  check(cudaq_qec_decoding_server_create(nullptr, good.c_str(), nullptr), "out_server is NULL");
+  check(cudaq_qec_decoding_server_create(&made, nullptr, nullptr), "config is NULL");
+  check(cudaq_qec_decoding_server_create(&made, good.c_str(), &wrong_size), "struct_size is 16, accepted: 24");
+  check(cudaq_qec_decoding_server_create(&made, good.c_str(), &wrong_policy), "wait_policy is 3");
+  check(cudaq_qec_decoding_server_create(&made, good.c_str(), &negative_policy), "wait_policy is -1");
+  check(cudaq_qec_decoding_server_create(&made, good.c_str(), &wrong_reserved), "reserved is 1");
+  check(cudaq_qec_decoding_server_create(&made, "decoders: []", nullptr), "decoders");
+  check(cudaq_qec_decoding_server_create(&made, config_of("lookup", "error(2) D0").c_str(), nullptr), "id 7");
+  EXPECT_EQ(made, nullptr);
+  check(cudaq_qec_decoding_server_get_slot_size(nullptr, &slot_size), "server is NULL");
+  check(cudaq_qec_decoding_server_get_slot_size(server.get(), nullptr), "out_slot_size is NULL");
+  check(cudaq_qec_decoding_server_serve(nullptr, dispatcher, 256), "server is NULL");
+  check(cudaq_qec_decoding_server_serve(server.get(), nullptr, 256), "dispatcher is NULL");
+  check(cudaq_qec_decoding_server_submit(nullptr, &shot, ignored, nullptr), "server is NULL");
+  check(cudaq_qec_decoding_server_submit(server.get(), nullptr, ignored, nullptr), "request is NULL");
+  check(cudaq_qec_decoding_server_submit(server.get(), &shot, nullptr, nullptr), "answered is NULL");
+  check(cudaq_qec_decoding_server_submit(server.get(), &no_payload, ignored, nullptr), "payload is NULL");
+  check(cudaq_qec_decoding_server_submit(server.get(), &no_result, ignored, nullptr), "result is NULL");
+  check(cudaq_qec_decoding_server_submit(server.get(), &long_payload, ignored, nullptr),
+        "payload_bytes is 4294967296, accepted: up to 4294967295");
+  check(cudaq_qec_decoding_server_call(nullptr, &shot, &status, nullptr), "server is NULL");
+  check(cudaq_qec_decoding_server_call(server.get(), nullptr, &status, nullptr), "request is NULL");
+  check(cudaq_qec_decoding_server_call(server.get(), &shot, nullptr, nullptr), "out_status is NULL");
+  EXPECT_EQ(status, 77);
+  check(cudaq_qec_decoding_server_reload(nullptr, good.c_str(), 0), "server is NULL");
+  check(cudaq_qec_decoding_server_reload(server.get(), nullptr, 0), "config is NULL");
+  check(cudaq_qec_decoding_server_drain(nullptr, 0, 0), "server is NULL");
+  check(cudaq_qec_decoding_server_get_counts(nullptr, 7, &counts), "server is NULL");
+  check(cudaq_qec_decoding_server_get_counts(server.get(), 7, nullptr), "out_counts is NULL");
+  check(cudaq_qec_decoding_server_get_counts(server.get(), 7, &short_counts), "struct_size is");
+  check(cudaq_qec_decoding_server_get_counts(server.get(), 8, &counts), "decoder_id is 8");
+  cudaq_qec_decoding_server_destroy(nullptr);
+  EXPECT_EQ(server.counts().requests, 0u) << "no request was taken";
+}
+
+TEST(DecodingServerLibrary, FindsTheFilesOfEachConfigurationInTheFolderOfCreate) {
+  const cudaq_qec_decoding_server_options_t options{sizeof options, CUDAQ_WAIT_BLOCK, 1, 0, "/nonexistent-folder"};
+  const char with_file[] = "decoders: [{id: 7, type: lookup, dem_file: model.dem}]";
+  cudaq_qec_decoding_server_t *made = nullptr;
+  EXPECT_EQ(cudaq_qec_decoding_server_create(&made, with_file, &options), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(error().find("/nonexistent-folder/model.dem"), std::string::npos) << error();
+  ASSERT_EQ(cudaq_qec_decoding_server_create(&made, config_of("lookup", kTwoDetectors).c_str(), &options), CUDAQ_OK);
+  EXPECT_EQ(cudaq_qec_decoding_server_reload(made, with_file, kLong), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(error().find("/nonexistent-folder/model.dem"), std::string::npos) << error();
+  cudaq_qec_decoding_server_destroy(made);
+}
+
+TEST(DecodingServerLibrary, BelongsToTheProcessThatCreatedIt) {
+  embedded_server server(config_of("lookup", kTwoDetectors));
+  EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}).status, 0);
+  const std::string config = config_of("lookup", kTwoDetectors);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60); // a call that is not refused may wait for a thread that is not here
+    std::uint8_t byte = 0;
+    std::int32_t status = 0;
+    std::uint32_t slot_size = 0;
+    cudaq_qec_decoding_server_counts_t counts{};
+    counts.struct_size = sizeof counts;
+    const cudaq_qec_decoding_server_request_t shot{CUDAQ_QEC_DECODE, 0, 0, &byte, 1, &byte, 1};
+    int wrong = 0;
+    for (const cudaq_status_t refused :
+         {cudaq_qec_decoding_server_get_slot_size(server.get(), &slot_size),
+          cudaq_qec_decoding_server_serve(server.get(), reinterpret_cast<cudaq_dispatcher_t *>(&byte), 256),
+          cudaq_qec_decoding_server_submit(
+              server.get(), &shot, [](void *, std::int32_t, std::uint64_t) {}, nullptr),
+          cudaq_qec_decoding_server_call(server.get(), &shot, &status, nullptr),
+          cudaq_qec_decoding_server_reload(server.get(), config.c_str(), 0),
+          cudaq_qec_decoding_server_drain(server.get(), 0, 0),
+          cudaq_qec_decoding_server_get_counts(server.get(), 7, &counts)})
+      wrong += refused == CUDAQ_ERR_STATE && error().find("fork") != std::string::npos ? 0 : 1;
+    cudaq_qec_decoding_server_destroy(server.get());
+    ::_exit(wrong);
+  }
+  int ended = -1;
+  ASSERT_EQ(::waitpid(child, &ended, 0), child);
+  EXPECT_EQ(ended, 0) << "calls that were not refused";
+  EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}).status, 0) << "the parent goes on";
+}
+
+TEST(DecodingServerLibrary, EndsTheProcessIfACallbackThrows) {
+  expect_end_of_process(
+      [] {
+        const embedded_server server(config_of("lookup", kTwoDetectors, "queue_length: 0"));
+        std::uint8_t byte = 0;
+        const cudaq_qec_decoding_server_request_t shot{CUDAQ_QEC_DECODE, 0, 0, &byte, 1, &byte, 1};
+        (void)cudaq_qec_decoding_server_submit(
+            server.get(), &shot, [](void *, std::int32_t, std::uint64_t) { throw std::runtime_error("of the user"); },
+            nullptr);
+      },
+      "a decoding server: answered has thrown an exception");
+}
+
+} // namespace
