@@ -76,13 +76,13 @@ inline std::vector<random_error> random_model(std::mt19937 &random, std::size_t 
   return result;
 }
 
-/// The decoder's answer to every syndrome of the model belongs to a set of errors of least weight.
-inline void expect_least(const std::string &kind, const std::vector<random_error> &errors) {
+/// The decoder's answer to every syndrome belongs to a set of `errors` of least weight. `list`: what each shot replaces
+/// in the decoder's model to have their probabilities.
+inline void expect_least_of(decoder &with, const std::vector<random_error> &errors, shot_probabilities list = {}) {
   constexpr double kRounding = 1e-4; // weights are rounded to about 2^-20 of the largest
-  const auto with = make_or_throw(kind, dem_of(errors));
   const weights least = try_every_set(errors);
-  for (std::uint64_t syndrome = 0; syndrome < std::uint64_t{1} << with->num_detectors(); ++syndrome) {
-    const answer got = decode(*with, indices_of(syndrome));
+  for (std::uint64_t syndrome = 0; syndrome < std::uint64_t{1} << with.num_detectors(); ++syndrome) {
+    const answer got = decode(with, indices_of(syndrome), list);
     const auto known = least.find(syndrome);
     if (known == least.end()) {
       EXPECT_EQ(got.status, decode_status::no_solution) << dem_of(errors) << "syndrome " << syndrome;
@@ -96,6 +96,11 @@ inline void expect_least(const std::string &kind, const std::vector<random_error
     ASSERT_TRUE(known->second.contains(flipped)) << dem_of(errors) << "syndrome " << syndrome;
     EXPECT_NEAR(known->second.at(flipped), best, kRounding) << dem_of(errors) << "syndrome " << syndrome;
   }
+}
+
+/// The same for a decoder of these errors.
+inline void expect_least(const std::string &kind, const std::vector<random_error> &errors) {
+  expect_least_of(*make_or_throw(kind, dem_of(errors)), errors);
 }
 
 } // namespace cudaq::qec::realtime::test

@@ -56,9 +56,9 @@ inline void PrintTo(const answer &a, std::ostream *out) {
   *out << "\"" << decode_status_text(a.status) << "\" " << testing::PrintToString(a.observables);
 }
 
-inline answer decode(decoder &with, const std::vector<std::uint64_t> &events) {
+inline answer decode(decoder &with, const std::vector<std::uint64_t> &events, shot_probabilities list = {}) {
   std::vector<std::uint8_t> out(with.observable_bytes(), 0xEE);
-  const decode_status status = with.decode(events, out);
+  const decode_status status = with.decode(events, out, list);
   return {status, out};
 }
 

@@ -36,13 +36,16 @@ const char *decode_status_text(decode_status status) noexcept {
     return "the decode was cancelled";
   case decode_status::busy:
     return "the stream's queue is full; push the same bits again later";
+  case decode_status::bad_probability:
+    return "a probability of the shot is not from 0 to 1, or its error is listed twice or cannot be replaced";
   }
   return "unknown decode status";
 }
 
 std::string decode_status_text(decode_status status, const char *fault) {
   const char *const text = decode_status_text(status);
-  return status != decode_status::internal_error || *fault == '\0' ? text : std::string(text) + ": " + fault;
+  const bool has_fault = status == decode_status::internal_error || status == decode_status::bad_probability;
+  return !has_fault || *fault == '\0' ? text : std::string(text) + ": " + fault;
 }
 
 decoder::decoder(std::uint64_t num_detectors, std::uint64_t num_observables)
@@ -58,6 +61,12 @@ std::vector<std::pair<std::string, std::uint64_t>> decoder::wins() const { retur
 std::uint64_t decoder::member_faults() const noexcept { return 0; }
 bool decoder::obeys_deadline() const noexcept { return false; }
 const char *decoder::fault() const noexcept { return ""; }
+const char *decoder::refuses_probabilities() const noexcept {
+  return "this decoder does not take probabilities of a shot; pymatching, relay-bp and bp-osd do";
+}
+double decoder::smallest_probability() const noexcept { return 0; }
+decode_status decoder::replace_probabilities(shot_probabilities) noexcept { return decode_status::not_supported; }
+void decoder::restore_probabilities() noexcept {}
 
 void cancel_decode(std::uint32_t &word) noexcept { cudaq::realtime::detail::store_relaxed(word, 1U); }
 
@@ -99,13 +108,15 @@ bool decoder::start(std::span<std::uint8_t> observables, decode_details *details
   return observables.size() >= observable_bytes();
 }
 
-bool decoder::supports(const decode_details &details) const noexcept {
-  return (details.edges.empty() || gives_edges()) && (details.errors.empty() || gives_errors());
+bool decoder::supports(const decode_details *details, shot_probabilities probabilities) const noexcept {
+  return (details == nullptr ||
+          ((details->edges.empty() || gives_edges()) && (details->errors.empty() || gives_errors()))) &&
+         (probabilities.empty() || refuses_probabilities() == nullptr);
 }
 
 // The events were copied before this writes, so the answer may be in the memory of the events.
-decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t> observables,
-                                    decode_details *details) noexcept {
+decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t> observables, decode_details *details,
+                                    shot_probabilities probabilities) noexcept {
   const auto out = observables.first(observable_bytes());
   std::fill(out.begin(), out.end(), std::uint8_t{0});
   if (taken != decode_status::ok)
@@ -123,7 +134,7 @@ decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t>
     if (wanted != nullptr)
       wanted->control.deadline_ns = deadline_ns;
   }
-  const decode_status status = decode_checked(events_, out, wanted);
+  const decode_status status = decode_with(out, wanted, probabilities);
   if (has_budget && details != nullptr)
     details->control.deadline_ns = kNoDeadline;
   if (deadline_ns != kNoDeadline)
@@ -139,6 +150,17 @@ decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t>
       details->weight = std::nan("");
     }
   }
+  return status;
+}
+
+decode_status decoder::decode_with(std::span<std::uint8_t> observables, decode_details *details,
+                                   shot_probabilities probabilities) noexcept {
+  if (probabilities.empty())
+    return decode_checked(events_, observables, details);
+  if (const decode_status status = replace_probabilities(probabilities); status != decode_status::ok)
+    return status;
+  const decode_status status = decode_checked(events_, observables, details);
+  restore_probabilities();
   return status;
 }
 
@@ -158,7 +180,7 @@ decode_status decoder::decode(std::span<const std::uint64_t> events, std::span<s
                               decode_details &details) noexcept {
   if (!start(observables, &details))
     return decode_status::buffer_too_small;
-  return decode_taken(supports(details) ? take_events(events) : decode_status::not_supported, observables, &details);
+  return decode_taken(supports(&details) ? take_events(events) : decode_status::not_supported, observables, &details);
 }
 
 decode_status decoder::decode_bits(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables) noexcept {
@@ -170,7 +192,23 @@ decode_status decoder::decode_bits(std::span<const std::uint8_t> events, std::sp
                                    decode_details &details) noexcept {
   if (!start(observables, &details))
     return decode_status::buffer_too_small;
-  return decode_taken(supports(details) ? take_bits(events) : decode_status::not_supported, observables, &details);
+  return decode_taken(supports(&details) ? take_bits(events) : decode_status::not_supported, observables, &details);
+}
+
+decode_status decoder::decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables,
+                              shot_probabilities probabilities, decode_details *details) noexcept {
+  if (!start(observables, details))
+    return decode_status::buffer_too_small;
+  return decode_taken(supports(details, probabilities) ? take_events(events) : decode_status::not_supported,
+                      observables, details, probabilities);
+}
+
+decode_status decoder::decode_bits(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
+                                   shot_probabilities probabilities, decode_details *details) noexcept {
+  if (!start(observables, details))
+    return decode_status::buffer_too_small;
+  return decode_taken(supports(details, probabilities) ? take_bits(events) : decode_status::not_supported, observables,
+                      details, probabilities);
 }
 
 decode_status decoder::decode_batch(std::size_t shots, std::span<const std::uint8_t> events,

@@ -278,6 +278,10 @@ public:
         view_(table_->view()) {}
 
   const char *name() const noexcept override { return "lookup"; }
+  const char *refuses_probabilities() const noexcept override {
+    return "lookup does not take probabilities of a shot: its table has the answers for those of the model; "
+           "pymatching, relay-bp and bp-osd take them";
+  }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,

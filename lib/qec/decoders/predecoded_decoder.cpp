@@ -21,6 +21,10 @@ public:
   const char *name() const noexcept override { return name_.c_str(); }
   bool obeys_deadline() const noexcept override { return both_.inner().obeys_deadline(); }
   const char *fault() const noexcept override { return both_.inner().fault(); }
+  const char *refuses_probabilities() const noexcept override {
+    return "a predecoder does not take probabilities of a shot: it knows those of the model only; use the decoder "
+           "alone";
+  }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,

@@ -25,6 +25,10 @@ public:
 
   const char *name() const noexcept override { return "sliding-window"; }
   const char *fault() const noexcept override { return stream_->fault(); }
+  const char *refuses_probabilities() const noexcept override {
+    return "sliding-window does not take probabilities of a shot: its windows have those of the model; use the inner "
+           "decoder on whole shots";
+  }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,

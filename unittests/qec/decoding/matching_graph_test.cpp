@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matching graph is the one that PyMatching makes, where PyMatching keeps every error of the model.
-#include "lib/qec/decoders/matching_graph.h"
+#include "lib/qec/decoders/matching/matching_graph.h"
 #include "unittests/qec/qec_test_support.h"
 
 #include <bit>

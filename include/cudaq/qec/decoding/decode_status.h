@@ -39,6 +39,8 @@ enum class decode_status : std::int32_t {
   cancelled = 10,
   /// The queue of a stream is full. Nothing was taken: push the same bits again later.
   busy = 11,
+  /// A probability of the shot is not from 0 to 1, or its error is listed twice or cannot be replaced.
+  bad_probability = 12,
 };
 
 } // namespace cudaq::qec::realtime

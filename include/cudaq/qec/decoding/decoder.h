@@ -78,6 +78,16 @@ struct deadline_counts {
   }
 };
 
+/// The probability that an error of the model has in one shot.
+struct error_probability {
+  std::uint64_t error; ///< the number of its instruction, as decode_details::errors counts them
+  double probability;  ///< 0 to 1
+};
+
+/// What a shot knows besides its events: errors whose probability is another one in this shot, each at most once, in
+/// any order. All others have the probability of the model. docs/decoders/shot_probabilities.md
+using shot_probabilities = std::span<const error_probability>;
+
 /// What a decode can give besides the observables, and what may end it early.
 struct decode_details {
   /// In: room for the edges of the correction; empty: no edges are wanted. num_detectors edges always suffice for a
@@ -139,6 +149,15 @@ public:
   [[nodiscard]] decode_status decode_bits(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
                                           decode_details &details) noexcept;
 
+  /// The same for a shot that replaces probabilities: the answer is that of a decoder that was made for it alone.
+  /// Probabilities outside smallest_probability() to 1 - smallest_probability() count as the nearer of the two. The
+  /// next decode has those of the model again. `details`: null, or as above. not_supported: refuses_probabilities() has
+  /// the reason; bad_probability: fault() says which one and why. An empty list: the decode without it.
+  [[nodiscard]] decode_status decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables,
+                                     shot_probabilities probabilities, decode_details *details = nullptr) noexcept;
+  [[nodiscard]] decode_status decode_bits(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
+                                          shot_probabilities probabilities, decode_details *details = nullptr) noexcept;
+
   /// Decodes shots with one bit per detector. Shot i is row i of `events` (rows of event_bytes() bytes); its answer is
   /// row i of `observables` (rows of observable_bytes() bytes). The two must not overlap. `statuses`: one per shot, or
   /// empty. A shot with an error does not stop the others. Returns the first status that is not ok. buffer_too_small,
@@ -181,10 +200,16 @@ public:
   [[nodiscard]] const deadline_counts &deadlines() const noexcept { return deadlines_; }
   /// decode_details::has_solution of the last decode.
   [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
-  /// What was wrong in the last decode that returned internal_error, if the decoder knows it; else "". Of a race: in
+  /// What was wrong in the last decode that returned internal_error or bad_probability, if the decoder knows it; else
+  /// "". Of a race: in
   /// the last one of a member. Of a plug-in: the promise of decoder_plugin.h that it broke, with the values. Valid
   /// until the next decode. For the thread that decodes.
   [[nodiscard]] virtual const char *fault() const noexcept;
+
+  /// Null if a shot may replace probabilities; else the reason why not, a text that is valid as long as the decoder.
+  [[nodiscard]] virtual const char *refuses_probabilities() const noexcept;
+  /// The setting smallest_probability of decoders that take them; else 0.
+  [[nodiscard]] virtual double smallest_probability() const noexcept;
 
 protected:
   /// Throws std::bad_alloc.
@@ -198,14 +223,22 @@ protected:
   virtual decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                        decode_details *details) noexcept = 0;
 
+  /// Before decode_checked of a shot with probabilities, which are not empty: takes them, or returns bad_probability
+  /// (or internal_error) and changes nothing. Only if refuses_probabilities() is null. Must not throw.
+  virtual decode_status replace_probabilities(shot_probabilities probabilities) noexcept;
+  /// After it: all errors have the probabilities of the model again.
+  virtual void restore_probabilities() noexcept;
+
 private:
   decode_status take_events(std::span<const std::uint64_t> events) noexcept;
   decode_status take_bits(std::span<const std::uint8_t> events) noexcept;
   bool start(std::span<std::uint8_t> observables, decode_details *details) noexcept;
-  bool supports(const decode_details &details) const noexcept;
+  bool supports(const decode_details *details, shot_probabilities probabilities = {}) const noexcept;
   void count_deadline(decode_status status, std::uint64_t deadline_ns) noexcept;
-  decode_status decode_taken(decode_status taken, std::span<std::uint8_t> observables,
-                             decode_details *details) noexcept;
+  decode_status decode_taken(decode_status taken, std::span<std::uint8_t> observables, decode_details *details,
+                             shot_probabilities probabilities = {}) noexcept;
+  decode_status decode_with(std::span<std::uint8_t> observables, decode_details *details,
+                            shot_probabilities probabilities) noexcept;
 
   std::uint64_t num_detectors_;
   std::uint64_t num_observables_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/matching/matching_graph.h"
+#include "lib/qec/decoders/matching/shot_weights.h"
 #include "lib/qec/decoders/matching/wide_matcher.h"
-#include "lib/qec/decoders/matching_graph.h"
 #include "lib/qec/decoding/event_bits.h"
 #include "lib/qec/decoding/split_errors/component_errors.h"
 #include "lib/qec/decoding/split_errors/connected_parts.h"
@@ -10,7 +11,9 @@
 #include "pymatching/sparse_blossom/driver/mwpm_decoding.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -30,30 +33,82 @@ void store_mask(std::uint64_t mask, std::span<std::uint8_t> observables) noexcep
 struct matching_options {
   bool correlated = false; ///< two passes: the first finds edges, the second has their consequences as weights
   bool edges = false;      ///< gives the edges of the correction
+  double smallest = 0;     ///< probability; 0: the default, and nothing is prepared for shots that replace some
+};
+
+/// A graph and its matcher.
+struct engine {
+  matching_graph *graph = nullptr;    ///< kept to build the matcher again
+  std::unique_ptr<pm::Mwpm> mwpm;     ///< null if `wide` does everything
+  std::unique_ptr<wide_matcher> wide; ///< with has_wide_mask(): all that needs no edges
 };
 
 class pymatching_decoder final : public decoder {
 public:
-  pymatching_decoder(const detector_error_model &model, matching_options options)
+  pymatching_decoder(detector_error_model model, matching_options options)
       : decoder(model.num_detectors, model.num_observables),
-        graph_(options.correlated ? make_correlated_graph(model) : make_matching_graph(model)), options_(options) {
-    if (num_observables() > kMaskObservables && !has_wide_mask())
+        graph_(options.correlated ? make_correlated_graph(model) : make_matching_graph(model)), options_(options),
+        model_(std::move(model)), now_(&of_model_) {
+    of_model_.graph = &graph_;
+    if (num_observables() > kMaskObservables)
       bits_.resize(static_cast<std::size_t>(num_observables()));
     if (!options_.correlated)
-      find_parts(model);
+      find_parts(model_);
     needed_.reserve(static_cast<std::size_t>(num_detectors()));
     build();
     warm();
+    if (options_.smallest == 0)
+      return;
+    prepare_replacing();
+    now_ = &of_shots_;
+    warm();
+    now_ = &of_model_;
   }
 
   const char *name() const noexcept override { return options_.correlated ? "pymatching-correlated" : "pymatching"; }
   bool gives_edges() const noexcept override { return options_.edges; }
+  const char *refuses_probabilities() const noexcept override { return nullptr; }
+  double smallest_probability() const noexcept override {
+    return options_.smallest != 0 ? options_.smallest : kSmallestProbability;
+  }
+  const char *fault() const noexcept override { return fault_; }
 
 protected:
+  decode_status replace_probabilities(shot_probabilities probabilities) noexcept override {
+    fault_ = "";
+    try {
+      prepare_replacing();
+      if (!shot_weights_->replace(probabilities)) {
+        fault_ = shot_weights_->fault();
+        return decode_status::bad_probability;
+      }
+      now_ = &of_shots_;
+      return decode_status::ok;
+    } catch (const std::exception &failure) {
+      // Out of memory: the matcher has weights of this shot, so the next one gets another.
+      of_shots_ = {};
+      shot_weights_.reset();
+      std::snprintf(fault_text_.data(), fault_text_.size(), "the weights of the shot: %s", failure.what());
+      fault_ = fault_text_.data();
+      return decode_status::internal_error;
+    }
+  }
+
+  void restore_probabilities() noexcept override {
+    now_ = &of_model_;
+    try {
+      shot_weights_->restore();
+    } catch (const std::exception &) {
+      of_shots_ = {};
+      shot_weights_.reset();
+    }
+  }
+
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
+    fault_ = "";
     try {
-      if (mwpm_ == nullptr && wide_ == nullptr)
+      if (now_->mwpm == nullptr && now_->wide == nullptr)
         build();
       if (options_.correlated)
         reweight(events, details != nullptr || num_observables() > kMaskObservables);
@@ -68,19 +123,19 @@ protected:
     } catch (const std::invalid_argument &) {
       // The indices were checked, so this syndrome has no perfect matching. PyMatching resets itself in this case; a
       // second reset costs little and does not depend on that.
-      if (wide_ != nullptr)
-        wide_->reset();
-      if (mwpm_ != nullptr)
-        mwpm_->reset();
+      if (now_->wide != nullptr)
+        now_->wide->reset();
+      if (now_->mwpm != nullptr)
+        now_->mwpm->reset();
       undo_reweight();
       return decode_status::no_solution;
     } catch (...) {
       // Out of memory in the middle of a decode. The pools may list objects that were never made, so the matcher can
       // neither be used nor destroyed: it is leaked, and the next decode makes a new one.
-      static_cast<void>(mwpm_.release());
-      if (wide_ != nullptr)
-        wide_->abandon();
-      wide_.reset();
+      static_cast<void>(now_->mwpm.release());
+      if (now_->wide != nullptr)
+        now_->wide->abandon();
+      now_->wide.reset();
       return decode_status::internal_error;
     }
   }
@@ -121,51 +176,67 @@ private:
            !options_.correlated;
   }
 
+  /// The matcher of the model.
   void build() {
     if (!has_wide_mask() || options_.edges)
-      mwpm_ = std::make_unique<pm::Mwpm>(make_matcher(graph_, options_.correlated || options_.edges));
+      now_->mwpm = std::make_unique<pm::Mwpm>(make_matcher(graph_, options_.correlated || options_.edges));
     if (!has_wide_mask())
       return;
     std::vector<wide_matcher::edge> edges;
     for (const pm::UserEdge &e : graph_.graph.edges)
       edges.push_back({e.node1, e.node2, e.observable_indices, e.weight, e.error_probability});
     const std::vector<std::size_t> always(graph_.always_flipped.begin(), graph_.always_flipped.end());
-    wide_ = std::make_unique<wide_matcher>(num_detectors(), num_observables(), edges, always);
+    now_->wide = std::make_unique<wide_matcher>(num_detectors(), num_observables(), edges, always);
+  }
+
+  /// The matcher of shots that replace probabilities. It is another one, because all of its weights have another scale.
+  void prepare_replacing() {
+    if (shot_weights_ == nullptr)
+      shot_weights_ = std::make_unique<shot_weights>(model_, options_.correlated, smallest_probability());
+    if (of_shots_.mwpm != nullptr)
+      return;
+    of_shots_.graph = &shot_weights_->graph();
+    of_shots_.mwpm =
+        std::make_unique<pm::Mwpm>(make_matcher(shot_weights_->graph(), options_.correlated || options_.edges));
+    shot_weights_->attach(*of_shots_.mwpm);
   }
 
   /// The first pass of correlated matching. The second reads the search graph only if it decodes to edges, or has more
   /// observables than a mask.
   void reweight(const std::vector<std::uint64_t> &events, bool reads_search_graph) {
     edges_.clear();
-    pm::decode_detection_events_to_edges(*mwpm_, events, edges_);
-    mwpm_->flooder.graph.reweight_for_edges(edges_);
+    pm::decode_detection_events_to_edges(*now_->mwpm, events, edges_);
+    if (now_ == &of_shots_)
+      shot_weights_->set_implied_weights(edges_);
+    now_->mwpm->flooder.graph.reweight_for_edges(edges_);
     if (reads_search_graph)
-      mwpm_->search_flooder.graph.reweight_for_edges(edges_);
+      now_->mwpm->search_flooder.graph.reweight_for_edges(edges_);
   }
   void undo_reweight() {
     if (!options_.correlated)
       return;
-    mwpm_->flooder.graph.undo_reweights();
-    mwpm_->search_flooder.graph.undo_reweights();
+    now_->mwpm->flooder.graph.undo_reweights();
+    now_->mwpm->search_flooder.graph.undo_reweights();
   }
 
   double real_weight(pm::total_weight_int weight) const {
-    const double unit = wide_ != nullptr ? wide_->normalising_constant() : mwpm_->flooder.graph.normalising_constant;
-    return graph_.constant_weight + static_cast<double>(weight) / unit;
+    const double unit =
+        now_->wide != nullptr ? now_->wide->normalising_constant() : now_->mwpm->flooder.graph.normalising_constant;
+    return now_->graph->constant_weight + static_cast<double>(weight) / unit;
   }
 
   void decode_to_observables(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                              decode_details *details) {
     pm::total_weight_int weight = 0;
-    if (wide_ != nullptr) {
-      weight = wide_->decode(events, observables);
+    if (now_->wide != nullptr) {
+      weight = now_->wide->decode(events, observables);
     } else if (num_observables() > kMaskObservables) {
       std::fill(bits_.begin(), bits_.end(), std::uint8_t{0}); // PyMatching XORs into it
-      pm::decode_detection_events(*mwpm_, events, bits_.data(), weight, false);
+      pm::decode_detection_events(*now_->mwpm, events, bits_.data(), weight, false);
       for (std::size_t k = 0; k < bits_.size(); ++k)
         observables[k / 8] = static_cast<std::uint8_t>(observables[k / 8] | (bits_[k] << (k % 8)));
     } else {
-      const pm::MatchingResult found = pm::decode_detection_events_for_up_to_64_observables(*mwpm_, events, false);
+      const pm::MatchingResult found = pm::decode_detection_events_for_up_to_64_observables(*now_->mwpm, events, false);
       store_mask(found.obs_mask, observables);
       weight = found.weight;
     }
@@ -178,14 +249,14 @@ private:
   decode_status decode_to_edges(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                 decode_details &details) {
     edges_.clear();
-    pm::decode_detection_events_to_edges(*mwpm_, events, edges_);
+    pm::decode_detection_events_to_edges(*now_->mwpm, events, edges_);
     undo_reweight(); // the weight of the answer is that in the model
     const std::size_t count = edges_.size() / 2;
     const bool listed = !details.edges.empty();
     if (listed && count > details.edges.size())
       return decode_status::buffer_too_small;
-    flip_bits(graph_.always_flipped, observables);
-    auto &nodes = mwpm_->search_flooder.graph.nodes;
+    flip_bits(now_->graph->always_flipped, observables);
+    auto &nodes = now_->mwpm->search_flooder.graph.nodes;
     pm::total_weight_int weight = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const std::int64_t second = edges_[2 * i + 1]; // -1: the boundary
@@ -254,13 +325,22 @@ private:
   std::optional<connected_parts> parts_; ///< if some flip no observable
   std::vector<std::uint8_t> odd_;        ///< of each part without a boundary: odd number of events; 0 between shots
   std::vector<std::uint64_t> needed_;    ///< room for all detectors
-  matching_graph graph_;                 ///< kept to build the matcher again
+  matching_graph graph_;
   matching_options options_;
-  std::unique_ptr<pm::Mwpm> mwpm_;     ///< null if wide_ does everything
-  std::unique_ptr<wide_matcher> wide_; ///< with has_wide_mask(): all that needs no edges
-  std::vector<std::uint8_t> bits_;     ///< one byte per observable, if they fit into no mask
-  std::vector<std::int64_t> edges_;    ///< pairs of detectors, as PyMatching gives them
+  const detector_error_model model_; ///< for shot_weights_
+  engine of_model_;
+  std::unique_ptr<shot_weights> shot_weights_; ///< null before the first shot that replaces probabilities
+  engine of_shots_;                            ///< of shots that do
+  engine *now_;                                ///< one of the two, of the decode that runs
+  const char *fault_ = "";
+  std::array<char, 160> fault_text_{};
+  std::vector<std::uint8_t> bits_;  ///< one byte per observable, if they fit into no mask
+  std::vector<std::int64_t> edges_; ///< pairs of detectors, as PyMatching gives them
 };
+
+matching_options options_of(decoder_settings &settings, bool correlated) {
+  return {.correlated = correlated, .edges = settings.flag("edges"), .smallest = smallest_of(settings, 0)};
+}
 
 decoder_result make_with(const decoder_model &model, const char *name, matching_options options,
                          const decoder_settings &settings) {
@@ -278,7 +358,7 @@ decoder_result make_with(const decoder_model &model, const char *name, matching_
     if (expected<> result = options.correlated ? check_correlated_graph(*parsed) : check_matching_graph(*parsed);
         result.failed())
       return failed(result.text());
-    return {std::make_unique<pymatching_decoder>(*parsed, options), {}};
+    return {std::make_unique<pymatching_decoder>(std::move(*parsed), options), {}};
   } catch (const std::invalid_argument &failure) {
     // PyMatching's rule for correlated weights has no result for some probabilities near to 0 and to 1/2.
     return failed(options.correlated ? "the model has no correlated weights; the decoder pymatching takes it "
@@ -293,13 +373,11 @@ decoder_result make_with(const decoder_model &model, const char *name, matching_
 } // namespace
 
 decoder_result make_pymatching_decoder(const decoder_model &model, decoder_settings &settings) {
-  const bool edges = settings.flag("edges");
-  return make_with(model, "pymatching", {.correlated = false, .edges = edges}, settings);
+  return make_with(model, "pymatching", options_of(settings, false), settings);
 }
 
 decoder_result make_correlated_decoder(const decoder_model &model, decoder_settings &settings) {
-  const bool edges = settings.flag("edges");
-  return make_with(model, "pymatching-correlated", {.correlated = true, .edges = edges}, settings);
+  return make_with(model, "pymatching-correlated", options_of(settings, true), settings);
 }
 
 bool pymatching_available() noexcept { return true; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/decoders/matching_graph.h"
+#include "lib/qec/decoders/matching/matching_graph.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,13 +14,7 @@ constexpr std::uint64_t kMaxCorrelated = 64;
 constexpr std::uint32_t kMaxErrorsAtADetector = 20000;
 
 using index_list = std::vector<std::size_t>;
-using variants = std::map<index_list, double>; ///< observables -> weight
-
-void flip(std::set<std::size_t> &flipped, const index_list &observables) {
-  for (const std::size_t o : observables)
-    if (flipped.erase(o) == 0)
-      flipped.insert(o);
-}
+using variants = edge_variants;
 
 /// The errors between two nodes. All of them flip the same observables in nearly every model: then `all` is empty.
 struct edge {
@@ -48,11 +42,31 @@ pm::UserEdge user_edge(const edge &from, index_list observables, double weight) 
   return {from.node1, from.node2, std::move(observables), weight, 1 / (1 + std::exp(weight)), {}};
 }
 
-pm::UserEdge least_edge(const edge &from, matching_graph &graph) {
-  if (from.all == nullptr && from.weight >= 0)
-    return user_edge(from, {from.observables.begin(), from.observables.end()}, std::abs(from.weight));
-  const variants errors = from.all != nullptr ? *from.all : from.alone();
-  std::set<std::size_t> &always = graph.always_flipped;
+/// Adds the edge to the graph.
+void add_least(const edge &from, matching_graph &graph) {
+  if (from.all == nullptr && from.weight >= 0) {
+    graph.graph.edges.push_back(
+        user_edge(from, {from.observables.begin(), from.observables.end()}, std::abs(from.weight)));
+    return;
+  }
+  least_edge least = least_edge_of(from.all != nullptr ? *from.all : from.alone());
+  flip(graph.always_flipped, {least.always_flipped.begin(), least.always_flipped.end()});
+  graph.constant_weight += least.constant_weight;
+  graph.graph.edges.push_back(user_edge(from, std::move(least.observables), least.weight));
+}
+
+std::string line_of(const dem_component &c) { return "line " + std::to_string(c.line) + ": "; }
+
+} // namespace
+
+void flip(std::set<std::size_t> &flipped, const index_list &observables) {
+  for (const std::size_t o : observables)
+    if (flipped.erase(o) == 0)
+      flipped.insert(o);
+}
+
+least_edge least_edge_of(const edge_variants &errors) {
+  least_edge made;
   const auto nearest = std::min_element(errors.begin(), errors.end(), [](const auto &a, const auto &b) {
     return std::abs(a.second) < std::abs(b.second);
   });
@@ -60,19 +74,17 @@ pm::UserEdge least_edge(const edge &from, matching_graph &graph) {
   for (const auto &[observables, weight] : errors)
     if (weight < 0) {
       odd = !odd;
-      flip(always, observables);
-      graph.constant_weight += weight;
+      flip(made.always_flipped, observables);
+      made.constant_weight += weight;
     }
   if (odd) { // the least even set
-    flip(always, nearest->first);
-    graph.constant_weight += std::abs(nearest->second);
+    flip(made.always_flipped, nearest->first);
+    made.constant_weight += std::abs(nearest->second);
   }
-  return user_edge(from, nearest->first, odd ? -std::abs(nearest->second) : std::abs(nearest->second));
+  made.observables = nearest->first;
+  made.weight = odd ? -std::abs(nearest->second) : std::abs(nearest->second);
+  return made;
 }
-
-std::string line_of(const dem_component &c) { return "line " + std::to_string(c.line) + ": "; }
-
-} // namespace
 
 expected<> check_matching_graph(const detector_error_model &model) {
   for (const dem_component &c : model.components) {
@@ -113,7 +125,7 @@ matching_graph make_matching_graph(const detector_error_model &model) {
   matching_graph made{pm::UserGraph(model.num_detectors, model.num_observables), {}};
   made.graph.loaded_from_dem_without_correlations = true;
   for (const edge &e : edges)
-    made.graph.edges.push_back(least_edge(e, made));
+    add_least(e, made);
   for (const auto &[observables, p] : undetected)
     if (p > 0.5) {
       flip(made.always_flipped, observables);

@@ -6,7 +6,9 @@
 #include "pymatching/sparse_blossom/driver/user_graph.h"
 
 #include <cstddef>
+#include <map>
 #include <set>
+#include <vector>
 
 namespace cudaq::qec::realtime {
 
@@ -19,6 +21,21 @@ struct matching_graph {
   /// Weight of that set: the weight of an answer is this and the weights of its edges.
   double constant_weight = 0;
 };
+
+/// Errors with equal detectors: observables -> weight.
+using edge_variants = std::map<std::vector<std::size_t>, double>;
+
+/// The edge that stands for variants, as the example of make_matching_graph explains.
+struct least_edge {
+  std::vector<std::size_t> observables;
+  double weight = 0;
+  std::set<std::size_t> always_flipped; ///< what the edge adds to those of the graph
+  double constant_weight = 0;           ///< the same
+};
+[[nodiscard]] least_edge least_edge_of(const edge_variants &errors);
+
+/// Adds a list mod 2.
+void flip(std::set<std::size_t> &flipped, const std::vector<std::size_t> &observables);
 
 /// Whether a model has an exact matching graph. A reason has the first line that prevents it.
 [[nodiscard]] expected<> check_matching_graph(const detector_error_model &model);
