@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/propagation/column_answer.h"
+#include "lib/qec/decoders/propagation/shot_columns.h"
 
 #include <algorithm>
 #include <exception>
@@ -13,25 +14,42 @@ namespace {
 
 class bp_osd_decoder final : public decoder {
 public:
-  bp_osd_decoder(tanner_graph graph, const bp_osd_options &options)
-      : decoder(graph.num_detectors, graph.num_observables), solver_(std::move(graph), options) {}
+  bp_osd_decoder(tanner_graph graph, const bp_osd_options &options, double smallest)
+      : decoder(graph.num_detectors, graph.num_observables), solver_(std::move(graph), options),
+        shot_(solver_.graph(), smallest) {}
 
   const char *name() const noexcept override { return "bp-osd"; }
   bool obeys_deadline() const noexcept override { return true; }
-  std::uint64_t num_errors() const noexcept override { return solver_.graph().num_errors; }
+  std::uint64_t num_errors() const noexcept override { return shot_.graph().num_errors; }
+  const char *refuses_probabilities() const noexcept override { return nullptr; }
+  double smallest_probability() const noexcept override { return shot_.smallest(); }
+  const char *fault() const noexcept override { return shot_.fault(); }
 
 protected:
+  decode_status replace_probabilities(shot_probabilities probabilities) noexcept override {
+    const decode_status status = shot_.replace(probabilities);
+    for (const std::uint32_t column : shot_.changed())
+      solver_.reload(column);
+    return status;
+  }
+  void restore_probabilities() noexcept override {
+    shot_.restore();
+    for (const std::uint32_t column : shot_.changed())
+      solver_.reload(column);
+  }
+
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
     const decode_status status = solver_.solve(events, stop_check(details));
     if (!solver_.has_solution())
       return status;
     const double weight = details == nullptr ? 0 : solver_.weight_of(solver_.correction());
-    return answer_columns(solver_.graph(), solver_.correction(), weight, status, observables, details);
+    return answer_columns(shot_.graph(), solver_.correction(), weight, status, observables, details);
   }
 
 private:
   bp_osd solver_;
+  shot_columns shot_;
 };
 
 /// Min-sum is relay belief propagation of one leg without memory.
@@ -54,6 +72,15 @@ bp_osd::bp_osd(tanner_graph graph, const bp_osd_options &options)
     min_sum_.emplace(graph_, min_sum_options(options));
   else
     product_sum_.emplace(graph_, options.max_iterations, options.sums_posteriors);
+}
+
+void bp_osd::reload(std::uint32_t column) noexcept {
+  if (min_sum_)
+    min_sum_->reload(column);
+  else
+    product_sum_->reload(column, graph_.probability[column]);
+  statistics_.reload(column);
+  small_sets_.reload(column);
 }
 
 decode_status bp_osd::propagate(stop_check &stop) noexcept {
@@ -114,12 +141,13 @@ decoder_result make_bp_osd_decoder(const decoder_model &model, decoder_settings 
     options.scaling = settings.real("scaling", options.scaling, 0, 1);
     options.osd_order = static_cast<std::uint32_t>(settings.number("osd_order", options.osd_order, 0, kMaxOsdOrder));
     options.sums_posteriors = settings.choice("posterior", "sum", {"sum", "last"}) == "sum";
+    const double smallest = smallest_of(settings);
     if (const expected<> result = settings.check(); result.failed())
       return failed(result.text());
     auto graph = tanner_graph::from_model(model);
     if (graph.failed())
       return failed(graph.text());
-    return {std::make_unique<bp_osd_decoder>(std::move(*graph), options), {}};
+    return {std::make_unique<bp_osd_decoder>(std::move(*graph), options, smallest), {}};
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());
   }

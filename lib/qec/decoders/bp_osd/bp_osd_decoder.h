@@ -33,6 +33,9 @@ public:
   bp_osd &operator=(const bp_osd &) = delete;
 
   const tanner_graph &graph() const noexcept { return graph_; }
+  /// To change probabilities between two shots: reload() each column that has another one.
+  tanner_graph &graph() noexcept { return graph_; }
+  void reload(std::uint32_t column) noexcept;
 
   /// Finds columns that cause the events together with the graph's certain errors: see correction(). `events` are in
   /// range and without duplicates. Returns ok, no_solution, or what `stop` returned: before an iteration of belief
@@ -54,7 +57,7 @@ private:
   /// Belief propagation: its status. After not_converged score_ is set.
   decode_status propagate(stop_check &stop) noexcept;
 
-  const tanner_graph graph_;
+  tanner_graph graph_;
   graph_syndrome syndrome_;
   std::optional<relay_bp> min_sum_; ///< one of these two is there
   std::optional<product_sum> product_sum_;

@@ -19,14 +19,20 @@ constexpr std::size_t kColumnsOfStep = 32; ///< between two looks at the deadlin
 ordered_statistics::ordered_statistics(const tanner_graph &graph, std::uint32_t rank, std::uint32_t order)
     : graph_(graph), sweep_order_(order), rank_(rank), elimination_(graph.num_checks) {
   const std::uint32_t columns = graph.num_columns();
-  for (const double p : graph.probability)
-    weight_.push_back(static_cast<weight>(std::round((std::log1p(-p) - std::log(p)) * kWeightUnit)));
+  weight_.resize(columns);
+  for (std::uint32_t column = 0; column < columns; ++column)
+    reload(column);
   row_weight_.resize(graph.num_checks);
   order_.resize(columns);
   outside_.reserve(columns);
   first_reduced_.resize((order + std::size_t{1}) * words());
   added_reduced_.resize(words());
   solution_.reserve(std::size_t{rank_} + 2);
+}
+
+void ordered_statistics::reload(std::uint32_t column) noexcept {
+  const double p = graph_.probability[column];
+  weight_[column] = static_cast<weight>(std::round((std::log1p(-p) - std::log(p)) * kWeightUnit));
 }
 
 std::size_t ordered_statistics::sort_next(std::size_t begin, std::span<const double> score) noexcept {

@@ -21,6 +21,9 @@ public:
   /// `graph` must outlive the instance. `rank`: the number of its independent columns.
   ordered_statistics(const tanner_graph &graph, std::uint32_t rank, std::uint32_t order);
 
+  /// The graph has another probability of this column than before: from now on it counts.
+  void reload(std::uint32_t column) noexcept;
+
   /// Words of a syndrome: bit c % 64 of word c / 64 is check c.
   std::size_t words() const noexcept { return elimination_.words(); }
 

@@ -30,13 +30,18 @@ product_sum::product_sum(const tanner_graph &graph, std::uint32_t max_iterations
     place_.push_back(next[check]++);
   for (const std::size_t first : graph.first_check)
     first_of_column_.push_back(static_cast<std::uint32_t>(first));
-  for (const double p : graph.probability)
-    odds_.push_back(std::max(p / (1 - p), kLeastOdds));
+  odds_.resize(columns);
+  for (std::uint32_t column = 0; column < columns; ++column)
+    reload(column, graph.probability[column]);
   messages_.resize(place_.size());
   prefix_.resize(largest);
   score_.resize(columns);
   decision_.reserve(columns);
   remaining_.resize(graph.num_checks);
+}
+
+void product_sum::reload(std::uint32_t column, double probability) noexcept {
+  odds_[column] = std::max(probability / (1 - probability), kLeastOdds);
 }
 
 decode_status product_sum::run(std::span<const std::uint8_t> syndrome, stop_check &stop) noexcept {

@@ -22,6 +22,9 @@ public:
   /// `graph` is copied as far as it is needed. `most`: iterations, at least 1. `sums`: see score().
   product_sum(const tanner_graph &graph, std::uint32_t max_iterations, bool sums);
 
+  /// From now on the column has this probability.
+  void reload(std::uint32_t column, double probability) noexcept;
+
   /// `syndrome`: 0 or 1 for each check. ok: the hard decision of an iteration has this syndrome; not_converged: none
   /// has; else what `stop` returned before an iteration.
   decode_status run(std::span<const std::uint8_t> syndrome, stop_check &stop) noexcept;

@@ -43,6 +43,21 @@ small_error_sets::small_error_sets(const tanner_graph &graph) : graph_(graph) {
   sum_.resize(2 * largest_);
 }
 
+void small_error_sets::reload(std::uint32_t column) noexcept {
+  weight_[column] = log_odds(graph_.probability[column]);
+  // Columns with the same checks are neighbours.
+  const auto is_same = [&](std::uint32_t other) {
+    return std::ranges::equal(graph_.checks_of(other), graph_.checks_of(column));
+  };
+  std::uint32_t first = column, end = column + 1;
+  while (first > 0 && is_same(first - 1))
+    --first;
+  while (end < graph_.num_columns() && is_same(end))
+    ++end;
+  const auto likeliest = std::min_element(weight_.begin() + first, weight_.begin() + end) - weight_.begin();
+  table_[place_of(key_[column])] = static_cast<std::uint32_t>(likeliest);
+}
+
 std::size_t small_error_sets::place_of(std::uint64_t key) const noexcept {
   std::size_t place = key & (table_.size() - 1);
   while (table_[place] != kNone && key_[table_[place]] != key)

@@ -23,6 +23,9 @@ public:
   /// `graph` must outlive the instance.
   explicit small_error_sets(const tanner_graph &graph);
 
+  /// The graph has another probability of this column than before: from now on it counts.
+  void reload(std::uint32_t column) noexcept;
+
   /// The lightest set of one or two columns whose checks sum up to `syndrome` (ascending, not empty), of equal weights
   /// the first one. Empty if none weighs less than `limit`. The result is valid until the next call.
   std::span<const std::uint32_t> lighter_than(double limit, std::span<const std::uint32_t> syndrome) noexcept;

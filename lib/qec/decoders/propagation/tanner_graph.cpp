@@ -16,6 +16,7 @@ struct equal_errors {
   double probability = 0; ///< that an odd number of them happens
   double highest = 0;     ///< of a single one: of number `likeliest`
   std::uint64_t likeliest = 0;
+  std::uint32_t group = 0;
 };
 /// By detectors and observables.
 using mechanisms = std::map<std::pair<index_list, index_list>, equal_errors>;
@@ -27,8 +28,11 @@ void add_mod_2(index_list &sum, std::span<const std::uint64_t> list) {
   sum = std::move(result);
 }
 
-mechanisms merge(const detector_error_model &model) {
+/// Also notes the probability of each error, and to which equal errors it belongs.
+mechanisms merge(const detector_error_model &model, error_groups &groups, std::vector<equal_errors *> &of_error) {
   mechanisms merged;
+  groups.probability.resize(static_cast<std::size_t>(model.num_errors));
+  of_error.resize(groups.probability.size());
   const auto &parts = model.components;
   for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
     index_list detectors;
@@ -40,6 +44,8 @@ mechanisms merge(const detector_error_model &model) {
     equal_errors &same = merged[{std::move(detectors), std::move(observables)}];
     const double p = parts[begin].probability;
     same.probability = merged_probability(same.probability, p);
+    groups.probability[parts[begin].mechanism] = p;
+    of_error[parts[begin].mechanism] = &same;
     if (p > same.highest) {
       same.highest = p;
       same.likeliest = parts[begin].mechanism;
@@ -62,8 +68,9 @@ void number_checks(tanner_graph &graph, const mechanisms &merged) {
 } // namespace
 
 expected<tanner_graph> tanner_graph::from_dem(const detector_error_model &model) {
-  const mechanisms merged = merge(model);
   tanner_graph made;
+  std::vector<equal_errors *> of_error;
+  mechanisms merged = merge(model, made.groups, of_error);
   made.num_detectors = model.num_detectors;
   made.num_observables = model.num_observables;
   number_checks(made, merged);
@@ -74,10 +81,14 @@ expected<tanner_graph> tanner_graph::from_dem(const detector_error_model &model)
                   "each of their components, flips one or two");
   index_list certain_detectors;
   made.num_errors = model.num_errors;
-  for (const auto &[key, same] : merged) {
+  for (auto &[key, same] : merged) {
     const auto &[detectors, observables] = key;
+    same.group = static_cast<std::uint32_t>(made.groups.column.size());
+    if (detectors.empty())
+      made.groups.loose.emplace(same.group, observables);
     const double p = same.probability, probability = std::min(p, 1 - p);
     const bool is_column = !detectors.empty() && probability > 0;
+    made.groups.column.push_back(is_column ? made.num_columns() : kNoColumn);
     if (p > 0.5) {
       add_mod_2(certain_detectors, detectors);
       add_mod_2(made.certain_observables, observables);
@@ -96,6 +107,8 @@ expected<tanner_graph> tanner_graph::from_dem(const detector_error_model &model)
   }
   for (const std::uint64_t d : certain_detectors)
     made.certain_checks.push_back(made.check_of[d]);
+  for (const equal_errors *const same : of_error)
+    made.groups.of_error.push_back(same != nullptr ? same->group : kNoColumn);
   return made;
 }
 

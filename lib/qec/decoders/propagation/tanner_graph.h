@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,14 @@ inline constexpr std::uint32_t kNoCheck = UINT32_MAX;
 inline constexpr std::uint32_t kNoColumn = UINT32_MAX;
 /// The most checks of a graph. Ordered-statistics decoding keeps a square bit matrix of this size: 8 MiB.
 inline constexpr std::uint32_t kMaxChecks = 8192;
+
+/// Which errors of the model are equal: errors with equal detectors and equal observables form a group.
+struct error_groups {
+  std::vector<std::uint32_t> of_error; ///< for each error: its group, or kNoColumn if it has no effect
+  std::vector<double> probability;     ///< of each error
+  std::vector<std::uint32_t> column;   ///< of each group: its column, or kNoColumn
+  std::map<std::uint32_t, std::vector<std::uint64_t>> loose; ///< observables of the groups without detectors
+};
 
 /// A detector error model as a parity-check matrix: a row (check) for each detector that some error flips, and a column
 /// for each error mechanism.
@@ -48,6 +57,7 @@ struct tanner_graph {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> certain_errors;
   double certain_weight = 0; ///< sum of log((1 - p) / p) over them, without those of p = 1
   std::uint64_t num_errors = 0;
+  error_groups groups;
 
   std::uint32_t num_columns() const noexcept { return static_cast<std::uint32_t>(probability.size()); }
   /// Ascending.

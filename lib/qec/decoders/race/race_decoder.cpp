@@ -24,6 +24,7 @@
 #include <cstdio>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -46,7 +47,8 @@ struct member {
   std::unique_ptr<decoder> with;
   std::vector<std::uint64_t> events; ///< room for all detectors
   std::vector<std::uint8_t> observables;
-  std::vector<std::uint64_t> errors; ///< room for all errors of the model
+  std::vector<std::uint64_t> errors;                          ///< room for all errors of the model
+  std::shared_ptr<const std::vector<error_probability>> list; ///< that the shot replaces, may be null
   decode_details details;
   decode_status status = decode_status::ok; ///< of shot `shot`, if not is_busy
   std::uint64_t shot = 0;                   ///< the last one that it took
@@ -107,6 +109,16 @@ public:
       all.emplace_back(m.name, m.won);
     return all;
   }
+  const char *refuses_probabilities() const noexcept override {
+    for (const member &m : members_)
+      if (const char *const why = m.with->refuses_probabilities())
+        return why;
+    return nullptr;
+  }
+  double smallest_probability() const noexcept override {
+    const auto of = [](const member &m) { return m.with->smallest_probability(); };
+    return of(*std::ranges::max_element(members_, {}, of));
+  }
   std::uint64_t member_faults() const noexcept override {
     const std::lock_guard lock(mutex_);
     fault_ = last_fault_; // of a member that has ended since the last decode, too
@@ -114,6 +126,23 @@ public:
   }
 
 protected:
+  /// The members check it. A member that is late still reads the list of its shot, so each shot has its own.
+  decode_status replace_probabilities(shot_probabilities probabilities) noexcept override {
+    try {
+      auto list = std::make_shared<const std::vector<error_probability>>(probabilities.begin(), probabilities.end());
+      const std::lock_guard lock(mutex_);
+      list_ = std::move(list);
+      return decode_status::ok;
+    } catch (const std::exception &) {
+      std::snprintf(fault_.data(), fault_.size(), "no memory for the probabilities of the shot");
+      return decode_status::internal_error;
+    }
+  }
+  void restore_probabilities() noexcept override {
+    const std::lock_guard lock(mutex_);
+    list_.reset();
+  }
+
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
     const decode_control control = details != nullptr ? details->control : decode_control{};
@@ -129,8 +158,7 @@ protected:
     for (member &m : members_)
       if (m.is_busy)
         cancel_decode(m.cancel);
-    if (faults_ != 0)
-      fault_ = last_fault_;
+    fault_ = last_fault_;
     return cancelled ? decode_status::cancelled : answer(observables, details);
   }
 
@@ -148,12 +176,15 @@ private:
       m.events.assign(events_->begin(), events_->end());
       m.details = {.control = {.deadline_ns = deadline_ns_, .cancel = &m.cancel}};
       m.details.errors = wants_errors_ ? std::span(m.errors) : std::span<std::uint64_t>{};
+      m.list = list_;
       lock.unlock();
-      const decode_status status = m.with->decode(m.events, m.observables, m.details);
+      const shot_probabilities list = m.list != nullptr ? shot_probabilities(*m.list) : shot_probabilities{};
+      const decode_status status = m.with->decode(m.events, m.observables, list, &m.details);
+      m.list.reset();
       lock.lock();
       m.status = status;
-      if (status == decode_status::internal_error) {
-        ++faults_;
+      if (status == decode_status::internal_error || status == decode_status::bad_probability) {
+        faults_ += status == decode_status::internal_error;
         std::snprintf(last_fault_.data(), last_fault_.size(), "member %s: %s", m.name.c_str(), m.with->fault());
       }
       m.ended = ++num_ended_;
@@ -163,13 +194,16 @@ private:
     }
   }
 
+  /// What one member returns, all would.
+  static bool ends_race(decode_status status) noexcept {
+    return status == decode_status::no_solution || status == decode_status::bad_probability;
+  }
   [[nodiscard]] bool has_ended(const member &m) const noexcept { return m.shot == shot_ && !m.is_busy; }
   /// No member can change the answer any more.
   [[nodiscard]] bool is_settled() const noexcept {
     return std::ranges::all_of(members_, [this](const member &m) { return has_ended(m); }) ||
            std::ranges::any_of(members_, [this](const member &m) {
-             return has_ended(m) &&
-                    (m.status == decode_status::no_solution || (m.status == decode_status::ok && takes_first_));
+             return has_ended(m) && (ends_race(m.status) || (m.status == decode_status::ok && takes_first_));
            });
   }
 
@@ -213,7 +247,7 @@ private:
       at_deadline |= !has_ended(m) || m.status == decode_status::deadline; // wait() leaves no other reason
       if (!has_ended(m))
         continue;
-      if (m.status == decode_status::no_solution)
+      if (ends_race(m.status))
         return m.status;
       any_unconverged |= m.status == decode_status::not_converged;
       if (m.details.has_solution && (winner == nullptr || is_better(m, *winner)))
@@ -243,7 +277,8 @@ private:
   std::condition_variable wake_, done_;
   std::uint64_t shot_ = 0, num_ended_ = 0;
   bool is_open_ = false, is_stopped_ = false;
-  const std::vector<std::uint64_t> *events_ = nullptr; ///< of the open shot
+  const std::vector<std::uint64_t> *events_ = nullptr;         ///< of the open shot
+  std::shared_ptr<const std::vector<error_probability>> list_; ///< the same
   std::uint64_t deadline_ns_ = kNoDeadline;
   bool wants_errors_ = false;
   std::deque<member> members_;

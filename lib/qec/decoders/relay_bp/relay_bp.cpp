@@ -42,14 +42,16 @@ struct relay_bp::arrays {
         gamma(g.column_at.size()), posterior(g.column_at.size()),
         posterior_sum(sums_posteriors ? g.column_at.size() : 0), prefix(std::size_t{g.max_rows} * kLanes),
         answers(std::size_t{g.max_rows} * kLanes) {
-    for (std::size_t lane = 0; lane < g.column_at.size(); ++lane) {
-      if (g.column_at[lane] == grouped_graph::kUnused)
-        continue;
-      log_odds[lane] = static_cast<T>(log_odds_of_column[g.column_at[lane]]);
-      const grouped_graph::column_group &group = g.column_groups[lane / kLanes];
-      for (std::uint32_t row = 0; row < group.rows; ++row)
-        first_messages[g.places[group.first_place + row * kLanes + lane % kLanes]] = log_odds[lane];
-    }
+    for (std::size_t lane = 0; lane < g.column_at.size(); ++lane)
+      if (g.column_at[lane] != grouped_graph::kUnused)
+        set(g, lane, log_odds_of_column[g.column_at[lane]]);
+  }
+
+  void set(const grouped_graph &g, std::size_t lane, double value) noexcept {
+    log_odds[lane] = static_cast<T>(value);
+    const grouped_graph::column_group &group = g.column_groups[lane / kLanes];
+    for (std::uint32_t row = 0; row < group.rows; ++row)
+      first_messages[g.places[group.first_place + row * kLanes + lane % kLanes]] = log_odds[lane];
   }
 
   min_sum_sweeps<T> sweeps;
@@ -58,7 +60,10 @@ struct relay_bp::arrays {
 };
 
 relay_bp::relay_bp(const tanner_graph &graph, const relay_bp_options &options, bool plain)
-    : graph_(graph), options_(options), groups_(graph), remaining_(graph.num_checks) {
+    : graph_(graph), options_(options), groups_(graph), lane_of_(graph.num_columns()), remaining_(graph.num_checks) {
+  for (std::uint32_t lane = 0; lane < groups_.column_at.size(); ++lane)
+    if (groups_.column_at[lane] != grouped_graph::kUnused)
+      lane_of_[groups_.column_at[lane]] = lane;
   for (const double p : graph.probability) {
     log_odds_.push_back(log_odds(p));
     units_.push_back(weight_units(log_odds_.back()));
@@ -76,6 +81,16 @@ relay_bp::~relay_bp() = default;
 
 const char *relay_bp::instruction_set() const noexcept {
   return double_ ? double_->sweeps.instruction_set : float_->sweeps.instruction_set;
+}
+
+void relay_bp::reload(std::uint32_t column) noexcept {
+  const double value = log_odds(graph_.probability[column]);
+  log_odds_[column] = value;
+  units_[column] = weight_units(value);
+  if (double_)
+    double_->set(groups_, lane_of_[column], value);
+  else
+    float_->set(groups_, lane_of_[column], value);
 }
 
 decode_status relay_bp::solve(std::span<const std::uint8_t> syndrome, stop_check stop) noexcept {

@@ -35,6 +35,9 @@ public:
   /// correction() is the lightest solution so far, if has_solution().
   decode_status solve(std::span<const std::uint8_t> syndrome, stop_check stop = {}) noexcept;
 
+  /// The graph has another probability of this column than before: from now on it counts. Allocates nothing.
+  void reload(std::uint32_t column) noexcept;
+
   /// Whether correction() has the syndrome of the last solve().
   [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
 
@@ -80,6 +83,7 @@ private:
   const tanner_graph &graph_;
   const relay_bp_options options_;
   const grouped_graph groups_;
+  std::vector<std::uint32_t> lane_of_;   ///< of each column
   std::vector<double> log_odds_;         ///< of each column
   std::vector<std::uint64_t> units_;     ///< the same, as weight_units
   std::unique_ptr<arrays<float>> float_; ///< one of these two is there

@@ -2,6 +2,7 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/propagation/column_answer.h"
 #include "lib/qec/decoders/propagation/graph_syndrome.h"
+#include "lib/qec/decoders/propagation/shot_columns.h"
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
 
 #include <algorithm>
@@ -13,15 +14,30 @@ namespace {
 
 class relay_bp_decoder final : public decoder {
 public:
-  relay_bp_decoder(tanner_graph graph, const relay_bp_options &options)
+  relay_bp_decoder(tanner_graph graph, const relay_bp_options &options, double smallest)
       : decoder(graph.num_detectors, graph.num_observables), graph_(std::move(graph)), syndrome_(graph_),
-        solver_(graph_, options) {}
+        solver_(graph_, options), shot_(graph_, smallest) {}
 
   const char *name() const noexcept override { return "relay-bp"; }
   bool obeys_deadline() const noexcept override { return true; }
   std::uint64_t num_errors() const noexcept override { return graph_.num_errors; }
+  const char *refuses_probabilities() const noexcept override { return nullptr; }
+  double smallest_probability() const noexcept override { return shot_.smallest(); }
+  const char *fault() const noexcept override { return shot_.fault(); }
 
 protected:
+  decode_status replace_probabilities(shot_probabilities probabilities) noexcept override {
+    const decode_status status = shot_.replace(probabilities);
+    for (const std::uint32_t column : shot_.changed())
+      solver_.reload(column);
+    return status;
+  }
+  void restore_probabilities() noexcept override {
+    shot_.restore();
+    for (const std::uint32_t column : shot_.changed())
+      solver_.reload(column);
+  }
+
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
     if (!syndrome_.take(events))
@@ -34,9 +50,10 @@ protected:
   }
 
 private:
-  const tanner_graph graph_;
+  tanner_graph graph_;
   graph_syndrome syndrome_;
   relay_bp solver_;
+  shot_columns shot_;
 };
 
 } // namespace
@@ -71,12 +88,13 @@ decoder_result make_relay_bp_decoder(const decoder_model &model, decoder_setting
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "relay-bp decoder: " + why}; };
   try {
     const relay_bp_options options = relay_bp_options_of(settings);
+    const double smallest = smallest_of(settings);
     if (const expected<> result = settings.check(); result.failed())
       return failed(result.text());
     auto graph = tanner_graph::from_model(model);
     if (graph.failed())
       return failed(graph.text());
-    return {std::make_unique<relay_bp_decoder>(std::move(*graph), options), {}};
+    return {std::make_unique<relay_bp_decoder>(std::move(*graph), options, smallest), {}};
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());
   }
