@@ -86,6 +86,7 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t hos
                                                    nullptr,
                                                    nullptr,
                                                    CUDAQ_QEC_ERRORS_WHOLE,
-                                                   0};
+                                                   0,
+                                                   nullptr};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &table : nullptr;
 }

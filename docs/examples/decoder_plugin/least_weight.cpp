@@ -26,6 +26,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -56,9 +57,27 @@ public:
     }
     for (indices &errors : flipping_)
       std::ranges::sort(errors, {}, [this](std::uint64_t k) { return errors_[k].weight; });
+    replaced_.reserve(errors_.size());
     path_.reserve(errors_.size() + 1); // decode allocates nothing
     tried_.reserve(errors_.size());
     best_.reserve(errors_.size());
+  }
+
+  /// The weights of a shot; an empty list: those of the model again.
+  std::int32_t replace_weights(const cudaq_qec_error_probability_t *list, std::size_t size) noexcept {
+    constexpr double kLeast = 1e-9; // a weight is finite
+    for (std::size_t k = 0; k < size; ++k)
+      if (list[k].probability > 0.5 || errors_[list[k].error].weight == kInfinity)
+        return CUDAQ_QEC_DECODE_NOT_SUPPORTED;
+    for (const auto &[number, weight] : replaced_)
+      set_weight(number, weight);
+    replaced_.clear();
+    for (std::size_t k = 0; k < size; ++k) {
+      const double p = std::max(list[k].probability, kLeast);
+      replaced_.emplace_back(list[k].error, errors_[list[k].error].weight);
+      set_weight(list[k].error, std::log((1 - p) / p));
+    }
+    return CUDAQ_QEC_DECODE_OK;
   }
 
   /// `control`: null without a deadline.
@@ -101,6 +120,12 @@ private:
     if (key != "steps" || fault != std::errc{} || end != value.data() + value.size())
       throw std::invalid_argument("setting " + std::string(key) + "=" + std::string(value) +
                                   ": the only one is steps=N, the most steps of a shot");
+  }
+
+  void set_weight(std::uint64_t number, double weight) noexcept {
+    errors_[number].weight = weight;
+    for (const std::uint64_t d : errors_[number].detectors)
+      std::ranges::sort(flipping_[d], {}, [this](std::uint64_t k) { return errors_[k].weight; });
   }
 
   void flip(std::uint64_t d) noexcept {
@@ -206,6 +231,7 @@ private:
   std::vector<error> errors_;
   std::vector<indices> flipping_; ///< for each detector the errors that flip it, the likeliest first
   std::vector<char> remains_;     ///< of each detector: it is an event that the chosen errors do not explain
+  std::vector<std::pair<std::uint64_t, double>> replaced_; ///< errors with a weight of the shot, and that of the model
   std::vector<choice> path_;
   std::vector<error *> tried_;
   double least_above_ = kInfinity; ///< of what was left out
@@ -248,6 +274,10 @@ std::size_t columns(void *self, std::uint64_t *columns, std::size_t max) {
   return errors.size();
 }
 
+std::int32_t replace_probabilities(void *self, const cudaq_qec_error_probability_t *list, std::size_t num_errors) {
+  return static_cast<least_weight *>(self)->replace_weights(list, num_errors);
+}
+
 } // namespace
 
 const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t host_version) {
@@ -261,6 +291,7 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t hos
                                                      .columns = columns,
                                                      .decode_until = decode_until,
                                                      .error_form = CUDAQ_QEC_ERRORS_WHOLE,
-                                                     .reserved = 0};
+                                                     .reserved = 0,
+                                                     .replace_probabilities = replace_probabilities};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &kTable : nullptr;
 }

@@ -6,6 +6,7 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoders/plugin_model.h"
+#include "lib/qec/decoders/replaced_errors.h"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -39,6 +40,8 @@ static_assert(static_cast<int>(error_form::components) == CUDAQ_QEC_ERRORS_COMPO
 static_assert(static_cast<int>(error_form::whole) == CUDAQ_QEC_ERRORS_WHOLE);
 static_assert(kNoDeadline == UINT64_MAX);
 static_assert(sizeof(correction_edge) == sizeof(cudaq_qec_correction_edge_t) && kBoundary == CUDAQ_QEC_BOUNDARY);
+static_assert(sizeof(error_probability) == sizeof(cudaq_qec_error_probability_t) &&
+              offsetof(error_probability, probability) == offsetof(cudaq_qec_error_probability_t, probability));
 
 /// A loaded shared library. The last decoder that holds it unloads it.
 struct library_closer {
@@ -115,8 +118,12 @@ constexpr std::string_view kGpuLibrary = "libcudaq-qec-relay-bp-gpu.so";
 expected<> check_table_size(std::size_t size) {
   using table = cudaq_qec_decoder_plugin_t;
   constexpr std::size_t kFirst = offsetof(table, edges); // each later header added one member
-  constexpr std::array kSizes{kFirst, offsetof(table, columns), offsetof(table, decode_until),
-                              offsetof(table, error_form), sizeof(table)};
+  constexpr std::array kSizes{kFirst,
+                              offsetof(table, columns),
+                              offsetof(table, decode_until),
+                              offsetof(table, error_form),
+                              offsetof(table, replace_probabilities),
+                              sizeof(table)};
   if (std::ranges::find(kSizes, size) != kSizes.end())
     return {};
   const std::string has = "its table has " + std::to_string(size) + " bytes (struct_size), ";
@@ -206,7 +213,7 @@ public:
         num_errors_(plugin.has(&cudaq_qec_decoder_plugin_t::columns) ? model.errors.rows() : 0),
         errors_(num_errors_ != 0 ? model.errors : flip_rows{}),
         weights_(model, num_errors_ != 0 && plugin.errors() == CUDAQ_QEC_ERRORS_WHOLE), columns_(num_errors_),
-        odd_(model.num_detectors), flipped_(observable_bytes()),
+        odd_(model.num_detectors), flipped_(observable_bytes()), check_(model.errors.rows()),
         name_(shown(plugin.table->name) != plugin.table->name ? shown(plugin.table->name) : ""),
         plugin_(std::move(plugin)), made_(std::move(made)) {}
 
@@ -215,11 +222,41 @@ public:
   bool obeys_deadline() const noexcept override { return plugin_.has(&cudaq_qec_decoder_plugin_t::decode_until); }
   std::uint64_t num_errors() const noexcept override { return num_errors_; }
   const char *fault() const noexcept override { return fault_.data(); }
+  const char *refuses_probabilities() const noexcept override {
+    return plugin_.has(&cudaq_qec_decoder_plugin_t::replace_probabilities)
+               ? nullptr
+               : "this plug-in does not take probabilities of a shot: its table has no replace_probabilities";
+  }
 
 protected:
+  decode_status replace_probabilities(shot_probabilities probabilities) noexcept override {
+    fault_.front() = '\0';
+    if (!check_.check(probabilities, 1, [](std::uint64_t) -> const char * { return nullptr; })) {
+      std::snprintf(fault_.data(), fault_.size(), "%s", check_.fault());
+      return decode_status::bad_probability;
+    }
+    if (const decode_status status = restore_if_needed(); status != decode_status::ok)
+      return status;
+    const auto *const list = reinterpret_cast<const cudaq_qec_error_probability_t *>(probabilities.data());
+    is_replaced_ = must_restore_ = true;
+    const decode_status status = set_probabilities(list, probabilities.size());
+    is_replaced_ = status == decode_status::ok;
+    return status;
+  }
+
+  void restore_probabilities() noexcept override {
+    const std::array<char, 512> fault = fault_; // of the decode
+    is_replaced_ = false;
+    (void)restore_if_needed();
+    fault_ = fault;
+  }
+
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
     fault_.front() = '\0';
+    if (!is_replaced_)
+      if (const decode_status status = restore_if_needed(); status != decode_status::ok)
+        return status;
     double weight = std::nan("");
     // A plug-in without observables may not get a null pointer that it could not add to.
     std::uint8_t none = 0;
@@ -253,7 +290,7 @@ protected:
                     number(num_observables() +
                            static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(observables.back()) >> used))),
                     number(num_observables()));
-    if (weight == HUGE_VAL || (weight < -kRounding && !weights_.can_be_negative()))
+    if (weight == HUGE_VAL || (weight < -kRounding && !weights_.can_be_negative() && !is_replaced_))
       return broken("%s gave the weight %g; %s", function, weight,
                     weight < 0 ? "without an error above 1/2 it is not below 0" : "it is a number, or NaN for none");
     if (details != nullptr) {
@@ -292,6 +329,27 @@ private:
       (void)broken("%s threw an exception that is no std::exception", function);
     }
     return false;
+  }
+
+  /// After a shot that replaced probabilities. If it fails, it is tried again before the next decode: no shot is
+  /// decoded with the probabilities of another one.
+  decode_status restore_if_needed() noexcept {
+    const decode_status status = must_restore_ ? set_probabilities(nullptr, 0) : decode_status::ok;
+    must_restore_ = status != decode_status::ok;
+    return status;
+  }
+
+  decode_status set_probabilities(const cudaq_qec_error_probability_t *list, std::size_t size) noexcept {
+    std::int32_t status = CUDAQ_QEC_DECODE_INTERNAL_ERROR;
+    if (!returns("replace_probabilities",
+                 [&] { status = plugin_.table->replace_probabilities(made_.get(), list, size); }))
+      return decode_status::internal_error;
+    if (status == CUDAQ_QEC_DECODE_NOT_SUPPORTED && size != 0)
+      return decode_status::not_supported;
+    if (status != CUDAQ_QEC_DECODE_OK)
+      return broken("replace_probabilities returned %d for %zu errors, accepted: 0%s", status, size,
+                    size != 0 ? ", 5, 6" : "");
+    return decode_status::ok;
   }
 
   decode_status take_correction(std::span<const std::uint64_t> events, std::span<const std::uint8_t> observables,
@@ -369,7 +427,7 @@ private:
                       number(count != 0 ? errors.front() : 0),
                       (observables[k / 8] >> k % 8 & 1) != 0 ? "do not flip" : "flip", number(k),
                       observables[k / 8] >> k % 8 & 1);
-    if (weights_.are_compared())
+    if (weights_.are_compared() && !is_replaced_)
       if (const auto [low, high] = weights_.sums(errors); weight < low || weight > high) // not if it is NaN
         return broken("the weight is %g; its errors (%zu) have %g to %g together", weight, count, low, high);
     if (details != nullptr)
@@ -409,6 +467,9 @@ private:
   std::vector<std::uint8_t> odd_;      ///< of each detector; all 0 between two checks
   std::vector<std::uint8_t> flipped_;  ///< observables
   std::uint64_t right_solutions_ = 0;  ///< in a row, at most kCheckedSolutions
+  replaced_errors check_;
+  bool is_replaced_ = false;  ///< the shot replaces probabilities
+  bool must_restore_ = false; ///< the plug-in has probabilities of a shot
   std::array<char, 512> fault_{};
   const std::string name_; ///< if that of the plug-in cannot be shown
   loaded_plugin plugin_;   ///< before made_, so it is unloaded after the decoder is freed

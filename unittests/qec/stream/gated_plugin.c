@@ -73,7 +73,7 @@ static void destroy(void *decoder) {
 
 const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_version) {
   static const cudaq_qec_decoder_plugin_t table = {
-      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "gated", create, decode, destroy, NULL, NULL, NULL, 0, 0};
+      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "gated", create, decode, destroy, NULL, NULL, NULL, 0, 0, NULL};
   (void)host_version;
   return &table;
 }

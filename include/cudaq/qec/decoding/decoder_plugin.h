@@ -31,12 +31,14 @@ extern "C" {
  * larger than that of the library, and a struct_size where no member ends. */
 #define CUDAQ_QEC_DECODER_PLUGIN_VERSION 1
 
-/* What decode, decode_until and create return. The values are those of decode_status (decode_status.h). */
+/* What decode, decode_until, replace_probabilities and create return. The values are those of decode_status
+ * (decode_status.h). */
 enum {
   CUDAQ_QEC_DECODE_OK = 0,
   CUDAQ_QEC_DECODE_NO_SOLUTION = 3,    /* no set of errors of the model causes the events */
   CUDAQ_QEC_DECODE_INTERNAL_ERROR = 5, /* out of memory, or a fault of the decoder */
-  CUDAQ_QEC_DECODE_NOT_SUPPORTED = 6,  /* create: this decoder does not take the model, the text says why */
+  CUDAQ_QEC_DECODE_NOT_SUPPORTED = 6,  /* create: this decoder does not take the model, the text says why;
+                                          replace_probabilities: it does not take these */
   CUDAQ_QEC_DECODE_NOT_CONVERGED = 7,  /* decode: it found no solution within its limits; there may be one */
   CUDAQ_QEC_DECODE_DEADLINE = 9,       /* decode_until: it ended at the deadline */
   CUDAQ_QEC_DECODE_CANCELLED = 10      /* decode_until: the cancel word is not 0 */
@@ -101,6 +103,12 @@ typedef struct cudaq_qec_correction_edge_t {
   uint64_t second; /* CUDAQ_QEC_BOUNDARY: the boundary */
 } cudaq_qec_correction_edge_t;
 
+/* The probability that an error has in one shot. */
+typedef struct cudaq_qec_error_probability_t {
+  uint64_t error;     /* as `columns` counts them; below errors->errors.num_rows */
+  double probability; /* 0 to 1 */
+} cudaq_qec_error_probability_t;
+
 /* What ends a decode before its own end. */
 typedef struct cudaq_qec_decode_control_t {
   size_t struct_size;
@@ -148,6 +156,16 @@ typedef struct cudaq_qec_decoder_plugin_t {
   /* Optional (absent: 0): CUDAQ_QEC_ERRORS_JOINED, _COMPONENTS or _WHOLE. */
   uint32_t error_form;
   uint32_t reserved; /* 0 */
+
+  /* Optional (NULL or absent): shots may replace the probabilities of some errors. Called before decode or decode_until
+   * of such a shot, with each error at most once, and after it with num_errors 0: from then on all errors have the
+   * probabilities of the model. So the two calls should take a time that is proportional to num_errors. Returns
+   * CUDAQ_QEC_DECODE_OK; CUDAQ_QEC_DECODE_NOT_SUPPORTED: it does not take one of the probabilities; or
+   * CUDAQ_QEC_DECODE_INTERNAL_ERROR. Without OK the shot is not decoded, and a call with num_errors 0 follows, too. The
+   * list is valid during the call. Probabilities of 0 and of 1 are allowed: count them as near to 0 or to 1 as weights
+   * can be finite. weight of such a shot is the sum of log((1 - p) / p) with its probabilities; it is not compared with
+   * `columns`. Without this member, shots that replace probabilities are refused. */
+  int32_t (*replace_probabilities)(void *decoder, const cudaq_qec_error_probability_t *list, size_t num_errors);
 } cudaq_qec_decoder_plugin_t;
 
 #if defined(__GNUC__)

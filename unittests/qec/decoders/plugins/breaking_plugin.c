@@ -16,6 +16,7 @@ typedef struct state {
   double weights[MOST];
   uint64_t events[MOST];
   size_t count;
+  int replaced, restores; /* the probabilities are those of a shot; calls that should end this */
 } state;
 
 static int breaks(const state *s, const char *what) { return strcmp(s->broken, what) == 0; }
@@ -68,6 +69,8 @@ static int32_t decode(void *decoder, const uint64_t *events, size_t count, uint8
     *weight += s->events[k] < MOST ? s->weights[s->events[k]] : 0;
   if (breaks(s, "weight_sign"))
     *weight = -1;
+  if (s->replaced)
+    *weight = -7;
   if (breaks(s, "weight_infinite"))
     *weight = HUGE_VAL;
   return CUDAQ_QEC_DECODE_OK;
@@ -98,6 +101,17 @@ static size_t columns(void *decoder, uint64_t *columns, size_t max) {
   return s->count - (breaks(s, "column_cause") && s->count != 0);
 }
 
+static int32_t replace_probabilities(void *decoder, const cudaq_qec_error_probability_t *list, size_t count) {
+  state *const s = decoder;
+  (void)list;
+  if (count != 0 && breaks(s, "replace"))
+    return 17;
+  if (count == 0 && breaks(s, "restore") && s->restores++ == 0)
+    return CUDAQ_QEC_DECODE_INTERNAL_ERROR;
+  s->replaced = count != 0;
+  return CUDAQ_QEC_DECODE_OK;
+}
+
 const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_version) {
   static const cudaq_qec_decoder_plugin_t table = {.version = CUDAQ_QEC_DECODER_PLUGIN_VERSION,
                                                    .struct_size = sizeof table,
@@ -108,6 +122,7 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_ver
                                                    .edges = edges,
                                                    .columns = columns,
                                                    .decode_until = decode_until,
-                                                   .error_form = CUDAQ_QEC_ERRORS_WHOLE};
+                                                   .error_form = CUDAQ_QEC_ERRORS_WHOLE,
+                                                   .replace_probabilities = replace_probabilities};
   return host_version == CUDAQ_QEC_DECODER_PLUGIN_VERSION ? &table : NULL;
 }

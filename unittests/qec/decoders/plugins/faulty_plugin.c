@@ -60,7 +60,7 @@ static size_t edges(void *decoder, cudaq_qec_correction_edge_t *edges, size_t ma
 #if FAULT == 1
 const cudaq_qec_decoder_plugin_t *some_other_function(void) {
   static const cudaq_qec_decoder_plugin_t table = {
-      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "none", create, decode, destroy, edges, NULL, NULL, 0, 0};
+      CUDAQ_QEC_DECODER_PLUGIN_VERSION, sizeof table, "none", create, decode, destroy, edges, NULL, NULL, 0, 0, NULL};
   return &table;
 }
 #else
@@ -79,7 +79,8 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_ver
                                                    NULL,
                                                    NULL,
                                                    FAULT == UNKNOWN_FORM ? 3 : CUDAQ_QEC_ERRORS_JOINED,
-                                                   0};
+                                                   0,
+                                                   NULL};
   (void)host_version;
   return FAULT == NO_TABLE ? NULL : &table;
 }

@@ -2,6 +2,7 @@
 // The C++ plug-in of the documentation: least weight, and decodes that end early.
 #include "lib/qec/decoders/stop_check.h"
 #include "unittests/qec/every_error_set.h"
+#include "unittests/qec/shot_lists.h"
 
 #include <chrono>
 #include <thread>
@@ -44,6 +45,26 @@ TEST(LeastWeightPlugin, FindsTheLeastSetOfEverySyndromeOfRandomModels) {
   for (const std::size_t detectors : {2, 4})
     for (int model = 0; model < 8; ++model)
       expect_least(kPlugin, random_model(random, detectors, 0.4));
+}
+
+TEST(LeastWeightPlugin, TakesTheProbabilitiesOfAShot) {
+  std::mt19937 random(7);
+  for (int k = 0; k < 8; ++k) {
+    const std::vector<random_error> errors = random_model(random, 3, 0.4);
+    std::vector<random_error> of_shot = errors;
+    shot_list list;
+    for (std::size_t e = 0; e < errors.size(); e += 2)
+      if (errors[e].detectors + errors[e].observables != 0) {
+        of_shot[e].probability = std::uniform_real_distribution(0.001, 0.49)(random);
+        list.push_back({e, of_shot[e].probability});
+      }
+    const auto tested = make_or_throw(kPlugin, dem_of(errors));
+    expect_least_of(*tested, of_shot, list);
+    expect_least_of(*tested, errors);
+    EXPECT_EQ(decode(*tested, {}, shot_list{{0, 0.6}}).status, decode_status::not_supported);
+    EXPECT_EQ(decode(*tested, {}, shot_list{{99, 0.1}}).status, decode_status::bad_probability);
+    expect_least_of(*tested, errors);
+  }
 }
 
 TEST(LeastWeightPlugin, GivesTheErrorsAndTheWeightOfItsAnswer) {

@@ -57,6 +57,29 @@ TEST(PluginFaults, NameTheBrokenPromiseAndItsValues) {
   EXPECT_STREQ(good->fault(), "");
 }
 
+TEST(PluginFaults, LeaveNoShotWithTheProbabilitiesOfAnother) {
+  const std::vector<error_probability> list{{0, 0.4}};
+  const std::vector<std::uint64_t> events{1};
+  std::vector<std::uint8_t> out(1);
+  for (const char *broken : {"none", "replace", "restore"}) {
+    const auto with = make_or_throw(kPlugin + ":break=" + broken, kModel);
+    for (int k = 0; k < 2; ++k) {
+      decode_details replaced, fixed;
+      const decode_status status = with->decode(events, out, list, &replaced);
+      if (std::string_view(broken) == "replace") {
+        EXPECT_EQ(decode_status_text(status, with->fault()),
+                  "internal error of the decoder: plug-in breaking: replace_probabilities returned 17 for 1 errors, "
+                  "accepted: 0, 5, 6");
+      } else {
+        EXPECT_EQ(status, decode_status::ok) << broken;
+        EXPECT_EQ(replaced.weight, -7) << broken;
+      }
+      EXPECT_EQ(with->decode(events, out, fixed), decode_status::ok) << broken; // "restore" is asked again
+      EXPECT_NEAR(fixed.weight, 2.1972, 1e-3) << broken;
+    }
+  }
+}
+
 TEST(PluginFaults, NameAnExceptionAndItsFunction) {
   const auto with = make_or_throw(std::string(CUDAQ_TEST_THROWING_PLUGIN) + ":in=decode,what=std", kModel);
   std::uint8_t out = 0;
@@ -110,7 +133,7 @@ TEST(PluginFaults, OfATableThatEndsInsideAMemberOrIsTooLarge) {
         .error;
   };
   EXPECT_NE(refusal(12).find("its table has 50 bytes (struct_size), where no member ends"), std::string::npos);
-  EXPECT_NE(refusal(13).find("its table has 1000 bytes (struct_size), this library knows 80"), std::string::npos);
+  EXPECT_NE(refusal(13).find("its table has 1000 bytes (struct_size), this library knows 88"), std::string::npos);
 }
 
 } // namespace

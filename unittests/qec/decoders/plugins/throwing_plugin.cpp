@@ -82,6 +82,7 @@ const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(std::uint32_t) {
                                                    nullptr,
                                                    nullptr,
                                                    0,
-                                                   0};
+                                                   0,
+                                                   nullptr};
   return &table;
 }
