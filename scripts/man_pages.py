@@ -8,11 +8,14 @@ and the others lead to it. What a function does in one line is taken from docs/a
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ["include/cudaq/realtime/daemon/dispatcher", "include/cudaq/realtime/daemon/bridge",
            "include/cudaq/qec/decoding", "include/cudaq/qec/realtime"]
 FUNCTION = re.compile(r"\b(cudaq_\w+)(?<!_t)\s*\(")
+# A terminal has 80 columns, of which man indents 7, and 7 more below the name of a function.
+WIDTH = 80 - 14
 COMMENT = re.compile(r"\s*/\*.*?\*/[ \t]*\n", re.DOTALL)
 
 
@@ -21,8 +24,42 @@ def escape(text):
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 
+def fit(text, width=WIDTH):
+    """Lines that are not filled, within the width. What stands in a second column of a list or a table stays there."""
+    out = []
+    for line in text.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        column = re.match(r" *\S.*?(?:/\* |  +)(?=\S)", line)
+        column = column.end() if column and column.end() < width // 2 else indent + 4
+        macro = line.startswith("#define") or line.endswith("\\")
+        if len(line) <= width:
+            out.append(line)
+        elif macro:
+            parts = textwrap.wrap(line.rstrip("\\ "), width - 2, subsequent_indent=" " * column,
+                                  break_on_hyphens=False)
+            out += [part + " \\" for part in parts[:-1]] + [parts[-1] + (" \\" if line.endswith("\\") else "")]
+        else:
+            out += textwrap.wrap(line, width, subsequent_indent=" " * column, break_on_hyphens=False,
+                                 break_long_words=False)
+    return "\n".join(out)
+
+
+def fit_prototype(text):
+    """A declaration of a function, broken after commas."""
+    if len(text) <= WIDTH:
+        return text
+    head, arguments = text.split("(", 1)
+    lines = [head + "("]
+    for argument in re.split(r"(?<=,) ", arguments):
+        if len(lines) == 1 or len(lines[-1]) + 1 + len(argument) > WIDTH:
+            lines.append("    " + argument)
+        else:
+            lines[-1] += " " + argument
+    return "\n".join(lines)
+
+
 def code(text):
-    return f".PP\n.nf\n{escape(text.rstrip())}\n.fi\n"
+    return f".PP\n.nf\n{escape(fit(text.rstrip()))}\n.fi\n"
 
 
 def prose(comment):
@@ -37,7 +74,7 @@ def prose(comment):
         if indented != drawn:
             out += ".nf\n" if indented else ".fi\n"
             drawn = indented
-        out += escape(line) + "\n" if line.strip() else ".PP\n" if not drawn else "\n"
+        out += escape(fit(line) if drawn else line) + "\n" if line.strip() else ".PP\n" if not drawn else "\n"
     return out + (".fi\n" if drawn else "")
 
 
@@ -71,7 +108,8 @@ def declarations(text):
     for other in (r"/\*.*?\*/", r"^#define.*?(?<!\\)$", r"^(typedef|struct|enum|union)\b([^;{]*\{.*?^\}[^;]*|[^;{]*);"):
         text = re.sub(other, "", text, flags=both)
     for part in re.findall(r"(?:^|(?<=[;}]))([^;{}]*\([^;{}]*\)[^;{}]*)(?:;|\{.*?^\})", text, flags=both):
-        part = re.sub(r"\b(CUDAQ_\w+_API|CUDAQ_HOST_DEVICE\w*|static|inline|extern)\b ?", "", part).strip()
+        part = re.sub(r"\b(CUDAQ_\w+_(?:API|EXPORT)|CUDAQ_HOST_DEVICE\w*|static|inline|extern)\b ?", "", part).strip()
+        part = re.sub(r"\s+CUDAQ_REALTIME_BOUND_TO\([^)]*\)", "", part)
         found = FUNCTION.search(part)
         if found and not part.startswith(("#", "(")):
             yield found[1], re.sub(r"\s+", " ", part) + ";"
@@ -119,8 +157,8 @@ def write_header(header, folder):
         short = SHORT.get(names[0]) or first_sentence(re.sub(r"[/*]+", " ", (comments or [header.name])[0]))
         (folder / f"{names[0]}.3").write_text(page(
             names[0].upper(), ", ".join(names) + " - " + short,
-            synopsis + "\n" + "\n".join(escape(prototype) for prototype in functions.values()) + "\n.fi\n" +
-            ".SH DESCRIPTION\n" + description + f".SH SEE ALSO\n.BR {escape(header.name)} (3)\n"))
+            synopsis + "\n" + "\n".join(escape(fit_prototype(each)) for each in functions.values()) +
+            "\n.fi\n.SH DESCRIPTION\n" + description + f".SH SEE ALSO\n.BR {escape(header.name)} (3)\n"))
         for name in names[1:]:
             (folder / f"{name}.3").write_text(f".so man3/{names[0]}.3\n")
         listed += names
@@ -148,5 +186,11 @@ for each in FOLDERS:
     for path in sorted((ROOT / each).glob("*.h")):
         if re.search(r"extern \"C\"", path.read_text()):
             functions += write_header(path, target)
+# Lines that are not filled would be cut, or broken anywhere, by a terminal.
+for path in sorted(target.glob("*.3")):
+    for part in re.findall(r"^\.nf\n(.*?)^\.fi$", path.read_text(), flags=re.MULTILINE | re.DOTALL):
+        for line in part.replace("\\-", "-").replace("\\e", "\\").replace("\\&", "").split("\n"):
+            if len(line) > WIDTH + 7:
+                sys.exit(f"{path.name}: more than 80 columns: {line}")
 pages = len(list(target.glob("*.3")))
 print(f"{target}: {pages} man pages, {functions} functions")
