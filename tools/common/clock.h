@@ -2,6 +2,8 @@
 // Time and waiting, for every subcommand.
 #pragma once
 
+#include "lib/base/ticks.h"
+
 #include <cstdint>
 #include <ctime>
 #include <thread>
@@ -22,18 +24,13 @@ inline std::uint64_t now_ns() noexcept {
 /// The cheapest monotonic counter of the CPU, read in program order: earlier loads have finished, later loads have not
 /// begun. tick_scale (exchange.h) converts its unit to nanoseconds.
 inline std::uint64_t ticks() noexcept {
+  const std::uint64_t value = detail::ticks_after_loads();
 #if defined(__x86_64__)
   _mm_lfence();
-  const std::uint64_t value = __builtin_ia32_rdtsc();
-  _mm_lfence();
-  return value;
 #elif defined(__aarch64__)
-  std::uint64_t value;
-  asm volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(value)::"memory");
-  return value;
-#else
-  return now_ns();
+  asm volatile("isb" ::: "memory");
 #endif
+  return value;
 }
 
 /// Name of the counter that ticks() reads, for reports.
@@ -43,7 +40,7 @@ inline const char *ticks_name() noexcept {
 #elif defined(__aarch64__)
   return "cntvct_el0 between two isb";
 #else
-  return "clock_gettime(CLOCK_MONOTONIC)";
+  return "steady_clock";
 #endif
 }
 

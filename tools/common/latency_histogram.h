@@ -2,9 +2,9 @@
 // A histogram of durations with constant relative precision and constant memory.
 #pragma once
 
+#include "lib/base/time_histogram.h"
+
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -12,19 +12,13 @@
 
 namespace cudaq::realtime::tools {
 
-/// Log-linear buckets: every power of two is divided into 128 equal buckets; values below 256 have one bucket each.
-///
-///   value        bucket width   buckets
-///   0 .. 255          1          0 .. 255
-///   256 .. 511        2        256 .. 383    300 -> bucket 256 + (300 - 256) / 2 = 278, which holds 300 and 301
-///   512 .. 1023       4        384 .. 511
+/// Its buckets are log_linear<7>.
 ///
 /// Accuracy: a percentile is reported as the upper end of its bucket, but never above the largest value. So it is never
 /// below the true order statistic, and at most 1/128 (0.8 %) above it. min, max, count and mean are exact. Values above
 /// kLargest are counted in the last bucket. record() never allocates. One thread at a time.
-class latency_histogram {
+class latency_histogram : public detail::log_linear<7> {
 public:
-  static constexpr unsigned kSubBits = 7;
   static constexpr std::uint64_t kLargest = (std::uint64_t{1} << 42) - 1; ///< 73 minutes in nanoseconds
   static constexpr double kRelativeError = 1.0 / (1u << kSubBits);
 
@@ -59,17 +53,7 @@ public:
   [[nodiscard]] std::uint64_t percentile(double percent) const noexcept {
     if (count_ == 0)
       return 0;
-    // Slightly below the product: 99.9 has no exact binary form, and 99.9 % of 1000 values must give the 999th.
-    const double exact = std::clamp(percent, 0.0, 100.0) / 100.0 * static_cast<double>(count_);
-    const auto rank =
-        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(exact * (1.0 - 1e-12))), 1, count_);
-    std::uint64_t seen = 0;
-    for (std::size_t i = 0; i < buckets_.size(); ++i) {
-      seen += buckets_[i];
-      if (seen >= rank)
-        return std::clamp(upper_of(i), min_, max_);
-    }
-    return max_;
+    return std::clamp(upper_of(bucket_of_percentile(percent, buckets_, count_)), min_, max_);
   }
 
   /// Number of values in [low, high), with bucket precision.
@@ -92,19 +76,6 @@ public:
   /// Writes the text format of HdrHistogram's plotter: value, fraction, count up to that value, 1 / (1 - fraction).
   /// The values are divided by `unit`, e.g. 1000 writes nanoseconds as microseconds.
   void write_hgrm(std::ostream &out, double unit = 1.0) const;
-
-  static constexpr std::size_t index_of(std::uint64_t value) noexcept {
-    const unsigned width = static_cast<unsigned>(std::bit_width(value));
-    const unsigned shift = width > kSubBits + 1 ? width - (kSubBits + 1) : 0;
-    return (static_cast<std::size_t>(shift) << kSubBits) + static_cast<std::size_t>(value >> shift);
-  }
-  static constexpr std::uint64_t lower_of(std::size_t index) noexcept {
-    if (index < (std::size_t{2} << kSubBits))
-      return index;
-    const std::size_t shift = (index >> kSubBits) - 1;
-    return static_cast<std::uint64_t>(index - (shift << kSubBits)) << shift;
-  }
-  static constexpr std::uint64_t upper_of(std::size_t index) noexcept { return lower_of(index + 1) - 1; }
 
 private:
   std::vector<std::uint64_t> buckets_;

@@ -63,7 +63,7 @@ BELOW = {
     # The pipeline's inference engines, and the workers that use them.
     "kernels/qec": {"lib/qec", "lib/base", f"{DETAIL}/base", "include/*.cuh", "include"},
     # What the programs share; the next rooms include only these of `tools`.
-    "tools/common": {"include"},
+    "tools/common": {"lib/base", "include"},
     "tools/html": {"tools/common", "include"},
     "tools/ring": {"tools/common", "include"},
     "tools/trace": {"tools/common", "include"},

@@ -20,7 +20,8 @@ ATOMICS = (r"\bstd::atomic|\bcuda::(?:std::)?atomic|\b_Atomic\b|\batomic_thread_
            r"#\s*include\s*<(?:cuda/|cuda/std/)?(?:std)?atomic(?:\.h)?>|\b__threadfence\w*")
 ALL = (ORDERS, FENCES, ATOMICS, BUILTINS, VOLATILE_CASTS, CONST_CASTS)
 # What a header may use of these; flag_word.h all.
-OWN = {f"{BASE}flag_word.h": ALL, f"{BASE}slot_memory.h": (FENCES, VOLATILE_CASTS), f"{BASE}shared_word.h": (ORDERS,)}
+OWN = {f"{BASE}flag_word.h": ALL, f"{BASE}slot_memory.h": (FENCES, VOLATILE_CASTS), f"{BASE}shared_word.h": (ORDERS,),
+       "lib/base/ticks.h": (FENCES,)}  # it orders no words: the moment at which a counter is read
 OTHERS = (BUILTINS, VOLATILE_CASTS)
 RING_PORT = "tools/ring/ring_port.h"
 RING_CALLS = (r"\bcudaq_host_ringbuffer_(?:write_rpc_request|signal_slot|poll_tx_flag|read_rpc_response|clear_slot)\b|"
