@@ -37,6 +37,7 @@ struct wiring {
   std::optional<cudaq_cpu_dataplane_t> dataplane;
   std::shared_ptr<std::vector<std::uint64_t>> dataplane_flags; ///< the rx flags, then the tx flags of `ring`
   std::uint32_t max_result_bytes = 0;                          ///< 0: as many as a slot holds
+  bool handler_times = false;                                  ///< recorded
   std::optional<cudaq_function_table_t> table;
   std::vector<v2_handler> v2;
   std::vector<cudaq_host_worker_t> workers;
@@ -94,6 +95,10 @@ public:
   virtual expected<> worker_job(int, cudaq_host_job_t &) const { return no_workers(); }
 
   // Any thread, any time.
+  virtual expected<> read_times(std::uint32_t, cudaq_handler_times_t &) const {
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "config->dispatch_path is 0 (device): only the host path records the times of handlers");
+  }
   virtual void read_stats(cudaq_dispatcher_stats_t &out) const = 0;
   /// The value of the wired counter `stats` (may be NULL).
   virtual expected<> processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const = 0;

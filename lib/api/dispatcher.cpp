@@ -186,6 +186,13 @@ expected<> cudaq_dispatcher_t::set_max_result_bytes(std::uint32_t bytes) {
       [&] { wiring_.max_result_bytes = bytes; });
 }
 
+expected<> cudaq_dispatcher_t::set_handler_times(bool on) {
+  return wire(
+      "the times of handlers",
+      [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a histogram of the times of handlers"); },
+      [&] { wiring_.handler_times = on; });
+}
+
 expected<> cudaq_dispatcher_t::set_function_table(const cudaq_function_table_t &table) {
   return wire(
       "the function table", [&] { return check_table_pointer(table); }, [&] { wiring_.table = table; });

@@ -73,6 +73,7 @@ struct cudaq_dispatcher_t {
   expected<> set_ringbuffer(const cudaq_ringbuffer_t &ring);
   expected<> set_cpu_dataplane(const cudaq_cpu_dataplane_t &given);
   expected<> set_max_result_bytes(std::uint32_t bytes);
+  expected<> set_handler_times(bool on);
   expected<> set_function_table(const cudaq_function_table_t &table);
   expected<> set_control(volatile int *shutdown_flag, std::uint64_t *stats);
   expected<> set_options(const cudaq_dispatcher_options_t &given);

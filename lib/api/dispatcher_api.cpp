@@ -307,6 +307,22 @@ cudaq_status_t cudaq_dispatcher_set_max_result_bytes(cudaq_dispatcher_t *dispatc
   return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->set_max_result_bytes(bytes); });
 }
 
+cudaq_status_t cudaq_dispatcher_set_handler_times(cudaq_dispatcher_t *dispatcher, int on) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->set_handler_times(on != 0); });
+}
+
+cudaq_status_t cudaq_dispatcher_get_handler_times(const cudaq_dispatcher_t *dispatcher, uint32_t function_id,
+                                                  cudaq_handler_times_t *out_times) {
+  return with(__func__, dispatcher, out_times, "out_times", [&]() -> expected<> {
+    cudaq_handler_times_t times{};
+    if (expected<> result = check_struct_size("out_times", out_times->struct_size, sizeof(times)); result.failed())
+      return result;
+    if (expected<> result = dispatcher->path().read_times(function_id, times); result.failed())
+      return result;
+    return write_sized("out_times", out_times, out_times->struct_size, times);
+  });
+}
+
 cudaq_status_t cudaq_dispatcher_set_mailbox_spec(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank) {
   return with("cudaq_dispatcher_set_mailbox", dispatcher, dispatcher, "dispatcher",
               [&] { return dispatcher->set_mailbox(h_mailbox_bank, false); });

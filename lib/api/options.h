@@ -28,6 +28,9 @@ inline constexpr byte_range eight_byte_fields<cudaq_dispatcher_stats_t>[] = {
     {offsetof(cudaq_dispatcher_stats_t, received), offsetof(cudaq_dispatcher_stats_t, cursor)},
     {offsetof(cudaq_dispatcher_stats_t, polls), sizeof(cudaq_dispatcher_stats_t)}};
 template <>
+inline constexpr byte_range eight_byte_fields<cudaq_handler_times_t>[] = {
+    {offsetof(cudaq_handler_times_t, count), sizeof(cudaq_handler_times_t)}};
+template <>
 inline constexpr byte_range eight_byte_fields<cudaq_dispatch_graph_io_t>[] = {
     {offsetof(cudaq_dispatch_graph_io_t, contexts), sizeof(cudaq_dispatch_graph_io_t)}};
 

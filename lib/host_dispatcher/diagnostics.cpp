@@ -136,6 +136,7 @@ std::string host_dispatcher::describe() const {
       append(text, "in handler of function 0x%08x for slot %u\n", static_cast<std::uint32_t>(busy >> 32),
              static_cast<std::uint32_t>(busy) - 1);
   }
+  text += times_.describe(counters_);
   text += graphs_.describe();
   const used_jobs::use jobs(jobs_);
   if (!jobs)

@@ -45,13 +45,14 @@ expected<> host_dispatcher::prepare(host_setup setup) {
     return result;
   graphs_.reset(setup.workers, handlers_.index(), *setup.jobs, o, setup.launcher, setup.idle_mask);
   responder_.prepare(setup.markers);
+  const std::uint32_t counters_now = kFirstPoolCounters + o.handler_pool_size;
+  times_.prepare(setup.handler_times, handlers_.index(), counters_, counters_now);
   const bool pool = o.handler_pool_size != 0;
   const poppers who = !pool ? poppers::one : o.ordering == CUDAQ_ORDERING_FIFO ? poppers::one_per_queue : poppers::any;
   // One queue more than routes: for requests of a shared ring that are answered without a handler.
   queues_.reset(who == poppers::one_per_queue ? handlers_.index().num_routes + 1 : 1, *setup.jobs, who);
   const bool copies = ring.in_place() && o.payload_in_slot == 0;
   const std::size_t scratch_words = copies ? (ring.slot_size + 7) / 8 : 0;
-  const std::uint32_t counters_now = kFirstPoolCounters + o.handler_pool_size;
   for (std::uint32_t l = 0; l < counters_now; ++l)
     counters_[l].scratch.assign(scratch_words, 0);
   if (counters_now > counters_used_.peek())
@@ -71,7 +72,7 @@ expected<> host_dispatcher::prepare(host_setup setup) {
   intake_closed_.store(0);
   polls_ = 0;
   empty_turns_ = 1; // 0 would mean that a request was just served
-  busy_slot_ = collected_slot_ = function_index_view::kNone;
+  busy_slot_ = collected_slot_ = timed_route_ = function_index_view::kNone;
   return {};
 }
 
@@ -247,6 +248,7 @@ void host_dispatcher::learn_collected() {
 }
 
 bool host_dispatcher::may_take(std::uint32_t i) {
+  taken_at_ = times_.now();
   const bool known = collected_slot_ == i;
   collected_slot_ = function_index_view::kNone;
   if (known || setup_.jobs->ring.collected(i)) [[likely]]
@@ -276,6 +278,8 @@ handler_result host_dispatcher::serve(std::uint32_t i, const request &r, std::ui
   here.dispatched.bump();
   if (tracks_jobs_.peek() == 0) {
     const slot_ring &ring = setup_.jobs->ring;
+    if (times_.on())
+      timed_route_ = route;
     return handlers_.checked(route, handlers_.run(ring, i, r, route, 0, here));
   }
   write_record((*setup_.jobs)[i], r, {verdict::serve, CUDAQ_RPC_OK, route}, false);
@@ -288,7 +292,13 @@ void host_dispatcher::note_refused() {
   counters_[kLoopCounters].closed.bump(); // answered in this turn, without a job
 }
 
-void host_dispatcher::note_answered(std::int32_t status) { counters_[kLoopCounters].count_response(status); }
+void host_dispatcher::note_answered(std::int32_t status) {
+  counters_[kLoopCounters].count_response(status);
+  if (timed_route_ == function_index_view::kNone)
+    return;
+  times_.record(counters_[kLoopCounters], timed_route_, taken_at_);
+  timed_route_ = function_index_view::kNone;
+}
 
 void host_dispatcher::write_record(job_record &record, const request &r, const judgement &what, bool marked) {
   record.req = r;
@@ -296,6 +306,7 @@ void host_dispatcher::write_record(job_record &record, const request &r, const j
   record.owner.set(this);
   record.marked = marked;
   record.cuda_error = 0;
+  record.taken_at = shared() ? times_.now() : taken_at_; // of a shared ring the router has seen the flag
   record.library_answers.set(false);
 }
 

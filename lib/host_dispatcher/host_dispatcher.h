@@ -65,6 +65,7 @@ struct host_setup {
   std::uint32_t max_result_bytes = 0;             ///< 0: as many as a slot holds
   bool shared_ring = false;
   bool markers = true;
+  bool handler_times = false; ///< recorded
   volatile int *shutdown_flag = nullptr;
   std::uint64_t *stats = nullptr;
   shared_word<std::uint64_t> *idle_mask = nullptr; ///< the caller's word for graph workers; NULL: the library's own
@@ -116,6 +117,10 @@ public:
   expected<> complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len);
 
   void read_stats(cudaq_dispatcher_stats_t &out) const;
+  /// Not during prepare().
+  expected<> read_times(std::uint32_t function_id, cudaq_handler_times_t &out) const {
+    return times_.read(function_id, counters_, out);
+  }
   /// Requests answered or dropped since construction.
   std::uint64_t processed() const;
   /// The value that *stats has, or will have after the present turn.
@@ -174,7 +179,8 @@ private:
   handler_table handlers_;
   work_queues queues_;
   std::vector<thread_counters> counters_ = make_counters();
-  job_responder responder_{handlers_, counters_[kSharedCounters]};
+  handler_times times_;
+  job_responder responder_{handlers_, times_, counters_[kSharedCounters]};
   graph_path graphs_{responder_};
   cpu_dataplane dataplane_;                                      ///< used if has_dataplane()
   used_jobs jobs_;                                               ///< for calls from other threads; set by prepare
@@ -200,6 +206,9 @@ private:
   std::uint32_t busy_slot_ = function_index_view::kNone;
   /// The slot at the cursor, if its last answer is known to be collected.
   std::uint32_t collected_slot_ = function_index_view::kNone;
+  std::uint64_t taken_at_ = 0; ///< when the flag of the present request was seen, in ticks of times_
+  /// Route of a request that is answered in its turn and whose time is recorded; else kNone.
+  std::uint32_t timed_route_ = function_index_view::kNone;
 };
 
 } // namespace cudaq::realtime::detail

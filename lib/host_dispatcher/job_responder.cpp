@@ -44,6 +44,7 @@ void job_responder::publish(job_table &jobs, std::uint32_t slot, handler_result 
     response = handlers_.checked(record.what.route, response);
   counts.count_response(response.status);
   publish_answer(jobs.ring, slot, record.req, response, {record.marked, markers_ ? record.cuda_error : 0});
+  record_time(record, counts);
   record.state.finish();
   counts.count(counts.closed);
 }
@@ -58,6 +59,7 @@ void job_responder::close_claimed(job_table &jobs, std::uint32_t slot, thread_co
   counts.count_response(CUDAQ_RPC_OK);
   if (!record.marked)
     jobs.ring.release_rx(slot);
+  record_time(record, counts);
   record.state.finish();
   counts.count(counts.closed);
 }

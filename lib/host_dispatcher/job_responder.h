@@ -5,14 +5,15 @@
 #pragma once
 
 #include "lib/host_dispatcher/handler_table.h"
+#include "lib/host_dispatcher/handler_times.h"
 
 namespace cudaq::realtime::detail {
 
 class job_responder {
 public:
   /// for_completions: counters that any thread may add to.
-  job_responder(const handler_table &handlers, thread_counters &for_completions)
-      : handlers_(handlers), completion_counters_(for_completions) {}
+  job_responder(const handler_table &handlers, const handler_times &times, thread_counters &for_completions)
+      : handlers_(handlers), times_(times), completion_counters_(for_completions) {}
   /// Before a run. markers: the tx flag holds IN_FLIGHT while a request is in flight.
   void prepare(bool markers) { markers_ = markers; }
   bool markers() const { return markers_; }
@@ -38,7 +39,14 @@ public:
   void close_claimed(job_table &jobs, std::uint32_t slot, thread_counters &counts) const;
 
 private:
+  /// After the answer of a job, before the job is finished: then its record belongs to the next request.
+  void record_time(const job_record &record, thread_counters &counts) const {
+    if (times_.on() && record.what.what == verdict::serve)
+      times_.record(counts, record.what.route, record.taken_at);
+  }
+
   const handler_table &handlers_;
+  const handler_times &times_;
   thread_counters &completion_counters_;
   bool markers_ = true;
 };

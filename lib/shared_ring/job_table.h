@@ -52,6 +52,7 @@ struct alignas(64) job_record {
   handler_result early;         ///< a completion that came while the handler ran
   bool marked = false;          ///< tx holds IN_FLIGHT, and rx is cleared or is being cleared
   std::uint32_t cuda_error = 0; ///< why a graph's launch or run failed
+  std::uint64_t taken_at = 0;   ///< in ticks of its owner's handler_times
   /// True: a graph's job that only the library may complete. Written before any caller can know the job.
   shared_word<bool> library_answers;
   shared_word<std::uint32_t> next; ///< the slot after this one in its slot_list (lib/host_dispatcher/work_queues.h)

@@ -4,7 +4,9 @@
 
 #include "cudaq/realtime/detail/base/shared_word.h"
 #include "cudaq/realtime/detail/ring/judge.h"
+#include "lib/base/time_histogram.h"
 
+#include <memory>
 #include <vector>
 
 namespace cudaq::realtime::detail {
@@ -34,6 +36,10 @@ struct alignas(128) thread_counters {
 
   /// Copy of the payload for v2 handlers on in-place rings; slot_size bytes, allocated at start. Empty: no copies.
   std::vector<std::uint64_t> scratch;
+
+  /// Times of the requests that this thread answers, by the function numbers of handler_times; NULL: not recorded.
+  std::unique_ptr<time_histogram[]> times;
+  void record_time(std::uint32_t function, std::uint64_t ns) { times[function].record(ns, many_writers_); }
 
   void count(counter &c, std::uint64_t n = 1) {
     if (many_writers_)

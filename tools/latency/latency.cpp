@@ -61,7 +61,8 @@ public:
     const auto server = server_thread::bare_ring(service_.ring(), slots_, words, server_core_, share_core_);
     return exchange(words, exchanges, pipelined);
   }
-  loop_result dispatcher(std::size_t words, std::uint64_t exchanges, bool pipelined) {
+  loop_result dispatcher(std::size_t words, std::uint64_t exchanges, bool pipelined, bool records_times = false) {
+    service_.record_handler_times(records_times);
     service_.start();
     loop_result result = exchange(words, exchanges, pipelined);
     service_.stop();
@@ -133,7 +134,9 @@ std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
   const auto host_closed = [&b](std::size_t w, std::uint64_t n) { return b.dispatcher(w, n, false); };
   const auto ring_piped = [&b](std::size_t w, std::uint64_t n) { return b.floor_ring(w, n, true); };
   const auto host_piped = [&b](std::size_t w, std::uint64_t n) { return b.dispatcher(w, n, true); };
-  const std::vector<planned> plan = {
+  const auto timed_closed = [&b](std::size_t w, std::uint64_t n) { return b.dispatcher(w, n, false, true); };
+  const auto timed_piped = [&b](std::size_t w, std::uint64_t n) { return b.dispatcher(w, n, true, true); };
+  std::vector<planned> plan = {
       {kTwoFlags0, "floor (a): two flags, no payload", 0, two_flags},
       {kHostClosed0, "HOST_CALL, closed loop, empty", 0, host_closed},
       {kTwoFlags32, "floor (a): two flags + one line each way", kMaxWords, two_flags},
@@ -143,6 +146,10 @@ std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
       {kHostPiped0, "HOST_CALL, pipelined, empty", 0, host_piped},
       {kRingPiped32, "floor (b): ring without dispatch, pipelined, 32 B", kMaxWords, ring_piped},
       {kHostPiped32, "HOST_CALL, pipelined, 32 B", kMaxWords, host_piped}};
+  if (o.handler_times) {
+    plan.push_back({kTimedClosed0, "HOST_CALL, closed loop, empty, handler times", 0, timed_closed});
+    plan.push_back({kTimedPiped0, "HOST_CALL, pipelined, empty, handler times", 0, timed_piped});
+  }
   std::vector<latency_case> cases;
   for (const planned &p : plan)
     cases.push_back({p.name, p.what, p.words * sizeof(std::uint64_t), {}, {}, {}});
@@ -173,7 +180,10 @@ int run_latency(const latency_options &options, const output &out) {
   const interrupt_guard guard;
   const latency_options o = effective(options);
   require_cores(o.where, 0);
-  out.open_hgrm({std::begin(kCaseNames), std::end(kCaseNames)});
+  std::vector<std::string> names{std::begin(kCaseNames), std::end(kCaseNames)};
+  if (o.handler_times)
+    names.insert(names.end(), {kTimedClosed0, kTimedPiped0});
+  out.open_hgrm(names);
   const auto [client, server] = two_cores(o.where);
   latency_context context;
   context.client_core = client;

@@ -29,6 +29,7 @@ struct latency_options : measuring_options {
   thread_cores where; ///< producer: the client; dispatcher: the server; -1: the program chooses
   std::uint32_t slots = 64;
   bool in_place = false;
+  bool handler_times = false; ///< two cases more: the dispatcher records the times of its handlers
 };
 
 /// Returns an exit_code. Throws usage_error and api_error.

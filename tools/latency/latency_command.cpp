@@ -30,6 +30,8 @@ void add_latency(CLI::App &program, chosen_command &chosen) {
   add_quick_flag(latency, o);
   add_slots_option(latency, o.slots, "slots of the ring, and requests in flight when pipelined");
   latency.add_flag("--in-place", o.in_place, "answers overwrite their requests");
+  latency.add_flag("--handler-times", o.handler_times,
+                   "also cases in which the dispatcher records the times of its handlers");
   CLI::Option *const client = latency.add_option("--core-producer", o.where.producer,
                                                  "core of the client (default: two different physical cores)");
   CLI::Option *const server = latency.add_option("--core-dispatcher", o.where.dispatcher, "core of the server");

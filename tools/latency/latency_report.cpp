@@ -17,13 +17,20 @@ const latency_case &find(const std::vector<latency_case> &cases, std::string_vie
 
 std::vector<ratio_line> all_ratios(const std::vector<latency_case> &cases) {
   const auto at = [&](const char *name) -> const latency_case & { return find(cases, name); };
-  return {
+  std::vector<ratio_line> all = {
       latency_ratio("closed loop 32 B, p50, over floor (a)", at(kHostClosed32), at(kTwoFlags32)),
       latency_ratio("  part of the ring: the ring alone over floor (a)", at(kRingClosed32), at(kTwoFlags32)),
       latency_ratio("  part of the dispatcher: closed loop over the ring alone", at(kHostClosed32), at(kRingClosed32)),
       latency_ratio("closed loop empty, p50, over floor (a) without payload", at(kHostClosed0), at(kTwoFlags0)),
       rate_ratio("pipelined 32 B, throughput over floor (b)", at(kHostPiped32), at(kRingPiped32)),
       rate_ratio("pipelined empty, throughput over floor (b)", at(kHostPiped0), at(kRingPiped0))};
+  if (std::ranges::find(cases, kTimedPiped0, &latency_case::name) != cases.end()) {
+    all.push_back(
+        latency_ratio("closed loop empty, p50, with handler times over without", at(kTimedClosed0), at(kHostClosed0)));
+    all.push_back(
+        rate_ratio("pipelined empty, throughput with handler times over without", at(kTimedPiped0), at(kHostPiped0)));
+  }
+  return all;
 }
 
 } // namespace
@@ -80,6 +87,7 @@ json latency_json_body(const latency_options &o, const latency_context &context,
               {"involuntary_context_switches_client", context.involuntary_switches},
               {"slots", o.slots},
               {"in_place", o.in_place},
+              {"handler_times", o.handler_times},
               {"seed", o.seed}}}};
   j["cases"] = json::array();
   for (const latency_case &c : cases)

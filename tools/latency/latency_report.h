@@ -23,6 +23,8 @@ inline constexpr char kRingPiped0[] = "ring_pipelined_0";
 inline constexpr char kRingPiped32[] = "ring_pipelined_32";
 inline constexpr char kHostPiped0[] = "host_call_pipelined_0";
 inline constexpr char kHostPiped32[] = "host_call_pipelined_32";
+inline constexpr char kTimedClosed0[] = "host_call_timed_closed_0";
+inline constexpr char kTimedPiped0[] = "host_call_timed_pipelined_0";
 inline constexpr const char *kCaseNames[] = {kTwoFlags0,  kTwoFlags32,  kRingClosed32, kHostClosed0, kHostClosed32,
                                              kRingPiped0, kRingPiped32, kHostPiped0,   kHostPiped32};
 

@@ -52,6 +52,10 @@ ring_service::~ring_service() {
 void ring_service::start() { require_ok(cudaq_dispatcher_start(parts_->dispatcher), "cudaq_dispatcher_start"); }
 void ring_service::stop() { require_ok(cudaq_dispatcher_stop(parts_->dispatcher), "cudaq_dispatcher_stop"); }
 
+void ring_service::record_handler_times(bool on) {
+  require_ok(cudaq_dispatcher_set_handler_times(parts_->dispatcher, on ? 1 : 0), "cudaq_dispatcher_set_handler_times");
+}
+
 cudaq_dispatcher_stats_t ring_service::stats() const {
   cudaq_dispatcher_stats_t stats{};
   stats.struct_size = sizeof stats;

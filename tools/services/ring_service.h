@@ -66,6 +66,8 @@ public:
 
   void start();
   void stop();
+  /// Host path, while stopped: whether the next runs record the times of handlers. Throws api_error.
+  void record_handler_times(bool on);
 
   [[nodiscard]] const cudaq_ringbuffer_t &ring() const noexcept { return parts_->ring; }
   /// The producer's handle of a ring whose requests lie in device memory, else NULL: such a ring's producer uses the

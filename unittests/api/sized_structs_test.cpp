@@ -80,6 +80,22 @@ TEST(SizedStruct, IsWrittenInWholeFields) {
                                                           out->struct_size = size;
                                                           return cudaq_dispatcher_get_stats(b.get(), out);
                                                         });
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_handler_times(b.get(), 1));
+  b.on(1, [](cudaq_host_call_t &) { return 0; });
+  b.start();
+  field_ends ends_of_times;
+  std::size_t at = 0;
+  add_fields(ends_of_times, at, 2, 4);
+  add_fields(ends_of_times, at, 6, 8); // all but the buckets: enough for the rule, and sizes up to all of them are many
+  for (std::uint32_t size = 4; size <= at; size += 4) {
+    cudaq_handler_times_t times;
+    std::memset(&times, kUntouched, sizeof(times));
+    times.struct_size = size;
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_get_handler_times(b.get(), 1, &times));
+    EXPECT_EQ(times.struct_size, size);
+    for (std::size_t byte = whole(ends_of_times, size); byte < sizeof(times); ++byte)
+      ASSERT_EQ(reinterpret_cast<const std::uint8_t *>(&times)[byte], kUntouched) << byte << ", size " << size;
+  }
 }
 
 // The half of the field that the caller has holds a number that the library must not mix with its default.

@@ -228,7 +228,9 @@ public:
             set_plane(),
             set_limit(0),
             set_limit(64),
+            set_times(),
             start(0),
+            get_times(),
             refused(set_plane(), CUDAQ_ERR_STATE),
             refused(set_limit(0), CUDAQ_ERR_STATE),
             request(1, CUDAQ_OK),
@@ -250,6 +252,19 @@ private:
   step set_limit(std::uint32_t bytes) {
     return {"cudaq_dispatcher_set_max_result_bytes",
             [this, bytes] { return cudaq_dispatcher_set_max_result_bytes(members[0].get, bytes); }};
+  }
+  step set_times() {
+    return {"cudaq_dispatcher_set_handler_times",
+            [this] { return cudaq_dispatcher_set_handler_times(members[0].get, 1); }};
+  }
+  step get_times() {
+    return {"cudaq_dispatcher_get_handler_times",
+            [this] {
+              auto times = cudaq_handler_times_t{};
+              times.struct_size = sizeof(times);
+              return cudaq_dispatcher_get_handler_times(members[0].get, entry_.function_id, &times);
+            },
+            promise::succeeds};
   }
   step request(std::uint32_t function_id, status expected) {
     return {"a request",

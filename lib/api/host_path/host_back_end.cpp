@@ -100,6 +100,7 @@ expected<> host_back_end::begin_run(wiring &w, bool with_thread) {
   setup.markers = config_.skip_tx_markers == 0 && !w.dataplane; // the flags are the library's own
   setup.dataplane = w.dataplane;
   setup.max_result_bytes = w.max_result_bytes;
+  setup.handler_times = w.handler_times;
   setup.shutdown_flag = w.shutdown_flag;
   setup.stats = w.stats;
   setup.idle_mask = w.words.idle_mask;
@@ -159,6 +160,11 @@ expected<> host_back_end::processed(bool running, const std::uint64_t *stats, st
         : stats != nullptr ? load_relaxed(*stats)
                            : 0;
   return {};
+}
+
+expected<> host_back_end::read_times(std::uint32_t function_id, cudaq_handler_times_t &out) const {
+  const std::lock_guard lock(reading_);
+  return host_.read_times(function_id, out);
 }
 
 std::string host_back_end::describe() const {

@@ -32,6 +32,7 @@ public:
   expected<> worker_job(int worker, cudaq_host_job_t &out) const override { return host_.worker_job(worker, out); }
   void read_stats(cudaq_dispatcher_stats_t &out) const override { host_.read_stats(out); }
   expected<> processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const override;
+  expected<> read_times(std::uint32_t function_id, cudaq_handler_times_t &out) const override;
   std::string describe() const override;
 
   /// Starts a run without a dispatcher thread: the caller runs the loop with run_loop_here.
@@ -49,7 +50,7 @@ private:
   cudaq_dispatch_manager_t &manager_;
   const cudaq_dispatcher_config_t config_;
   host_dispatcher host_;
-  mutable std::mutex reading_;      ///< excludes describe while start binds the ring
+  mutable std::mutex reading_;      ///< excludes describe and read_times while start binds the ring
   std::shared_ptr<job_table> jobs_; ///< of a ring that is not shared
   /// Of the dataplane to which jobs_ is bound: reports read them until the next start, also after a new wiring.
   std::shared_ptr<std::vector<std::uint64_t>> bound_flags_;

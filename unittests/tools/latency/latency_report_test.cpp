@@ -42,6 +42,17 @@ TEST(Latency, StatesMachineMethodDateAndCommandBesideTheRatios) {
   }
 }
 
+TEST(Latency, ComparesRecordedHandlerTimesWithNone) {
+  const auto j = run_quick("--handler-times");
+  ASSERT_FALSE(j.is_discarded());
+  ASSERT_EQ(j.at("cases").size(), 11u);
+  EXPECT_EQ(j.at("cases").at(9).at("name"), "host_call_timed_closed_0");
+  EXPECT_EQ(j.at("cases").at(10).at("name"), "host_call_timed_pipelined_0");
+  EXPECT_EQ(j.at("cases").at(10).at("wrong"), 0);
+  ASSERT_EQ(j.at("ratios").size(), 8u);
+  EXPECT_TRUE(contains(j.at("ratios").at(7).at("what").get<std::string>(), "with handler times over without"));
+}
+
 TEST(Latency, ServesOneSlotAndInPlaceRings) {
   for (const char *options : {"--slots 1", "--slots 7", "--in-place", "--slots 1 --in-place"}) {
     const auto j = run_quick(options);

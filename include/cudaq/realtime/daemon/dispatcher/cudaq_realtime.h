@@ -161,6 +161,19 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatc
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher,
                                                              cudaq_dispatcher_stats_t *out_stats);
 
+/* Host path. on != 0: from the next start on, the dispatcher records the time of each request that a handler or a graph
+ * serves; 0, the default: it does not. Each start forgets the times of the last run, and takes 2 ms more. Memory: 9 KB
+ * for each function and each thread (the pool's threads, and two more). CUDAQ_ERR_STATE while running.
+ * CUDAQ_ERR_UNSUPPORTED: device path. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_handler_times(cudaq_dispatcher_t *dispatcher, int on);
+/* The histogram of one function, of the present run or the last one; times in nanoseconds. Also while the dispatcher
+ * runs: then a request that was answered a moment ago may be missing, or be in sum_ns and max_ns only. After stop it is
+ * exact. CUDAQ_ERR_STATE: no start has recorded times. CUDAQ_ERR_INVALID_ARG: the run has no such function.
+ * CUDAQ_ERR_UNSUPPORTED: device path. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_handler_times(const cudaq_dispatcher_t *dispatcher,
+                                                                     uint32_t function_id,
+                                                                     cudaq_handler_times_t *out_times);
+
 /* Writes a text: state, options as applied, counters, flags of every slot that is not free, and what each thread does.
  * It is NUL-terminated and cut off at buf_len. *out_len (may be NULL): length of the whole text without NUL. It reads
  * the ring of the last run, until the next start: also after stop, and after a later set_ringbuffer. */

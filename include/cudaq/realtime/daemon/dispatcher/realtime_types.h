@@ -327,6 +327,30 @@ typedef struct cudaq_dispatcher_stats_t {
       dataplane_errors; /* of a CPU dataplane: calls of tx_publish that failed, and slots that rx_poll may not return */
 } cudaq_dispatcher_stats_t;
 
+/* Histogram of the times of one function's requests (cudaq_dispatcher_get_handler_times), of the present run, or of the
+ * last one. A time begins when the dispatcher sees the rx flag of a request that it can take, and ends when the answer
+ * is published: it includes the wait for a pool thread or a graph worker, the handler, and a deferred completion. On a
+ * shared ring it begins when this dispatcher gets the request. Of a graph that answers itself it ends when the
+ * dispatcher sees the graph's end. Requests that are answered without a handler are not counted.
+ *
+ * Bucket b counts the times from CUDAQ_HANDLER_TIME_BUCKET_NS(b) up to, and without, that of b + 1. It is 1 ns wide up
+ * to 63 ns, then at most 1/32 of its times; the last bucket also counts the times from 18 minutes on. */
+#define CUDAQ_HANDLER_TIME_BUCKETS 1152u
+#define CUDAQ_HANDLER_TIME_BUCKET_NS(b)                                                                                \
+  ((b) < 64u ? (uint64_t)(b) : (uint64_t)((b) - (((b) / 32u - 1u) * 32u)) << ((b) / 32u - 1u))
+typedef struct cudaq_handler_times_t {
+  uint32_t struct_size; /* sizeof(cudaq_handler_times_t), or offsetof its buckets; set by the caller before the call */
+  uint32_t reserved;
+  uint64_t count;  /* the sum of the buckets */
+  uint64_t sum_ns; /* of all times: sum_ns / count is the mean */
+  uint64_t max_ns;
+  /* Percentiles 50, 99, 99.9: the last time of their bucket, and never above max_ns. 0 if nothing is counted */
+  uint64_t p50_ns;
+  uint64_t p99_ns;
+  uint64_t p999_ns;
+  uint64_t buckets[CUDAQ_HANDLER_TIME_BUCKETS];
+} cudaq_handler_times_t;
+
 /* ------------------------------------------------------------ ring memory -- */
 
 typedef enum cudaq_memory_kind_t {
