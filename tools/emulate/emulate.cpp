@@ -10,6 +10,7 @@
 #include "tools/emulate/model_query.h"
 #include "tools/emulate/play_loop.h"
 #include "tools/emulate/player.h"
+#include "tools/emulate/search/search_run.h"
 #include "tools/emulate/server_query.h"
 #include "tools/html/html_page.h"
 #include "tools/services/decode_service.h"
@@ -20,26 +21,6 @@
 
 namespace cudaq::realtime::tools {
 namespace {
-
-/// wanted: shots to play; 0: as many as there was time for.
-std::vector<std::string> problems_of(const play_result &r, bool interrupted, std::uint64_t wanted) {
-  std::vector<std::string> problems;
-  const auto none = [&problems](std::uint64_t count, const char *what) {
-    if (count != 0)
-      problems.push_back(fmt::format("{} {}", count, what));
-  };
-  none(r.lost, "requests without an answer");
-  none(r.bad_status - r.at_deadline - r.busy_given_up, "answers with an error status");
-  none(r.at_deadline, "shots that reached the deadline of their decoder");
-  none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
-  none(r.wrong_echo, "answers with a wrong timestamp");
-  none(r.mismatches, "corrections that are not the expected ones");
-  if (r.stalled)
-    problems.push_back("no progress");
-  else if (!interrupted && wanted != 0 && r.answered + r.lost + r.bad_status < wanted)
-    problems.push_back("not all shots were played");
-  return problems;
-}
 
 /// What the corrections are compared with.
 struct expectation {
@@ -216,6 +197,8 @@ int run_emulate(const emulate_options &given, const output &out) {
     out.text("note          {}\n", model.note);
   const expectation expected = expected_answers(o, served, plan);
   const interrupt_guard interrupts; // until here there is nothing to report
+  if (o.search_rate)
+    return run_rate_search(o, plan, expected.check, *to, model.sent, interrupts, out);
   player play(o, plan, expected.check, *to, &now_ns);
   play.begin_with(model.sent);
   run_trace trace(out.traces() ? 0 : 1);

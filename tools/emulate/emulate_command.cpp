@@ -23,6 +23,7 @@ Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport roce --own-address 127.0.0.2
   cudaq-realtime emulate --transport udp --port 5000 --protocol server --decoder-ids 0,1 --json run.json
   cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams
+  cudaq-realtime emulate --transport udp --port 5000 --search-rate --search-p999-us 200
   cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv
   cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --rounds 1000000 --cycle-us 1    a stream)";
 
@@ -50,10 +51,12 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
     refuse(over_network, transport, {"--address", "--port", "--slot-size", "--retry-ms"});
     refuse(o.transport == "roce", transport, {"--own-address", "--qp", "--rkey", "--pages", "--mtu"});
     const bool stream = o.rounds != 0;
+    refuse(o.search_rate, "a run without --search-rate", {"--search-p999-us", "--search-repeats"});
+    refuse(!o.search_rate, "--search-rate", {"--ila", "--trace", "--hgrm", "--sample"});
     refuse(stream, "a run without --rounds", {"--cycle-us", "--workers"});
     refuse(!stream, "--rounds",
-           {"--protocol", "--rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data", "--sample",
-            "--in", "--obs_in", "--predictions"});
+           {"--protocol", "--rate", "--search-rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data",
+            "--sample", "--in", "--obs_in", "--predictions"});
     if (stream && o.transport == "ring")
       throw CLI::ValidationError("--rounds", "--transport ring serves `decode` only: a shot in one request");
     if (stream && o.decoder_ids.size() != 1)
@@ -139,6 +142,19 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   add_shots_option(emulate, o.shots, "shots to play; the set is repeated");
   add_duration_option(emulate, o.duration_s, "seconds to play, instead of --shots");
   add_rate_option(emulate, chosen, o.rate)->capture_default_str();
+  emulate
+      .add_flag("--search-rate", o.search_rate,
+                "find the highest rate at which no shot is lost, late or wrong, and p99.9 is below a bound; a run of "
+                "--duration seconds (default: 1) is played at a rate, --rate (default: 1000) is the first")
+      ->excludes(emulate.get_option("--shots"));
+  emulate
+      .add_option("--search-p999-us", o.search_p999_us,
+                  "search-rate: most of p99.9 of a shot, in microseconds from its time in the schedule to its answer")
+      ->capture_default_str()
+      ->check(number_between(0.001, 1e9));
+  emulate.add_option("--search-repeats", o.search_repeats, "search-rate: runs at each rate; all of them must hold")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 1000u));
   emulate
       .add_option("--retry-ms", o.retry_ms,
                   "udp, roce: send a request again after this time without an answer; 0: never")

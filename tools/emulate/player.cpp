@@ -57,6 +57,25 @@ std::uint32_t player::streams(const emulate_options &o) {
 
 std::uint32_t player::id_window(const emulate_options &o) { return 4 * std::bit_ceil(streams(o)); }
 
+std::vector<std::string> problems_of(const play_result &r, bool interrupted, std::uint64_t wanted) {
+  std::vector<std::string> problems;
+  const auto none = [&problems](std::uint64_t count, const char *what) {
+    if (count != 0)
+      problems.push_back(fmt::format("{} {}", count, what));
+  };
+  none(r.lost, "requests without an answer");
+  none(r.bad_status - r.at_deadline - r.busy_given_up, "answers with an error status");
+  none(r.at_deadline, "shots that reached the deadline of their decoder");
+  none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
+  none(r.wrong_echo, "answers with a wrong timestamp");
+  none(r.mismatches, "corrections that are not the expected ones");
+  if (r.stalled)
+    problems.push_back("no progress");
+  else if (!interrupted && wanted != 0 && r.answered + r.lost + r.bad_status < wanted)
+    problems.push_back("not all shots were played");
+  return problems;
+}
+
 player::player(const emulate_options &options, const shot_plan &plan, bool check, link &to,
                std::function<std::uint64_t()> clock)
     : options_(options), plan_(plan), check_(check), link_(to), clock_(std::move(clock)),

@@ -48,6 +48,9 @@ struct play_result {
   std::vector<std::string> notes; ///< the first few errors
 };
 
+/// What went wrong in a run; empty: nothing. `wanted`: shots to play; 0: as many as there was time for.
+std::vector<std::string> problems_of(const play_result &result, bool interrupted, std::uint64_t wanted);
+
 class player {
 public:
   /// `check`: corrections must be those of the plan. `clock`: nanoseconds, as now_ns.

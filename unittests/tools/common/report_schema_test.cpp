@@ -59,6 +59,16 @@ TEST(ReportSchema, FitsReportsOfDecoders) {
   expect_valid_good_report("decode --stream --commit 2 --buffer 1 --decoder lookup --out /dev/null --json --dem " +
                            loop + " --in " + rounds);
   expect_valid_good_report("pipeline --shots 200" + own);
+  const auto search = expect_valid_report("emulate --transport ring --config d3 --decoder lookup --json --search-rate "
+                                          "--search-repeats 1 --search-p999-us 1e9 --duration 0.02 --rate 20");
+  ASSERT_EQ(search.value("error", nlohmann::json()), nullptr);
+  EXPECT_GE(search.at("highest_rate").get<double>(), 1);
+  bool held = false;
+  for (const auto &trial : search.at("trials")) {
+    EXPECT_EQ(trial.at("holds").get<bool>(), trial.at("failure").get<std::string>().empty()) << trial;
+    held = held || (trial.at("holds").get<bool>() && trial.at("rate") == search.at("highest_rate"));
+  }
+  EXPECT_TRUE(held) << search.at("trials");
 }
 
 TEST(ReportSchema, FitsErrors) {
