@@ -5,7 +5,7 @@
  * docs/examples/decoding_server/decoding_server.c uses it.
  *
  * Threads: submit, call and get_counts by any number of threads at once; create, serve, drain and destroy by one
- * control thread; reload by that one or by another one. The server has threads of its own, which block all signals.
+ * control thread; reload by that one or by another one. The server has threads of its own, which take no signals.
  * Processes: a server belongs to the process that created it. In a child of fork each function returns CUDAQ_ERR_STATE,
  * and cudaq_qec_decoding_server_destroy has no effect.
  * Times are durations in nanoseconds; UINT64_MAX: without a limit. Pointers may be NULL where it is said.

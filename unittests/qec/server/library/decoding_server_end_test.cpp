@@ -45,6 +45,8 @@ TEST(DecodingServerEnd, DrainAnswersTheRequestsInFlight) {
   EXPECT_EQ(cudaq_qec_decoding_server_drain(server.get(), kLong, kLong), CUDAQ_OK) << error();
   EXPECT_EQ(shots.ok, 3u) << "they were taken before the end";
   EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0}).status, -CUDAQ_QEC_SERVER_NOT_READY);
+  EXPECT_EQ(shots.submit(server), CUDAQ_OK);
+  EXPECT_EQ(shots.other, 1u) << "what is refused at once is answered once, too";
 }
 
 TEST(DecodingServerEnd, DestroyAnswersTheRequestsInFlight) {

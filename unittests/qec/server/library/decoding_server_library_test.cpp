@@ -186,7 +186,7 @@ TEST(DecodingServerLibrary, BelongsToTheProcessThatCreatedIt) {
   const std::string config = config_of("lookup", kTwoDetectors);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(60); // a call that is not refused may wait for a thread that is not here
+    ::alarm(20); // a call that is not refused may wait for a thread that is not here
     std::uint8_t byte = 0;
     std::int32_t status = 0;
     std::uint32_t slot_size = 0;
