@@ -3,7 +3,8 @@
 # Builds variants and runs their tests in one ctest run:
 #   scripts/test.sh [ctest option...]                               release: all tests; the other variants: the rooms
 #                                                                   of their presets, with samples of long sweeps.
-#                                                                   Without options a test that fails runs once more
+#                                                                   Without options a test of flaky_tests.txt that
+#                                                                   fails has a second try
 #   scripts/test.sh --all [ctest option...]                         all variants, all tests, whole sweeps
 #   scripts/test.sh --variants "release tsan" [ctest option...]     the same for these variants
 #   scripts/test.sh --quick [room...] [ctest option...]             release only, only these rooms of unittests/
@@ -74,7 +75,7 @@ cudaq_check_processor_times()"
   if [ "$extent" = all ] || [ $# -gt 0 ]; then
     exec ctest --test-dir build "${ctest_options[@]}" "$@"
   fi
-  exec scripts/second_tries.py 3 ctest --test-dir build "${ctest_options[@]}" --repeat until-pass:2
+  exec scripts/second_tries.py unittests/flaky_tests.txt ctest --test-dir build "${ctest_options[@]}"
 }
 
 # Rooms that --quick takes only by name: they take long, need a GPU, or need the whole build.

@@ -196,6 +196,7 @@ OFFENCES = {
          "(9, 0, 0) is released, but version.h has (0, 1, 0)"),
         ({"docs/changelog.md": CHANGES.replace("Added", "News")}, "[Unreleased]: sections are Added, Changed"),
         ({"docs/changelog.md": CHANGES + "\n### Fixed\n"}, "[Unreleased]: 'Fixed' is empty"),
+        ({"docs/changelog.md": CHANGES + 150 * "- Some.\n"}, "lines, at most 140: join some"),
         ({"docs/changelog.md": CHANGES + "\n## [0.1.0] - 2030-01-31\n\n### Added\n\n- All.\n"}, None),
     ),
     "tables": (
@@ -207,6 +208,13 @@ OFFENCES = {
     ),
     "test_names": (
         ({"docs/testing.md": f"{TEXT}`Call.IsGone`"}, "docs/testing.md: no test has the name `Call.IsGone`"),
+        ({"unittests/flaky_tests.txt": "# x\nCall.IsGone | 2030-01-31 | late\n"},
+         "unittests/flaky_tests.txt:2: no test has the name `Call.IsGone`"),
+        ({"unittests/flaky_tests.txt": "Call.Works | late\n"},
+         "unittests/flaky_tests.txt:1: write 'name | 2030-01-31 | cause'"),
+        ({"unittests/flaky_tests.txt": "# x\n\ntsan.Two/Call.Works/3 | 2030-01-31 | late\n",
+          "unittests/api/call_test.cpp": CODE + "TEST_P(Call, Works) {}\nINSTANTIATE_TEST_SUITE_P(Two, Call, all);\n"},
+         None),
         ({"docs/testing.md": f"{TEXT}`Call.Row7_*`"}, "docs/testing.md: no test has the name `Call.Row7_*`"),
         ({"docs/testing.md": f"{TEXT}`Call.Works`, `Two/Call.Wo*`, `lib/base/text.h`, `Script.*Row_*`, `a.b`",
           "unittests/api/call_test.cpp": CODE + "TEST_P(Call, Works) {}\nINSTANTIATE_TEST_SUITE_P(Two, Call, all);\n",
@@ -215,6 +223,8 @@ OFFENCES = {
     "figures": (
         ({"docs/performance/long.json": '{"cases": [{"p50": 2, "histogram": [[1, 1]]}]}\n'},
          "docs/performance/long.json: not in the stored form"),
+        ({"docs/archive/old.json": '{"cases": [{"p50": 2, "histogram": [[1, 1]]}]}\n'},
+         "docs/archive/old.json: not in the stored form"),
         ({"docs/performance/one_line.json": '{"cases": [{"p50": 2}, {"p50": 3}]}\n'},
          "docs/performance/one_line.json: not in the stored form"),
         ({"docs/performance/stored.json":

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each test that docs/testing.md names is there: a name in backquotes, `Suite.Name` or `Prefix/Suite.Name`, in which
-`*` stands for any text, meets the name of a GoogleTest or of a script test. CMake makes some names of variables; there,
-a variable stands for any text."""
+"""Each test that docs/testing.md or unittests/flaky_tests.txt names is there: a name, `Suite.Name` or
+`Prefix/Suite.Name`, in which `*` stands for any text, meets the name of a GoogleTest or of a script test. In the page
+it is in backquotes. CMake makes some names of variables; there, a variable stands for any text. The lines of the list
+have the form that scripts/second_tries.py reads."""
 import functools
 import re
 
 import tree
 
 PAGE = "docs/testing.md"
+FLAKY = "unittests/flaky_tests.txt"
+VARIANT = re.compile(r"(tsan|asan|aarch64|contrib)\.")
+ENTRY = re.compile(r"(?P<name>\S+) \| 20\d\d-\d\d-\d\d \| \S.*")
 NAMED = re.compile(r"`([\w*]+(?:[./][\w*]+)*\.[A-Z*][\w*]*)`")
 TEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)")
 INSTANCE = re.compile(r"\bINSTANTIATE_TEST_SUITE_P\(\s*(\w+),\s*(\w+)")
@@ -61,4 +65,15 @@ page = tree.text(PAGE) if (tree.root() / PAGE).exists() else ""
 named = sorted(set(NAMED.findall(page)))
 known = sorted(set(google_tests()) | set(script_names()))
 problems = [f"{PAGE}: no test has the name `{name}`" for name in named if not any(fits(name, k) for k in known)]
+if (tree.root() / FLAKY).exists():
+    for number, line in enumerate(tree.text(FLAKY).splitlines(), 1):
+        entry = ENTRY.fullmatch(line)
+        if line.startswith("#") or not line:
+            continue
+        if not entry:
+            problems.append(f"{FLAKY}:{number}: write 'name | 2030-01-31 | cause'")
+        elif not any(fits(VARIANT.sub("", entry["name"]), k) for k in known):
+            problems.append(f"{FLAKY}:{number}: no test has the name `{entry['name']}`")
+        else:
+            named.append(entry["name"])
 tree.report(problems, len(named), "names of tests are those of tests")
