@@ -10,7 +10,7 @@ import tree
 
 PAGE = "docs/changelog.md"
 KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
-MAX_LINES = 140  # of `Unreleased`
+MAX_LINES = 200  # of `Unreleased`
 RELEASE = re.compile(r"\[(\d+)\.(\d+)\.(\d+)\] - \d{4}-\d{2}-\d{2}")
 
 
