@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that the tests must find: name: (file, text that stands in it once, text instead, program, tests). Each test
+named must fail with the fault; a filter of GoogleTest, so several are joined by `:`. `*`: not run yet. run.py applies
+them."""
+RING, SLOT = "include/cudaq/realtime/detail/ring/", "include/cudaq/realtime/detail/ring/slot_ring.h"
+HOST, SHARED, API = "lib/host_dispatcher/", "lib/shared_ring/", "lib/api/"
+DATAGRAM, ROCE, SHM, ROUTE = ("lib/transport/" + name for name in ("datagram/", "roce/", "shm/", "route/"))
+STREAM, DECODER, TOOLS = "lib/qec/stream/", "lib/qec/decoders/decoder.cpp", "tools/"
+
+MUTANTS = {
+    # The ring.
+    "judge_takes_a_wrong_magic": (
+        RING + "judge.h", "if (r.magic != CUDAQ_RPC_MAGIC_REQUEST)", "if (r.magic == 0)",
+        "ring_test", "Judge.EachVerdictHasItsReason"),
+    "judge_takes_a_byte_too_many": (
+        RING + "judge.h", "if (r.arg_len > max_payload)", "if (r.arg_len > max_payload + 1)",
+        "ring_test", "*"),
+    "judge_refuses_the_shortest_arguments": (
+        RING + "judge.h", ": arg_len < route.args_bytes;", ": arg_len <= route.args_bytes;",
+        "ring_test", "*"),
+    "slot_is_free_before_its_answer_is_collected": (
+        SLOT, "(rx_flags[i]) == 0 && load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;", "(rx_flags[i]) == 0;",
+        "ring_test", "*"),
+    "dropped_request_keeps_its_slot": (
+        "lib/ring/turn.h", "    ring.release_rx(i);\n    return turn_result::dropped;",
+        "    return turn_result::dropped;",
+        "ring_test", "*"),
+    "turn_takes_a_slot_that_is_not_collected": (
+        "lib/ring/turn.h", "  if (!server.may_take(i))\n    return turn_result::waiting;",
+        "  static_cast<void>(server.may_take(i));",
+        "ring_test", "*"),
+    "producer_claims_a_slot_that_is_not_signalled": (
+        "lib/ring/producer_core.h", "if (p >= n && signalled_.load() <= p - n)",
+        "if (p >= n && signalled_.load() < p - n)",
+        "ring_test", "*"),
+    "answer_has_the_id_of_the_function": (
+        RING + "frame.h", "store_frame<std::uint32_t>(tx_slot + 12, to.request_id);",
+        "store_frame<std::uint32_t>(tx_slot + 12, to.function_id);",
+        "ring_test", "*"),
+    # Requests that come again.
+    "skipped_number_keeps_an_old_answer": (
+        "lib/session/sequence_window.cpp", "skipped = n.newest + 1; skipped", "skipped = number; skipped",
+        "session_test", "*"),
+    "reused_number_gets_the_old_answer": (
+        "lib/session/sequence_window.cpp", "r.content != content)", "r.content > content)",
+        "session_test", "SequenceWindow.KnowsWhatAnOracleKnows"),
+    "old_answer_is_repeated_after_its_life": (
+        "lib/session/recent_requests.cpp", "now - r.arrival > life_)", "now - r.arrival > 2 * life_)",
+        "session_test", "RecentRequests.RemembersTheLastOnesForTheirLife"),
+    # The loop on the CPU.
+    "schema_is_not_checked": (
+        HOST + "host_dispatcher.cpp", "rules.check_schema = o.check_schema != 0;", "rules.check_schema = false;",
+        "api_test", "*"),
+    "exception_of_a_handler_is_no_response": (
+        HOST + "handler_table.cpp", "CUDAQ_RPC_ERR_HANDLER_THREW", "CUDAQ_RPC_ERR_NO_RESPONSE",
+        "host_dispatcher_test", "*"),
+    "deferred_request_is_answered_at_once": (
+        HOST + "handler_table.cpp", "return {false, status, call.result_len};", "return {true, status, 0};",
+        "host_dispatcher_test", "*"),
+    "handler_reads_what_it_overwrites": (
+        HOST + "handler_table.cpp", "payload = std::memcpy(here.scratch.data(), payload, r.arg_len);",
+        "std::memcpy(here.scratch.data(), payload, r.arg_len);",
+        "host_dispatcher_test", "*"),
+    "late_return_wins_over_an_early_completion": (
+        HOST + "job_responder.cpp", "    response = record.early;", "    response.now = true;",
+        "host_dispatcher_test", "*"),
+    "stop_answers_deferred_requests_as_if_no_response_came": (
+        HOST + "host_dispatcher.cpp", "{true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, counters_[kSharedCounters]",
+        "{true, CUDAQ_RPC_ERR_NO_RESPONSE, 0}, counters_[kSharedCounters]",
+        "host_dispatcher_test", "*"),
+    "two_threads_run_one_function_in_order": (
+        HOST + "work_queues.h", "(exclusive_ && !l.serving.claim(0, 1))", "(exclusive_ && l.serving.load() > 1)",
+        "host_dispatcher_test", "*"),
+    "completion_of_another_dispatcher_is_taken": (
+        HOST + "host_dispatcher.cpp", "if (seen.generation == job.generation && record.owner.peek() != this)",
+        "if (seen.generation == job.generation && record.owner.peek() == nullptr)",
+        "api_test", "*"),
+    # Several dispatchers on one ring.
+    "two_members_are_the_default_owner": (
+        SHARED + "ring_router.cpp", "if (s.member->is_default_owner() && member.is_default_owner())",
+        "if (s.member->is_default_owner() && s.member == &member)",
+        "api_test", "*"),
+    "parked_requests_wait_for_ever": (
+        SHARED + "ring_router.cpp", "    *place = {&member, false};\n    hand_out_parked();",
+        "    *place = {&member, false};",
+        "shared_ring_test", "*"),
+    "cursor_stays_at_a_parked_request": (
+        SHARED + "job_table.cpp", "return phase == job_phase::parked || (phase", "return (phase",
+        "shared_ring_test", "*"),
+    # cudaq_realtime.h.
+    "request_may_be_longer_than_its_slot": (
+        API + "rings/slot_helpers.cpp",
+        "std::uint64_t{payload_len} + CUDAQ_RPC_HEADER_SIZE <= rb->rx_stride_sz;",
+        "std::uint64_t{payload_len} <= rb->rx_stride_sz;",
+        "api_test", "*"),
+    "cuda_error_looks_like_an_answer": (
+        API + "rings/slot_helpers.cpp", "if (flag >> CUDAQ_TX_FLAG_ERROR_SHIFT != CUDAQ_TX_FLAG_ERROR_TAG)",
+        "if (flag != 0)",
+        "api_test", "*"),
+    "response_may_be_longer_than_its_slot": (
+        API + "rings/slot_helpers.cpp",
+        "std::uint64_t{header.result_len} + CUDAQ_RPC_HEADER_SIZE <= stride)", "header.result_len <= stride)",
+        "api_test", "*"),
+    "stride_may_be_odd": (
+        API + "validation_ring.cpp", "if (stride % 8 != 0)", "if (stride % 4 != 0)",
+        "api_test", "*"),
+    "arrays_may_overlap": (
+        API + "validation_ring.cpp", "if (arrays[a].address() < arrays[b].address() + bytes[b] &&",
+        "if (arrays[a].address() == arrays[b].address() &&",
+        "api_test", "*"),
+    "handle_closes_with_a_claimed_slot": (
+        API + "rings/producer_handle.cpp", "if (!producer->core.idle())", "if (producer->core.num_slots() == 0)",
+        "api_test", "*"),
+    "two_handles_are_open_on_a_ring": (
+        API + "rings/producer_handle.cpp", "if (!memory->producers.claim(0, 1))",
+        "if (memory->producers.load() > 1)",
+        "api_test", "*"),
+    # Transports: options, datagrams.
+    "number_of_an_option_has_no_limit": (
+        "lib/transport/provider/option_parser.cpp", " || number > option.highest)", ")",
+        "udp_test", "*"),
+    "answer_reaches_the_next_peer_of_a_place": (
+        DATAGRAM + "peer_windows.cpp", " || table_.generation(key.peer) != key.generation)", ")",
+        "datagram_test", "*"),
+    "peer_with_a_slot_is_served_again_first": (
+        DATAGRAM + "fair_queue.h", "std::tie(a->held, a->last_turn, a) < std::tie(b->held, b->last_turn, b)",
+        "std::tie(a->last_turn, a) < std::tie(b->last_turn, b)",
+        "datagram_test", "*"),
+    "failed_launch_is_answered_from_the_slot": (
+        DATAGRAM + "datagram_ring.cpp", "if (tx >> CUDAQ_TX_FLAG_ERROR_SHIFT == CUDAQ_TX_FLAG_ERROR_TAG)",
+        "if (tx == CUDAQ_TX_FLAG_ERROR_TAG)",
+        "datagram_test", "*"),
+    "slot_keeps_bytes_of_an_earlier_request": (
+        DATAGRAM + "datagram_exchange.cpp",
+        "  std::memset(target + frame.bytes.size(), 0, ring_.rx_stride_sz - frame.bytes.size());\n", "",
+        "datagram_test", "*"),
+    "busy_answer_is_repeated": (
+        DATAGRAM + "request_gate.cpp", "  if (is_busy(frame))", "  if (frame.empty())",
+        "datagram_test", "*"),
+    "truncated_datagram_is_a_request": (
+        DATAGRAM + "request_gate.cpp", "arg_len > size - CUDAQ_RPC_HEADER_SIZE)", "arg_len > size)",
+        "datagram_test", "*"),
+    # Transports: RoCE.
+    "packet_with_a_wrong_key_is_taken": (
+        ROCE + "uc_receiver.cpp", "if (packet.rkey != limits_.rkey)", "if (packet.rkey == ~limits_.rkey)",
+        "roce_test", "UcReceiver.RefusesAddressesRkeysAndImmediatesOfOtherPages"),
+    "old_packet_is_a_new_one": (
+        ROCE + "uc_receiver.cpp", "f.known && ahead >= kHalfOfAllNumbers", "f.known && ahead > k24Bits",
+        "roce_test", "UcReceiver.GoesOnAfterALatePacketOfAMessage"),
+    "gap_has_bytes_of_an_earlier_message": (
+        ROCE + "uc_receiver.cpp", "std::fill(to + f.end, to + f.at, std::uint8_t{0});", "f.end = f.at;",
+        "roce_test", "UcReceiver.DeliversAPageOfSeveralWrites"),
+    "message_completes_on_another_page": (
+        ROCE + "uc_receiver.cpp", "(packet.immediate & kPageOfImmediate) != f.page)",
+        "(packet.immediate & kPageOfImmediate) == limits_.num_pages)",
+        "roce_test", "UcReceiver.RefusesAddressesRkeysAndImmediatesOfOtherPages"),
+    "packet_of_another_version_is_read": (
+        ROCE + "roce_packet.cpp", "(bth[1] & kVersionMask) != 0", "(bth[1] & kVersionMask) == kVersionMask",
+        "roce_test", "RocePacket.IsRefusedWithAReason"),
+    # Transports: shared memory.
+    "request_is_taken_before_the_answer_is_collected": (
+        SHM + "shm_dataplane.cpp", "  if (load_acquire(tx_flag(r, i)) != 0) ",
+        "  if (load_acquire(tx_flag(r, i)) == 1) ",
+        "shm_test", "ShmHostile.*:ShmOrder.*:ShmRings.*"),
+    "next_client_begins_in_the_middle_of_the_ring": (
+        SHM + "shm_attachments.cpp", "if (!options_.unified && rewind(k))", "if (options_.unified && rewind(k))",
+        "shm_test", "Shm*"),
+    "client_of_another_version_is_attached": (
+        SHM + "shm_attachments.cpp", "if (request.version == kShmVersion)", "if (request.version >= kShmVersion)",
+        "shm_test", "Shm*"),
+    "client_can_shrink_the_segment": (
+        SHM + "shm_segment.cpp", "F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL", "F_SEAL_SEAL",
+        "shm_test", "Shm*"),
+    # Transports: the router.
+    "queue_of_a_node_has_no_limit": (
+        ROUTE + "request_router.cpp", "if (node.queue.size() >= limits_.queue_length)",
+        "if (node.queue.size() > limits_.queue_length)",
+        "route_test", "*"),
+    "node_defers_an_answer": (
+        ROUTE + "request_router.cpp", "of_node == CUDAQ_HOST_CALL_DEFERRED ?", "of_node == INT32_MAX ?",
+        "route_test", "*"),
+    "message_of_an_old_session_is_taken": (
+        ROUTE + "request_router.cpp", "nodes_[header.node].epoch != header.epoch)",
+        "nodes_[header.node].state == node_state::absent)",
+        "route_test", "*"),
+    "answer_of_an_earlier_request_is_taken": (
+        ROUTE + "request_router.cpp", "node.slots[header.slot].generation != header.generation ||",
+        "node.slots[header.slot].generation == 0 ||",
+        "route_test", "*"),
+    "decoder_is_trusted_after_another_router": (
+        ROUTE + "request_router.cpp", "    lose_keys(node, true);", "    lose_keys(node, false);",
+        "route_test", "*"),
+    # stream.h.
+    "push_reads_after_its_bits": (
+        STREAM + "stream_engine.cpp",
+        "    return decode_status::stream_misaligned;\n  if (bits.size() < count / 8 + (count % 8 != 0))\n"
+        "    return decode_status::buffer_too_small;\n  if (pool_",
+        "    return decode_status::stream_misaligned;\n  if (bits.size() < count / 8)\n"
+        "    return decode_status::buffer_too_small;\n  if (pool_",
+        "qec_stream_test", "StreamC.RefusesBadArgumentsWithoutACrash"),
+    "tail_comes_in_the_middle_of_a_repetition": (
+        STREAM + "stream_engine.cpp", " || (before - head_) % body_ != 0)", ")",
+        "qec_stream_test", "Stream.EndsOnlyAfterAWholeRepetitionAndTakesNothingOtherwise"),
+    "wait_goes_on_after_a_reset": (
+        STREAM + "stream_engine.cpp", "  ++generation_;\n", "",
+        "qec_stream_test", "*"),
+    "poll_ignores_a_short_buffer": (
+        STREAM + "stream_engine.cpp", "now.status = decode_status::buffer_too_small;", "now.status = status();",
+        "qec_stream_test", "StreamWorkers.WaitReturnsWhenTheRoundIsFinal"),
+    "broken_stream_does_not_say_why": (
+        STREAM + "stream_engine.cpp", "    why = inner.fault();", "    why = \"\";",
+        "qec_stream_test", "StreamC.SaysWhichPromiseAPluginBrokeInWhichWindow"),
+    "finish_leaves_the_stream_open": (
+        STREAM + "stream_engine.cpp", "  is_finished_ = true;\n", "",
+        "qec_stream_test", "StreamC.GivesTheFramesOfTheCxxForm"),
+    "queue_is_shorter_than_a_window": (
+        STREAM + "stream_decoder.cpp", "wanted != 0 && (wanted < least ||", "wanted != 0 && (wanted == 0 ||",
+        "qec_stream_test", "StreamWorkers.RefuseSizesThatCannotBeRightWithAText"),
+    # decoder.h.
+    "detector_after_the_last_is_decoded": (
+        DECODER, "if (event >= num_detectors_)", "if (event > num_detectors_)",
+        "qec_decoders_test", "DecoderClass.OfAProgramGetsCheckedEvents"),
+    "event_may_come_twice": (
+        DECODER, "std::adjacent_find(events_.begin(), events_.end()) != events_.end()", "events_.empty()",
+        "qec_decoders_test", "DecoderClass.OfAProgramGetsCheckedEvents"),
+    "batch_returns_its_last_status": (
+        DECODER, "    if (first == decode_status::ok)\n      first = status;", "    first = status;",
+        "qec_decoders_test", "Kinds/DecoderForms.ABadShotDoesNotStopItsBatch/lookup"),
+    "observables_without_a_solution_are_not_cleared": (
+        DECODER, "  if (!has_solution_)\n    std::fill(", "  if (observables.empty())\n    std::fill(",
+        "qec_decoders_test", "PluginFaults.NameTheBrokenPromiseAndItsValues"),
+    "late_decode_counts_as_met": (
+        DECODER, "const bool missed = late || status", "const bool missed = status",
+        "qec_propagation_test", "DecodeDeadline*"),
+    "budget_changes_the_control_of_the_caller": (
+        DECODER, "    details->control.deadline_ns = kNoDeadline;", "    details->num_edges += 0;",
+        "qec_propagation_test", "DecodeDeadline*"),
+    # Tools.
+    "wrong_option_ends_with_another_status": (
+        TOOLS + "command_line/program.cpp", "refuse(why.reason, kExitUsage)", "refuse(why.reason, kExitRefused)",
+        "tools_program_test", "CommandLine*:DecodeRefusals.*"),
+    "full_stdout_is_a_success": (
+        TOOLS + "command_line/program.cpp", "  if (problem.empty())", "  if (!problem.empty())",
+        "tools_program_test", "CommandLineErrors.*"),
+    "report_overwrites_an_input": (
+        TOOLS + "common/output_file.cpp", "    if (!file->is_at(path))", "    if (file->option() != path)",
+        "tools_program_test", "OutputFiles.*:DecodeRefusals.*"),
+    "stream_ends_in_the_middle_of_a_repetition": (
+        TOOLS + "decode/round_reader.cpp", " || (round_ - head_.size()) % body_.size() != 0)", ")",
+        "tools_program_test", "DecodeStream*"),
+}
