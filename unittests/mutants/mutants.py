@@ -53,7 +53,7 @@ MUTANTS = {
         "api_test", "*"),
     "exception_of_a_handler_is_no_response": (
         HOST + "handler_table.cpp", "CUDAQ_RPC_ERR_HANDLER_THREW", "CUDAQ_RPC_ERR_NO_RESPONSE",
-        "host_dispatcher_test", "*"),
+        "host_dispatcher_test", "HandlerExceptionInLoop.LeavesTheLoopOnACallersThread"),
     "deferred_request_is_answered_at_once": (
         HOST + "handler_table.cpp", "return {false, status, call.result_len};", "return {true, status, 0};",
         "host_dispatcher_test", "*"),
@@ -140,6 +140,15 @@ MUTANTS = {
     "truncated_datagram_is_a_request": (
         DATAGRAM + "request_gate.cpp", "arg_len > size - CUDAQ_RPC_HEADER_SIZE)", "arg_len > size)",
         "datagram_test", "*"),
+    "repeated_request_is_executed_again": (
+        DATAGRAM + "request_gate.cpp", "switch (rule_for_copies(found->state)) {", "switch (copy_rule::execute) {",
+        "datagram_processes_test", "Provider/DatagramProcesses.ExecuteEachMessageOnceOverALossyNetwork/*"),
+    "answer_is_shorter_than_a_slot": (
+        "lib/transport/udp/udp_wire.cpp", "{zeros_.data(), zeros_.size() - frame.size()}", "{zeros_.data(), 0}",
+        "datagram_processes_test", "UdpReusedIds.*"),
+    "answers_of_several_packets_lose_the_last": (
+        ROCE + "uc_receiver.cpp", "  f.at += static_cast<std::uint32_t>(payload.size());\n", "  f.at = f.end;\n",
+        "datagram_processes_test", "Provider/DatagramProcesses.IncrementAStringOfAnyLength/Roce*"),
     # Transports: RoCE.
     "packet_with_a_wrong_key_is_taken": (
         ROCE + "uc_receiver.cpp", "if (packet.rkey != limits_.rkey)", "if (packet.rkey == ~limits_.rkey)",
