@@ -5,7 +5,7 @@
 #
 #   tests    all variants, all tests, whole sweeps: scripts/test.sh --all  short form: scripts/test.sh
 #   models   protocol models of more slots, requests and workers           short form: Model.*
-#   soak     the load tests with 10^5 messages for each kind of ring       short form: *Load*, SharedRing*
+#   soak     the load tests with 10^5 messages for each kind of ring       short form: *Load*
 #            shared memory between processes: 10^7 messages, 100 kills   short form: ShmTraffic.*, ShmCrash.*
 #            100 kills of each party of udp and roce, and of nodes        short form: *Killed*, RouteOver.Nodes*
 #   fuzz     each parser, guided by coverage (needs clang)                 short form: Fuzz.*
@@ -84,11 +84,9 @@ run() {
     # The route test is built only where UCX is.
     soak) CUDAQ_SOAK_MESSAGES=100000 CUDAQ_TEST_SHM_MESSAGES=10000000 CUDAQ_TEST_SHM_KILLS=100 \
       CUDAQ_UDP_KILLS=100 CUDAQ_ROUTE_KILLS=100 timeout "$budget" bash -c \
-      "$tests/host_dispatcher/host_dispatcher_test --gtest_filter='*HostDispatcherLoad*' &&
-       $tests/shared_ring/shared_ring_test --gtest_filter='*/SharedRing.*' &&
+      "$tests/loop/loop_test --gtest_filter='Host*/LoopLoad.*' &&
        $tests/transport/shm/shm_test --gtest_filter='ShmTraffic.*:ShmCrash.*' &&
-       $tests/transport/udp/udp_processes_test --gtest_filter='*Killed*' &&
-       $tests/transport/roce/roce_processes_test --gtest_filter='*Killed*' &&
+       $tests/transport/provider/datagram_processes_test --gtest_filter='*Killed*' &&
        { [ ! -x $tests/tools/tools_route_test ] && echo 'skipped: the nodes of route, without UCX' ||
          $tests/tools/tools_route_test --gtest_filter='*RouteOver.Nodes*'; }" ;;
     fuzz) unittests/fuzz/run_long.sh "$logs/libfuzzer/unittests/fuzz/fuzzers" "$budget" "$jobs" "$logs/found" ;;

@@ -17,6 +17,7 @@ enum : std::uint32_t {
   kSilent,
   kThrow,
   kThrowInt,
+  kThrowOther,
   kHalf,
   kStale,
   kTooShort,
@@ -56,6 +57,11 @@ std::vector<cudaq_function_entry_t> table() {
               throw std::runtime_error("odd");
             }),
       entry(kThrowInt, [](const void *, void *, std::size_t) { throw 5; }),
+      entry(kThrowOther,
+            [](const void *, void *, std::size_t) {
+              struct not_an_exception {};
+              throw not_an_exception{};
+            }),
       entry(kHalf, [](const void *, void *tx, std::size_t) { std::memset(tx, 0x55, 3); })};
   cudaq_function_entry_t graph{};
   graph.function_id = kGraph;
@@ -240,7 +246,9 @@ TEST_P(ErrorAnswers, HandlerWithoutAResponseIsAnswered) {
 TEST_P(ErrorAnswers, ThrowingHandlerIsAnswered) {
   b.start();
   expect_answer(kThrow, 8, CUDAQ_RPC_ERR_HANDLER_THREW);
-  expect_answer(kThrowInt, 8, CUDAQ_RPC_ERR_HANDLER_THREW);
+  for (int lap = 0; lap < 5; ++lap)
+    for (const std::uint32_t id : {kThrowInt, kThrowOther})
+      expect_answer(id, 8, CUDAQ_RPC_ERR_HANDLER_THREW);
   expect_answer(kThrow2, 8, CUDAQ_RPC_ERR_HANDLER_THREW);
 }
 

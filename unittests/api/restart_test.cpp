@@ -101,23 +101,6 @@ TEST_P(Restart, ManyCreateDestroyCyclesGrowNothing) {
   EXPECT_LE(heap_bytes(), heap + 64 * 1024);
 }
 
-TEST_P(Restart, LosesNoRequestUnderTraffic) {
-  bench b;
-  b.options.handler_pool_size = GetParam();
-  b.on(kFn, [](cudaq_host_call_t &) { return 3; });
-  traffic client(b.ring, kFn);
-  for (int i = 0; i < kCycles / 5 && !HasFatalFailure(); ++i) {
-    b.start();
-    const std::uint64_t before = client.answered();
-    ASSERT_TRUE(eventually([&] { return client.answered() > before + 8; }));
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(b.get()));
-    const cudaq_dispatcher_stats_t stats = b.dispatcher->stats();
-    ASSERT_EQ(stats.in_flight, 0u);
-    ASSERT_EQ(stats.responded, b.dispatcher->processed);
-    ASSERT_EQ(stats.cursor_jumps, 0u);
-  }
-}
-
 TEST_P(Restart, DestroyWithoutStopUnderTrafficReturnsAndTouchesNothingAfterwards) {
   for (int i = 0; i < 20; ++i) {
     host_ring ring;
@@ -134,117 +117,8 @@ TEST_P(Restart, DestroyWithoutStopUnderTrafficReturnsAndTouchesNothingAfterwards
   }
 }
 
-// Known failures 12, 13.
-TEST_P(Restart, ReadersRunBesideStartStopAndTraffic) {
-  bench b;
-  b.options.handler_pool_size = GetParam();
-  b.on(kFn, [](cudaq_host_call_t &) { return 3; });
-  traffic client(b.ring, kFn);
-  std::atomic<bool> stop{false};
-  std::thread reader([&] {
-    std::uint64_t last_processed = 0, last_heartbeat = 0;
-    while (!stop) {
-      const cudaq_dispatcher_stats_t stats = b.dispatcher->stats();
-      EXPECT_LE(stats.in_flight, ~0u); // not negative, although the counters are read at slightly different times
-      EXPECT_LE(stats.busy_slots, 3u);
-      EXPECT_LT(stats.cursor, 8u);
-      EXPECT_GE(stats.heartbeat, last_heartbeat);
-      last_heartbeat = stats.heartbeat;
-      std::uint64_t processed = 0;
-      CUDAQ_EXPECT_OK(cudaq_dispatcher_get_processed(b.get(), &processed));
-      EXPECT_GE(processed, last_processed);
-      last_processed = processed;
-      EXPECT_NE(b.dispatcher->dump().find("state: "), std::string::npos);
-      EXPECT_NE(b.dispatcher->state(), CUDAQ_DISPATCHER_FAILED);
-    }
-  });
-  for (int i = 0; i < 60; ++i) {
-    b.start();
-    const std::uint64_t before = client.answered();
-    EXPECT_TRUE(eventually([&] { return client.answered() > before + 8; }));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(b.get()));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(b.get(), &b.dispatcher->shutdown, &b.dispatcher->processed));
-  }
-  stop = true;
-  reader.join();
-}
-
 INSTANTIATE_TEST_SUITE_P(Pool, Restart, ::testing::Values(0u, 2u),
                          [](const auto &tested) { return tested.param == 0 ? "Inline" : "Pool"; });
-
-// A stop gives up a deferred job. A later completion of that job is refused (CUDAQ_ERR_STATE), from any thread, also
-// while the dispatcher starts again.
-// Known failure 12.
-TEST(Deferred, LateCompletionsMayComeWhileTheDispatcherIsRestarted) {
-  bench b;
-  std::mutex mutex;
-  std::vector<cudaq_host_job_t> jobs;
-  b.on(kFn, [&](cudaq_host_call_t &call) {
-    const std::lock_guard lock(mutex);
-    jobs.push_back(call.job);
-    return CUDAQ_HOST_CALL_DEFERRED;
-  });
-  std::atomic<bool> stop{false};
-  std::thread late([&] {
-    while (!stop) {
-      std::vector<cudaq_host_job_t> known;
-      {
-        const std::lock_guard lock(mutex);
-        known.assign(jobs.begin(), jobs.size() > 1 ? jobs.end() - 1 : jobs.begin());
-      }
-      for (const cudaq_host_job_t &job : known)
-        EXPECT_EQ(cudaq_host_complete_deferred(b.get(), &job, 1, 0), CUDAQ_ERR_STATE);
-      std::this_thread::yield();
-    }
-  });
-  for (std::uint32_t i = 0; i < 100; ++i) {
-    b.start();
-    const std::uint32_t slot = b.client.send(kFn, {}, i);
-    EXPECT_TRUE(eventually([&] {
-      const std::lock_guard lock(mutex);
-      return jobs.size() == i + 1;
-    }));
-    CUDAQ_EXPECT_OK(stop_again(b.get(), ms(1)));
-    EXPECT_EQ(b.client.collect(slot).header.status, CUDAQ_RPC_ERR_SHUTTING_DOWN);
-  }
-  stop = true;
-  late.join();
-}
-
-// Stop waits for accepted requests: when it returns, their answers are in the slots.
-TEST(Deferred, AnswersAreOutWhenStopReturns) {
-  bench b({1, 64, false});
-  std::atomic<bool> stop{false};
-  detail::shared_word<std::uint32_t> posted;
-  cudaq_host_job_t job{};
-  b.on(kFn, [&](cudaq_host_call_t &call) {
-    job = call.job;
-    posted.store(1);
-    return CUDAQ_HOST_CALL_DEFERRED;
-  });
-  std::thread worker([&] {
-    while (!stop) {
-      if (posted.claim(1, 0)) {
-        CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(b.get(), &job, 1, 0));
-      } else {
-        std::this_thread::yield();
-      }
-    }
-  });
-  int late = 0;
-  for (std::uint32_t i = 0; i < 2000; ++i) {
-    b.start();
-    const std::uint32_t slot = b.client.send(kFn, {}, i);
-    EXPECT_TRUE(eventually([&] { return b.dispatcher->stats().dispatched == i + 1; }));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(b.get()));
-    late += cudaq_host_ringbuffer_poll_tx_flag(&b.ring.ring, slot, nullptr) != CUDAQ_TX_READY ||
-            load_acquire(b.ring.ring.rx_flags_host[slot]) != 0;
-    b.client.collect(slot);
-  }
-  stop = true;
-  worker.join();
-  EXPECT_EQ(late, 0);
-}
 
 // The payload is valid until the handler returns, even if the handler has answered before that.
 TEST(Deferred, PayloadStaysValidUntilTheHandlerReturnsThoughTheAnswerIsOut) {

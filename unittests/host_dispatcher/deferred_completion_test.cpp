@@ -277,26 +277,38 @@ TEST_P(DeferredCompletion, AtTheEndOfTheGracePeriodAnswersOnce) {
   }
 }
 
-// A thread completes a stale job again and again while the dispatcher stops and starts.
+// A thread completes jobs that were completed, or that a stop gave up, again and again while the dispatcher stops and
+// starts.
+// Known failure 12.
 TEST_P(DeferredCompletion, OfAStaleJobMayComeAtAnyMomentOfARestart) {
   start(keeper::serve, &kept);
-  const std::uint32_t slot = client.send(1, {}, 1);
-  const cudaq_host_call_t call = kept.wait_for_one();
-  CUDAQ_EXPECT_OK(answer_call(dispatcher->get, call));
-  client.collect(slot);
+  std::mutex mutex;
+  std::vector<cudaq_host_job_t> jobs;
   std::atomic<bool> end{false};
-  std::atomic<int> accepted{0};
   std::thread stale([&] {
-    while (!end.load())
-      accepted += cudaq_host_complete_deferred(dispatcher->get, &call.job, 0, 0) == CUDAQ_OK;
+    while (!end.load()) {
+      const std::lock_guard lock(mutex);
+      for (const cudaq_host_job_t &job : jobs)
+        EXPECT_EQ(cudaq_host_complete_deferred(dispatcher->get, &job, 0, 0), CUDAQ_ERR_STATE);
+    }
   });
-  for (int i = 0; i < 30; ++i) {
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher->get));
+  for (std::uint32_t i = 0; i < 30; ++i) {
+    const std::uint32_t slot = client.send(1, {}, i);
+    const cudaq_host_call_t call = kept.wait_for_one();
+    const bool completed = i % 2 == 0;
+    if (completed) {
+      CUDAQ_EXPECT_OK(answer_call(dispatcher->get, call));
+    }
+    CUDAQ_EXPECT_OK(stop_again(dispatcher->get, 1000000));
+    EXPECT_EQ(client.collect(slot).header.status, completed ? 0 : CUDAQ_RPC_ERR_SHUTTING_DOWN);
+    {
+      const std::lock_guard lock(mutex);
+      jobs.push_back(call.job);
+    }
     CUDAQ_EXPECT_OK(cudaq_dispatcher_start(dispatcher->get));
   }
   end.store(true);
   stale.join();
-  EXPECT_EQ(accepted.load(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Flavours, DeferredCompletion,

@@ -20,17 +20,22 @@ class observer {
 public:
   explicit observer(const host_dispatcher_handle &dispatcher)
       : thread_([this, &dispatcher] {
-          std::uint64_t responded = 0, processed = 0;
+          std::uint64_t responded = 0, processed = 0, heartbeat = 0;
           while (!end_.load()) {
             const cudaq_dispatcher_stats_t stats = dispatcher.stats();
             EXPECT_LE(stats.in_flight, 64u) << "more requests than slots";
+            EXPECT_LE(stats.busy_slots, 3u);
+            EXPECT_LT(stats.cursor, 8u);
             EXPECT_GE(stats.responded, responded) << "a counter decreased";
             responded = stats.responded;
+            EXPECT_GE(stats.heartbeat, heartbeat);
+            heartbeat = stats.heartbeat;
             std::uint64_t now = 0;
             CUDAQ_EXPECT_OK(cudaq_dispatcher_get_processed(dispatcher.get, &now));
             EXPECT_GE(now, processed);
             processed = now;
-            EXPECT_FALSE(dispatcher.dump().empty());
+            EXPECT_NE(dispatcher.dump().find("state: "), std::string::npos);
+            EXPECT_NE(dispatcher.state(), CUDAQ_DISPATCHER_FAILED);
             std::this_thread::sleep_for(std::chrono::microseconds(100));
           }
         }) {}
@@ -85,6 +90,7 @@ TEST_P(StopRestart, UnderLoadAndObservationLosesNothing) {
       }
       CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher.get));
       EXPECT_EQ(dispatcher.stats().in_flight, 0u);
+      CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(dispatcher.get, &dispatcher.shutdown, &dispatcher.processed));
       CUDAQ_EXPECT_OK(cudaq_dispatcher_start(dispatcher.get));
     }
     load.wait();

@@ -38,6 +38,28 @@ protected:
     cudaq_host_ringbuffer_signal_slot(&memory.ring, slot);
   }
 
+  /// The thread that completes a deferred job is held at its store to `at`. It goes on when stop is back, or after
+  /// `hold`.
+  void expect_it_waits(volatile void *at, std::chrono::nanoseconds timeout, std::chrono::milliseconds hold) {
+    send(0, 7);
+    ASSERT_TRUE(eventually([&] { return kept.kept.load() == 1; }));
+    memory.pause(at);
+    std::thread completer([&] { CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(dispatcher, &kept.call.job, 0, 0)); });
+    ASSERT_TRUE(eventually([&] { return memory.has_waiting_thread(); }));
+    std::atomic<bool> back{false}, too_early{false};
+    std::thread stopper([&] {
+      // Stop may succeed or time out. It must not succeed before the answer is out.
+      if (cudaq_dispatcher_stop_timeout(dispatcher, static_cast<std::uint64_t>(timeout.count())) == CUDAQ_OK)
+        too_early = cudaq_host_ringbuffer_poll_tx_flag(&memory.ring, 0, nullptr) != CUDAQ_TX_READY;
+      back = true;
+    });
+    eventually([&] { return back.load(); }, hold);
+    memory.release();
+    completer.join();
+    stopper.join();
+    EXPECT_FALSE(too_early.load()) << "stop returned while a thread was still writing to the ring";
+  }
+
   page_ring memory{kShape.num_slots, kShape.slot_size};
   manager_handle manager;
   cudaq_dispatcher_t *dispatcher = nullptr;
@@ -48,43 +70,12 @@ protected:
 
 // The completing thread has counted its answer and is about to raise the flag.
 TEST_F(Stop, DoesNotComeBackBeforeADeferredAnswerIsPublished) {
-  send(0, 7);
-  ASSERT_TRUE(eventually([&] { return kept.kept.load() == 1; }));
-  memory.pause(memory.ring.tx_flags_host);
-  std::thread completer([&] { CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(dispatcher, &kept.call.job, 0, 0)); });
-  ASSERT_TRUE(eventually([&] { return memory.has_waiting_thread(); }));
-  std::atomic<bool> back{false}, too_early{false};
-  std::thread stopper([&] {
-    // Stop may succeed or time out. It must not succeed before the answer is out.
-    if (cudaq_dispatcher_stop_timeout(dispatcher, 2000000000) == CUDAQ_OK)
-      too_early = cudaq_host_ringbuffer_poll_tx_flag(&memory.ring, 0, nullptr) != CUDAQ_TX_READY;
-    back = true;
-  });
-  eventually([&] { return back.load(); }, std::chrono::milliseconds(200));
-  memory.release();
-  completer.join();
-  stopper.join();
-  EXPECT_FALSE(too_early.load()) << "stop returned while a thread was still writing to the ring";
+  expect_it_waits(memory.ring.tx_flags_host, std::chrono::seconds(2), std::chrono::milliseconds(200));
 }
 
 // Stop gives up the job after the completing thread has claimed it.
 TEST_F(Stop, DoesNotComeBackFromItsDeadlineBeforeAClaimedAnswerIsPublished) {
-  send(0, 7);
-  ASSERT_TRUE(eventually([&] { return kept.kept.load() == 1; }));
-  memory.pause(memory.ring.tx_data_host);
-  std::thread completer([&] { CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(dispatcher, &kept.call.job, 0, 0)); });
-  ASSERT_TRUE(eventually([&] { return memory.has_waiting_thread(); }));
-  std::atomic<bool> back{false}, too_early{false};
-  std::thread stopper([&] {
-    if (cudaq_dispatcher_stop_timeout(dispatcher, 100000000) == CUDAQ_OK)
-      too_early = cudaq_host_ringbuffer_poll_tx_flag(&memory.ring, 0, nullptr) != CUDAQ_TX_READY;
-    back = true;
-  });
-  eventually([&] { return back.load(); }, std::chrono::milliseconds(300));
-  memory.release();
-  completer.join();
-  stopper.join();
-  EXPECT_FALSE(too_early.load()) << "stop returned while a thread was still writing to the ring";
+  expect_it_waits(memory.ring.tx_data_host, std::chrono::milliseconds(100), std::chrono::milliseconds(300));
 }
 
 } // namespace

@@ -165,6 +165,7 @@ public:
 private:
   struct entry {
     std::uint32_t function = 0, sequence = 0, request_id = 0;
+    std::uint64_t timestamp = 0;
     bool known = false;
   };
   bool free(std::uint32_t slot) const { return cudaq_host_ringbuffer_slot_available(&ring_.ring, slot) == 1; }
@@ -192,6 +193,7 @@ private:
       entry &e = table_[slot];
       e.known = random() % 100 >= plan_.unknown_of_100;
       e.request_id = m * 2654435761u + plan_.seed;
+      e.timestamp = ~std::uint64_t{m};
       e.function = static_cast<std::uint32_t>(random() % plan_.functions.size());
       e.sequence = e.known ? static_cast<std::uint32_t>(sent_to_[e.function]++) : m;
       const std::uint32_t size = kCheckedHeader + static_cast<std::uint32_t>(random()) % (max_size - 7);
@@ -200,7 +202,7 @@ private:
         ++dropped_;
       CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(
           &ring_.ring, slot, e.known ? plan_.functions[e.function]->id : plan_.unknown_id, payload.data(), size,
-          e.request_id, ~std::uint64_t{m}));
+          e.request_id, e.timestamp));
       ++sent_;
       cudaq_host_ringbuffer_signal_slot(&ring_.ring, slot);
       next_ = (slot + 1) % ring_.shape().num_slots;
@@ -237,7 +239,7 @@ private:
     std::uint32_t sequence = 0;
     if (cudaq_host_ringbuffer_read_rpc_response(&ring_.ring, slot, &header, &result) != CUDAQ_OK) {
       ++torn_;
-    } else if (header.request_id != e.request_id) {
+    } else if (header.request_id != e.request_id || header.ptp_timestamp != e.timestamp) {
       ++foreign_;
     } else if (header.status != (e.known ? 0 : CUDAQ_RPC_ERR_NO_SUCH_FUNCTION)) {
       ++refused_;

@@ -23,66 +23,6 @@ struct checked_functions {
   traffic_plan plan;
 };
 
-struct flavour {
-  const char *name;
-  ring_shape shape;
-  std::uint32_t kernels = 1;
-  std::uint32_t pool = 0;
-  bool kernel_is_default_owner = false;
-  bool random_slots = false;
-  std::uint64_t first_sequence = 1;
-};
-
-class DeviceLoopShared : public ::testing::TestWithParam<flavour> {};
-
-// Known failure 14.
-TEST_P(DeviceLoopShared, AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
-  const flavour &f = GetParam();
-  const host_ring ring(f.shape);
-  const manager_handle manager;
-  const std::uint32_t whole = f.shape.num_slots == 1 ? 20000 : 100000;
-  const std::uint32_t sample = f.shape.num_slots <= 4 ? 10000 : whole; // a message costs a thread switch there
-  checked_functions functions((f.kernels + 1) * kEach, load_size(whole_or_sample(whole, sample)));
-  functions.plan.random_slots = f.random_slots;
-  const auto host = make_shared_host(manager.get, ring, f.pool, !f.kernel_is_default_owner);
-  for (std::uint32_t k = 0; k < kEach; ++k)
-    serve_checked(*host, *functions.all[k]);
-  std::vector<std::unique_ptr<cpu_kernel>> kernels;
-  for (std::uint32_t n = 0; n < f.kernels; ++n)
-    kernels.push_back(std::make_unique<cpu_kernel>(manager, ring, (n + 1) * kEach + 1, f.kernel_is_default_owner));
-  for (const auto &kernel : kernels)
-    kernel->first_sequence = f.first_sequence;
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
-  for (const auto &kernel : kernels) {
-    const expected<> result = kernel->start();
-    ASSERT_TRUE(result.ok()) << result.text();
-  }
-  traffic load(ring, functions.plan);
-  load.run();
-  std::uint64_t responded = 0;
-  for (const auto &kernel : kernels) {
-    kernel->stop();
-    EXPECT_EQ(kernel->report().refused != 0, f.kernel_is_default_owner);
-    EXPECT_EQ(kernel->member.counts().dropped(), 0u);
-    EXPECT_GT(kernel->responded(), 0u);
-    responded += kernel->responded();
-  }
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host->get));
-  load.expect_clean(!f.random_slots);
-  EXPECT_EQ(responded + host->stats().responded, functions.plan.messages);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Flavours, DeviceLoopShared,
-    ::testing::Values(flavour{"OneSlot", {1, 128, false}}, flavour{"TwoSlots", {2, 128, false}},
-                      flavour{"FourSlots", {4, 128, false}}, flavour{"ManySlots", {64, 256, false}},
-                      flavour{"TwoSlotsInPlace", {2, 128, true}}, flavour{"ManySlotsInPlace", {64, 128, true}},
-                      flavour{"HostPool", {16, 128, false}, 1, 2}, flavour{"TwoKernels", {64, 128, false}, 2},
-                      flavour{"KernelIsDefaultOwner", {16, 128, false}, 1, 0, true},
-                      flavour{"RandomSlots", {16, 128, false}, 1, 0, false, true},
-                      flavour{"SequencesComeRound", {8, 128, false}, 1, 0, false, true, ring_inbox::kLast - 3}),
-    [](const auto &tested) { return std::string(tested.param.name); });
-
 TEST(DeviceLoopShared, StopsAndRestartsInTraffic) {
   const host_ring ring({8, 128, false});
   const manager_handle manager;

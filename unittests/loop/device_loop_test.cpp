@@ -6,55 +6,6 @@
 namespace cudaq::realtime::test {
 namespace {
 
-struct flavour {
-  const char *name;
-  ring_shape shape;
-  std::uint32_t groups = 1;
-  bool random_slots = false;
-};
-
-class DeviceLoopOnHost : public ::testing::TestWithParam<flavour> {};
-
-// Known failure 2.
-TEST_P(DeviceLoopOnHost, LosesDoublesTearsAndReordersNothing) {
-  const flavour &f = GetParam();
-  host_ring ring(f.shape);
-  traffic_plan plan;
-  plan.messages = load_size(f.shape.num_slots < 8 ? 5000 : 30000);
-  plan.unknown_of_100 = 2;
-  plan.random_slots = f.random_slots;
-  std::vector<std::unique_ptr<checked_function>> functions;
-  for (std::uint32_t id = 1; id <= 3; ++id) {
-    functions.push_back(std::make_unique<checked_function>(id, plan.messages));
-    checked_function::v1_by_id[id] = functions.back().get();
-    plan.functions.push_back(functions.back().get());
-  }
-  loop_host host(ring, f.groups);
-  f.groups > 1 ? host.start<true>() : host.start<false>();
-  traffic load(ring, plan);
-  load.run();
-  store_release(host.library_word, std::uint32_t{1});
-  host.join();
-  load.expect_clean(f.groups == 1 && !f.random_slots, f.groups == 1);
-  std::uint64_t responded = 0, dispatched = 0, refused = 0;
-  for (const loop_report &r : host.reports) {
-    responded += r.responded, dispatched += r.dispatched;
-    refused += r.protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_NO_SUCH_FUNCTION)];
-  }
-  EXPECT_EQ(responded, plan.messages);
-  EXPECT_EQ(dispatched + refused, plan.messages);
-  EXPECT_EQ(host.processed, plan.messages);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Flavours, DeviceLoopOnHost,
-    ::testing::Values(flavour{"OneSlot", {1, 64, false}}, flavour{"OneSlotInPlace", {1, 256, true}},
-                      flavour{"ThreeSlots", {3, 72, false}}, flavour{"ManySlots", {64, 1024, false}},
-                      flavour{"ManySlotsInPlace", {64, 512, true}}, flavour{"RandomSlots", {16, 256, false}, 1, true},
-                      flavour{"AnyTwoGroups", {16, 64, false}, 2}, flavour{"AnyTwoGroupsInPlace", {15, 256, true}, 2},
-                      flavour{"AnyThreeTeamsRandomSlots", {64, 1024, false}, 3, true}),
-    [](const auto &tested) { return std::string(tested.param.name); });
-
 // Known failure 1.
 TEST(DeviceLoopStop, TheCallersOwnFlagEndsIt) {
   host_ring ring({4, 64, false});
