@@ -50,78 +50,89 @@ MUTANTS = {
     # The loop on the CPU.
     "schema_is_not_checked": (
         HOST + "host_dispatcher.cpp", "rules.check_schema = o.check_schema != 0;", "rules.check_schema = false;",
-        "api_test", "*"),
+        "api_test", "Flavours/ErrorAnswers.SchemaMismatchIsAnsweredIfTheOptionIsSet/Pool"),
     "exception_of_a_handler_is_no_response": (
         HOST + "handler_table.cpp", "CUDAQ_RPC_ERR_HANDLER_THREW", "CUDAQ_RPC_ERR_NO_RESPONSE",
-        "host_dispatcher_test", "HandlerExceptionInLoop.LeavesTheLoopOnACallersThread"),
+        "api_test", "Flavours/ErrorAnswers.ThrowingHandlerIsAnswered/Pool"),
     "deferred_request_is_answered_at_once": (
         HOST + "handler_table.cpp", "return {false, status, call.result_len};", "return {true, status, 0};",
-        "host_dispatcher_test", "*"),
+        "host_dispatcher_test", "Flavours/DeferredCompletion.AnswersOutOfOrder/Pool"),
     "handler_reads_what_it_overwrites": (
         HOST + "handler_table.cpp", "payload = std::memcpy(here.scratch.data(), payload, r.arg_len);",
         "std::memcpy(here.scratch.data(), payload, r.arg_len);",
-        "host_dispatcher_test", "*"),
+        "host_dispatcher_test", "Flavours/DeferredCompletion.PayloadIsInTheSlotIfTheOptionIsSetOrTheResultIsElsewhere/OneSlot"),
     "late_return_wins_over_an_early_completion": (
         HOST + "job_responder.cpp", "    response = record.early;", "    response.now = true;",
-        "host_dispatcher_test", "*"),
+        "host_dispatcher_test", "Flavours/DeferredCompletion.BeforeTheReturnOfTheHandlerIsTheAnswer/Pool"),
     "stop_answers_deferred_requests_as_if_no_response_came": (
         HOST + "host_dispatcher.cpp", "{true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, counters_[kSharedCounters]",
         "{true, CUDAQ_RPC_ERR_NO_RESPONSE, 0}, counters_[kSharedCounters]",
-        "host_dispatcher_test", "*"),
+        "host_dispatcher_test", "Flavours/DeferredCompletion.OfAStaleJobMayComeAtAnyMomentOfARestart/Pool"),
     "two_threads_run_one_function_in_order": (
         HOST + "work_queues.h", "(exclusive_ && !l.serving.claim(0, 1))", "(exclusive_ && l.serving.load() > 1)",
-        "host_dispatcher_test", "*"),
+        "loop_test", "Host/LoopLoad.LosesDoublesTearsAndReordersNothing/Pool"),
     "completion_of_another_dispatcher_is_taken": (
         HOST + "host_dispatcher.cpp", "if (seen.generation == job.generation && record.owner.peek() != this)",
         "if (seen.generation == job.generation && record.owner.peek() == nullptr)",
-        "api_test", "*"),
+        "host_dispatcher_test", "SharedDeferred.IsRefusedOnAnotherDispatcherOfTheRing"),
+    "answer_of_a_plain_handler_loses_its_result": (
+        HOST + "handler_table.cpp", "return {true, frame.status, frame.result_len};", "return {true, frame.status, 0};",
+        "loop_test", "Host/LoopLoad.LosesDoublesTearsAndReordersNothing/Plain"),
+    "stop_returns_before_a_claimed_answer": (
+        HOST + "host_dispatcher.cpp", "if (!wait_until(steady_clock::now() + std::chrono::seconds(1), idle))",
+        "if (steady_clock::now() < deadline)",
+        "host_dispatcher_test", "Stop.DoesNotComeBackFromItsDeadlineBeforeAClaimedAnswerIsPublished"),
     # Several dispatchers on one ring.
     "two_members_are_the_default_owner": (
         SHARED + "ring_router.cpp", "if (s.member->is_default_owner() && member.is_default_owner())",
         "if (s.member->is_default_owner() && s.member == &member)",
-        "api_test", "*"),
+        "shared_ring_test", "SharedRingMember.IsRefusedASecondDefaultOwnership"),
     "parked_requests_wait_for_ever": (
         SHARED + "ring_router.cpp", "    *place = {&member, false};\n    hand_out_parked();",
         "    *place = {&member, false};",
-        "shared_ring_test", "*"),
+        "shared_ring_test", "SharedRingMember.StopsAndRestartsInTraffic"),
     "cursor_stays_at_a_parked_request": (
         SHARED + "job_table.cpp", "return phase == job_phase::parked || (phase", "return (phase",
-        "shared_ring_test", "*"),
+        "shared_ring_test", "JobTable.PassesASlotWithoutAnOwner"),
     # cudaq_realtime.h.
     "request_may_be_longer_than_its_slot": (
         API + "rings/slot_helpers.cpp",
         "std::uint64_t{payload_len} + CUDAQ_RPC_HEADER_SIZE <= rb->rx_stride_sz;",
         "std::uint64_t{payload_len} <= rb->rx_stride_sz;",
-        "api_test", "*"),
+        "api_test", "SlotHelperRules.PayloadMustFitAndNothingWrapsIn32Bits"),
+    "request_loses_its_time": (
+        API + "rings/slot_helpers.cpp", "payload_len, request_id, ptp_timestamp});",
+        "payload_len, request_id, ptp_timestamp & 1});",
+        "loop_test", "Host/LoopLoad.LosesDoublesTearsAndReordersNothing/TwoSlots"),
     "cuda_error_looks_like_an_answer": (
         API + "rings/slot_helpers.cpp", "if (flag >> CUDAQ_TX_FLAG_ERROR_SHIFT != CUDAQ_TX_FLAG_ERROR_TAG)",
         "if (flag != 0)",
-        "api_test", "*"),
+        "api_test", "SlotHelperRules.PollDistinguishesSentinelsFromAddresses"),
     "response_may_be_longer_than_its_slot": (
         API + "rings/slot_helpers.cpp",
         "std::uint64_t{header.result_len} + CUDAQ_RPC_HEADER_SIZE <= stride)", "header.result_len <= stride)",
-        "api_test", "*"),
+        "api_test", "SlotHelperRules.FramesThatAreNoResponseAreNotHandedOut"),
     "stride_may_be_odd": (
         API + "validation_ring.cpp", "if (stride % 8 != 0)", "if (stride % 4 != 0)",
-        "api_test", "*"),
+        "api_test", "Geometry.EveryStrideFrom16To1024IsRefusedOrServed"),
     "arrays_may_overlap": (
         API + "validation_ring.cpp", "if (arrays[a].address() < arrays[b].address() + bytes[b] &&",
         "if (arrays[a].address() == arrays[b].address() &&",
-        "api_test", "*"),
+        "api_test", "DeviceRingRules.RefusesOverlapOfDeviceAddresses"),
     "handle_closes_with_a_claimed_slot": (
         API + "rings/producer_handle.cpp", "if (!producer->core.idle())", "if (producer->core.num_slots() == 0)",
-        "api_test", "*"),
+        "api_test", "ProducerHandle.OneHandlePerRingAndItsRingStays"),
     "two_handles_are_open_on_a_ring": (
         API + "rings/producer_handle.cpp", "if (!memory->producers.claim(0, 1))",
         "if (memory->producers.load() > 1)",
-        "api_test", "*"),
+        "api_test", "ProducerHandle.OneHandlePerRingAndItsRingStays"),
     # Transports: options, datagrams.
     "number_of_an_option_has_no_limit": (
         "lib/transport/provider/option_parser.cpp", " || number > option.highest)", ")",
         "udp_test", "*"),
     "answer_reaches_the_next_peer_of_a_place": (
         DATAGRAM + "peer_windows.cpp", " || table_.generation(key.peer) != key.generation)", ")",
-        "datagram_test", "*"),
+        "datagram_test", "PeerWindows.ForgetAPeerThatWasIdle"),
     "peer_with_a_slot_is_served_again_first": (
         DATAGRAM + "fair_queue.h", "std::tie(a->held, a->last_turn, a) < std::tie(b->held, b->last_turn, b)",
         "std::tie(a->last_turn, a) < std::tie(b->last_turn, b)",
@@ -212,7 +223,7 @@ MUTANTS = {
         "qec_stream_test", "Stream.EndsOnlyAfterAWholeRepetitionAndTakesNothingOtherwise"),
     "wait_goes_on_after_a_reset": (
         STREAM + "stream_engine.cpp", "  ++generation_;\n", "",
-        "qec_stream_test", "*"),
+        "qec_stream_test", "StreamWorkers.AWaitEndsEarlyAfterAReset"),
     "poll_ignores_a_short_buffer": (
         STREAM + "stream_engine.cpp", "now.status = decode_status::buffer_too_small;", "now.status = status();",
         "qec_stream_test", "StreamWorkers.WaitReturnsWhenTheRoundIsFinal"),
@@ -247,7 +258,7 @@ MUTANTS = {
     # Tools.
     "wrong_option_ends_with_another_status": (
         TOOLS + "command_line/program.cpp", "refuse(why.reason, kExitUsage)", "refuse(why.reason, kExitRefused)",
-        "tools_program_test", "CommandLine*:DecodeRefusals.*"),
+        "tools_program_test", "Program/Refusals.NameWhatIsWrongBeforeTheWork/Options"),
     "full_stdout_is_a_success": (
         TOOLS + "command_line/program.cpp", "  if (problem.empty())", "  if (!problem.empty())",
         "tools_program_test", "CommandLineErrors.*"),

@@ -4,6 +4,7 @@
 #include "unittests/qec/stream/gated_plugin_support.h"
 #include "unittests/qec/stream/stream_test_support.h"
 
+#include <atomic>
 #include <thread>
 
 namespace cudaq::qec::realtime::test {
@@ -112,6 +113,21 @@ TEST(StreamWorkers, ResetDropsWhatIsQueuedAndLeavesNoWorkerInTheStream) {
   ASSERT_EQ(stream->finish(kQuiet, 3), decode_status::ok);
   EXPECT_TRUE(stream->wait_committed(UINT64_MAX, soon()).is_final);
   EXPECT_EQ(stream->windows(), 20U);
+}
+
+TEST(StreamWorkers, AWaitEndsEarlyAfterAReset) {
+  const auto stream = stream_or_throw(kText, gated(1));
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto give_up = now() + std::chrono::seconds(10);
+  std::atomic<bool> back{false};
+  std::thread waits([&] {
+    static_cast<void>(stream->wait_committed(1, give_up + std::chrono::seconds(1)));
+    back = true;
+  });
+  for (; !back && now() < give_up; std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+    stream->reset(); // again and again: the wait may begin after the first one
+  EXPECT_TRUE(back.load());
+  waits.join();
 }
 
 TEST(StreamWorkers, ADestroyedStreamLeavesThePoolToTheOthers) {
