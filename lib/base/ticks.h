@@ -45,10 +45,10 @@ public:
     made.ns_per_tick_ = 1;
     if (!made.counts_ticks_)
       return made;
-    const std::uint64_t first_ns = steady_ns(), first = made.now();
+    const moment first = both_clocks();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    const std::uint64_t ns = steady_ns() - first_ns;
-    made.ns_per_tick_ = static_cast<double>(ns) / static_cast<double>(made.now() - first);
+    const moment last = both_clocks();
+    made.ns_per_tick_ = static_cast<double>(last.ns - first.ns) / static_cast<double>(last.ticks - first.ticks);
     return made;
   }
 
@@ -64,6 +64,22 @@ public:
   }
 
 private:
+  struct moment {
+    std::uint64_t ns, ticks;
+  };
+  /// One moment on both clocks. Between two reads the thread may lose its core: the closest of several pairs counts.
+  static moment both_clocks() noexcept {
+    moment best{};
+    std::uint64_t closest = UINT64_MAX;
+    for (int pair = 0; pair < 16; ++pair) {
+      const std::uint64_t before = steady_ns(), ticks = ticks_after_loads(), apart = steady_ns() - before;
+      if (apart < closest) {
+        closest = apart;
+        best = {before + apart / 2, ticks};
+      }
+    }
+    return best;
+  }
   static bool has_constant_rate() noexcept {
 #if defined(__x86_64__)
     unsigned a = 0, b = 0, c = 0, d = 0;

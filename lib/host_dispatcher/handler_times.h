@@ -16,6 +16,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 
 namespace cudaq::realtime::detail {
 
@@ -28,9 +29,16 @@ public:
   bool on() const { return on_; }
   /// A moment in ticks; 0 if nothing is recorded.
   std::uint64_t now() const { return on_ ? clock_.now() : 0; }
+  /// The moment at which the owner of `here` sees a request's flag. If it has just answered another request, that is
+  /// the moment of this answer: reading the counter is most of what a time costs. Only if on().
+  std::uint64_t now_taken(thread_counters &here) const {
+    const std::uint64_t answered = std::exchange(here.answered_at, 0);
+    return answered != 0 ? answered : clock_.now();
+  }
   /// A request of `route` that was taken at `taken_at` is answered now. For the owner of `here`. Only if on().
   void record(thread_counters &here, std::uint32_t route, std::uint64_t taken_at) const {
-    here.record_time(function_of_route_[route], clock_.ns_between(taken_at, clock_.now()));
+    const std::uint64_t now = clock_.now();
+    here.record_time(function_of_route_[route], clock_.ns_between(taken_at, now), now);
   }
 
   /// The sum of all threads. Not during prepare.

@@ -178,6 +178,7 @@ std::uint32_t host_dispatcher::turn() {
   thread_counters &here = counters_[kLoopCounters];
   job_table &jobs = *setup_.jobs;
   std::uint32_t work = graphs_.none() ? 0 : graphs_.turn(here);
+  here.answered_at = 0;
   if (shared()) {
     work += setup_.router->route(kBatch, *this, here);
     if (setup_.options.handler_pool_size == 0)
@@ -191,8 +192,10 @@ std::uint32_t host_dispatcher::turn() {
       i = jobs.ring.next(i);
       jobs.cursor.set(i);
       ++work;
-      if (graphs_.backlog())
+      if (graphs_.backlog()) {
         graphs_.turn(here);
+        here.answered_at = 0;
+      }
     }
   }
   if (work == 0) {
@@ -211,6 +214,7 @@ std::uint32_t host_dispatcher::dataplane_turn(thread_counters &here) {
     jobs.cursor.set(i);
     take_turn(jobs.ring, i, handlers_.index(), handlers_.rules(), *this);
     dataplane_.finish_turn(here);
+    here.answered_at = 0; // sending takes time
     ++work;
     if (graphs_.backlog())
       graphs_.turn(here);
@@ -248,7 +252,8 @@ void host_dispatcher::learn_collected() {
 }
 
 bool host_dispatcher::may_take(std::uint32_t i) {
-  taken_at_ = times_.now();
+  if (times_.on())
+    taken_at_ = times_.now_taken(counters_[kLoopCounters]);
   const bool known = collected_slot_ == i;
   collected_slot_ = function_index_view::kNone;
   if (known || setup_.jobs->ring.collected(i)) [[likely]]

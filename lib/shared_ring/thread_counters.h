@@ -39,7 +39,13 @@ struct alignas(128) thread_counters {
 
   /// Times of the requests that this thread answers, by the function numbers of handler_times; NULL: not recorded.
   std::unique_ptr<time_histogram[]> times;
-  void record_time(std::uint32_t function, std::uint64_t ns) { times[function].record(ns, many_writers_); }
+  /// The moment of the last recorded answer, in ticks, for the next request that is taken at once; 0: none.
+  std::uint64_t answered_at = 0;
+  void record_time(std::uint32_t function, std::uint64_t ns, std::uint64_t now) {
+    times[function].record(ns, many_writers_);
+    if (!many_writers_)
+      answered_at = now;
+  }
 
   void count(counter &c, std::uint64_t n = 1) {
     if (many_writers_)

@@ -168,6 +168,31 @@ INSTANTIATE_TEST_SUITE_P(Answered, HandlerTimes,
                                            flavour{.name = "OnASharedRing", .shared = true}),
                          [](const auto &which) { return which.param.name; });
 
+class HandlerTimesOfOneThread : public HandlerTimes {};
+
+// A request that is taken at once after another one begins at the end of that one, and not before.
+TEST_P(HandlerTimesOfOneThread, DoNotOverlap) {
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_handler_times(b.get(), 1));
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t i = 0; i < 8; ++i)
+    slots.push_back(b.client.send(i % 2 == 0 ? kSlow : kQuick, {}, i));
+  const auto begin = std::chrono::steady_clock::now();
+  b.start(); // it finds all of them
+  for (const std::uint32_t slot : slots)
+    b.client.collect(slot);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(b.get()));
+  const std::chrono::nanoseconds all = std::chrono::steady_clock::now() - begin;
+  const cudaq_handler_times_t quick = times_of(b, kQuick), slow = times_of(b, kSlow);
+  EXPECT_EQ(quick.count + slow.count, 8u);
+  EXPECT_GE(slow.sum_ns, 4 * kSlowNs);
+  // 1 % for the rate of the CPU's counter, which the start compares with the clock.
+  EXPECT_LE(static_cast<double>(quick.sum_ns + slow.sum_ns), 1.01 * static_cast<double>(all.count()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Answered, HandlerTimesOfOneThread,
+                         ::testing::Values(flavour{.name = "InTheirTurn", .v1 = true}, flavour{.name = "AsJobs"}),
+                         [](const auto &which) { return which.param.name; });
+
 TEST(HandlerTimesOfRefusedRequests, AreNotCounted) {
   bench b;
   b.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
