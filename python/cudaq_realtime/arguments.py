@@ -7,7 +7,7 @@ import math
 import operator
 import os
 import re
-from typing import TYPE_CHECKING, Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import stim
 
 Model = Union[str, "os.PathLike[str]", "stim.DetectorErrorModel"]
+# The probability that an error has in one shot: a record of an array of flags.
+FLAG = np.dtype([("error", np.uint64), ("probability", np.float64)])
+Flags = Union[Sequence[Tuple[int, float]], npt.NDArray[Any]]
 Form = Literal["indices", "bits", "rows of bits", "rows of packed bits"]
 
 MAX_BYTES = 2**32 - 1  # of a payload or a result: the field of its length has 32 bits
@@ -48,6 +51,23 @@ def to_native(given: npt.ArrayLike, count: int, form: Form, what: str) -> npt.ND
             raise ValueError(f"{what} has the type {array.dtype}, accepted for packed bits: uint8")
         return np.ascontiguousarray(array)
     return _packed(array, what, "" if one else "; packed bits need bit_packed_shots=True")
+
+
+def flag_records(given: Flags | None, what: str = "flags") -> npt.NDArray[Any]:
+    """FLAG records of pairs; of an array of FLAG records its own memory."""
+    if given is None:
+        return np.empty(0, dtype=FLAG)
+    if isinstance(given, np.ndarray) and given.dtype == FLAG and given.ndim == 1:
+        return np.require(given, requirements=["C_CONTIGUOUS", "ALIGNED"])
+    accepted = "accepted: pairs of the number of an error and its probability, [(17, 0.5), (18, 0.25)]"
+    try:
+        pairs = [(operator.index(error), float(probability)) for error, probability in given]
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} is {given!r:.60}, {accepted}") from None
+    for error, _ in pairs:
+        if not 0 <= error < 2**64:
+            raise ValueError(f"{what} has the error {error}, {accepted}")
+    return np.array(pairs, dtype=FLAG)
 
 
 def stream_bits(given: npt.ArrayLike, count: int | None, what: str) -> tuple[npt.NDArray[np.uint8], int]:

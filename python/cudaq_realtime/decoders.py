@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from .arguments import Form, Model, decoder_name, model_text, to_native, whole_number
+from .arguments import FLAG, Flags, Form, Model, decoder_name, flag_records, model_text, to_native, whole_number
 
 Bits = npt.NDArray[np.uint8]
 MAX_THREADS = 1024
@@ -120,16 +120,26 @@ class Decoder:
         """Of a race: how many decodes of its members were internal errors, and what was wrong in one of the last."""
         return self._native.member_faults
 
+    @property
+    def takes_flags(self) -> bool:
+        """Whether a shot may replace the probabilities of errors (docs/decoders/shot_probabilities.md)."""
+        return not self._native.refuses_flags
+
+    def _flags(self, given: Flags | None, what: str = "flags") -> npt.NDArray[np.uint8]:
+        if given is not None and not self.takes_flags:
+            raise NotImplementedError(f"{what}: {self._native.refuses_flags}")
+        return flag_records(given, what).view(np.uint8)
+
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
-               deadline_us: float | None = None) -> Bits: ...
+               deadline_us: float | None = None, flags: Flags | None = None) -> Bits: ...
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[True],
-               deadline_us: float | None = None) -> tuple[Bits, float]: ...
+               deadline_us: float | None = None, flags: Flags | None = None) -> tuple[Bits, float]: ...
 
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: bool = False,
-               deadline_us: float | None = None) -> Any:
+               deadline_us: float | None = None, flags: Flags | None = None) -> Any:
         """Decodes one shot.
 
         events: the indices of the detectors that fired, each once, in any order; np.flatnonzero(bits) of bits.
@@ -137,42 +147,50 @@ class Decoder:
         correction; NaN of decoders that give none.
         deadline_us: microseconds from now, above 0 and at most 1e9. A decoder with obeys_deadline that needs longer
             raises DecodeError with the status 9, and with `best` if there is a solution so far.
+        flags: errors that have another probability in this shot, each at most once: pairs of the number of an error
+            instruction of dem.flattened() and its probability, or an array with the type arguments.FLAG, which is not
+            copied. Of decoders with takes_flags; of others NotImplementedError.
         Raises DecodeError.
         """
         if deadline_us is not None and not (isinstance(deadline_us, (int, float)) and 0 < deadline_us <= 1e9):
             raise ValueError(f"deadline_us is {deadline_us!r:.60}, accepted: microseconds, above 0 and at most 1e9")
         indices = to_native(events, self.num_detectors, "indices", "events")
         packed = np.zeros(self._native.observable_bytes, dtype=np.uint8)
-        status, weight, has_solution, fault = self._native.decode(indices, packed, return_weight, deadline_us or 0)
+        status, weight, has_solution, fault = self._native.decode(
+            indices, packed, return_weight, deadline_us or 0, self._flags(flags))
         observables = np.unpackbits(packed, count=self.num_observables, bitorder="little")
         if status:
             raise DecodeError(status, best=observables if has_solution else None, fault=fault)
         return (observables, weight) if return_weight else observables
 
-    def decode_to_edges_array(self, events: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def decode_to_edges_array(self, events: Sequence[int] | npt.NDArray[Any], *,
+                              flags: Flags | None = None) -> npt.NDArray[np.int64]:
         """The edges of the correction: int64[edges, 2], two detectors each, -1 for the boundary.
 
-        Only of decoders that give edges ("pymatching:edges=1"); of others NotImplementedError. Raises DecodeError.
+        flags: as of decode. Only of decoders that give edges ("pymatching:edges=1"); of others NotImplementedError.
+        Raises DecodeError.
         """
         if not self._native.gives_edges:
             raise NotImplementedError(f"the decoder {self._name} gives no edges; 'pymatching:edges=1' does")
         indices = to_native(events, self.num_detectors, "indices", "events")
         edges = np.empty((max(1, self.num_detectors), 2), dtype=np.int64)
-        status, count, fault = self._native.decode_edges(indices, edges)
+        status, count, fault = self._native.decode_edges(indices, edges, self._flags(flags))
         if status:
             raise DecodeError(status, fault=fault)
         return edges[:count].copy()
 
-    def decode_to_errors_array(self, events: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    def decode_to_errors_array(self, events: Sequence[int] | npt.NDArray[Any], *,
+                               flags: Flags | None = None) -> npt.NDArray[np.uint64]:
         """The errors of the correction: uint64[errors], ascending, numbers of error instructions of dem.flattened().
 
-        Only of decoders that give errors (bp-osd, relay-bp); of others NotImplementedError. Raises DecodeError.
+        flags: as of decode. Only of decoders that give errors (bp-osd, relay-bp); of others NotImplementedError.
+        Raises DecodeError.
         """
         if not self._native.num_errors:
             raise NotImplementedError(f"the decoder {self._name} gives no errors; 'relay-bp' does")
         indices = to_native(events, self.num_detectors, "indices", "events")
         errors = np.empty(self._native.num_errors, dtype=np.uint64)
-        status, count, fault = self._native.decode_errors(indices, errors)
+        status, count, fault = self._native.decode_errors(indices, errors, self._flags(flags))
         if status:
             raise DecodeError(status, fault=fault)
         return errors[:count].copy()
@@ -180,7 +198,8 @@ class Decoder:
     def decode_batch(self, shots: npt.ArrayLike, *, bit_packed_shots: bool = False,
                      bit_packed_predictions: bool = False, threads: int = 1,
                      statuses: npt.NDArray[np.int32] | None = None,
-                     solved: npt.NDArray[np.bool_] | None = None) -> Bits:
+                     solved: npt.NDArray[np.bool_] | None = None,
+                     flags: Sequence[Flags | None] | None = None) -> Bits:
         """Decodes many shots.
 
         shots: bool or 0/1 [shots, num_detectors]; with bit_packed_shots uint8 [shots, (num_detectors + 7) // 8].
@@ -189,6 +208,7 @@ class Decoder:
             decoded raises DecodeError; with it such a shot has the answer 0. A missed deadline raises nothing: the
             answer is the best solution so far, or 0 without one, and `deadlines` counts it.
         solved: writeable bool [shots] that gets whether the answer of each shot is a solution, late ones too.
+        flags: for each shot what decode takes, or None.
         Returns uint8 [shots, num_observables], with bit_packed_predictions [shots, (num_observables + 7) // 8].
         """
         form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
@@ -196,9 +216,14 @@ class Decoder:
         threads = whole_number(threads, "threads", 0, MAX_THREADS)
         found = result_array(statuses, "statuses", len(events), np.int32)
         has_solution = result_array(solved, "solved", len(events), np.bool_)
+        of_shots = [] if flags is None else [self._flags(given, f"flags[{k}]") for k, given in enumerate(flags)]
+        if flags is not None and len(of_shots) != len(events):
+            raise ValueError(f"flags has {len(of_shots)} entries, accepted: one for each of the {len(events)} shots")
+        all_flags = np.concatenate([np.empty(0, dtype=np.uint8), *of_shots])
+        ends = np.cumsum([one.size // FLAG.itemsize for one in of_shots], dtype=np.uint64)
         out = np.zeros((len(events), self._native.observable_bytes), dtype=np.uint8)
         faulty, fault = self._native.decode_batch(events, out, found, has_solution.view(np.uint8),
-                                                   threads or len(os.sched_getaffinity(0)))
+                                                  threads or len(os.sched_getaffinity(0)), all_flags, ends)
         failed = np.flatnonzero((found != 0) & (found != DEADLINE))
         if statuses is None and failed.size:
             shot = int(failed[0])

@@ -28,6 +28,12 @@ namespace {
 template <class T, int Dimensions>
 using array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 
+/// Records of an error (uint64) and its probability (float64) as bytes.
+using flag_bytes = array<const std::uint8_t, 1>;
+shot_probabilities flags_of(const flag_bytes &bytes) {
+  return {reinterpret_cast<const error_probability *>(bytes.data()), bytes.size() / sizeof(error_probability)};
+}
+
 class native_decoder {
 public:
   native_decoder(std::string name, std::string dem) : name_(std::move(name)), dem_(std::move(dem)) {
@@ -52,6 +58,11 @@ public:
   bool gives_edges() const { return first().gives_edges(); }
   std::uint64_t num_errors() const { return first().num_errors(); }
   bool obeys_deadline() const { return first().obeys_deadline(); }
+  /// Why shots cannot replace probabilities; "" if they can.
+  std::string refuses_flags() const {
+    const char *const text = first().refuses_probabilities();
+    return text != nullptr ? text : "";
+  }
 
   /// Of all decodes that had a deadline: met, missed, and late ones of the missed.
   std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> deadlines() {
@@ -98,7 +109,7 @@ public:
   /// One shot: its status, its weight if `weigh` is set, else NaN, whether there is a solution, and decoder::fault();
   /// the observables go to `out`. `deadline_us`: from now; 0: none.
   std::tuple<int, double, bool, std::string> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out,
-                                                    bool weigh, double deadline_us) {
+                                                    bool weigh, double deadline_us, flag_bytes flags) {
     renew_after_fork();
     const gil_released released;
     // Before the wait for other calls, which is a part of the time.
@@ -114,29 +125,28 @@ public:
     }
     const std::span<const std::uint64_t> fired(events.data(), events.size());
     const std::span<std::uint8_t> observables(out.data(), out.size());
-    const decode_status status =
-        weigh || timed ? with.decode(fired, observables, details) : with.decode(fired, observables);
+    const decode_status status = with.decode(fired, observables, flags_of(flags), weigh || timed ? &details : nullptr);
     return {static_cast<int>(status), weigh ? details.weight : std::numeric_limits<double>::quiet_NaN(),
             with.has_solution(), fault_of(status, with)};
   }
 
   /// The errors of one shot go to `out`. Returns the status, their count, and decoder::fault().
   std::tuple<int, std::size_t, std::string> decode_errors(array<const std::uint64_t, 1> events,
-                                                          array<std::uint64_t, 1> out) {
+                                                          array<std::uint64_t, 1> out, flag_bytes flags) {
     renew_after_fork();
     const gil_released released;
     const locked_instances locked(*this);
     std::vector<std::uint8_t> observables(observable_bytes());
     decode_details details;
     details.errors = {out.data(), out.size()};
-    const decode_status status = first().decode({events.data(), events.size()}, observables, details);
+    const decode_status status = first().decode({events.data(), events.size()}, observables, flags_of(flags), &details);
     return {static_cast<int>(status), details.num_errors, fault_of(status, first())};
   }
 
   /// The edges of one shot go to `out`: rows of two detectors, -1 for the boundary. Returns the status, their count,
   /// and decoder::fault().
   std::tuple<int, std::size_t, std::string> decode_edges(array<const std::uint64_t, 1> events,
-                                                         array<std::int64_t, 2> out) {
+                                                         array<std::int64_t, 2> out, flag_bytes flags) {
     renew_after_fork();
     const gil_released released;
     const locked_instances locked(*this);
@@ -144,7 +154,7 @@ public:
     std::vector<std::uint8_t> observables(observable_bytes());
     decode_details details;
     details.edges = edges;
-    const decode_status status = first().decode({events.data(), events.size()}, observables, details);
+    const decode_status status = first().decode({events.data(), events.size()}, observables, flags_of(flags), &details);
     for (std::size_t i = 0; i < details.num_edges; ++i) {
       out.data()[2 * i] = static_cast<std::int64_t>(edges[i].first);
       out.data()[2 * i + 1] = edges[i].second == kBoundary ? -1 : static_cast<std::int64_t>(edges[i].second);
@@ -153,14 +163,19 @@ public:
   }
 
   /// Rows of bits in, rows of bits, and of each row its status and whether there is a solution (0 or 1) out. `threads`
-  /// threads decode a part of the rows each. Returns the first row with internal_error, and decoder::fault(); without
-  /// one the number of rows, and "".
+  /// threads decode a part of the rows each. `flags`: of all rows, one after another; row i has those before the record
+  /// ends_of_flags[i]; empty: none has any. Returns the first row whose status has a fault, and decoder::fault();
+  /// without one the number of rows, and "".
   std::tuple<std::size_t, std::string> decode_batch(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out,
                                                     array<std::int32_t, 1> statuses, array<std::uint8_t, 1> solved,
-                                                    std::size_t threads) {
+                                                    std::size_t threads, flag_bytes flags,
+                                                    array<const std::uint64_t, 1> ends_of_flags) {
     const std::size_t shots = events.shape(0);
+    const shot_probabilities all_flags = flags_of(flags);
     if (events.shape(1) != event_bytes() || out.shape(0) != shots || out.shape(1) != observable_bytes() ||
-        statuses.shape(0) != shots || solved.shape(0) != shots)
+        statuses.shape(0) != shots || solved.shape(0) != shots ||
+        (ends_of_flags.size() != 0 &&
+         (ends_of_flags.size() != shots || ends_of_flags.data()[shots - 1] != all_flags.size())))
       throw std::invalid_argument("the arrays do not fit the decoder and each other");
     renew_after_fork();
     const gil_released released;
@@ -175,12 +190,17 @@ public:
         const std::size_t begin = shots * t / threads, count = shots * (t + 1) / threads - begin;
         const auto part = [&, t, begin, count] {
           for (std::size_t i = begin; i < begin + count; ++i) {
+            shot_probabilities of_shot;
+            if (ends_of_flags.size() != 0) {
+              const std::uint64_t first_flag = i == 0 ? 0 : ends_of_flags.data()[i - 1];
+              of_shot = all_flags.subspan(first_flag, ends_of_flags.data()[i] - first_flag);
+            }
             const decode_status status =
                 locked.all[t]->decode_bits({events.data() + i * event_bytes(), event_bytes()},
-                                           {out.data() + i * observable_bytes(), observable_bytes()});
+                                           {out.data() + i * observable_bytes(), observable_bytes()}, of_shot);
             statuses.data()[i] = static_cast<std::int32_t>(status);
             solved.data()[i] = locked.all[t]->has_solution() ? 1 : 0;
-            if (status == decode_status::internal_error && std::get<0>(faults[t]) == shots)
+            if (has_fault(status) && std::get<0>(faults[t]) == shots)
               faults[t] = {i, locked.all[t]->fault()};
           }
         };
@@ -226,8 +246,11 @@ private:
     if (threads_.is_parent())
       threads_.set();
   }
+  static bool has_fault(decode_status status) {
+    return status == decode_status::internal_error || status == decode_status::bad_probability;
+  }
   static std::string fault_of(decode_status status, const decoder &with) {
-    return status == decode_status::internal_error ? with.fault() : "";
+    return has_fault(status) ? with.fault() : "";
   }
 
   std::unique_ptr<instances> make_first() const {
@@ -264,15 +287,16 @@ void bind_decoder(nb::module_ &m) {
       .def_prop_ro("gives_edges", &native_decoder::gives_edges)
       .def_prop_ro("num_errors", &native_decoder::num_errors)
       .def_prop_ro("obeys_deadline", &native_decoder::obeys_deadline)
+      .def_prop_ro("refuses_flags", &native_decoder::refuses_flags)
       .def_prop_ro("deadlines", &native_decoder::deadlines)
       .def_prop_ro("wins", &native_decoder::wins)
       .def_prop_ro("member_faults", &native_decoder::member_faults)
       .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"), nb::arg("weigh"),
-           nb::arg("deadline_us"))
-      .def("decode_errors", &native_decoder::decode_errors, nb::arg("events"), nb::arg("out"))
-      .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"))
+           nb::arg("deadline_us"), nb::arg("flags"))
+      .def("decode_errors", &native_decoder::decode_errors, nb::arg("events"), nb::arg("out"), nb::arg("flags"))
+      .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"), nb::arg("flags"))
       .def("decode_batch", &native_decoder::decode_batch, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
-           nb::arg("solved"), nb::arg("threads"));
+           nb::arg("solved"), nb::arg("threads"), nb::arg("flags"), nb::arg("ends_of_flags"));
 }
 
 } // namespace cudaq_python

@@ -291,3 +291,64 @@ def test_a_broken_promise_of_a_plugin_is_named(breaking_plugin):
     wrong = Decoder(f"{breaking_plugin}:break=answer", model)
     with pytest.raises(DecodeError, match="shot 0: .* do not flip observable 0; the answer has it as 1"):
         wrong.decode_batch([[0, 1], [0, 0]], threads=2)
+
+
+FLAGS_MODEL = "error(0.1) D0 L0\nerror(0.2) D0\nerror(0.1) D1\n"
+
+
+@pytest.mark.parametrize("name", ["pymatching", "relay-bp", "bp-osd", "race:relay-bp|bp-osd"])
+def test_a_shot_replaces_probabilities(name):
+    decoder = Decoder(name, FLAGS_MODEL)
+    assert decoder.takes_flags
+    flags = np.array([(0, 0.4)], dtype=cudaq_realtime.arguments.FLAG)
+    for given in ([(0, 0.4)], flags, ((0, 0.4), (2, 0.5))):
+        assert decoder.decode([0], flags=given).tolist() == [1]
+        assert decoder.decode([0]).tolist() == [0]
+    _, weight = decoder.decode([0], flags=flags, return_weight=True)
+    assert weight == pytest.approx(np.log(0.6 / 0.4), abs=1e-4)
+    shots = np.array([[1, 0], [1, 0], [0, 0], [1, 0]], dtype=bool)
+    for threads in (1, 3):
+        answers = decoder.decode_batch(shots, flags=[None, flags, [(0, 0.5)], [(1, 1e-3)]], threads=threads)
+        assert answers.ravel().tolist() == [0, 1, 0, 1]
+
+
+def test_the_answer_is_that_of_a_decoder_for_the_shot_alone():
+    dem = surface_code(5).detector_error_model(decompose_errors=True).flattened()
+    events, _ = shots_of(surface_code(5), 30)
+    errors = [k for k, one in enumerate(i for i in dem if i.type == "error")]
+    random = np.random.default_rng(5)
+    decoder = Decoder("pymatching", dem)
+    for shot in events:
+        flags = [(int(k), float(random.uniform(1e-4, 0.3)))
+                 for k in random.choice(errors, len(errors) // 10, replace=False)]
+        alone, k = stim.DetectorErrorModel(), 0
+        of_shot = dict(flags)
+        for one in dem:
+            if one.type == "error":
+                alone.append("error", of_shot.get(k, one.args_copy()[0]), one.targets_copy())
+                k += 1
+            else:
+                alone.append(one)
+        fired = np.flatnonzero(shot)
+        ours, weight = decoder.decode(fired, flags=flags, return_weight=True)
+        theirs, their_weight = pymatching.Matching(alone).decode(shot, return_weight=True)
+        assert weight == pytest.approx(their_weight, rel=1e-4)
+        assert ours.tolist() == theirs.tolist()
+
+
+def test_wrong_flags_are_refused():
+    decoder = Decoder("bp-osd", FLAGS_MODEL)
+    for flags in ([1, 2], [(0.5, 0.5)], [(-1, 0.5)], 7, "x"):
+        with pytest.raises(ValueError, match="accepted: pairs of the number of an error"):
+            decoder.decode([0], flags=flags)
+    with pytest.raises(ValueError, match="flags has 1 entries, accepted: one for each of the 2 shots"):
+        decoder.decode_batch(np.zeros((2, 2), dtype=bool), flags=[None])
+    with pytest.raises(DecodeError, match="error 3 of the shot's list") as refused:
+        decoder.decode([0], flags=[(3, 0.5)])
+    assert refused.value.status == 12
+    with pytest.raises(DecodeError, match="shot 1: .*is listed twice"):
+        decoder.decode_batch(np.zeros((2, 2), dtype=bool), flags=[None, [(0, 0.5), (0, 0.4)]])
+    lookup = Decoder("lookup", FLAGS_MODEL)
+    assert not lookup.takes_flags
+    with pytest.raises(NotImplementedError, match="flags: lookup does not take probabilities"):
+        lookup.decode([0], flags=[(0, 0.5)])
