@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoding/number_of.h"
+#include "lib/qec/shots/flags_file.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
@@ -61,6 +62,12 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
           fmt::format("--errors_out: {} gives no errors of its correction; bp-osd and relay-bp do, without "
                       "a predecoder",
                       predecoder == "passthrough" ? chosen.instance->name() : predecoder));
+    if (!o.flags.empty() && predecoder != "passthrough")
+      throw usage_error(fmt::format("--flags, --predecoder {}: a predecoder knows the probabilities of the model only; "
+                                    "leave it out",
+                                    predecoder));
+    if (const char *const refusal = chosen.instance->refuses_probabilities(); !o.flags.empty() && refusal != nullptr)
+      throw usage_error(fmt::format("--flags: {}", refusal));
     if (workers.empty())
       why.decoder = chosen.auto_reason;
     workers.push_back(std::make_unique<qec::decoding_worker>(std::move(*predecoding), std::move(chosen.instance)));
@@ -76,7 +83,7 @@ bool is_same_file(const std::string &a, const std::string &b) {
 
 class decode_run {
 public:
-  decode_run(const decode_options &o, decoder_threads::worker_list workers, choices why)
+  decode_run(const decode_options &o, const std::string &dem_text, decoder_threads::worker_list workers, choices why)
       : options_(o), choices_(std::move(why)), decoder_(workers.front()->stage().decoder_name()),
         predecoder_(workers.front()->engine().name()), layout_(workers.front()->stage().layout()),
         num_threads_(workers.size()), truth_appended_(o.data.in_includes_appended_observables),
@@ -87,6 +94,10 @@ public:
       truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), observables, "--obs_in_format");
     if (o.data.predictions.given())
       golden_.emplace(o.data.predictions.path, o.data.predictions.shot_format(), observables, "--predictions_format");
+    if (!o.flags.empty()) {
+      flags_.emplace(o.flags, qec::crc32_of(dem_text));
+      flags_->stop_when(&interrupt_guard::interrupted);
+    }
     in_.stop_when(&interrupt_guard::interrupted);
     for (std::optional<qec::shot_reader> *const other : {&truth_, &golden_})
       if (*other)
@@ -165,6 +176,8 @@ public:
         format_rate(wall_ns_ == 0 ? 0 : static_cast<double>(shots_) / seconds),
         predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, number_of(num_threads_, "thread"));
     text += fmt::format("each shot       {}\n", in_.shot_text());
+    if (flags_)
+      text += fmt::format("flags           of {} by {}\n", number_of(flagged_shots_, "shot"), options_.flags);
     const qec::deadline_counts &deadlines = totals_.deadlines;
     if (has_deadlines())
       text += fmt::format("deadlines       {} met, {} missed; of these {} late, {} without a solution\n", deadlines.met,
@@ -204,6 +217,8 @@ public:
       j["predecoder_choice"] = choices_.predecoder;
     if (!choices_.decoder.empty())
       j["decoder_choice"] = choices_.decoder;
+    if (flags_)
+      j["flagged_shots"] = flagged_shots_;
     if (has_deadlines()) {
       j["deadline_met"] = totals_.deadlines.met;
       j["deadline_missed"] = totals_.deadlines.missed;
@@ -237,6 +252,8 @@ private:
   /// Fills a batch. Returns false at the end of the input, or with an error; the shots before it are in the batch.
   bool read(decode_batch &b, std::string &error) {
     b.shots = 0;
+    b.flags.clear();
+    b.end_of_flags.clear();
     try {
       for (; b.shots != b.capacity; ++b.shots) {
         if (interrupt_guard::interrupted())
@@ -250,8 +267,17 @@ private:
           follow(*truth_, truth, more);
         if (golden_)
           follow(*golden_, decode_batch::row(b.predictions, b.shots, observable_bytes()), more);
+        if (!more && flags_)
+          flags_->finish(in_.shots());
         if (!more)
           return false;
+        if (flags_) {
+          const qec::shot_probabilities list = flags_->next();
+          if (interrupt_guard::interrupted()) // the file may have ended early
+            return stop_reading();
+          b.flags.insert(b.flags.end(), list.begin(), list.end());
+          b.end_of_flags.push_back(b.flags.size());
+        }
       }
     } catch (const std::exception &failure) {
       if (interrupt_guard::interrupted()) // a file has ended early
@@ -295,6 +321,7 @@ private:
         };
         logical_errors_ += has_truth() && is_wrong(b.observables);
         differences_ += golden_ && is_wrong(b.predictions);
+        flagged_shots_ += b.flags_of(shot).empty() ? 0 : 1;
         ++shots_;
       }
       out_->flush();
@@ -320,12 +347,13 @@ private:
   const bool truth_appended_;
   qec::shot_reader in_;
   std::optional<qec::shot_reader> truth_, golden_;
+  std::optional<qec::flags_reader> flags_;
   std::optional<qec::shot_writer> out_, errors_;
   bool output_failed_ = false, all_read_ = true;
   bool is_cut_ = false; ///< after a signal there was no time for all shots that were read
   std::deque<decode_batch> batches_;
   std::optional<decoder_threads> threads_; ///< destroyed first: its threads use the batches
-  std::uint64_t shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;
+  std::uint64_t shots_ = 0, flagged_shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;
   std::uint64_t unsolved_ = 0, unconverged_ = 0; ///< shots without a solution, and of these the unconverged ones
   decoder_totals totals_;
 };
@@ -334,14 +362,16 @@ void check(const decode_options &o, const output &out) {
   if (!o.data.given())
     throw usage_error("--dem is missing: name the file of the detector error model");
   const auto is_pipe = [](const shot_source &source) { return source.path == "-" ? 1 : 0; };
-  for (const auto &[option, source] : {std::pair{"--in", o.data.in}, std::pair{"--obs_in", o.data.obs_in},
-                                       std::pair{"--predictions", o.data.predictions}})
+  for (const auto &[option, source] :
+       {std::pair{"--in", o.data.in}, std::pair{"--obs_in", o.data.obs_in},
+        std::pair{"--predictions", o.data.predictions}, std::pair{"--flags", shot_source{o.flags, ""}}})
     if (is_pipe(source) != 0 && standard_streams::was_closed(STDIN_FILENO))
       throw usage_error(fmt::format("{} is stdin, which is closed; name a file", option));
   if (is_pipe(o.out) != 0 && standard_streams::was_closed(STDOUT_FILENO))
     throw usage_error("--out is stdout, which is closed; name a file");
-  if (is_pipe(o.data.in) + is_pipe(o.data.obs_in) + is_pipe(o.data.predictions) > 1)
-    throw usage_error("--in, --obs_in, --predictions: only one of them can be stdin (-, the default of --in)");
+  if (is_pipe(o.data.in) + is_pipe(o.data.obs_in) + is_pipe(o.data.predictions) + (o.flags == "-" ? 1 : 0) > 1)
+    throw usage_error("--in, --obs_in, --predictions, --flags: only one of them can be stdin (-, the default of "
+                      "--in)");
   if (o.data.obs_in.given() && o.data.in_includes_appended_observables)
     throw usage_error("--obs_in, --in_includes_appended_observables: the observables can be in one place only");
   if (is_pipe(o.out) != 0 && out.uses_stdout_for_json())
@@ -349,7 +379,7 @@ void check(const decode_options &o, const output &out) {
                       "--json FILE or --out FILE");
   for (const auto &[option, path] :
        {std::pair{"--dem", o.data.dem}, std::pair{"--in", o.data.in.path}, std::pair{"--obs_in", o.data.obs_in.path},
-        std::pair{"--predictions", o.data.predictions.path}}) {
+        std::pair{"--predictions", o.data.predictions.path}, std::pair{"--flags", o.flags}}) {
     refuse_output_file(option, path);
     for (const auto &[writer, written] : {std::pair{"--out", o.out.path}, std::pair{"--errors_out", o.errors_out.path}})
       if (is_same_file(written, path))
@@ -382,7 +412,7 @@ int run_decode(const decode_options &o, const output &out) {
   std::optional<decode_run> run;
   try {
     auto workers = make_workers(o, dem_text, why);
-    run.emplace(o, std::move(workers), std::move(why));
+    run.emplace(o, dem_text, std::move(workers), std::move(why));
   } catch (const qec::shot_file_error &error) {
     throw usage_error(error.what());
   }

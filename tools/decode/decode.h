@@ -21,6 +21,7 @@ namespace cudaq::realtime::tools {
 struct decode_options {
   own_data data{"", {"-", ""}, {}, {}, false};
   shot_source out{"-", ""};
+  std::string flags;      ///< a file of probabilities that shots replace; "": none
   shot_source errors_out; ///< not given: the errors of the corrections are not wanted
   std::string decoder = "auto";
   std::string predecoder = "passthrough";

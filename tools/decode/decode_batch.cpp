@@ -97,7 +97,7 @@ void decoder_threads::decode(qec::decoding_worker &worker, scratch &memory, deco
   batch.status = qec::decode_status::ok;
   for (batch.decoded = 0; batch.decoded < batch.shots && !interrupt_guard::is_grace_over(); ++batch.decoded) {
     const std::size_t size = worker.decode(decode_batch::row(batch.detections, batch.decoded, batch.detection_bytes),
-                                           response, batch.status, wanted);
+                                           response, batch.status, wanted, batch.flags_of(batch.decoded));
     const bool is_solved = size == response.size(), at_deadline = batch.status == qec::decode_status::deadline;
     if (batch.status != qec::decode_status::ok && !at_deadline && batch.status != qec::decode_status::not_converged) {
       batch.fault = worker.stage().inner().fault();

@@ -39,7 +39,9 @@ struct decode_batch {
   std::size_t error_bytes;
   std::vector<std::uint8_t> errors; ///< of the corrections
   std::vector<std::uint8_t> detections, observables, predictions, answers;
-  std::vector<result> results; ///< of each shot
+  std::vector<result> results;               ///< of each shot
+  std::vector<qec::error_probability> flags; ///< what the shots replace, one after another
+  std::vector<std::size_t> end_of_flags;     ///< of each shot; empty without --flags
   std::size_t shots = 0;
   /// Shots with a result; fewer than `shots` if one cannot be decoded, or some time after a signal.
   std::size_t decoded = 0;
@@ -47,6 +49,12 @@ struct decode_batch {
   std::string fault;                                  ///< decoder::fault() of it
   bool done = false;
 
+  [[nodiscard]] qec::shot_probabilities flags_of(std::size_t shot) const noexcept {
+    if (end_of_flags.empty())
+      return {};
+    const std::size_t begin = shot == 0 ? 0 : end_of_flags[shot - 1];
+    return std::span(flags).subspan(begin, end_of_flags[shot] - begin);
+  }
   static std::span<std::uint8_t> row(std::vector<std::uint8_t> &rows, std::size_t shot, std::size_t bytes) noexcept {
     return std::span(rows).subspan(shot * bytes, bytes);
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input is a file of shots in one of Stim's formats. Byte 0 chooses the format, byte 1 the number of detectors,
 // byte 2 the number of observables; the file follows. Shots that are read have no bit outside, and their observables
-// survive being written and read again. Without Stim only b8 is read.
+// survive being written and read again. Without Stim only b8 is read. Without detectors and observables the file is one
+// of flags, for the model "": what is read are lists of probabilities, of shots that ascend.
+#include "lib/qec/shots/flags_file.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "unittests/fuzz/fuzz_input.h"
 
@@ -61,6 +63,21 @@ std::vector<row> read_all(const memory_file &file, shot_format format, shot_bits
   return rows;
 }
 
+void read_flags(const memory_file &file) {
+  try {
+    flags_reader reader(file.path(), crc32_of(""));
+    constexpr std::uint64_t kShots = 64;
+    for (std::uint64_t shot = 0; shot < kShots; ++shot)
+      for (const error_probability &one : reader.next())
+        require(one.probability >= 0 && one.probability <= 1, "a probability is one");
+    reader.finish(kShots);
+  } catch (const shot_file_error &refused) {
+    const std::string text = refused.what();
+    require(text.starts_with(file.path() + ": line "), "a refusal names the file and the line: " + text);
+    require(text.find('\n') == std::string::npos, "a refusal is one line: " + text);
+  }
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
@@ -71,6 +88,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   bits.observables = input.take<std::uint8_t>() % 32u;
   const memory_file given;
   given.fill(input.rest());
+  if (bits.all() == 0) {
+    read_flags(given);
+    return 0;
+  }
   std::vector<row> shots = read_all(given, format, bits, true);
   if (format == shot_format::ptb64)
     shots.resize(shots.size() / kShotsPerPtb64Group * kShotsPerPtb64Group);

@@ -12,8 +12,8 @@ residual_matcher::residual_matcher(std::unique_ptr<decoder> with)
                                          static_cast<std::uint32_t>(decoder_->num_observables())},
       events_(layout_.num_detectors) {}
 
-decode_status residual_matcher::match(const void *predecoded, std::span<std::uint64_t> words,
-                                      decode_details *details) noexcept {
+decode_status residual_matcher::match(const void *predecoded, std::span<std::uint64_t> words, decode_details *details,
+                                      shot_probabilities probabilities) noexcept {
   const auto *const from = static_cast<const std::uint8_t *>(predecoded);
   predecoder_header header;
   std::memcpy(&header, from, sizeof(header));
@@ -29,8 +29,7 @@ decode_status residual_matcher::match(const void *predecoded, std::span<std::uin
   std::ranges::fill(words, 0); // the decoder writes whole bytes, not whole words
   const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t *>(words.data()), words.size_bytes());
   const auto events = std::span(events_).first(header.num_events);
-  const decode_status status =
-      details == nullptr ? decoder_->decode(events, bytes) : decoder_->decode(events, bytes, *details);
+  const decode_status status = decoder_->decode(events, bytes, probabilities, details);
   if (!decoder_->has_solution())
     return status;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -25,8 +25,9 @@ public:
   /// `predecoded`: a predecoder's output (predecoder_output.h); it may be anything that a device wrote, so it is
   /// checked. `words`: layout().frame_words() words; gets the flipped observables, observable k in bit k % 64 of word
   /// k / 64. Not valid with an error status, unless inner().has_solution(). `details`: for the decoder, may be null.
-  decode_status match(const void *predecoded, std::span<std::uint64_t> words,
-                      decode_details *details = nullptr) noexcept;
+  /// `probabilities`: that the shot replaces, only without a predecoder that knows those of the model.
+  decode_status match(const void *predecoded, std::span<std::uint64_t> words, decode_details *details = nullptr,
+                      shot_probabilities probabilities = {}) noexcept;
 
 private:
   std::unique_ptr<decoder> decoder_;

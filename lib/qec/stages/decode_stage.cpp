@@ -13,11 +13,11 @@ decode_stage::decode_stage(std::unique_ptr<decoder> with)
     : matcher_(std::move(with)), words_(matcher_.layout().frame_words()) {}
 
 decode_status decode_stage::run(const void *predecoded, void *response, std::size_t max_size, std::size_t &size,
-                                decode_details *details) noexcept {
+                                decode_details *details, shot_probabilities probabilities) noexcept {
   size = 0;
   if (max_size < response_bytes())
     return decode_status::buffer_too_small;
-  const decode_status status = matcher_.match(predecoded, words_, details);
+  const decode_status status = matcher_.match(predecoded, words_, details, probabilities);
   const bool has_solution =
       status == decode_status::ok || (status == decode_status::deadline && matcher_.inner().has_solution());
   DecodeResponse head{0, has_solution};

@@ -30,9 +30,9 @@ public:
   /// with the status `deadline` those of the best solution so far, if there is one. The deadline is a setting of the
   /// decoder.
   /// `size` gets the number of bytes written; 0 with buffer_too_small.
-  /// `details`: for the decoder, may be null.
+  /// `details`, `probabilities`: as residual_matcher::match.
   decode_status run(const void *predecoded, void *response, std::size_t max_size, std::size_t &size,
-                    decode_details *details = nullptr) noexcept;
+                    decode_details *details = nullptr, shot_probabilities probabilities = {}) noexcept;
 
   /// The same, and writes a response header directly before `response`, with the decode_status as its status. A CPU
   /// stage that calls it returns FRAMED_RESPONSE. Returns the bytes of the result.

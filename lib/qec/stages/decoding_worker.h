@@ -50,12 +50,12 @@ public:
   }
 
   /// The same without a pipeline. `shot` is a request's payload; `response` has stage().response_bytes() bytes.
-  /// Returns the number of bytes written. `details`: for the decoder, may be null.
+  /// Returns the number of bytes written. `details`, `probabilities`: as residual_matcher::match.
   std::size_t decode(std::span<const std::uint8_t> shot, std::span<std::uint8_t> response, decode_status &status,
-                     decode_details *details = nullptr) noexcept {
+                     decode_details *details = nullptr, shot_probabilities probabilities = {}) noexcept {
     predecode(shot);
     std::size_t size = 0;
-    status = stage_.run(output_.data(), response.data(), response.size(), size, details);
+    status = stage_.run(output_.data(), response.data(), response.size(), size, details, probabilities);
     return size;
   }
   [[nodiscard]] const predecoder &engine() const noexcept { return *predecoder_; }
