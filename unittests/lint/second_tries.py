@@ -46,6 +46,12 @@ expect(8, ["Second try of Room.Test0/0"], {0: (FAILED, "wrong")}, second=8)
 expect(8, [], {0: (FAILED, "late")}, tries="# none\n")
 expect(8, [refused(1, " is not on the list")], {1: (FAILED, "late")})
 expect(8, [refused(1, " is not on the list")], {0: (FAILED, "late"), 1: (FAILED, "late")})
+ONE_MORE = LIST + "* | 2030-01-31 | until runs are clean\n"
+expect(0, ["Second try of Room.Test0/0", "Second try of Room.Test1/0"], {0: (FAILED, "late"), 1: (FAILED, "late")},
+       tries=ONE_MORE)
+expect(8, [refused(1, " is not on the list"), refused(2, " is not on the list")],
+       {1: (FAILED, "late"), 2: (FAILED, "late")}, tries=ONE_MORE)
+expect(8, [refused(1, ": it crashed")], {1: ("***Exception: SegFault  0.10 sec", "")}, tries=ONE_MORE)
 for report in ("WARNING: ThreadSanitizer: data race (pid=1)", "==1==ERROR: ThreadSanitizer: SEGV on unknown address",
                "==1==ERROR: AddressSanitizer: heap-use-after-free", "==1==ERROR: LeakSanitizer: detected memory leaks",
                "lib/a.cpp:1:2: runtime error: signed integer overflow"):
