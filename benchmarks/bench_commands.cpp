@@ -180,6 +180,12 @@ void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
       ->delimiter(',')
       ->type_name("US,...")
       ->check(CLI::Range(0.001, 1e9));
+  command
+      .add_option("--flagged", o.flagged,
+                  "shares of the errors, 0 to 1: each decoder also decodes all shots with a list that replaces these")
+      ->delimiter(',')
+      ->type_name("SHARE,...")
+      ->check(CLI::Range(0.0, 1.0));
   add_shots_option(command, o.shots, "shots to sample; of each model");
   add_duration_option(command, o.duration_s, "seconds to decode, instead of --shots");
   command.add_option("--failures", o.failures, "stop when the reference has failed so often; 0: do not")

@@ -19,6 +19,7 @@ struct bench_decoding_options {
   std::vector<std::string> decoders{"auto"}; ///< the first one, alone, is the reference
   std::vector<std::string> predecoders{"none"};
   std::vector<double> deadlines_us; ///< each decoder also decodes with each of these deadlines
+  std::vector<double> flagged;      ///< each decoder also decodes shots that replace these shares of the errors
   std::uint64_t shots = 100000;     ///< of each model
   double duration_s = 0;            ///< > 0: time to decode, instead of shots
   std::uint64_t failures = 0;       ///< stop when the reference has failed so often; 0: do not

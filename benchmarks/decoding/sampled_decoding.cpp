@@ -34,6 +34,8 @@ std::vector<qec::offline_decoder> make_decoders(const sampled_task &task) {
         throw usage_error(fmt::format("--deadlines: {} does not end at a deadline", second.instance->name()));
       second.instance->set_budget(static_cast<std::uint64_t>(c.deadline_us * 1000));
     }
+    if (const char *const refusal = second.instance->refuses_probabilities(); c.flagged != 0 && refusal != nullptr)
+      throw usage_error(fmt::format("--flagged: {}", refusal));
     if (!c.predecoder.empty()) {
       if (const auto allowed = qec::check_predecoder_before(c.predecoder, second.instance->name()); allowed.failed())
         throw usage_error(fmt::format("--predecoder {}: {}", c.predecoder, allowed.text()));
@@ -118,6 +120,9 @@ std::vector<decoding_case> cases_of(const bench_decoding_options &o) {
   for (const std::string &decoder : o.decoders)
     for (const double deadline_us : o.deadlines_us)
       cases.push_back({fmt::format("{} in {}", decoder, format_ns(deadline_us * 1000)), decoder, "", deadline_us});
+  for (const std::string &decoder : o.decoders)
+    for (const double share : o.flagged)
+      cases.push_back({fmt::format("{}, {:g} % flagged", decoder, 100 * share), decoder, "", 0, share});
   for (const std::string &predecoder : o.predecoders)
     if (predecoder != "none")
       cases.push_back({predecoder + " + " + o.decoders.front(), o.decoders.front(), predecoder, 0});
@@ -129,7 +134,8 @@ class sampled_decoding::batch_decoder {
 public:
   explicit batch_decoder(const sampled_decoding &of)
       : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done), decoders_(make_decoders(of.task_)),
-        shots_(kBatch * sampler_.shot_bytes()), truth_(kBatch * sampler_.observable_bytes()) {}
+        cases_(of.task_.cases), errors_(errors_of(of.model_)), flags_(kBatch), shots_(kBatch * sampler_.shot_bytes()),
+        truth_(kBatch * sampler_.observable_bytes()) {}
 
   /// Samples batch k and decodes it with every case, without the shots that are done. A cut batch has the shots that
   /// the one case decoded; none of several cases, since these decode one after another.
@@ -142,6 +148,7 @@ public:
     std::vector<bool> reference;
     for (qec::offline_decoder &with : decoders_) {
       case_counts &count = counts.cases.emplace_back();
+      draw_flags(k, cases_[counts.cases.size() - 1].flagged, shots);
       const std::vector<bool> wrong = decode(with, begin, shots, count);
       counts.is_cut = wrong.size() != shots;
       if (counts.is_cut && decoders_.size() != 1)
@@ -160,6 +167,25 @@ public:
   }
 
 private:
+  /// Each error of the model that has an effect, with its probability.
+  static std::vector<qec::error_probability> errors_of(const qec::detector_error_model &model) {
+    std::vector<qec::error_probability> errors;
+    for (const qec::dem_component &c : model.components)
+      if (errors.empty() || errors.back().error != c.mechanism)
+        errors.push_back({c.mechanism, c.probability});
+    return errors;
+  }
+  /// Replaces probabilities by what they are, so that every case has the same answers to find.
+  void draw_flags(std::uint64_t k, double share, std::size_t shots) {
+    std::mt19937_64 random = random_of_batch(options_.seed + 1, k);
+    std::geometric_distribution<std::size_t> skipped(share == 0 || share >= 1 ? 0.5 : share);
+    for (std::size_t i = 0; i < shots; ++i) {
+      flags_[i].clear();
+      const auto next = [&](std::size_t from) { return from + (share >= 1 ? 0 : skipped(random)); };
+      for (std::size_t e = next(0); share != 0 && e < errors_.size(); e = next(e + 1))
+        flags_[i].push_back(errors_[e]);
+    }
+  }
   void sample(std::uint64_t k, std::size_t shots) {
     std::mt19937_64 random = random_of_batch(options_.seed, k);
     std::ranges::fill(shots_, std::uint8_t{0});
@@ -177,7 +203,7 @@ private:
     const qec::deadline_counts before = with.inner().deadlines();
     const double begin = qec::thread_seconds();
     for (std::size_t i = first; i < shots && !interrupt_guard::is_grace_over(); ++i) {
-      const qec::decode_status status = with.decode(shot(i));
+      const qec::decode_status status = with.decode(shot(i), nullptr, flags_[i]);
       const bool at_deadline = status == qec::decode_status::deadline;
       count.refused += status != qec::decode_status::ok && !at_deadline;
       count.events += with.decoded_events();
@@ -200,6 +226,9 @@ private:
   const qec::model_sampler &sampler_;
   const std::uint64_t done_;
   std::vector<qec::offline_decoder> decoders_;
+  const std::vector<decoding_case> cases_; ///< of decoders_
+  const std::vector<qec::error_probability> errors_;
+  std::vector<std::vector<qec::error_probability>> flags_; ///< of each shot of a batch
   std::vector<std::uint8_t> shots_, truth_;
 };
 

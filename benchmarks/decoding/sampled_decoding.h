@@ -32,6 +32,7 @@ struct decoding_case {
   std::string decoder;    ///< without the deadline
   std::string predecoder; ///< "": none
   double deadline_us = 0; ///< 0: none
+  double flagged = 0;     ///< share of the errors that each shot replaces, by the probability that they have
 };
 
 /// In the order of reports; the first one is the reference.

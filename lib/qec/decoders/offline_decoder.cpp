@@ -16,7 +16,8 @@ offline_decoder::offline_decoder(std::unique_ptr<predecoder> first, std::unique_
     events_.resize(second_.layout().num_detectors);
 }
 
-decode_status offline_decoder::decode(std::span<const std::uint8_t> shot, decode_details *details) noexcept {
+decode_status offline_decoder::decode(std::span<const std::uint8_t> shot, decode_details *details,
+                                      shot_probabilities probabilities) noexcept {
   has_solution_ = false;
   if (first_ == nullptr) {
     const auto unpacked = unpack_events(shot, events_.size(), events_);
@@ -26,8 +27,7 @@ decode_status offline_decoder::decode(std::span<const std::uint8_t> shot, decode
     const std::span<std::uint8_t> out(reinterpret_cast<std::uint8_t *>(words_.data()),
                                       words_.size() * sizeof(words_[0]));
     const auto events = std::span<const std::uint64_t>(events_).first(unpacked.count);
-    const decode_status status =
-        details == nullptr ? second_.inner().decode(events, out) : second_.inner().decode(events, out, *details);
+    const decode_status status = second_.inner().decode(events, out, probabilities, details);
     has_solution_ = second_.inner().has_solution();
     return status;
   }
@@ -36,7 +36,7 @@ decode_status offline_decoder::decode(std::span<const std::uint8_t> shot, decode
   predecoder_header header;
   std::memcpy(&header, output_.data(), sizeof(header));
   num_events_ = header.num_events;
-  const decode_status status = second_.match(output_.data(), words_, details);
+  const decode_status status = second_.match(output_.data(), words_, details, probabilities);
   has_solution_ = second_.inner().has_solution();
   return status;
 }

@@ -19,8 +19,9 @@ public:
   offline_decoder(std::unique_ptr<predecoder> first, std::unique_ptr<decoder> second);
 
   /// `shot` and observables(): as the input of predecoder::run and the output of decoder::decode.
-  /// `details`: for the decoder, may be null.
-  decode_status decode(std::span<const std::uint8_t> shot, decode_details *details = nullptr) noexcept;
+  /// `details`, `probabilities`: as residual_matcher::match.
+  decode_status decode(std::span<const std::uint8_t> shot, decode_details *details = nullptr,
+                       shot_probabilities probabilities = {}) noexcept;
   /// Whether observables() are those of a solution: decoder::has_solution() of the last shot.
   [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
   [[nodiscard]] const decoder &inner() const noexcept { return second_.inner(); }
