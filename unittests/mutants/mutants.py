@@ -60,7 +60,8 @@ MUTANTS = {
     "handler_reads_what_it_overwrites": (
         HOST + "handler_table.cpp", "payload = std::memcpy(here.scratch.data(), payload, r.arg_len);",
         "std::memcpy(here.scratch.data(), payload, r.arg_len);",
-        "host_dispatcher_test", "Flavours/DeferredCompletion.PayloadIsInTheSlotIfTheOptionIsSetOrTheResultIsElsewhere/OneSlot"),
+        "host_dispatcher_test",
+        "Flavours/DeferredCompletion.PayloadIsInTheSlotIfTheOptionIsSetOrTheResultIsElsewhere/OneSlot"),
     "late_return_wins_over_an_early_completion": (
         HOST + "job_responder.cpp", "    response = record.early;", "    response.now = true;",
         "host_dispatcher_test", "Flavours/DeferredCompletion.BeforeTheReturnOfTheHandlerIsTheAnswer/Pool"),
