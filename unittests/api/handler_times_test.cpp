@@ -26,6 +26,11 @@ void expect_consistent(const cudaq_handler_times_t &t) {
   EXPECT_LE(t.p999_ns, t.max_ns);
 }
 
+void answer_frame(const void *, void *tx, std::size_t) {
+  const cudaq_rpc_response_t frame{CUDAQ_RPC_MAGIC_RESPONSE, 0, 0, 0, 0};
+  std::memcpy(tx, &frame, sizeof(frame));
+}
+
 /// How requests are answered.
 struct flavour {
   const char *name;
@@ -43,10 +48,6 @@ protected:
     return c;
   }
   static void sleep_for_slow() { std::this_thread::sleep_for(std::chrono::nanoseconds(kSlowNs)); }
-  static void answer_frame(const void *, void *tx, std::size_t) {
-    const cudaq_rpc_response_t frame{CUDAQ_RPC_MAGIC_RESPONSE, 0, 0, 0, 0};
-    std::memcpy(tx, &frame, sizeof(frame));
-  }
   static void slow_frame(const void *rx, void *tx, std::size_t bytes) {
     sleep_for_slow();
     answer_frame(rx, tx, bytes);
@@ -189,18 +190,33 @@ TEST_P(HandlerTimesOfOneThread, DoNotOverlap) {
   EXPECT_LE(static_cast<double>(quick.sum_ns + slow.sum_ns), 1.01 * static_cast<double>(all.count()));
 }
 
+TEST_P(HandlerTimesOfOneThread, DoNotIncludeTheTimeWithoutARequest) {
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_handler_times(b.get(), 1));
+  b.start();
+  play(kQuick, 1);
+  ASSERT_TRUE(eventually([&] { return times_of(b, kQuick).count == 1; }));
+  const std::uint64_t before = times_of(b, kQuick).sum_ns;
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto begin = std::chrono::steady_clock::now();
+  play(kQuick, 1);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(b.get()));
+  const std::chrono::nanoseconds all = std::chrono::steady_clock::now() - begin;
+  EXPECT_LE(static_cast<double>(times_of(b, kQuick).sum_ns - before), 1.01 * static_cast<double>(all.count()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Answered, HandlerTimesOfOneThread,
                          ::testing::Values(flavour{.name = "InTheirTurn", .v1 = true}, flavour{.name = "AsJobs"}),
                          [](const auto &which) { return which.param.name; });
 
 TEST(HandlerTimesOfRefusedRequests, AreNotCounted) {
-  bench b;
+  cudaq_function_entry_t quick = host_entry("", answer_frame);
+  quick.function_id = kQuick;
+  bench b({}, {quick});
   b.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
-  b.on(kQuick, [](cudaq_host_call_t &) { return 0; });
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_handler_times(b.get(), 1));
   b.start();
-  EXPECT_EQ(b.client.collect(b.client.send(kSlow, {}, 1)).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
-  b.client.collect(b.client.send(kQuick, {}, 2));
+  b.client.collect(b.client.send(kQuick, {}, 1)); // the refused one after it is answered in its turn, too
+  EXPECT_EQ(b.client.collect(b.client.send(kSlow, {}, 2)).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
   CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(b.get()));
   EXPECT_EQ(times_of(b, kQuick).count, 1u);
   cudaq_handler_times_t times{};
