@@ -154,13 +154,13 @@ MUTANTS = {
         "datagram_test", "*"),
     "repeated_request_is_executed_again": (
         DATAGRAM + "request_gate.cpp", "switch (rule_for_copies(found->state)) {", "switch (copy_rule::execute) {",
-        "datagram_processes_test", "Provider/DatagramProcesses.ExecuteEachMessageOnceOverALossyNetwork/*"),
+        "datagram_processes_test", "Provider/DatagramProcesses.ExecuteEachMessageOnceOverALossyNetwork/UdpRing"),
     "answer_is_shorter_than_a_slot": (
         "lib/transport/udp/udp_wire.cpp", "{zeros_.data(), zeros_.size() - frame.size()}", "{zeros_.data(), 0}",
-        "datagram_processes_test", "UdpReusedIds.*"),
+        "datagram_processes_test", "UdpReusedIds.EachRequestOfABurstIsAnsweredInADatagramOfASlotsSize"),
     "answers_of_several_packets_lose_the_last": (
         ROCE + "uc_receiver.cpp", "  f.at += static_cast<std::uint32_t>(payload.size());\n", "  f.at = f.end;\n",
-        "datagram_processes_test", "Provider/DatagramProcesses.IncrementAStringOfAnyLength/Roce*"),
+        "datagram_processes_test", "Provider/DatagramProcesses.IncrementAStringOfAnyLength/RoceRing"),
     # Transports: RoCE.
     "packet_with_a_wrong_key_is_taken": (
         ROCE + "uc_receiver.cpp", "if (packet.rkey != limits_.rkey)", "if (packet.rkey == ~limits_.rkey)",
@@ -260,9 +260,9 @@ MUTANTS = {
     "wrong_option_ends_with_another_status": (
         TOOLS + "command_line/program.cpp", "refuse(why.reason, kExitUsage)", "refuse(why.reason, kExitRefused)",
         "tools_program_test", "Program/Refusals.NameWhatIsWrongBeforeTheWork/Options"),
-    "full_stdout_is_a_success": (
+    "each_error_ends_with_the_status_of_a_full_stdout": (
         TOOLS + "command_line/program.cpp", "  if (problem.empty())", "  if (!problem.empty())",
-        "tools_program_test", "CommandLineErrors.*"),
+        "tools_program_test", "CommandLineErrors.AreJsonIfTheCommandLineCannotBeParsed"),
     "report_overwrites_an_input": (
         TOOLS + "common/output_file.cpp", "    if (!file->is_at(path))", "    if (file->option() != path)",
         "tools_program_test", "OutputFiles.*:DecodeRefusals.*"),

@@ -7,35 +7,6 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-void expect_suggestion(const std::string &arguments, const std::string &text) {
-  const program_result r = run_program(arguments);
-  EXPECT_EQ(r.exit_code, 2) << arguments << "\n" << r.err;
-  EXPECT_TRUE(contains(r.err, text)) << arguments << "\n" << r.err;
-  EXPECT_TRUE(r.err.starts_with("cudaq-realtime")) << r.err;
-  EXPECT_EQ(r.out, "") << arguments;
-}
-
-TEST(CommandLineHelp, SuggestsSubcommands) {
-  expect_suggestion("latenci", "there is no subcommand \"latenci\". Did you mean latency?");
-  expect_suggestion("zzzzzzzz", ", latency, doctor, info");
-  expect_suggestion("help docter", "Did you mean doctor?");
-}
-
-// Known failure 69.
-TEST(CommandLineHelp, SuggestsOptions) {
-  expect_suggestion("latency --exchange 5", "there is no option --exchange. Did you mean --exchanges?");
-  expect_suggestion("latency --exchnages=5", "there is no option --exchnages. Did you mean --exchanges?");
-  expect_suggestion("--versoin", "Did you mean --version?");
-  expect_suggestion("latency --jsn", "cudaq-realtime latency: there is no option --jsn.");
-  expect_suggestion("latency --frobnicate", "there is no option --frobnicate.\nOptions and examples: cudaq-realtime "
-                                            "latency --help");
-}
-
-TEST(CommandLineHelp, NamesTheSubcommandsThatHaveTheOption) {
-  expect_suggestion("info --exchanges 3", "there is no option --exchanges. It is an option of latency.");
-  expect_suggestion("latency more words", "\"more\" is not an option");
-}
-
 TEST(CommandLineHelp, TeachesTheFirstStepsWithoutArguments) {
   const program_result r = run_program("");
   EXPECT_EQ(r.exit_code, 2) << "an empty variable in a script is a mistake";

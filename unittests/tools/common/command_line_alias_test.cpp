@@ -77,20 +77,6 @@ TEST(OldNames, AnEngineIsAPredecoder) {
   expect_note("pipeline" + own_shots() + "--workers 0", "--workers 0 is an old form; write --workers auto\n");
 }
 
-TEST(OldNames, AreRefusedTogetherWithTheNewOnes) {
-  for (const std::string arguments :
-       {"latency --rounds 2 --repeats 2", "latency --cores 0,1 --core-dispatcher 0", "demo --distance 3 --config d3",
-        "demo --cadence-us 5 --rate 5", "pipeline --engine local --predecoder local",
-        "demo --dem a.dem --in a.b8 --distance 3"}) {
-    if (!has_decoders() && !arguments.starts_with("latency"))
-      continue;
-    const program_result r = run_program(arguments);
-    EXPECT_EQ(r.exit_code, 2) << arguments;
-    EXPECT_TRUE(contains(r.err, "excludes")) << arguments << "\n" << r.err;
-  }
-  EXPECT_EQ(run_program("latency --rounds 0").exit_code, 2) << "the limits are the same";
-}
-
 // Rows of the page: | `old` | `new` | `command`, `command` |
 TEST(OldNames, AreThoseOfThePage) {
   static const std::regex row(R"(^\| `(--[a-z-]+)[^`]*` \| `[^|]*\|([^|]*)\|$)"), word("`([a-z ]+)`");

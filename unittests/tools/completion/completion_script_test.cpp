@@ -116,12 +116,5 @@ TEST_F(CompletionScript, OffersTheSameInZsh) {
   }));
 }
 
-TEST_F(CompletionScript, ForAnotherShellIsRefused) {
-  const program_result r = run_program("completion tcsh");
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "tcsh")) << r.err;
-  EXPECT_EQ(run_program("completion").exit_code, 2);
-}
-
 } // namespace
 } // namespace cudaq::realtime::tools::test

@@ -99,12 +99,6 @@ TEST_F(DemoFailures, RefusesAMissingFileAndNamesIt) {
   EXPECT_TRUE(contains(r.err, ".dem")) << r.err;
 }
 
-TEST_F(DemoFailures, RefusesAFolderThatIsNotThere) {
-  const program_result r = run_program("demo --data /nonexistent/shots");
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "/nonexistent/shots")) << r.err;
-}
-
 TEST_F(DemoFailures, ListsTheSetsWhenTheRequestedOneIsMissing) {
   const program_result r = run_program("demo --config d4 --data '" + scratch_.path().string() + "'");
   EXPECT_EQ(r.exit_code, 2);
@@ -146,13 +140,6 @@ TEST(Demo, EndsWithATextIfMemoryIsMissing) {
     EXPECT_NE(WEXITSTATUS(status), 124) << kib << " KiB: it does not end";
     EXPECT_TRUE(WEXITSTATUS(status) == 0 || !read_file(err).empty()) << kib << " KiB";
   }
-}
-
-TEST_F(DemoFailures, SaysThatTheLookupDecoderIsForSmallCodes) {
-  const program_result r =
-      run_program("demo --decoder lookup --config d13 --data '" + std::string(CUDAQ_TEST_DATA) + "'");
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "--decoder lookup")) << r.err;
 }
 
 } // namespace

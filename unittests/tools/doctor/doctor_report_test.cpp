@@ -161,12 +161,5 @@ TEST(Doctor, ListsNetworkCards) {
   EXPECT_EQ(line_of(j, "transport roce", "network card eth1"), "warning: down, speed unknown, packets of 9000 bytes");
 }
 
-TEST(Doctor, RefusesOptionsThatDoNotApply) {
-  EXPECT_EQ(run_program("doctor --transport pigeon").exit_code, 2);
-  EXPECT_EQ(run_program("doctor --port 5000").exit_code, 2);
-  EXPECT_EQ(run_program("doctor --transport udp --port 70000").exit_code, 2);
-  EXPECT_EQ(run_program("doctor --transport shm --port 5000").exit_code, 2);
-}
-
 } // namespace
 } // namespace cudaq::realtime::tools::test

@@ -112,13 +112,5 @@ TEST(PipelineProgram, TextReportNamesTheFigures) {
     EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
 }
 
-TEST(PipelineProgram, ASetThatIsNotThereIsAUsageErrorThatSaysHowToGetIt) {
-  const program_result r = run_program("pipeline --config d31 --data '" + std::string(CUDAQ_TEST_DATA) + "'");
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "make_data.py --pipeline")) << r.err;
-  EXPECT_EQ(run_program("pipeline --config d8").exit_code, 2);
-  EXPECT_EQ(run_program("pipeline --workers 65").exit_code, 2);
-}
-
 } // namespace
 } // namespace cudaq::realtime::tools::test

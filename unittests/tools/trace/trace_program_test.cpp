@@ -70,14 +70,5 @@ TEST(TraceProgram, ThePipelineHasItsStages) {
                        {"collect", "consumer"}});
 }
 
-TEST(TraceProgram, AFileThatCannotBeWrittenIsRefusedBeforeTheWork) {
-  if (!has_decoders())
-    GTEST_SKIP() << "this build has no decoders";
-  const program_result r = run_program("demo --config d3 --trace /nonexistent/trace.json");
-  EXPECT_EQ(r.exit_code, 2);
-  EXPECT_TRUE(contains(r.err, "--trace: cannot write /nonexistent/trace.json")) << r.err;
-  EXPECT_EQ(r.out, "");
-}
-
 } // namespace
 } // namespace cudaq::realtime::tools::test
