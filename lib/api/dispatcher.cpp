@@ -15,10 +15,40 @@ const char *state_name(cudaq_dispatcher_state_t state) {
   return names[state];
 }
 
+int device_of_this_thread() {
+  int device = 0;
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+  if (cudaGetDevice(&device) != cudaSuccess) { // no driver: nothing will run on a device
+    (void)cudaGetLastError();
+    device = 0;
+  }
+#endif
+  return device;
+}
+
+/// The host path serves a configuration that names no device, and a dataplane of any number of slots.
+cudaq_dispatcher_config_t completed(cudaq_dispatcher_config_t c) {
+  if (c.dispatch_path != CUDAQ_DISPATCH_PATH_HOST)
+    return c;
+  if (c.device_id < 0)
+    c.device_id = device_of_this_thread();
+  if (is_unified_host(c) && c.num_slots == 0)
+    c.num_slots = kDataplaneSlots;
+  return c;
+}
+
+/// The existing loop reads no stride of the RX slots.
+cudaq_ringbuffer_t with_stride(cudaq_ringbuffer_t ring, const cudaq_dispatcher_config_t &c) {
+  if (ring.rx_stride_sz == 0 && c.dispatch_path == CUDAQ_DISPATCH_PATH_HOST)
+    ring.rx_stride_sz = c.slot_size != 0 ? c.slot_size : ring.tx_stride_sz;
+  return ring;
+}
+
 } // namespace
 
-cudaq_dispatcher_t::cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_dispatcher_config_t &c)
-    : manager(m), config(c) {
+cudaq_dispatcher_t::cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_dispatcher_config_t &given)
+    : manager(m), config(completed(given)) {
+  const cudaq_dispatcher_config_t &c = config;
   wiring_.options = default_dispatcher_options();
   grace_period_ns_.set(wiring_.options.grace_period_ns);
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
@@ -141,7 +171,7 @@ expected<> cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &&set) 
 }
 
 expected<> cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
-  cudaq_ringbuffer_t whole = ring;
+  cudaq_ringbuffer_t whole = with_stride(ring, config);
   const auto check = [&]() -> expected<> {
     if (is_unified_host(config))
       return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->kernel_type is 2 (unified): on the host path its slots come "
@@ -155,7 +185,7 @@ expected<> cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
 }
 
 expected<> cudaq_dispatcher_t::set_cpu_dataplane(const cudaq_cpu_dataplane_t &given) {
-  cudaq_ringbuffer_t slots = given.ring;
+  cudaq_ringbuffer_t slots = with_stride(given.ring, config);
   std::shared_ptr<std::vector<std::uint64_t>> flags;
   const auto check = [&]() -> expected<> {
     if (expected<> result = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a CPU dataplane"); result.failed())
@@ -292,6 +322,8 @@ expected<> cudaq_dispatcher_t::start() {
     cudaq_dispatcher_state_t s{};
     if (expected<> result = settle(s); result.failed())
       return result;
+    if (s == CUDAQ_DISPATCHER_RUNNING)
+      return {};
     if (in_run())
       return make_reason(CUDAQ_ERR_STATE, "the dispatcher is %s; stop it first", state_name(s));
     expected<> result = check_startable();

@@ -2,6 +2,7 @@
 #include "lib/api/ring_claims.h"
 
 #include "cudaq/realtime/detail/ring/ring_record.h"
+#include "lib/api/validation.h"
 
 #include <cinttypes>
 
@@ -17,7 +18,7 @@ memory_claim::memory_claim(const cudaq_ringbuffer_t *ring, const cudaq_dispatche
                            const std::uint64_t *stats)
     : shared_ring_(shared_ring) {
   if (ring != nullptr) {
-    add_ring(*ring, config.num_slots);
+    add_ring(*ring, known_slots(config));
     ring_record *record = find_record(ring->rx_flags_host);
     record = record != nullptr ? record : find_record(ring->tx_flags_host);
     owner_word_ = record != nullptr ? &record->owner : nullptr;

@@ -56,14 +56,6 @@ std::vector<cudaq_host_worker_t> workers_of(const cudaq_host_dispatch_loop_ctx_t
   return workers;
 }
 
-/// The existing loop reads no stride of the RX slots.
-cudaq_ringbuffer_t ring_of(const cudaq_host_dispatch_loop_ctx_t &ctx) {
-  cudaq_ringbuffer_t ring = ctx.ringbuffer;
-  if (ring.rx_stride_sz == 0)
-    ring.rx_stride_sz = ctx.config.slot_size != 0 ? ctx.config.slot_size : ring.tx_stride_sz;
-  return ring;
-}
-
 expected<> run(const cudaq_host_dispatch_loop_ctx_t *ctx) {
   if (ctx == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "ctx is NULL");
@@ -80,7 +72,7 @@ expected<> run(const cudaq_host_dispatch_loop_ctx_t *ctx) {
     if (workers[i].graph_exec == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "ctx->workers[%zu].graph_exec is NULL", i);
   return run_loop_here({config,
-                        ring_of(*ctx),
+                        ctx->ringbuffer,
                         ctx->function_table,
                         std::move(workers),
                         &options,

@@ -23,6 +23,12 @@ expected<> validate_config(const cudaq_dispatcher_config_t &config);
 inline bool is_unified_host(const cudaq_dispatcher_config_t &config) {
   return config.dispatch_path == CUDAQ_DISPATCH_PATH_HOST && config.kernel_type == CUDAQ_KERNEL_UNIFIED;
 }
+/// The most slots of a dataplane whose number the program does not say.
+inline constexpr std::uint32_t kDataplaneSlots = 4096;
+/// How far the memory of a ring certainly reaches, in slots.
+inline std::uint32_t known_slots(const cudaq_dispatcher_config_t &config) {
+  return is_unified_host(config) && config.num_slots == kDataplaneSlots ? 1 : config.num_slots;
+}
 
 /// The side that accesses a ring: selects the members of cudaq_ringbuffer_t that a rule checks.
 enum class ring_side { host, device };

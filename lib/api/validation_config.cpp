@@ -20,7 +20,8 @@ expected<> check_enums(const cudaq_dispatcher_config_t &c) {
 expected<> check_slots(const cudaq_dispatcher_config_t &c) {
   if (c.kernel_type == CUDAQ_KERNEL_UNIFIED && c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE)
     return {};
-  if (c.num_slots == 0 || c.num_slots > kMaxSlots)
+  const bool may_be_unknown = is_unified_host(c); // see cudaq_dispatcher_set_cpu_dataplane
+  if ((c.num_slots == 0 && !may_be_unknown) || c.num_slots > kMaxSlots)
     return out_of_range("config->num_slots", c.num_slots, "1..16777216");
   if (c.slot_size != 0 && c.slot_size < CUDAQ_RPC_HEADER_SIZE)
     return out_of_range("config->slot_size", c.slot_size, "0 (the stride), or at least the 24 bytes of a header");
@@ -77,7 +78,8 @@ expected<> check_device_path(const cudaq_dispatcher_config_t &c) {
 }
 
 expected<> check_device_id(const cudaq_dispatcher_config_t &c) {
-  return c.device_id < 0 ? out_of_range("config->device_id", c.device_id, "0 or more") : expected<>{};
+  const bool has_device = c.dispatch_path != CUDAQ_DISPATCH_PATH_HOST; // else negative: that of the calling thread
+  return c.device_id < 0 && has_device ? out_of_range("config->device_id", c.device_id, "0 or more") : expected<>{};
 }
 
 expected<> validate_config(const cudaq_dispatcher_config_t &c) {

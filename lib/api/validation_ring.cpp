@@ -105,8 +105,9 @@ expected<> check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_con
 
 expected<> check_overlap(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
   const auto arrays = arrays_of(r, side);
-  const std::size_t bytes[4] = {c.num_slots * sizeof(std::uint64_t), c.num_slots * sizeof(std::uint64_t),
-                                c.num_slots * r.rx_stride_sz, c.num_slots * r.tx_stride_sz};
+  const std::size_t slots = known_slots(c);
+  const std::size_t bytes[4] = {slots * sizeof(std::uint64_t), slots * sizeof(std::uint64_t), slots * r.rx_stride_sz,
+                                slots * r.tx_stride_sz};
   const std::size_t count = is_in_place(r, side) ? 3 : 4;
   for (std::size_t a = 0; a < count; ++a)
     if (arrays[a].address() > UINTPTR_MAX - bytes[a])

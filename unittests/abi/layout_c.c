@@ -14,6 +14,7 @@
 #include "cudaq/realtime/daemon/bridge/udp_provider.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_thread.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
 #include <stddef.h>
 

@@ -16,6 +16,7 @@
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_thread.h"
 #include "cudaq/realtime/version.h"
 #include <cstddef>
 #include <gtest/gtest.h>

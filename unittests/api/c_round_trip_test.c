@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A C11 program that links the shared library as a user's program does: one round trip per handler form. It checks
  * every return value, prints the first failure and then returns 1. */
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/dispatcher/cpu_relax.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_thread.h"
 #include "cudaq/realtime/version.h"
 
 #include <stdio.h>
@@ -48,9 +51,11 @@ static uint32_t call_function(const cudaq_ringbuffer_t *ring, uint32_t slot, uin
     return 0;
   cudaq_host_ringbuffer_signal_slot(ring, slot);
   const time_t end = time(NULL) + 20;
-  while (cudaq_host_ringbuffer_poll_tx_flag(ring, slot, NULL) != CUDAQ_TX_READY)
+  while (cudaq_host_ringbuffer_poll_tx_flag(ring, slot, NULL) != CUDAQ_TX_READY) {
+    CUDAQ_REALTIME_CPU_RELAX();
     if (time(NULL) > end)
       return 0;
+  }
   cudaq_rpc_response_t header;
   const void *result = NULL;
   uint32_t answer = 0;
@@ -60,6 +65,32 @@ static uint32_t call_function(const cudaq_ringbuffer_t *ring, uint32_t slot, uin
     memcpy(&answer, result, sizeof(answer));
   cudaq_host_ringbuffer_clear_slot(ring, slot);
   return answer;
+}
+
+/* The loop by the names of the existing system. */
+static int run_thread(const cudaq_ringbuffer_t *ring, const cudaq_function_table_t *table,
+                      const cudaq_dispatcher_config_t *config) {
+  const cudaq_realtime_transport_provider_t provider = CUDAQ_PROVIDER_HOLOLINK;
+  CHECK(provider == CUDAQ_PROVIDER_GPU_ROCE);
+  volatile int shutdown_flag = 0;
+  uint64_t stats = 0;
+  CHECK(cudaq_host_dispatcher_start_thread(ring, table, NULL, &shutdown_flag, &stats, NULL) == NULL);
+  CHECK(strstr(cudaq_last_error_message(), "config is NULL") != NULL);
+  CHECK(cudaq_host_dispatcher_start_thread(ring, table, config, NULL, &stats, NULL) == NULL);
+  CHECK(strstr(cudaq_last_error_message(), "shutdown_flag is NULL") != NULL);
+  cudaq_host_dispatcher_stop(NULL);
+  cudaq_dispatcher_config_t device = *config;
+  device.dispatch_path = CUDAQ_DISPATCH_PATH_DEVICE;
+  cudaq_host_dispatcher_handle_t *const handle =
+      cudaq_host_dispatcher_start_thread(ring, table, &device, &shutdown_flag, &stats, NULL);
+  CHECK(handle != NULL);
+  for (uint32_t n = 1; n <= 2 * SLOTS; ++n)
+    CHECK(call_function(ring, (n - 1) % SLOTS, 1, n) == n + 1);
+  CHECK(cudaq_host_dispatcher_release_worker(handle, 0) != CUDAQ_OK);
+  CHECK(cudaq_host_dispatcher_release_worker(NULL, 0) == CUDAQ_ERR_INVALID_ARG);
+  cudaq_host_dispatcher_stop(handle);
+  CHECK(stats == 2 * SLOTS && shutdown_flag == 1);
+  return 0;
 }
 
 int main(void) {
@@ -90,7 +121,7 @@ int main(void) {
   CHECK(cudaq_dispatcher_set_host_handler_v2(dispatcher, 2, add_user, &user, NULL) == CUDAQ_OK);
   CHECK(cudaq_dispatcher_set_control(dispatcher, &shutdown_flag, &stats) == CUDAQ_OK);
   CHECK(cudaq_dispatcher_start(dispatcher) == CUDAQ_OK);
-  CHECK(cudaq_dispatcher_start(dispatcher) == CUDAQ_ERR_STATE);
+  CHECK(cudaq_dispatcher_start(dispatcher) == CUDAQ_OK);
   for (uint32_t n = 1; n <= 3 * SLOTS; ++n)
     CHECK(call_function(&ring, (n - 1) % SLOTS, n % 2 + 1, n) == (n % 2 ? n + 100 : n + 1));
   cudaq_dispatcher_state_t state = CUDAQ_DISPATCHER_CREATED;
@@ -102,6 +133,7 @@ int main(void) {
   CHECK(cudaq_dispatch_manager_destroy(manager) == CUDAQ_ERR_STATE);
   CHECK(cudaq_dispatcher_destroy(dispatcher) == CUDAQ_OK);
   CHECK(cudaq_dispatch_manager_destroy(manager) == CUDAQ_OK);
+  CHECK(run_thread(&ring, &table, &config) == 0);
   CHECK(cudaq_ringbuffer_destroy(memory) == CUDAQ_OK);
   return 0;
 }

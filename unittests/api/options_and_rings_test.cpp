@@ -189,7 +189,7 @@ TEST(RingMemory, HostRingIsZeroedAlignedAndWhole) {
 
 // Known failure 24.
 TEST(RingMemory, CudaKindsSucceedOrSayWhyNot) {
-  for (const std::uint32_t kind : {CUDAQ_MEMORY_MAPPED, CUDAQ_MEMORY_DEVICE})
+  for (const std::uint32_t kind : {CUDAQ_MEMORY_MAPPED, CUDAQ_MEMORY_DEVICE, CUDAQ_MEMORY_DEVICE_RX})
     for (const int device : {0, 1000}) {
       cudaq_ringbuffer_memory_t *memory = nullptr;
       cudaq_ringbuffer_t ring{};
@@ -200,8 +200,13 @@ TEST(RingMemory, CudaKindsSucceedOrSayWhyNot) {
         CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
         continue;
       }
-      EXPECT_EQ(status, (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_CUDA_MEMORY) != 0 ? CUDAQ_ERR_CUDA
-                                                                                              : CUDAQ_ERR_UNSUPPORTED);
+      if ((cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_CUDA_MEMORY) == 0 ||
+          access("/dev/nvidiactl", F_OK) != 0) {
+        EXPECT_EQ(status, CUDAQ_ERR_UNSUPPORTED);
+        EXPECT_TRUE(error_names({"options->memory_kind"}));
+      } else {
+        EXPECT_EQ(status, CUDAQ_ERR_CUDA);
+      }
       EXPECT_GT(std::strlen(cudaq_last_error_message()), std::strlen("cudaq_ringbuffer_create: ") + 10);
       EXPECT_EQ(memory, nullptr);
       EXPECT_EQ(ring.rx_data, nullptr);

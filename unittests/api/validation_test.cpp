@@ -49,10 +49,6 @@ INSTANTIATE_TEST_SUITE_P(
         refusal{
             "SlotSize23", [](config_t &c) { c.slot_size = 23; }, CUDAQ_ERR_INVALID_ARG, {"config->slot_size is 23"}},
         refusal{"SlotSize1", [](config_t &c) { c.slot_size = 1; }, CUDAQ_ERR_INVALID_ARG, {"config->slot_size is 1"}},
-        refusal{"NegativeDevice",
-                [](config_t &c) { c.device_id = -1; },
-                CUDAQ_ERR_INVALID_ARG,
-                {"config->device_id is -1"}},
         refusal{"BadKernelType",
                 [](config_t &c) { set_raw(c.kernel_type, 3); },
                 CUDAQ_ERR_INVALID_ARG,
@@ -72,14 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         refusal{"Cooperative",
                 [](config_t &c) { c.kernel_type = CUDAQ_KERNEL_COOPERATIVE; },
                 CUDAQ_ERR_UNSUPPORTED,
-                {"config->kernel_type is 1"}},
-        refusal{"UnifiedWithoutSlots",
-                [](config_t &c) {
-                  c.kernel_type = CUDAQ_KERNEL_UNIFIED;
-                  c.num_slots = c.slot_size = 0;
-                },
-                CUDAQ_ERR_INVALID_ARG,
-                {"config->num_slots is 0"}}),
+                {"config->kernel_type is 1"}}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
 struct ring_refusal {
@@ -133,7 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
                      {"rx_data_host", "not a multiple of 8"}},
         ring_refusal{"TxDataMisaligned", [](ring_t &r, config_t &) { r.tx_data_host += 7; },
                      {"tx_data_host", "not a multiple of 8"}},
-        ring_refusal{"RxStrideZero", [](ring_t &r, config_t &) { r.rx_stride_sz = 0; }, {"rx_stride_sz is 0"}},
+        ring_refusal{"NoStride", [](ring_t &r, config_t &c) { r.rx_stride_sz = r.tx_stride_sz = c.slot_size = 0; },
+                     {"rx_stride_sz is 0"}},
         ring_refusal{"RxStrideShort", [](ring_t &r, config_t &) { r.rx_stride_sz = 16; }, {"rx_stride_sz is 16"}},
         ring_refusal{"RxStrideOdd", [](ring_t &r, config_t &) { r.rx_stride_sz = 260; },
                      {"rx_stride_sz is 260", "multiple of 8"}},
@@ -163,6 +153,26 @@ INSTANTIATE_TEST_SUITE_P(
         ring_refusal{"FlagsInsideData", [](ring_t &r, config_t &) { r.tx_flags_host = flags(r.rx_data_host + 2040); },
                      {"tx_flags_host and rx_data_host overlap"}}),
     [](const auto &tested) { return std::string(tested.param.name); });
+
+TEST(HostPathConfig, MayNameNoDeviceAndNoStrideOfRequests) {
+  host_ring memory({4, 64, false});
+  manager_handle manager;
+  cudaq_dispatcher_config_t config = host_config(memory.shape());
+  config.device_id = -1;
+  for (const bool by_slot_size : {true, false}) {
+    host_ring named(memory.shape());
+    const std::size_t stride = named.ring.rx_stride_sz;
+    named.ring.rx_stride_sz = 0;
+    config.slot_size = by_slot_size ? static_cast<std::uint32_t>(stride) : 0;
+    host_dispatcher_handle dispatcher(manager.get, named, {host_entry("reverse", reverse_handler)}, config);
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher.get));
+    named.ring.rx_stride_sz = stride;
+    ring_client client(named);
+    for (int k = 0; k < 9; ++k)
+      EXPECT_EQ(client.call(fnv1a_hash("reverse"), {1, 2}).result, (std::vector<std::uint8_t>{2, 1}));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher.get));
+  }
+}
 
 /// Starts a dispatcher with the table `entries`, which must be refused. Then the same dispatcher runs with a good
 /// table.

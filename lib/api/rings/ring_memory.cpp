@@ -72,6 +72,20 @@ expected<> allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
   });
 }
 
+/// A refusal of CUDA on a machine without driver or device, as what is missing.
+expected<> or_what_is_missing(const cudaq_ringbuffer_memory_t &memory, expected<> result) {
+  int count = 0;
+  const cudaError_t error = result.failed() ? cudaGetDeviceCount(&count) : cudaSuccess;
+  const bool no_driver = error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
+  if (!no_driver && error != cudaErrorNoDevice)
+    return result;
+  return make_reason(CUDAQ_ERR_UNSUPPORTED, "options->memory_kind is %u: %s (%s); use 0 (plain host memory)",
+                     static_cast<unsigned>(memory.memory_kind),
+                     no_driver ? "the CUDA driver (libcuda.so.1) is missing or older than this library needs"
+                               : "there is no CUDA device here, or CUDA_VISIBLE_DEVICES hides it",
+                     cudaGetErrorString(error));
+}
+
 expected<> free_cuda(const cudaq_ringbuffer_memory_t &memory) {
   return on_device(memory.device_id, [&]() -> expected<> {
     if (memory.memory_kind == CUDAQ_MEMORY_DEVICE)
@@ -94,13 +108,16 @@ expected<> no_cuda() {
       "options->memory_kind: this library was built without the CUDA runtime; it supports only 0 (plain host memory)");
 }
 expected<> allocate_cuda(cudaq_ringbuffer_memory_t &) { return no_cuda(); }
+expected<> or_what_is_missing(const cudaq_ringbuffer_memory_t &, expected<> result) { return result; }
 expected<> free_cuda(const cudaq_ringbuffer_memory_t &) { return no_cuda(); }
 #endif
 
 } // namespace
 
 expected<> allocate_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
-  return memory.memory_kind == CUDAQ_MEMORY_HOST ? allocate_host(o, memory) : allocate_cuda(memory);
+  if (memory.memory_kind == CUDAQ_MEMORY_HOST)
+    return allocate_host(o, memory);
+  return or_what_is_missing(memory, allocate_cuda(memory));
 }
 
 expected<> free_block(const cudaq_ringbuffer_memory_t &memory) {
@@ -129,8 +146,9 @@ expected<> device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t 
 }
 
 expected<> map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes, cudaq_ringbuffer_memory_t &memory) {
-  return map_device_memory({o.device_id, bytes, o.nic_registration != 0, false, &memory.refused}, memory.requests,
-                           memory.reason);
+  return or_what_is_missing(memory,
+                            map_device_memory({o.device_id, bytes, o.nic_registration != 0, false, &memory.refused},
+                                              memory.requests, memory.reason));
 }
 
 void release_requests(cudaq_ringbuffer_memory_t &memory) {

@@ -40,6 +40,37 @@ TEST(CpuDataplaneEnd, StopWaitsForThePool) {
     EXPECT_EQ(b.provider.collect(id).header.status, CUDAQ_RPC_OK);
 }
 
+TEST(CpuDataplane, IsServedWithoutANumberOfSlots) {
+  for (const bool in_place : {false, true}) {
+    const ring_shape shape{4, 64, in_place};
+    fake_provider provider(shape, true), other(shape, true);
+    manager_handle manager;
+    cudaq_dispatcher_config_t config = unified_config(shape);
+    config.num_slots = config.slot_size = 0;
+    dispatcher_view view[2];
+    volatile int shutdown[2] = {0, 0};
+    std::uint64_t processed[2] = {0, 0};
+    for (int k = 0; k < 2; ++k) {
+      CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager.get, &config, &view[k].get));
+      CUDAQ_ASSERT_OK(cudaq_dispatcher_set_cpu_dataplane(view[k].get, k == 0 ? &provider.plane : &other.plane));
+      CUDAQ_ASSERT_OK(cudaq_dispatcher_set_control(view[k].get, &shutdown[k], &processed[k]));
+      CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_handler_v2(
+          view[k].get, kIncrement, [](cudaq_host_call_t *call, void *) { return increment(*call); }, nullptr, nullptr));
+      CUDAQ_ASSERT_OK(cudaq_dispatcher_start(view[k].get));
+    }
+    for (std::uint32_t id = 0; id < 12; ++id) {
+      provider.send(kIncrement, {1}, id);
+      other.send(kIncrement, {2}, id);
+      EXPECT_EQ(provider.collect(id).result, std::vector<std::uint8_t>{2});
+      EXPECT_EQ(other.collect(id).result, std::vector<std::uint8_t>{3});
+    }
+    for (dispatcher_view &one : view) {
+      CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(one.get));
+      CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(one.get));
+    }
+  }
+}
+
 TEST(CpuDataplaneEnd, FramesThatWereNotTakenStayWithTheProvider) {
   dataplane_bench b;
   b.on(kIncrement, increment);
@@ -121,9 +152,9 @@ TEST(CpuDataplaneWiring, ConfigurationsThatCannotBeServedAreRefused) {
   EXPECT_EQ(cudaq_dispatcher_create(manager.get, &config, &d), CUDAQ_ERR_UNSUPPORTED);
   EXPECT_TRUE(error_contains("a dataplane has one loop")) << cudaq_last_error_message();
   config = unified_config({});
-  config.num_slots = 0;
+  config.num_slots = (1u << 24) + 1;
   EXPECT_EQ(cudaq_dispatcher_create(manager.get, &config, &d), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(error_contains("config->num_slots is 0")) << cudaq_last_error_message();
+  EXPECT_TRUE(error_contains("config->num_slots is 16777217")) << cudaq_last_error_message();
 }
 
 TEST(CpuDataplaneWiring, TakesThePlaceOfTheRing) {

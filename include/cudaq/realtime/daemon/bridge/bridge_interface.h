@@ -28,8 +28,10 @@ extern "C" {
 
 typedef enum cudaq_realtime_bridge_provider_t {
   CUDAQ_PROVIDER_GPU_ROCE = 0, /* libcudaq-realtime-bridge-gpu-roce.so */
+  CUDAQ_PROVIDER_HOLOLINK = 0, /* the same, by the name of the existing system */
   CUDAQ_PROVIDER_EXTERNAL = 1  /* the library that the environment variable CUDAQ_REALTIME_BRIDGE_LIB names */
 } cudaq_realtime_bridge_provider_t;
+typedef cudaq_realtime_bridge_provider_t cudaq_realtime_transport_provider_t;
 
 /* Loads a provider and creates an instance. `library`: a path, or a file name for the dynamic linker's search. The
  * provider gets a copy of argv, with a NULL after it. The provider's status is passed on, and *out_handle is set only
@@ -81,8 +83,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_get_endpoint_info(cudaq_realtime_
                                                                  size_t length);
 CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_get_ring_geometry(cudaq_realtime_bridge_handle_t handle,
                                                                  uint32_t *num_slots, uint32_t *slot_size);
-/* The arguments are checked before the handle. CUDAQ_ERR_UNSUPPORTED: the provider's version is below 3. CUDAQ_OK
- * without effect: the provider does not run handlers itself. */
+/* The arguments are checked before the handle. CUDAQ_OK without effect: the provider does not run handlers itself; its
+ * version is below 3, or it has no such entry. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_set_function_table(cudaq_realtime_bridge_handle_t handle,
                                                                   const cudaq_function_table_t *table);
 

@@ -105,7 +105,7 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch_spec(cudaq
                                                                            void *transport_ctx);
 /* Host path with CUDAQ_KERNEL_UNIFIED: the dispatcher's loop receives and sends through a provider of a transport.
  * cpu_dataplane (daemon/bridge/bridge_types.h) is copied; ctx and ring must stay until destroy. It replaces the ring:
- * config.num_slots and slot_size are those of the provider's slots. */
+ * config.num_slots and slot_size are those of the provider's slots. num_slots 0: at most 4096. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_cpu_dataplane(cudaq_dispatcher_t *dispatcher,
                                                                      const cudaq_cpu_dataplane_t *cpu_dataplane);
 /* Host path: a transport whose answers are shorter than a slot. Longer results are answered
@@ -118,13 +118,14 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_max_result_bytes(cudaq_di
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_reserve_blocks(cudaq_dispatch_manager_t *mgr, int device_id,
                                                                         uint32_t blocks);
 
-/* Returns when the dispatcher's threads, or its kernel, run. CUDAQ_ERR_INVALID_ARG: something is not wired. The
- * dispatcher continues at the slot where it stopped last; a newly wired ring begins at slot 0. Device path:
- * CUDAQ_ERR_TIMEOUT if the launch is queued but the kernel has not begun to run after 5 s, because the device has no
- * room for it. start then requests the kernel to end; the state is CUDAQ_DISPATCHER_FAILED until a stop finds that the
- * kernel has ended. CUDAQ_ERR_STATE: arrays of the ring or a control word overlap memory of another running dispatcher
- * of the manager (members of one shared ring may share its arrays), or a dispatcher of another manager runs on this
- * ring, and cudaq_ringbuffer_create has made it in host or mapped memory. Other double use is not detected. */
+/* Returns when the dispatcher's threads, or its kernel, run; at once with CUDAQ_OK if they run already.
+ * CUDAQ_ERR_INVALID_ARG: something is not wired. The dispatcher continues at the slot where it stopped last; a
+ * newly wired ring begins at slot 0. Device path: CUDAQ_ERR_TIMEOUT if the launch is queued but the kernel has not
+ * begun to run after 5 s, because the device has no room for it. start then requests the kernel to end; the state
+ * is CUDAQ_DISPATCHER_FAILED until a stop finds that the kernel has ended. CUDAQ_ERR_STATE: arrays of the ring or a
+ * control word overlap memory of another running dispatcher of the manager (members of one shared ring may share
+ * its arrays), or a dispatcher of another manager runs on this ring, and cudaq_ringbuffer_create has made it in
+ * host or mapped memory. Other double use is not detected. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_start(cudaq_dispatcher_t *dispatcher);
 /* Ends the loop after the present request and waits for the requests that are accepted, at most the grace period of the
  * options. Requests that are not accepted stay in their slots. A handler of the same dispatcher must not call it

@@ -104,7 +104,8 @@ typedef struct cudaq_handler_schema_t {
 } cudaq_handler_schema_t;
 
 /* Fixed properties of a dispatcher. 0 in device_id, num_blocks, threads_per_block, vp_id, kernel_type or dispatch_mode
- * selects the default: 0, 1, 32, 0, regular, device call. */
+ * selects the default: 0, 1, 32, 0, regular, device call. A negative device_id, on the host path only: the device that
+ * the thread of cudaq_dispatcher_create has selected. */
 typedef struct cudaq_dispatcher_config_t {
   int device_id;
   /* Device path. More than one block has an effect in two cases only: a cooperative kernel runs each handler on all of

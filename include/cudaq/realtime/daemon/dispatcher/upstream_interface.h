@@ -16,18 +16,10 @@
 #ifndef CUDAQ_REALTIME_UPSTREAM_INTERFACE_H
 #define CUDAQ_REALTIME_UPSTREAM_INTERFACE_H
 
+#include "cudaq/realtime/daemon/dispatcher/cpu_relax.h"
 #include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #if defined(CUDAQ_REALTIME_HAS_CUDA_HEADER)
 #include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
-#endif
-
-/* A pause in the loop of a CPU thread that waits for a flag. */
-#if defined(__x86_64__) || defined(__i386__)
-#define CUDAQ_REALTIME_CPU_RELAX() __builtin_ia32_pause()
-#elif defined(__aarch64__)
-#define CUDAQ_REALTIME_CPU_RELAX() __asm__ __volatile__("yield")
-#else
-#define CUDAQ_REALTIME_CPU_RELAX() ((void)0)
 #endif
 
 #define CUDAQ_REALTIME_BOUND_TO(symbol) __asm__(symbol)
