@@ -86,7 +86,7 @@ case $way in
     cat "$scratch.log"
     all=$(tr -s ' \n' ' ' <"$scratch.log")
     for text in 'No cudaq::cudaq-realtime-dispatch here: ' \
-      'No cudaq::cudaq-realtime-udp-transport here: the provider udp is opened by its name'; do
+      'cudaq::cudaq-realtime-udp-transport but the target was not'; do
       grep -F -e "$text" <<<"$all" >/dev/null || { echo "not said: $text" && exit 1; }
     done
     ;;
@@ -229,6 +229,12 @@ case $way in
     tr -s ' \n' ' ' <"$scratch.log" |
       grep 'holds no code for architecture 75 of CMAKE_CUDA_ARCHITECTURES, only for' >/dev/null
     echo "found the warning about an architecture without code in the archive"
+    ;;
+  GpuLanguageLater) # configures and generates: a target that cannot be linked would end it
+    gpu_project LanguageLater >"$scratch.log" 2>&1 || { cat "$scratch.log" && exit 1; }
+    if grep -F 'No cudaq::cudaq-realtime-dispatch here' "$scratch.log"; then
+      exit 1
+    fi
     ;;
   GpuNoLanguage)
     if gpu_project NoLanguage >"$scratch.log" 2>&1; then
