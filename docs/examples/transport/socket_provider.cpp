@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #ifndef PROVIDER_VERSION
-#define PROVIDER_VERSION CUDAQ_REALTIME_BRIDGE_INTERFACE_VERSION
+#define PROVIDER_VERSION 2 // that of the last entry which it has: older loaders refuse a higher number
 #endif
 
 namespace {

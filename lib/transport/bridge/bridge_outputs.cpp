@@ -81,9 +81,7 @@ expected<> bridge_instance::get_ring_geometry(std::uint32_t *num_slots, std::uin
 
 expected<> bridge_instance::set_function_table(const cudaq_function_table_t *table) {
   const auto entry = table_.entries.set_function_table;
-  if (expected<> result = since_version(3, true, "set_function_table"); result.failed())
-    return result;
-  if (entry == nullptr)
+  if (entry == nullptr) // also of a version below 3: the provider does not run handlers itself
     return {};
   exclusive use(*this, std::unique_lock(mutex_), "set_function_table", bridge_state::created | bridge_state::connected);
   if (use.result().failed())

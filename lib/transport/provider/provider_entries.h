@@ -50,16 +50,9 @@ template <class Provider>
 class provider_entries {
 public:
   static cudaq_realtime_bridge_interface_t table() {
-    return {CUDAQ_REALTIME_BRIDGE_INTERFACE_VERSION,
-            create,
-            destroy,
-            get_transport_context,
-            connect,
-            launch,
-            disconnect,
-            get_cpu_dataplane,
-            get_endpoint_info,
-            get_ring_geometry,
+    constexpr int kVersion = 2; // without set_function_table; loaders of version 2 refuse a higher number
+    return {kVersion, create,     destroy,           get_transport_context, connect,
+            launch,   disconnect, get_cpu_dataplane, get_endpoint_info,     get_ring_geometry,
             nullptr};
   }
 
