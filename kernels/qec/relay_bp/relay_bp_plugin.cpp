@@ -24,6 +24,11 @@ struct plugin_instance {
   relay_bp_gpu solver;
 };
 
+/// What the GPU, or the memory of this machine, refuses.
+struct machine_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Throws the reason of a refusal.
 plugin_instance *make_instance(const cudaq_qec_decoder_model_t &model) {
   decoder_settings::list given;
@@ -40,7 +45,11 @@ plugin_instance *make_instance(const cudaq_qec_decoder_model_t &model) {
   auto graph = tanner_graph::from_text({model.dem_text, model.dem_size});
   if (graph.failed())
     throw std::runtime_error(graph.text());
-  return new plugin_instance(std::move(*graph), options, device, blocks);
+  try {
+    return new plugin_instance(std::move(*graph), options, device, blocks);
+  } catch (const std::exception &failure) {
+    throw machine_error(failure.what());
+  }
 }
 
 std::int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char *error, std::size_t error_size) {
@@ -52,7 +61,8 @@ std::int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char
     const std::size_t length = std::min(text.size(), error_size - 1);
     std::memcpy(error, text.data(), length);
     error[length] = '\0';
-    return CUDAQ_QEC_DECODE_NOT_SUPPORTED;
+    return dynamic_cast<const machine_error *>(&failure) != nullptr ? CUDAQ_QEC_DECODE_INTERNAL_ERROR
+                                                                    : CUDAQ_QEC_DECODE_NOT_SUPPORTED;
   }
 }
 

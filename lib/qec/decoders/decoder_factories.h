@@ -31,7 +31,8 @@ struct chosen_decoder : decoder_result {
 /// The same with PyMatching's correlated (two-pass) matching. The components of a decomposed error are correlated.
 [[nodiscard]] decoder_result make_correlated_decoder(const decoder_model &model, decoder_settings &settings);
 
-/// A table with the minimum-weight answer to every syndrome; for small codes only (docs/decoding.md).
+/// A table with the minimum-weight answer to every syndrome; for small codes only (docs/decoding.md). Setting depth=N:
+/// the syndromes of all sets of at most N errors, for any code; any other syndrome is not_converged.
 [[nodiscard]] decoder_result make_lookup_decoder(const decoder_model &model, decoder_settings &settings);
 
 /// Belief propagation and ordered statistics, for any model (bp_osd/bp_osd_options.h has the settings).

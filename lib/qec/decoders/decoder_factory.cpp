@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_factories.h"
+
+#include "lib/base/similar_words.h"
 #include "lib/qec/decoders/predecoded_decoder.h"
 
 #include <array>
 #include <cmath>
+#include <new>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -92,8 +95,15 @@ expected<> check_decoder_name(std::string_view name) {
   std::string text = "unknown decoder \"" + wanted->name + "\": known are ";
   for (const std::string &known : decoder_names())
     text += known + ", ";
-  return reason(text + "auto, sliding-window for models with a loop, race:NAME|NAME, relay-bp-gpu, and the path of a "
-                       "plug-in");
+  std::vector<std::string> all{"auto"};
+  for (const known_decoder &known : kDecoders)
+    all.emplace_back(known.name);
+  const std::string similar =
+      cudaq::realtime::detail::did_you_mean(cudaq::realtime::detail::similar_words(wanted->name, all));
+  return reason(text +
+                "auto, sliding-window for models with a loop, race:NAME|NAME, relay-bp-gpu, and the path of a "
+                "plug-in" +
+                (similar.empty() ? "" : "." + similar));
 }
 
 chosen_decoder choose_decoder(std::string_view name, const decoder_model &model) {
@@ -101,11 +111,13 @@ chosen_decoder choose_decoder(std::string_view name, const decoder_model &model)
     if (expected<> result = check_decoder_name(name); result.failed())
       return {{nullptr, result.text()}, {}};
     auto wanted = decoder_name::parse(name);
-    if (wanted->name == "auto")
-      return make_auto(wanted->settings, model);
-    return {make_named(*wanted, model), {}};
+    chosen_decoder made =
+        wanted->name == "auto" ? make_auto(wanted->settings, model) : chosen_decoder{make_named(*wanted, model), {}};
+    // Decoders make a text of what they catch.
+    made.machine_lacks = made.machine_lacks || made.error.ends_with(std::bad_alloc().what());
+    return made;
   } catch (const std::exception &failure) { // out of memory
-    return {{nullptr, std::string(name) + " decoder: " + failure.what()}, {}};
+    return {{nullptr, std::string(name) + " decoder: " + failure.what(), true}, {}};
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_name.h"
 
+#include "lib/base/similar_words.h"
+
 #include <algorithm>
 #include <charconv>
 
@@ -75,9 +77,17 @@ double decoder_settings::real(std::string_view key, double otherwise, double low
 expected<> decoder_settings::check() const {
   if (!bad_value_.empty())
     return reason(bad_value_);
+  namespace rt = cudaq::realtime::detail;
   for (std::size_t i = 0; i < all_.size(); ++i)
-    if (!used_[i])
-      return reason("unknown setting \"" + all_[i].first + "\": known are " + joined(known_));
+    if (!used_[i]) {
+      const std::string &key = all_[i].first;
+      std::string similar = rt::did_you_mean(rt::similar_words(key, known_));
+      // What sliding-window does not know is a setting of its inner decoder, which refuses it.
+      if (similar.empty())
+        similar = rt::did_you_mean(rt::similar_words(key, {"inner", "commit", "buffer", "rounds"}));
+      return reason("unknown setting \"" + key + "\": known are " + joined(known_) +
+                    (similar.empty() ? "" : "." + similar));
+    }
   return {};
 }
 

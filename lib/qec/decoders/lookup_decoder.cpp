@@ -11,6 +11,8 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -228,11 +230,15 @@ plan make_plan(std::uint64_t num_detectors, const std::vector<piece> &pieces) {
   return result;
 }
 
-lookup_table build(const detector_error_model &given) {
-  const auto placed = component_errors(given);
+detector_error_model placed_errors(const detector_error_model &given) {
+  auto placed = component_errors(given);
   if (placed.failed())
     throw table_error(placed.text());
-  const detector_error_model &model = *placed;
+  return std::move(*placed);
+}
+
+lookup_table build(const detector_error_model &given) {
+  const detector_error_model model = placed_errors(given);
   const std::vector<merged_error> errors = merge_errors(model);
   const std::vector<piece> pieces = split(model.num_detectors, errors);
   const plan planned = make_plan(model.num_detectors, pieces);
@@ -298,6 +304,121 @@ private:
   lookup_table_view view_;
 };
 
+/// The answers to the syndromes of all sets of at most `depth` errors, as rows of equal length, ascending by syndrome.
+struct depth_table {
+  std::uint64_t num_detectors = 0, num_observables = 0;
+  std::size_t event_words = 0, row_words = 0; ///< a row: the words of the events, then those of the observables
+  std::vector<std::uint64_t> rows;
+};
+
+void flip_bit(std::uint64_t *words, std::uint64_t bit) { words[bit / 64] ^= std::uint64_t{1} << (bit % 64); }
+
+/// Adds a row for each set that has `set` and at most `left` of the errors from `begin` on.
+void add_sets(const std::vector<merged_error> &errors, std::size_t begin, std::uint64_t left, depth_table &table,
+              std::vector<std::uint64_t> &set, double weight, std::vector<double> &weights) {
+  table.rows.insert(table.rows.end(), set.begin(), set.end());
+  weights.push_back(weight);
+  if (left == 0)
+    return;
+  for (std::size_t k = begin; k < errors.size(); ++k) {
+    const auto flip = [&] {
+      for (const std::uint64_t d : errors[k].detectors)
+        flip_bit(set.data(), d);
+      for (const std::uint64_t o : errors[k].observables)
+        flip_bit(set.data() + table.event_words, o);
+    };
+    flip();
+    add_sets(errors, k + 1, left - 1, table, set, weight + log_odds(errors[k].probability), weights);
+    flip();
+  }
+}
+
+depth_table build_by_depth(const detector_error_model &given, std::uint64_t depth) {
+  const detector_error_model model = placed_errors(given);
+  const std::vector<merged_error> errors = merge_errors(model);
+  for (const merged_error &e : errors)
+    if (e.probability > 0.5)
+      throw table_error("an error has a probability above 1/2; a table by depth holds the sets of fewest errors; use "
+                        "depth=0 or the decoder bp-osd");
+  depth_table all;
+  all.num_detectors = model.num_detectors;
+  all.num_observables = model.num_observables;
+  all.event_words = static_cast<std::size_t>(model.num_detectors / 64 + 1);
+  all.row_words = all.event_words + static_cast<std::size_t>(model.num_observables / 64 + 1);
+  const double bytes = 8.0 * static_cast<double>(all.row_words);
+  double sets = 1, of_one_size = 1;
+  for (std::uint64_t k = 0; k < depth; ++k) {
+    of_one_size *= (static_cast<double>(errors.size()) - static_cast<double>(k)) / static_cast<double>(k + 1);
+    sets += std::max(of_one_size, 0.0);
+  }
+  if (sets * bytes > static_cast<double>(kLookupMaxBytes))
+    throw table_error("the sets of at most " + std::to_string(depth) + " of " + std::to_string(errors.size()) +
+                      " errors have more than " + std::to_string(kLookupMaxBytes) +
+                      " bytes; use a smaller depth, pymatching or bp-osd");
+  std::vector<std::uint64_t> set(all.row_words, 0);
+  std::vector<double> weights;
+  add_sets(errors, 0, depth, all, set, 0, weights);
+
+  const auto row = [&all](std::size_t k) { return std::span(all.rows).subspan(k * all.row_words, all.row_words); };
+  std::vector<std::size_t> sorted(weights.size());
+  std::iota(sorted.begin(), sorted.end(), std::size_t{0});
+  // Of one syndrome the least weight comes first; then the smallest observables, so that the order of errors is without
+  // effect.
+  std::sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) {
+    const auto events_a = row(a).first(all.event_words), events_b = row(b).first(all.event_words);
+    if (!std::ranges::equal(events_a, events_b))
+      return std::ranges::lexicographical_compare(events_a, events_b);
+    return weights[a] != weights[b] ? weights[a] < weights[b] : std::ranges::lexicographical_compare(row(a), row(b));
+  });
+  depth_table table{all.num_detectors, all.num_observables, all.event_words, all.row_words, {}};
+  for (const std::size_t k : sorted) {
+    const auto events = row(k).first(all.event_words);
+    if (table.rows.empty() ||
+        !std::ranges::equal(events, std::span(table.rows).last(all.row_words).first(all.event_words)))
+      table.rows.insert(table.rows.end(), row(k).begin(), row(k).end());
+  }
+  table.rows.shrink_to_fit();
+  return table;
+}
+
+class depth_decoder final : public decoder {
+public:
+  explicit depth_decoder(depth_table table)
+      : decoder(table.num_detectors, table.num_observables), table_(std::move(table)), bits_(table_.event_words) {}
+
+  const char *name() const noexcept override { return "lookup"; }
+
+protected:
+  decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                               decode_details *) noexcept override {
+    std::fill(bits_.begin(), bits_.end(), std::uint64_t{0});
+    for (const std::uint64_t event : events)
+      flip_bit(bits_.data(), event);
+    std::size_t first = 0, end = table_.rows.size() / table_.row_words;
+    while (first < end) {
+      const std::size_t middle = first + (end - first) / 2;
+      if (std::ranges::lexicographical_compare(row(middle).first(table_.event_words), bits_))
+        first = middle + 1;
+      else
+        end = middle;
+    }
+    if (first * table_.row_words == table_.rows.size() ||
+        !std::ranges::equal(row(first).first(table_.event_words), bits_))
+      return decode_status::not_converged; // a larger set may cause the events
+    const auto answer = row(first).subspan(table_.event_words);
+    for (std::size_t k = 0; k < observables.size(); ++k)
+      observables[k] = static_cast<std::uint8_t>(answer[k / 8] >> (k % 8 * 8));
+    return decode_status::ok;
+  }
+
+private:
+  std::span<const std::uint64_t> row(std::size_t k) const noexcept {
+    return std::span(table_.rows).subspan(k * table_.row_words, table_.row_words);
+  }
+  depth_table table_;
+  std::vector<std::uint64_t> bits_; ///< of the shot
+};
+
 } // namespace
 
 std::int64_t matching_weight(double probability, double scale) noexcept {
@@ -312,17 +433,31 @@ expected<lookup_table> build_lookup_table(const detector_error_model &model) {
   }
 }
 
+bool fits_lookup_table(const detector_error_model &model) {
+  try {
+    const detector_error_model placed = placed_errors(model);
+    const std::vector<merged_error> errors = merge_errors(placed);
+    (void)make_plan(placed.num_detectors, split(placed.num_detectors, errors));
+    return true;
+  } catch (const table_error &) {
+    return false;
+  }
+}
+
 std::unique_ptr<decoder> make_lookup_decoder(std::shared_ptr<const lookup_table> table) {
   return std::make_unique<table_decoder>(std::move(table));
 }
 
 decoder_result make_lookup_decoder(const decoder_model &model, decoder_settings &settings) {
   try {
+    const std::uint64_t depth = settings.number("depth", 0, 0, kLookupMaxDepth);
     if (const expected<> result = settings.check(); result.failed())
       return {nullptr, "lookup decoder: " + result.text()};
     const auto errors = model.errors();
     if (errors.failed())
       return {nullptr, "lookup decoder: " + errors.text()};
+    if (depth != 0)
+      return {std::make_unique<depth_decoder>(build_by_depth(**errors, depth)), {}};
     auto table = build_lookup_table(**errors);
     if (table.failed())
       return {nullptr, "lookup decoder: " + table.text()};

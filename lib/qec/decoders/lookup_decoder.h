@@ -21,6 +21,9 @@ inline constexpr std::uint64_t kLookupMaxBytes = std::uint64_t{64} << 20;
 /// Errors of one part, times 2^(its detectors plus observables): the steps of building it; some 30 s.
 inline constexpr std::uint64_t kLookupMaxSteps = std::uint64_t{1} << 34;
 
+/// The largest setting depth: see make_lookup_decoder of decoder_factories.h.
+inline constexpr std::uint64_t kLookupMaxDepth = 16;
+
 /// Owns the block of lookup_table.h. Immutable: any number of threads may read it.
 class lookup_table {
 public:
@@ -49,6 +52,9 @@ std::int64_t matching_weight(double probability, double scale) noexcept;
 /// matching_weight() with the scale of the whole model. If several sets have the least weight, the smallest
 /// observables count, read as a number with observable 0 as the lowest bit.
 [[nodiscard]] expected<lookup_table> build_lookup_table(const detector_error_model &model);
+
+/// Whether the parts of a model are within the limits of a table. Costs little: nothing is built.
+[[nodiscard]] bool fits_lookup_table(const detector_error_model &model);
 
 /// A decoder that uses a table. Several instances may share one table.
 [[nodiscard]] std::unique_ptr<decoder> make_lookup_decoder(std::shared_ptr<const lookup_table> table);

@@ -486,8 +486,11 @@ decoder_result make_plugin_decoder(const std::string &path, const decoder_model 
   if (parsed.failed())
     return failed(parsed.text());
   auto plugin = load(path);
-  if (plugin.failed())
-    return failed(plugin.text());
+  if (plugin.failed()) {
+    decoder_result refused = failed(plugin.text());
+    refused.machine_lacks = path == kGpuLibrary;
+    return refused;
+  }
 
   const decoder_settings::list rest = settings.rest();
   std::vector<cudaq_qec_decoder_setting_t> pairs;
@@ -505,7 +508,10 @@ decoder_result make_plugin_decoder(const std::string &path, const decoder_model 
     return failed(result.text());
   if (status != CUDAQ_QEC_DECODE_OK) {
     error.back() = '\0';
-    return failed(error.front() != '\0' ? shown(error.data()) : "create failed with status " + std::to_string(status));
+    decoder_result refused =
+        failed(error.front() != '\0' ? shown(error.data()) : "create failed with status " + std::to_string(status));
+    refused.machine_lacks = status == CUDAQ_QEC_DECODE_INTERNAL_ERROR;
+    return refused;
   }
   made_decoder made(raw, decoder_closer{plugin->table->destroy});
   if (raw == nullptr)

@@ -71,8 +71,11 @@ decoder_result make_sliding_window_decoder(const decoder_model &given, decoder_s
       return failed("a shot of this model has more than " + std::to_string(kMaxDetectors) +
                     " detectors: decode it as a stream");
     stream_result made = make_stream_decoder(*source);
-    if (!made)
-      return failed(made.error);
+    if (!made) {
+      decoder_result refused = failed(made.error);
+      refused.machine_lacks = made.machine_lacks;
+      return refused;
+    }
     return {std::make_unique<sliding_window_decoder>(std::move(made.instance), rest + model.repetitions() * body), {}};
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());

@@ -203,6 +203,8 @@ std::unique_ptr<window> window_set::build(window_model model, std::size_t decode
     decoder_result inner = k == 0 ? take_first_decoder(made->model.errors) : decoder_result{};
     if (!inner)
       inner = choose_decoder(decoder_, errors);
+    if (!inner && inner.machine_lacks)
+      throw stream_machine_error(inner.error);
     if (!inner)
       throw stream_error(inner.error);
     window_decoder &one = made->decoders.emplace_back();

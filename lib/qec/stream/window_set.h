@@ -19,6 +19,11 @@ struct stream_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The decoder of a window was refused because of the machine: decoder_result::machine_lacks.
+struct stream_machine_error : stream_error {
+  using stream_error::stream_error;
+};
+
 /// The model has no parallel windows.
 struct no_parallel_windows : stream_error {
   using stream_error::stream_error;

@@ -143,6 +143,36 @@ TEST(LookupDecoder, RefusesACodeThatIsTooLargeAndSaysWhatToDo) {
   EXPECT_NE(made.error.find("use the pymatching decoder"), std::string::npos) << made.error;
 }
 
+TEST(LookupDecoder, ByDepthGivesTheAnswerOfTheWholeTableOrNone) {
+  const shot_set set = load_committed(shot_set_name(3, "0.005"));
+  const auto whole = make_or_throw("lookup", set.dem_text), by_depth = make_or_throw("lookup:depth=2", set.dem_text);
+  const relaxed_weights exact(*parse_dem(set.dem_text));
+  int answered = 0, others = 0;
+  for (std::uint64_t row = 0; row < 1U << 16; row += 3) {
+    std::vector<std::uint64_t> events;
+    for (const std::uint64_t bit : indices_of(row))
+      events.push_back(exact.detectors[bit]);
+    const answer found = decode(*by_depth, events);
+    if (found.status != decode_status::ok) {
+      ASSERT_EQ(found.status, decode_status::not_converged);
+      continue;
+    }
+    ++answered;
+    others += found != decode(*whole, events);
+  }
+  EXPECT_GT(answered, 300);
+  EXPECT_LT(others, answered / 10) << "three errors may be likelier than two";
+  for (const std::uint64_t detector : exact.detectors)
+    EXPECT_EQ(decode(*by_depth, {detector}), decode(*whole, {detector}));
+}
+
+TEST(LookupDecoder, ByDepthRefusesMoreSetsThanATableHolds) {
+  const std::string dem = load_committed(shot_set_name(5, "0.003")).dem_text;
+  EXPECT_EQ(decode(*make_or_throw("lookup:depth=1", dem), {}).status, decode_status::ok);
+  EXPECT_NE(make_decoder("lookup:depth=16", dem).error.find("use a smaller depth"), std::string::npos);
+  EXPECT_NE(make_decoder("lookup:depth=17", dem).error.find("depth"), std::string::npos);
+}
+
 TEST(LookupDecoder, RefusesMorePartsThanAViewHolds) {
   std::string dem;
   for (int k = 0; k < 17; ++k)

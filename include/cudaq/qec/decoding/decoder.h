@@ -252,6 +252,9 @@ private:
 struct decoder_result {
   std::unique_ptr<decoder> instance;
   std::string error;
+  /// Of an error: this machine, or this build, lacks something, such as a GPU or memory. The same name and model may be
+  /// good elsewhere or later.
+  bool machine_lacks = false;
   explicit operator bool() const noexcept { return instance != nullptr; }
 };
 

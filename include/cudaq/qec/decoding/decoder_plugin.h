@@ -36,7 +36,7 @@ extern "C" {
 enum {
   CUDAQ_QEC_DECODE_OK = 0,
   CUDAQ_QEC_DECODE_NO_SOLUTION = 3,    /* no set of errors of the model causes the events */
-  CUDAQ_QEC_DECODE_INTERNAL_ERROR = 5, /* out of memory, or a fault of the decoder */
+  CUDAQ_QEC_DECODE_INTERNAL_ERROR = 5, /* out of memory, a fault; create: the machine lacks something */
   CUDAQ_QEC_DECODE_NOT_SUPPORTED = 6,  /* create: this decoder does not take the model, the text says why;
                                           replace_probabilities: it does not take these */
   CUDAQ_QEC_DECODE_NOT_CONVERGED = 7,  /* decode: it found no solution within its limits; there may be one */

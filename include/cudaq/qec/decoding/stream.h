@@ -184,6 +184,7 @@ protected:
 struct stream_result {
   std::unique_ptr<stream_decoder> instance;
   std::string error;
+  bool machine_lacks = false; ///< as in decoder_result
   explicit operator bool() const noexcept { return instance != nullptr; }
 };
 

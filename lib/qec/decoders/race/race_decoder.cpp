@@ -345,8 +345,11 @@ decoder_result make_race_decoder(const decoder_model &model, decoder_settings &s
     std::vector<std::pair<std::string, std::unique_ptr<decoder>>> members;
     for (const std::string &name : *names) {
       chosen_decoder made = choose_decoder(name, model);
-      if (!made)
-        return failed("member " + name + ": " + made.error);
+      if (!made) {
+        decoder_result refused = failed("member " + name + ": " + made.error);
+        refused.machine_lacks = made.machine_lacks;
+        return refused;
+      }
       if (!made.instance->obeys_deadline())
         return failed("member " + name + ": " + made.instance->name() +
                       " cannot be cancelled; bp-osd, relay-bp and plug-ins with decode_until can");
