@@ -15,12 +15,24 @@ using enum field_type;
 constexpr double kMaxIds = 9007199254740991.0; // 2^53 - 1: exact in JSON, too
 constexpr double kMaxColumns = 16777216.0, kMaxDetectors = 1048576.0;
 
+constexpr config_field kRelayFields[] = {
+    {"pre_iter", number, false, 1, 1e6, "", "the most iterations of the first leg", nullptr},
+    {"num_sets", number, false, 0, 1e6, "", "the most further legs", nullptr},
+    {"stopping_criterion", choice, false, 0, 0, "All|FirstConv|NConv", "when the legs end", nullptr},
+    {"stop_nconv", number, false, 1, 1e6, "", "of NConv: solutions after which the lightest is the answer", nullptr},
+};
+constexpr config_object kRelay{kRelayFields};
+constexpr config_object kNoFields{};
+
 constexpr config_field kCustomFields[] = {
     {"error_rate", real, false, 0, 0.5, "", "probability of every error (column of H_sparse); 0.01 if it is missing",
      nullptr},
     {"error_rate_vec", reals, false, 0, 1, "", "probability of each error, one for each column of H_sparse", nullptr},
     {"lut_error_depth", number, false, 1, kMaxColumns, "",
-     "of multi_error_lut; without effect, because the table of lookup has every syndrome", nullptr},
+     "of multi_error_lut: errors of a set, where a table of every syndrome would be too large", nullptr},
+    {"srelay_config", object, false, 0, 0, "", "of nv-qldpc-decoder", &kRelay},
+    {"gamma_dist", reals, false, -1, 1, "", "of nv-qldpc-decoder: the lowest and the highest memory strength", nullptr},
+    {"opt_results", settings, false, 0, 0, "", "of nv-qldpc-decoder; without effect", &kNoFields},
 };
 constexpr config_object kCustom{kCustomFields};
 

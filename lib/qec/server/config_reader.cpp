@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tree that was checked against the table becomes a server_config.
 #include "lib/qec/server/config_fields.h"
+#include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/server_config.h"
 
 #include <charconv>
@@ -39,6 +40,19 @@ bool take_numbers(const config_node &map, std::string_view field, std::vector<Nu
   return true;
 }
 
+/// A map becomes a setting for each of its members, a list one with commas.
+void take_setting(const std::string &key, const config_node &value, settings_list &settings) {
+  if (value.what == config_node::kind::map) {
+    for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
+      take_setting(key + "." + value.items[i].text, value.items[i + 1], settings);
+    return;
+  }
+  std::string text = value.text;
+  for (const config_node &item : value.items)
+    text += (text.empty() ? "" : ",") + item.text;
+  settings.emplace_back(key, text);
+}
+
 void take_custom_args(const config_node &map, decoder_config &config) {
   const config_node *const custom = map.find("decoder_custom_args");
   if (custom == nullptr)
@@ -48,8 +62,19 @@ void take_custom_args(const config_node &map, decoder_config &config) {
   for (std::size_t i = 0; i + 1 < custom->items.size(); i += 2) {
     const std::string &key = custom->items[i].text;
     if (key != "error_rate" && key != "error_rate_vec")
-      config.settings.emplace_back(key, custom->items[i + 1].text);
+      take_setting(key, custom->items[i + 1], config.settings);
   }
+}
+
+/// A type that is not here is refused before its settings, whose form is not known.
+expected<> check_types(const config_node &decoders) {
+  for (std::size_t i = 0; i < decoders.items.size(); ++i)
+    if (const config_node *const type = decoders.items[i].find("type"); type != nullptr)
+      for (const foreign_type &foreign : foreign_types())
+        if (type->text == foreign.type)
+          return reason(place_of(*type) + "decoders[" + std::to_string(i) + "].type: \"" + type->text +
+                        "\": " + std::string(foreign.instead));
+  return {};
 }
 
 decoder_config decoder_of(const config_node &map, std::size_t index) {
@@ -97,6 +122,9 @@ expected<server_config> read_server_config(std::string_view text) {
       if (const config_node *const chunks = decoder.find("dem_chunks"); chunks != nullptr)
         return reason(place_of(*chunks) + "dem_chunks: a model in parts is not available; give the whole model as " +
                       "dem, dem_file or H_sparse");
+  if (const config_node *const decoders = root->find("decoders"); decoders != nullptr)
+    if (expected<> result = check_types(*decoders); result.failed())
+      return result.reason();
   if (expected<> result = check_fields(*root, config_root()); result.failed())
     return result.reason();
   server_config config;

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sys/stat.h>
@@ -92,7 +93,9 @@ expected<std::string> model_text(const decoder_config &c, const decoder_type &ty
 expected<std::string> name_with_settings(const decoder_config &c, const decoder_type &type) {
   std::string name = type.name;
   char separator = name.find(':') == std::string::npos ? ':' : ',';
-  const auto settings = c.type == "sliding_window" ? windows_of_foreign_settings(c.settings) : c.settings;
+  const auto settings = type.relay_settings          ? relay_of_foreign_settings(c.settings)
+                        : c.type == "sliding_window" ? windows_of_foreign_settings(c.settings)
+                                                     : expected<settings_list>(c.settings);
   if (settings.failed())
     return settings.reason();
   for (const auto &[key, value] : *settings) {
@@ -111,6 +114,40 @@ expected<std::string> name_with_settings(const decoder_config &c, const decoder_
   if (c.deadline_us != 0)
     name.append(1, separator).append("deadline_us=").append(std::to_string(c.deadline_us));
   return name;
+}
+
+const std::string *setting_of(const decoder_config &c, std::string_view key) {
+  const auto found = std::ranges::find(c.settings, key, &settings_list::value_type::first);
+  return found == c.settings.end() ? nullptr : &found->second;
+}
+
+/// Every strategy gives the same if no two errors have the same detectors.
+expected<> check_merge_strategy(const decoder_config &c, const detector_error_model *model) {
+  const std::string *const strategy = setting_of(c, "merge_strategy");
+  if (strategy == nullptr || *strategy == "independent")
+    return {};
+  std::map<std::vector<std::uint64_t>, std::uint64_t> line_of;
+  bool is_equal = model == nullptr;
+  std::string where;
+  for (std::size_t k = 0; model != nullptr && k < model->components.size() && !is_equal; ++k) {
+    const auto detectors = model->detectors_of(model->components[k]);
+    const std::uint64_t line = model->components[k].line;
+    const auto [found, added] = line_of.try_emplace({detectors.begin(), detectors.end()}, line);
+    is_equal = !added;
+    if (is_equal)
+      where = ", but those of line " + std::to_string(found->second) + " and line " + std::to_string(line) +
+              " have the same detectors";
+  }
+  if (!is_equal)
+    return {};
+  return reason("decoder_custom_args.merge_strategy: \"" + *strategy + "\" is not available for " + c.type + ": " +
+                std::string(find_foreign_setting("pymatching", "merge_strategy")->reason) + where);
+}
+
+/// The setting of a table of errors that has not every syndrome.
+std::string depth_of(const decoder_config &c) {
+  const std::string *const given = setting_of(c, "lut_error_depth");
+  return "depth=" + (given == nullptr || c.type == "single_error_lut" ? "1" : *given);
 }
 
 /// The name of the same decoder on the GPU. If that is not there, make_decoder says why.
@@ -229,12 +266,18 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
     return text.reason();
   decoder_plan plan{std::move(*name), std::move(*text)};
   if (c.stream) {
+    if (expected<> result = check_merge_strategy(c, nullptr); result.failed())
+      return result.reason();
     if (expected<> result = plan_stream(c, workers, plan); result.failed())
       return result.reason();
     return plan;
   }
   // A text that cannot be parsed is refused by the decoder.
   if (const auto model = parse_dem(plan.text); model.ok()) {
+    if (expected<> result = check_merge_strategy(c, &*model); result.failed())
+      return reason(with_its_lines(c, result.text()));
+    if (type->table_of_errors && !fits_lookup_table(*model))
+      plan.name += (plan.name == "lookup" ? ":" : ",") + depth_of(c);
     plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model);
     plan.digest = model_digest(*model);
   }
@@ -262,7 +305,7 @@ expected<std::unique_ptr<decoding_unit>> build_stream(const decoder_plan &plan) 
       *plan.stream,
       longest_stream_request_bits(std::max({model.head_detectors(), model.body_detectors(), model.tail_detectors()})));
   if (!made)
-    return reason(made.error);
+    return reason(made.machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG, made.error);
   if (made.instance->num_observables() == 0)
     return reason("the model has no observables; it needs one");
   std::string name = stream_name(plan.stream->options, *made.instance);
@@ -277,7 +320,7 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
     return build_stream(plan);
   decoder_result made = make_decoder(plan.name, plan.text);
   if (!made)
-    return reason(with_its_lines(c, made.error));
+    return reason(made.machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG, with_its_lines(c, made.error));
   // What `auto` has chosen here may not be what it chooses elsewhere.
   constexpr std::string_view kChosen = "auto";
   const bool chosen = plan.name == kChosen || plan.name.starts_with("auto:");
@@ -293,13 +336,17 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
 } // namespace
 
 expected<std::string> read_whole_file(const std::string &path) {
-  const auto failure = [&path](const std::string &what) { return reason(path + ": " + what); };
+  const auto failure = [&path](const std::string &what, cudaq_status_t status = CUDAQ_ERR_INVALID_ARG) {
+    return reason(status, path + ": " + what);
+  };
   // A FIFO without a writer is opened at once, and refused.
   const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(fd < 0 ? nullptr : fdopen(fd, "rb"), &std::fclose);
   struct stat info {};
-  if (file == nullptr || fstat(fd, &info) != 0)
-    return failure(std::strerror(errno));
+  if (file == nullptr || fstat(fd, &info) != 0) {
+    const bool machine_lacks = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    return failure(std::strerror(errno), machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG);
+  }
   if (S_ISDIR(info.st_mode))
     return failure(std::strerror(EISDIR));
   if (!S_ISREG(info.st_mode))
@@ -345,7 +392,7 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
     const decoder_config &c = config.decoders[i];
     auto unit = build(c, plans[i]);
     if (unit.failed())
-      return failure(c, unit.text());
+      return reason(unit.status(), failure(c, unit.text()).text);
     plans[i] = {};
     setups.push_back({c.limits, std::move(*unit), c.place});
   }

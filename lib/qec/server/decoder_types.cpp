@@ -9,7 +9,6 @@ namespace cudaq::qec::realtime {
 namespace {
 
 constexpr foreign_type kForeignTypes[] = {
-    {"nv-qldpc-decoder", "use relay-bp, which with dispatch device_graph runs on a GPU, or bp-osd"},
     {"nv_fusion_decoder", "this library does not divide one shot between threads; use pymatching"},
     {"trt_decoder", "the server does not run neural networks; use the pipeline's AI services, or pymatching"},
     {"tensor_network", "this library has no exact decoder for large codes; use lookup for small ones, else bp-osd"},
@@ -19,9 +18,10 @@ constexpr foreign_type kForeignTypes[] = {
 };
 
 constexpr foreign_setting kForeignSettings[] = {
-    {"merge_strategy", "pymatching|pymatching-correlated|auto", "independent",
-     "errors with the same detectors and observables are merged as independent ones"},
-    {"lut_error_depth", "lookup", "*", "the table has every syndrome"},
+    {"merge_strategy", "pymatching|pymatching-correlated|auto",
+     "independent|smallest_weight|disallow|keep_original|replace",
+     "errors with the same detectors are merged as independent ones"},
+    {"lut_error_depth", "lookup", "*", "the table has every syndrome; use depth"},
     {"use_osd", "bp-osd", "true|True|1", "ordered statistics always follow where belief propagation does not converge"},
     {"use_sparsity", "bp-osd", "*", "the matrix is always sparse"},
     {"n_threads", "bp-osd", "*", "one thread decodes a shot"},
@@ -46,13 +46,15 @@ expected<decoder_type> decoder_type_of(std::string_view type) {
   if (type == "single_error_lut" || type == "multi_error_lut")
     return decoder_type{"lookup", true};
   if (type == "sliding_window")
-    return decoder_type{"sliding-window", false};
+    return decoder_type{"sliding-window"};
+  if (type == "nv-qldpc-decoder")
+    return decoder_type{"relay-bp", false, true};
   for (const foreign_type &foreign : kForeignTypes)
     if (type == foreign.type)
       return reason(std::string(foreign.instead));
   if (expected<> result = check_decoder_name(type); result.failed())
     return result.reason();
-  return decoder_type{std::string(type), false};
+  return decoder_type{std::string(type)};
 }
 
 std::span<const foreign_type> foreign_types() noexcept { return kForeignTypes; }

@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cudaq::qec::realtime {
 
@@ -13,11 +15,19 @@ namespace cudaq::qec::realtime {
 struct decoder_type {
   std::string name;             ///< for make_decoder
   bool table_of_errors = false; ///< single_error_lut or multi_error_lut: all errors have one probability
+  bool relay_settings = false;  ///< nv-qldpc-decoder: see relay_of_foreign_settings
 };
 
 /// A name of docs/decoding.md, or the name of another server's decoder that has an equal here. Any other name is
 /// refused, with the type to use instead if the decoder is known.
 [[nodiscard]] expected<decoder_type> decoder_type_of(std::string_view type);
+
+using settings_list = std::vector<std::pair<std::string, std::string>>;
+
+/// The settings of the existing server's nv-qldpc-decoder as those of relay-bp. A member of a map has the key
+/// "srelay_config.num_sets", the elements of a list have commas between them. Refused: settings without srelay_config,
+/// and values without an equal here.
+[[nodiscard]] expected<settings_list> relay_of_foreign_settings(const settings_list &given);
 
 /// A type of the existing server that this one does not have.
 struct foreign_type {

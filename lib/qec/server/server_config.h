@@ -46,12 +46,13 @@ struct server_config {
 inline constexpr std::uint64_t kMaxDecoderBytes = std::uint64_t{4} << 30;
 
 /// Makes the decoders. `folder`: where a relative dem_file, and the relative path of a plug-in, begin. The error begins
-/// with the decoder's place.
+/// with the decoder's place; its status is CUDAQ_ERR_UNSUPPORTED if this machine lacks something, such as a GPU.
 [[nodiscard]] expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
                                                                   const std::string &folder);
 
-/// Reads a whole file. The error names the path and the system's reason. Only regular files: to open or to read another
-/// one may take any time.
+/// Reads a whole file. The error names the path and the reason of the system; its status is CUDAQ_ERR_UNSUPPORTED if
+/// the process has no memory or too many open files. Only regular files: to open or to read another one may take any
+/// time.
 [[nodiscard]] expected<std::string> read_whole_file(const std::string &path);
 
 } // namespace cudaq::qec::realtime

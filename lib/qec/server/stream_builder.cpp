@@ -2,7 +2,6 @@
 #include "lib/qec/server/stream_builder.h"
 
 #include "lib/qec/server/decoder/served_decoder.h"
-#include "lib/qec/server/decoder_types.h"
 #include "lib/qec/stream/repeating_model.h"
 
 #include <algorithm>
@@ -50,9 +49,11 @@ expected<settings_list> windows_of_foreign_settings(const settings_list &given) 
       continue;
     }
     const auto inner = decoder_type_of(value);
-    if (inner.failed() || inner->table_of_errors)
-      return reason("decoder_custom_args.inner_decoder_name: \"" + value +
-                    "\": " + (inner.failed() ? inner.text() : "use lookup or pymatching"));
+    if (inner.failed() || inner->table_of_errors || inner->relay_settings)
+      return reason("decoder_custom_args.inner_decoder_name: \"" + value + "\": " +
+                    (inner.failed()          ? inner.text()
+                     : inner->relay_settings ? "use relay-bp or bp-osd"
+                                             : "use lookup or pymatching"));
     ours.emplace_back("inner", inner->name);
   }
   return ours;

@@ -3,17 +3,14 @@
 #pragma once
 
 #include "lib/qec/decoding/dem.h"
+#include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/session/wire_requests.h"
 #include "lib/qec/stream/stream_factory.h"
 
 #include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace cudaq::qec::realtime {
-
-using settings_list = std::vector<std::pair<std::string, std::string>>;
 
 /// The settings of the existing server's sliding_window as those of sliding-window here: step_size becomes commit,
 /// window_size - step_size becomes buffer, num_syndromes_per_round becomes rounds, inner_decoder_name becomes inner.

@@ -4,8 +4,10 @@
 #include "unittests/qec/server/server_test_support.h"
 #include "unittests/support/program_paths.h"
 
+#include <initializer_list>
 #include <sstream>
 #include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 
 namespace {
@@ -204,17 +206,94 @@ TEST(ServerConfig, AcceptsOrRefusesEachSettingOfTheExistingServerByItsValue) {
     EXPECT_NE(page->find("`" + std::string(foreign.type) + "`"), std::string::npos) << foreign.type;
 }
 
-TEST(ServerConfig, RefusesALookupTableThatIsTooLargeAndNamesWhatToUse) {
-  std::string rows, observables = "    O_sparse: [0, -1]\n";
-  for (int d = 0; d < 24; ++d) // a repetition code: errors d and d + 1 flip detector d
+/// A repetition code of distance 25: errors d and d + 1 flip detector d.
+std::string long_chain() {
+  std::string rows;
+  for (int d = 0; d < 24; ++d)
     rows += std::to_string(d) + ", " + std::to_string(d + 1) + ", -1, ";
-  const std::string code = "    block_size: 25\n    syndrome_size: 24\n    H_sparse: [" + rows + "]\n" + observables;
-  for (const char *type : {"lookup", "multi_error_lut"}) {
-    const std::string error = error_of(code, type);
-    EXPECT_NE(error.find("24 detectors"), std::string::npos) << error;
-    EXPECT_NE(error.find("use the pymatching decoder; the decoder bp-osd takes such models"), std::string::npos)
-        << error;
+  return "    block_size: 25\n    syndrome_size: 24\n    H_sparse: [" + rows + "]\n    O_sparse: [0, -1]\n";
+}
+
+std::string shot_of(std::initializer_list<std::size_t> events) {
+  std::string bits(24, '0');
+  for (const std::size_t event : events)
+    bits[event] = '1';
+  return bits;
+}
+
+TEST(ServerConfig, RefusesALookupTableThatIsTooLargeAndNamesWhatToUse) {
+  const std::string error = error_of(long_chain(), "lookup");
+  EXPECT_NE(error.find("24 detectors"), std::string::npos) << error;
+  EXPECT_NE(error.find("use the pymatching decoder; the decoder bp-osd takes such models"), std::string::npos) << error;
+}
+
+TEST(ServerConfig, TakesATableByDepthWhereATableOfEverySyndromeIsTooLarge) {
+  for (const auto &[type, settings, two] :
+       {std::tuple("multi_error_lut", "    decoder_custom_args: {lut_error_depth: 2}\n", true),
+        std::tuple("multi_error_lut", "", false), std::tuple("single_error_lut", "", false)}) {
+    const auto config = read_server_config("decoders:\n  - id: 1\n    type: " + std::string(type) +
+                                           "\n    queue_length: 0\n" + long_chain() + settings);
+    ASSERT_TRUE(config.ok()) << config.text();
+    auto setups = build_decoders(*config, kFolder);
+    ASSERT_TRUE(setups.ok()) << setups.text();
+    decoding_server server(std::move(*setups));
+    EXPECT_EQ(call(server, kOneShotFunctionId, packed(shot_of({}))), answered(server_status::ok, "0"));
+    EXPECT_EQ(call(server, kOneShotFunctionId, packed(shot_of({0}))), answered(server_status::ok, "1"));
+    EXPECT_EQ(call(server, kOneShotFunctionId, packed(shot_of({0, 10, 11}))),
+              two ? answered(server_status::ok, "1")
+                  : answered(static_cast<server_status>(decode_status::not_converged)));
   }
+}
+
+TEST(ServerConfig, TakesEveryStrategyOfMergingWhereNoErrorsAreMerged) {
+  if (!pymatching_available())
+    GTEST_SKIP() << "built without PyMatching";
+  const std::string strategy = "    decoder_custom_args: {merge_strategy: smallest_weight}\n";
+  EXPECT_EQ(error_of(long_chain() + strategy, "pymatching"), "");
+  EXPECT_NE(error_of("    dem: |\n      error(0.1) D0 L0\n      error(0.2) D1\n      error(0.1) D0\n" + strategy,
+                     "pymatching")
+                .find("those of line 1 and line 3 have the same detectors (a line of the field dem)"),
+            std::string::npos);
+  EXPECT_NE(error_of("    stream: true\n" + kLoop + strategy, "pymatching").find("smallest_weight"), std::string::npos);
+}
+
+TEST(ServerConfig, TakesARelayOfTheExistingServerAsRelayBp) {
+  const std::string relay = "      bp_method: 3\n      composition: 1\n      max_iterations: 50\n      gamma0: 0.125\n"
+                            "      gamma_dist: [-0.2, 0.6]\n      use_sparsity: true\n      use_osd: false\n"
+                            "      srelay_config:\n        pre_iter: 5\n        num_sets: 10\n";
+  const auto settings_of = [&](const std::string &more) {
+    const auto config = read_server_config("decoders:\n  - id: 1\n    type: nv-qldpc-decoder\n" + long_chain() +
+                                           "    decoder_custom_args:\n" + relay + more);
+    if (config.failed())
+      return config.text();
+    const auto setups = build_decoders(*config, kFolder);
+    return setups.ok() ? setups->front().unit->identity()->name : setups.text();
+  };
+  const std::string shared = "set_max_iter=50,gamma0=0.125,gamma_lowest=-0.2,gamma_highest=0.6,pre_iter=5,num_sets=10";
+  EXPECT_EQ(settings_of("        stopping_criterion: NConv\n        stop_nconv: 3\n"),
+            "relay-bp:" + shared + ",stop_nconv=3");
+  EXPECT_EQ(settings_of("        stopping_criterion: FirstConv\n      proc_float: fp64\n"),
+            "relay-bp:stop_nconv=1," + shared + ",precision=double");
+  EXPECT_EQ(settings_of("        stopping_criterion: All\n      opt_results: {num_iter: true}\n"),
+            "relay-bp:stop_nconv=1000000," + shared);
+  const std::pair<const char *, const char *> refusals[] = {
+      {"      proc_float: fp16\n", "decoder_custom_args.proc_float: \"fp16\" is not available for nv-qldpc-decoder"},
+      {"      clip_value: 20\n", "messages are not clipped"},
+      {"      speed: 3\n", "decoder_custom_args.speed: \"3\" is not available for nv-qldpc-decoder"},
+      {"        stopping_criterion: Never\n", "\"Never\" is not All or FirstConv or NConv"},
+  };
+  for (const auto &[line, error] : refusals)
+    EXPECT_NE(settings_of(line).find(error), std::string::npos) << settings_of(line);
+  EXPECT_NE(error_of(long_chain() + "    decoder_custom_args: {max_iterations: 5}\n", "nv-qldpc-decoder")
+                .find("without a relay use bp-osd"),
+            std::string::npos);
+}
+
+TEST(ServerConfig, RefusesATypeThatItDoesNotHaveBeforeItsSettings) {
+  const std::string error = error_of(long_chain() + "    decoder_custom_args: {engine: {path: [a]}}\n", "trt_decoder");
+  EXPECT_NE(error.find("line 3, column 11: decoders[0].type: \"trt_decoder\": the server does not run neural"),
+            std::string::npos)
+      << error;
 }
 
 TEST(ServerConfig, RefusesOneIdForTwoDecoders) {
