@@ -62,9 +62,9 @@ class figure_search {
 public:
   std::vector<report_figure> found;
 
-  /// `shots` of the objects around this one, -1 if they have none.
+  /// `shots` of the objects around this one, -1 if they have none: those that were played, answered or not.
   void look(const json &object, const std::string &path, double shots) {
-    for (const char *name : {"shots_answered", "completed", "shots"})
+    for (const char *name : {"shots_sent", "submitted", "shots"})
       if (const double n = number(object, name); n >= 0) {
         shots = n;
         break;

@@ -33,6 +33,8 @@ json case_json(const decoding_case &one, const case_counts &c, bool is_reference
          {"logical_error_rate", failed.rate()},
          {"interval_95", {failed.interval_95().low, failed.interval_95().high}},
          {"refused", c.refused},
+         {"unanswered", c.unanswered},
+         {"late", c.deadlines.late},
          {"events_per_shot", static_cast<double>(c.events) / shots},
          {"cpu_ns_per_shot", c.ns / shots}};
   if (one.deadline_us != 0) {
@@ -124,6 +126,9 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
              ratio_text(c.errors, k == 0), static_cast<double>(c.events) / n, format_ns(c.ns / n));
     if (c.refused != 0)
       out.text("  {} shots refused by {}: counted as failures\n", c.refused, name);
+    if (c.unanswered != c.refused || c.deadlines.late != 0)
+      out.text("  {} shots without a solution at the deadline, {} late answers: counted as failures\n",
+               c.unanswered - c.refused, c.deadlines.late);
     list.push_back(case_json(cases[k], c, k == 0));
   }
   json report{{"method",

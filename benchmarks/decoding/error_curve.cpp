@@ -44,8 +44,9 @@ struct rate_point {
   sinter_row counts;
   std::string dem; ///< name of the model's file
   model_labels labels;
-  std::uint64_t added = 0;   ///< shots of this run
-  std::uint64_t refused = 0; ///< of these: without an answer, counted as failures
+  std::uint64_t added = 0;                ///< shots of this run
+  std::uint64_t refused = 0;              ///< of these: without an answer, counted as failures
+  std::uint64_t unanswered = 0, late = 0; ///< the same: without a solution, refused ones among them; late
   std::size_t task = SIZE_MAX;
 
   [[nodiscard]] error_rate errors() const noexcept { return {counts.errors, counts.shots - counts.discards}; }
@@ -196,6 +197,9 @@ public:
                point.counts.shots == 0 ? "" : format_ns(cpu_ns(point)));
       if (point.refused != 0)
         out.text("  {} shots refused by {}: counted as failures\n", point.refused, point.counts.decoder);
+      if (point.unanswered != point.refused || point.late != 0)
+        out.text("  {} shots without a solution at the deadline, {} late answers: counted as failures\n",
+                 point.unanswered - point.refused, point.late);
     }
   }
 
@@ -221,6 +225,8 @@ public:
                {"added_shots", p.added},
                {"failures", p.counts.errors},
                {"refused", p.refused},
+               {"unanswered", p.unanswered},
+               {"late", p.late},
                {"logical_error_rate", p.errors().rate()},
                {"interval_95", {low, high}},
                {"cpu_ns_per_shot", cpu_ns(p)}};
@@ -291,6 +297,8 @@ private:
       point.counts.seconds += row.seconds;
       point.added += row.shots;
       point.refused += now.refused - written.refused;
+      point.unanswered += now.unanswered - written.unanswered;
+      point.late += now.deadlines.late - written.deadlines.late;
       written = now;
     };
     save(decoding.run(save));

@@ -109,6 +109,7 @@ void case_counts::operator+=(const case_counts &more) noexcept {
   errors.only_without += more.errors.only_without;
   events += more.events;
   refused += more.refused;
+  unanswered += more.unanswered;
   deadlines += more.deadlines;
   ns += more.ns;
 }
@@ -207,8 +208,9 @@ private:
       const bool at_deadline = status == qec::decode_status::deadline;
       count.refused += status != qec::decode_status::ok && !at_deadline;
       count.events += with.decoded_events();
-      // At a deadline the best solution so far is the answer.
-      wrong.push_back(!with.has_solution() || !std::ranges::equal(with.observables(), truth(i)));
+      count.unanswered += !with.has_solution();
+      // At a deadline the best solution so far is the answer. One after it is too late.
+      wrong.push_back(!with.has_solution() || with.is_late() || !std::ranges::equal(with.observables(), truth(i)));
     }
     const qec::deadline_counts &after = with.inner().deadlines();
     count.deadlines = {after.met - before.met, after.missed - before.missed, after.late - before.late};

@@ -20,6 +20,7 @@ namespace cudaq::realtime::tools {
 struct case_counts {
   paired_errors errors{}; ///< `without` is the reference
   std::uint64_t events = 0, refused = 0;
+  std::uint64_t unanswered = 0; ///< shots without a solution: the refused ones, and those at their deadline
   qec::deadline_counts deadlines;
   double ns = 0;
 

@@ -27,6 +27,7 @@ using qec::number_of;
 
 constexpr std::size_t kMaxShotsInABatch = 1024;
 constexpr std::size_t kBytesOfABatch = std::size_t{1} << 20; ///< about; at least one shot
+constexpr std::size_t kMaxLateShots = 1000;                  ///< whose numbers are in the report
 
 /// Why the names "auto" stand for this predecoder and this decoder; "" if the user named them.
 struct choices {
@@ -190,8 +191,7 @@ public:
     if (totals_.member_faults != 0)
       text += fmt::format("member faults   {}; one of the last: {}\n", totals_.member_faults, totals_.member_fault);
     if (has_truth())
-      text += fmt::format("logical errors  {}{}\n", logical_errors().text(),
-                          unsolved_ == 0 ? "" : fmt::format("; with {} shots without a solution", unsolved_));
+      text += fmt::format("logical errors  {}{}\n", logical_errors().text(), failures_text());
     if (golden_)
       text += fmt::format("differences     {} of {} from {}\n", differences_, shots_, golden_->name());
     return text;
@@ -226,6 +226,10 @@ public:
       j["deadline_without_solution"] = unsolved_ - unconverged_;
     }
     j["not_converged"] = unconverged_;
+    j["unanswered"] = unsolved_;
+    j["late"] = late_;
+    if (has_deadlines())
+      j["late_shots"] = late_shots_;
     for (const auto &[member, wins] : totals_.wins) {
       j["race_members"].push_back({{"name", member}, {"answers", wins}});
       json &of_name = j["race_wins"][member]; // members may have the same name
@@ -246,6 +250,15 @@ public:
 
 private:
   [[nodiscard]] bool all_decoded() const noexcept { return all_read_ && !is_cut_; }
+  /// Which failures are no wrong answers.
+  [[nodiscard]] std::string failures_text() const {
+    std::string text;
+    if (unsolved_ != 0)
+      text += fmt::format("; with {} shots without a solution", unsolved_);
+    if (late_ != 0)
+      text += fmt::format("; {} late answers {}", late_, options_.late == "failure" ? "are failures" : "are answers");
+    return text;
+  }
   [[nodiscard]] bool has_deadlines() const noexcept { return totals_.deadlines.met + totals_.deadlines.missed != 0; }
   [[nodiscard]] std::size_t observable_bytes() const noexcept { return (layout_.num_observables + std::size_t{7}) / 8; }
 
@@ -313,13 +326,16 @@ private:
         const bool is_solved = b.results[shot] == decode_batch::result::solution;
         unsolved_ += !is_solved;
         unconverged_ += b.results[shot] == decode_batch::result::unconverged;
+        const bool is_late = b.late[shot] != 0;
+        if (is_late && late_++ < kMaxLateShots)
+          late_shots_.push_back(shots_);
         out_->write(answer);
         if (errors_)
           errors_->write(decode_batch::row(b.errors, shot, b.error_bytes));
         const auto is_wrong = [&](std::vector<std::uint8_t> &rows) {
           return !is_solved || !std::ranges::equal(answer, decode_batch::row(rows, shot, observable_bytes()));
         };
-        logical_errors_ += has_truth() && is_wrong(b.observables);
+        logical_errors_ += has_truth() && ((is_late && options_.late == "failure") || is_wrong(b.observables));
         differences_ += golden_ && is_wrong(b.predictions);
         flagged_shots_ += b.flags_of(shot).empty() ? 0 : 1;
         ++shots_;
@@ -355,6 +371,8 @@ private:
   std::optional<decoder_threads> threads_; ///< destroyed first: its threads use the batches
   std::uint64_t shots_ = 0, flagged_shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;
   std::uint64_t unsolved_ = 0, unconverged_ = 0; ///< shots without a solution, and of these the unconverged ones
+  std::uint64_t late_ = 0;                       ///< shots with an answer after their deadline
+  std::vector<std::uint64_t> late_shots_;        ///< the numbers of the first of them
   decoder_totals totals_;
 };
 

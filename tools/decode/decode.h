@@ -25,6 +25,7 @@ struct decode_options {
   shot_source errors_out; ///< not given: the errors of the corrections are not wanted
   std::string decoder = "auto";
   std::string predecoder = "passthrough";
+  std::string late = "failure";         ///< what a late answer is in the logical error rate; else "answer"
   unsigned threads = 1;                 ///< 0: one for each core that the program may use
   bool stream = false;                  ///< one experiment, round by round; else shots
   std::uint64_t commit = 0, buffer = 0; ///< of a stream, as the next one: stream_options

@@ -106,6 +106,7 @@ void decoder_threads::decode(qec::decoding_worker &worker, scratch &memory, deco
     batch.status = qec::decode_status::ok;
     using result = decode_batch::result;
     batch.results[batch.decoded] = is_solved ? result::solution : at_deadline ? result::deadline : result::unconverged;
+    batch.late[batch.decoded] = is_solved && !at_deadline && worker.stage().inner().is_late() ? 1 : 0;
     if (wanted != nullptr)
       static_cast<void>(qec::pack_events(std::span(memory.errors).first(details.num_errors), batch.num_errors,
                                          decode_batch::row(batch.errors, batch.decoded, batch.error_bytes)));

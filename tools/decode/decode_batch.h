@@ -25,7 +25,8 @@ struct decode_batch {
       : capacity(capacity_), detection_bytes(detection_bytes_), observable_bytes(observable_bytes_),
         num_errors(num_errors_), error_bytes((num_errors_ + 7) / 8), errors(capacity * error_bytes),
         detections(capacity * detection_bytes), observables(capacity * observable_bytes),
-        predictions(capacity * observable_bytes), answers(capacity * observable_bytes), results(capacity) {}
+        predictions(capacity * observable_bytes), answers(capacity * observable_bytes), results(capacity),
+        late(capacity) {}
 
   /// Of a shot that the decoder took. Without a solution the row of answers is 0.
   enum class result : std::uint8_t {
@@ -42,6 +43,8 @@ struct decode_batch {
   std::vector<result> results;               ///< of each shot
   std::vector<qec::error_probability> flags; ///< what the shots replace, one after another
   std::vector<std::size_t> end_of_flags;     ///< of each shot; empty without --flags
+  std::vector<result> results;    ///< of each shot
+  std::vector<std::uint8_t> late; ///< of each shot: 1: decoder::is_late()
   std::size_t shots = 0;
   /// Shots with a result; fewer than `shots` if one cannot be decoded, or some time after a signal.
   std::size_t decoded = 0;

@@ -29,7 +29,7 @@ void add_stream_options(CLI::App &decode, decode_options &o) {
   CLI::Option *const stream =
       decode.add_flag("--stream", o.stream, "decode one experiment of any length, round by round, by windows");
   for (const char *of_shots : {"--threads", "--predecoder", "--predictions", "--predictions_format",
-                               "--in_includes_appended_observables", "--flags"})
+                               "--in_includes_appended_observables", "--flags", "--late"})
     stream->excludes(decode.get_option(of_shots));
   const auto add_length = [&](const char *name, std::uint64_t &rounds, const char *text) {
     decode.add_option(name, rounds, text)
@@ -72,6 +72,9 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
   add_choice(decode, "--predecoder", o.predecoder,
              "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone",
              {"passthrough", "local", "auto"});
+  add_choice(decode, "--late", o.late,
+             "what an answer after its deadline is in the logical error rate: failure, or answer: as one in time",
+             {"failure", "answer"});
   add_threads_option(decode, o.threads);
   add_stream_options(decode, o);
   add_html_option(decode, chosen.output);

@@ -102,6 +102,9 @@ void answer_collector::check(const answer &a) {
   result_.timeline.record(a.seen_ns, a.seen_ns - a.sent_ns);
   if (state_.config.cadence_ns != 0)
     result_.from_due.record(a.seen_ns - a.due_ns);
+  const qec::shot_set &shots = state_.plan.shots(); // the reference is counted for each shot, whatever came for it
+  if (shots.has_predictions() && shots.has_observables())
+    result_.golden_logical_errors += !std::ranges::equal(shots.prediction_row(a.tag), shots.observable_row(a.tag));
   if (a.fault != answer_fault::none) {
     ++result_.faults;
     note(a, answer_fault_text(a.fault));
@@ -136,8 +139,6 @@ void answer_collector::check_correction(const answer &a) {
   const bool has_golden = shots.has_predictions(), has_truth = shots.has_observables();
   result_.golden_differences += has_golden && !std::ranges::equal(a.result, shots.prediction_row(a.tag));
   result_.logical_errors += has_truth && !std::ranges::equal(a.result, shots.observable_row(a.tag));
-  result_.golden_logical_errors +=
-      has_golden && has_truth && !std::ranges::equal(shots.prediction_row(a.tag), shots.observable_row(a.tag));
 }
 
 void answer_collector::note(const answer &a, const std::string &what) {

@@ -2,7 +2,6 @@
 // The report of the demo as a page.
 #include "tools/demo/demo_report.h"
 #include "tools/html/html_page.h"
-#include "tools/shots/own_data.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,9 +17,9 @@ std::string errors_table(const std::vector<pass_result> &passes, const shot_plan
   if (golden)
     rows.front().push_back(fmt::format("of {}", plan.predictions_name()));
   for (const pass_result &r : passes) {
-    rows.push_back({r.config.label, error_rate{r.logical_errors, r.answered, plan.shots().shots}.text()});
+    rows.push_back({r.config.label, logical_errors(r, plan).text()});
     if (golden)
-      rows.back().push_back(error_rate{r.golden_logical_errors, r.answered, plan.shots().shots}.text());
+      rows.back().push_back(reference_rate(r, plan).text());
   }
   std::string text = html_table(rows);
   if (const std::string reference = reference_text(plan, decoder); !reference.empty())

@@ -55,6 +55,8 @@ struct pass_result {
   std::vector<std::string> problems; ///< why the pass failed; empty: it passed
   std::string dump;                  ///< state of client and dispatcher after a stall
 
+  /// Shots without a correction: no answer, an error status, a wrong frame. They are failures of the logical rate.
+  [[nodiscard]] std::uint64_t unanswered() const noexcept { return sent - answered + faults + bad_status; }
   [[nodiscard]] double shots_per_second() const noexcept {
     return wall_ns == 0 ? 0.0 : static_cast<double>(answered) * 1e9 / static_cast<double>(wall_ns);
   }

@@ -14,15 +14,19 @@ std::string load_text(const pass_config &config) {
                                 : fmt::format("one shot every {}", format_ns(static_cast<double>(config.cadence_ns)));
 }
 
-double ratio(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 std::uint64_t drops(const cudaq_dispatcher_stats_t &s) {
   return s.dropped_bad_magic + s.dropped_unknown_function + s.dropped_flag_value;
 }
 
 } // namespace
+
+error_rate logical_errors(const pass_result &r, const shot_plan &plan) {
+  return {r.logical_errors + r.unanswered(), r.sent, plan.shots().shots};
+}
+
+error_rate reference_rate(const pass_result &r, const shot_plan &plan) {
+  return {r.golden_logical_errors, r.answered, plan.shots().shots};
+}
 
 void print_pass(const output &out, const pass_result &r, const shot_plan &plan) {
   const double per_shot = r.answered == 0 ? 0 : static_cast<double>(r.wall_ns) / static_cast<double>(r.answered);
@@ -41,12 +45,13 @@ void print_pass(const output &out, const pass_result &r, const shot_plan &plan) 
     out.text("; {} differ from {}", r.golden_differences, plan.predictions_name());
   out.text("\n");
   if (shots.has_observables())
-    out.text("  logical       {} errors, rate {:.5f}", r.logical_errors, ratio(r.logical_errors, r.answered));
+    out.text("  logical       {} errors, rate {:.5f}{}", logical_errors(r, plan).errors, logical_errors(r, plan).rate(),
+             r.unanswered() == 0 ? "" : fmt::format(", with {} shots without an answer", r.unanswered()));
   else
     out.text("  logical       errors are not counted: the shots have no true observables (--obs_in)");
   if (shots.has_observables() && shots.has_predictions())
     out.text("; {} on the same shots: {}, rate {:.5f}", plan.predictions_name(), r.golden_logical_errors,
-             ratio(r.golden_logical_errors, r.answered));
+             reference_rate(r, plan).rate());
   out.text("\n");
   out.text("  backpressure  {} shots waited for their slot, {} in total; {} answers collected out of order\n", r.stalls,
            format_ns(static_cast<double>(r.stalled_ns)), r.out_of_order);
@@ -141,12 +146,12 @@ json pass_json(const pass_result &r, const shot_plan &plan) {
             {"problems", r.problems}});
   const bool golden = plan.shots().has_predictions(), truth = plan.shots().has_observables();
   const auto number = [](bool known, auto value) { return known ? json(value) : json(); };
-  j.update(
-      {{"differences_from_pymatching", number(golden, r.golden_differences)},
-       {"logical_errors", number(truth, r.logical_errors)},
-       {"logical_error_rate", number(truth, ratio(r.logical_errors, r.answered))},
-       {"pymatching_offline_logical_errors", number(golden && truth, r.golden_logical_errors)},
-       {"pymatching_offline_logical_error_rate", number(golden && truth, ratio(r.golden_logical_errors, r.answered))}});
+  j.update({{"differences_from_pymatching", number(golden, r.golden_differences)},
+            {"unanswered", r.unanswered()},
+            {"logical_errors", number(truth, logical_errors(r, plan).errors)},
+            {"logical_error_rate", number(truth, logical_errors(r, plan).rate())},
+            {"pymatching_offline_logical_errors", number(golden && truth, r.golden_logical_errors)},
+            {"pymatching_offline_logical_error_rate", number(golden && truth, reference_rate(r, plan).rate())}});
   return j;
 }
 

@@ -4,9 +4,14 @@
 
 #include "tools/common/report.h"
 #include "tools/demo/demo_pass.h"
+#include "tools/shots/own_data.h"
 
 namespace cudaq::realtime::tools {
 
+/// Of the shots that were sent; one without a correction is a failure.
+error_rate logical_errors(const pass_result &result, const shot_plan &plan);
+/// The same for the set's predictions of the answered shots.
+error_rate reference_rate(const pass_result &result, const shot_plan &plan);
 void print_pass(const output &out, const pass_result &result, const shot_plan &plan);
 std::string demo_html(const json &report, const std::vector<pass_result> &passes, const shot_plan &plan);
 /// What the answers of the passes are compared with: "the same decoder offline".

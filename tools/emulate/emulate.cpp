@@ -67,8 +67,14 @@ expectation expected_answers(const emulate_options &o, const std::string &served
   return {false, fmt::format("not checked: the server has the decoder {}, and {}; give --decoder", served, why), ""};
 }
 
+/// A shot without an answer is a failure: the experiment has no correction.
 error_rate logical_errors(const play_result &r, const shot_plan &plan) {
-  return {r.logical_errors, r.answered, plan.shots().shots};
+  return {r.logical_errors + r.unanswered(), r.shots, plan.shots().shots};
+}
+
+std::string logical_text(const play_result &r, const shot_plan &plan) {
+  return logical_errors(r, plan).text() +
+         (r.unanswered() == 0 ? "" : fmt::format("; with {} shots without an answer", r.unanswered()));
 }
 
 void print(const output &out, const play_result &r, const shot_plan &plan, const expectation &expected,
@@ -83,8 +89,8 @@ void print(const output &out, const play_result &r, const shot_plan &plan, const
   out.text("corrections   {}{}\n",
            expected.check ? fmt::format("{} of {} ", r.answered - r.mismatches, r.answered) : "", expected.text);
   if (plan.shots().has_observables())
-    out.text("logical       {}\n", logical_errors(r, plan).text());
-  out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers, {} shots late\n",
+    out.text("logical       {}\n", logical_text(r, plan));
+  out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers, {} shots begun late\n",
            r.requests, r.lost, c.repeated, r.busy, c.unexpected, r.late);
 }
 
@@ -106,6 +112,7 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
           {"shots", r.shots},
           {"shots_answered", r.answered},
+          {"unanswered", r.unanswered()},
           {"requests", r.requests},
           {"wall_ns", r.wall_ns},
           {"round_trip_ns", latency_json(r.request_time)},
@@ -121,7 +128,7 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"error_statuses", r.bad_status - r.at_deadline},
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", expected.check ? json(r.mismatches) : json()},
-          {"logical_errors", plan.shots().has_observables() ? json(r.logical_errors) : json()},
+          {"logical_errors", plan.shots().has_observables() ? json(logical.errors) : json()},
           {"logical_error_rate", plan.shots().has_observables() ? json(logical.rate()) : json()},
           {"logical_error_interval_95",
            plan.shots().has_observables() ? json({logical.interval_95().low, logical.interval_95().high}) : json()},
@@ -141,10 +148,10 @@ qec::shot_set shots_of(const emulate_options &o) {
 
 std::string emulate_html(const json &report, const play_result &r, const shot_plan &plan) {
   html_page page("Emulated control system: " + report["link"].get<std::string>());
-  page.add("Shots", html_paragraph(fmt::format("{} played, {} answered; {} requests, {} lost, {} shots late.", r.shots,
-                                               r.answered, r.requests, r.lost, r.late)));
+  page.add("Shots", html_paragraph(fmt::format("{} played, {} answered; {} requests, {} lost, {} shots begun late.",
+                                               r.shots, r.answered, r.requests, r.lost, r.late)));
   if (plan.shots().has_observables())
-    page.add("Logical errors", html_paragraph(logical_errors(r, plan).text()));
+    page.add("Logical errors", html_paragraph(logical_text(r, plan)));
   const std::vector<plotted_latency> latencies{{"round trip of a request", &r.request_time},
                                                {"shot, since due", &r.shot_time}};
   page.add("Latency histogram", histogram_plot(latencies));

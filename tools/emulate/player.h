@@ -31,21 +31,24 @@ struct play_result {
   std::uint64_t shots = 0;    ///< begun
   std::uint64_t answered = 0; ///< shots whose last answer came
   std::uint64_t requests = 0;
-  std::uint64_t wall_ns = 0;       ///< from the begin to the last answer
-  latency_histogram request_time;  ///< from the time in the request, which the answer echoes, to the answer
-  latency_histogram shot_time;     ///< from the scheduled begin of a shot to its last answer
-  std::uint64_t lost = 0;          ///< requests without an answer within the timeout
-  std::uint64_t busy = 0;          ///< answers BUSY; such a request is sent again after a time
-  std::uint64_t at_deadline = 0;   ///< of bad_status: answers DEADLINE
-  std::uint64_t busy_given_up = 0; ///< of bad_status: requests that were BUSY for the whole timeout
-  std::uint64_t bad_status = 0;    ///< other answers with an error, DEADLINE among them
-  std::uint64_t wrong_echo = 0;    ///< answers with another timestamp than their request
-  std::uint64_t mismatches = 0;    ///< corrections that are not the expected ones
-  run_timeline timeline;           ///< of request_time
-  std::uint64_t logical_errors = 0;
-  std::uint64_t late = 0;         ///< shots that began after their time, because all streams were busy
-  bool stalled = false;           ///< no progress for twice the timeout, or the server has ended
-  std::vector<std::string> notes; ///< the first few errors
+  std::uint64_t wall_ns = 0;        ///< from the begin to the last answer
+  latency_histogram request_time;   ///< from the time in the request, which the answer echoes, to the answer
+  latency_histogram shot_time;      ///< from the scheduled begin of a shot to its last answer
+  std::uint64_t lost = 0;           ///< requests without an answer within the timeout
+  std::uint64_t busy = 0;           ///< answers BUSY; such a request is sent again after a time
+  std::uint64_t at_deadline = 0;    ///< of bad_status: answers DEADLINE
+  std::uint64_t busy_given_up = 0;  ///< of bad_status: requests that were BUSY for the whole timeout
+  std::uint64_t bad_status = 0;     ///< other answers with an error, DEADLINE among them
+  std::uint64_t wrong_echo = 0;     ///< answers with another timestamp than their request
+  std::uint64_t mismatches = 0;     ///< corrections that are not the expected ones
+  run_timeline timeline;            ///< of request_time
+  std::uint64_t logical_errors = 0; ///< of the answered shots
+  std::uint64_t late = 0;           ///< shots that began after their time, because all streams were busy
+  bool stalled = false;             ///< no progress for twice the timeout, or the server has ended
+  std::vector<std::string> notes;   ///< the first few errors
+
+  /// Shots that were begun and have no answer: lost, refused, given up, at their deadline.
+  [[nodiscard]] std::uint64_t unanswered() const noexcept { return shots - answered; }
 };
 
 /// What went wrong in a run; empty: nothing. `wanted`: shots to play; 0: as many as there was time for.

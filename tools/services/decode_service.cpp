@@ -40,7 +40,7 @@ decode_service::entry *decode_service::borrow() noexcept {
 }
 
 qec::decode_status decode_service::decode(std::span<const std::uint8_t> packed, std::span<std::uint8_t> observables,
-                                          std::string *fault) noexcept {
+                                          std::string *fault, bool *is_late) noexcept {
   entry *const e = borrow();
   if (e == nullptr) // more threads than instances: a bug of this program
     return qec::decode_status::internal_error;
@@ -50,6 +50,8 @@ qec::decode_status decode_service::decode(std::span<const std::uint8_t> packed, 
     status = e->decoder->decode(std::span<const std::uint64_t>(e->events).first(unpacked.count), observables);
   if (fault != nullptr && status == qec::decode_status::internal_error)
     *fault = e->decoder->fault();
+  if (is_late != nullptr)
+    *is_late = unpacked.status == qec::decode_status::ok && e->decoder->is_late();
   e->busy.store(false, std::memory_order_release);
   return status;
 }
@@ -75,9 +77,11 @@ std::int32_t decode_service::handle(cudaq_host_call_t *call, void *self) noexcep
   if (call->max_result_len < bytes)
     return static_cast<std::int32_t>(qec::decode_status::buffer_too_small);
   const std::uint64_t begin = service.spans_.empty() ? 0 : now_ns();
-  const qec::decode_status status =
-      service.decode({static_cast<const std::uint8_t *>(call->payload), call->payload_len},
-                     {static_cast<std::uint8_t *>(call->result), bytes});
+  bool is_late = false;
+  qec::decode_status status = service.decode({static_cast<const std::uint8_t *>(call->payload), call->payload_len},
+                                             {static_cast<std::uint8_t *>(call->result), bytes}, nullptr, &is_late);
+  if (is_late && status == qec::decode_status::ok) // an answer after its deadline says so
+    status = qec::decode_status::deadline;
   if (begin != 0)
     service.spans_[call->job.slot] = {begin, now_ns(), service.number_of_this_thread()};
   call->result_len = status == qec::decode_status::ok ? static_cast<std::uint32_t>(bytes) : 0;

@@ -83,13 +83,13 @@ void shot_plan::compare_with_reference(const std::string &decoder_name, std::spa
   for (std::uint32_t shot = 0; shot < shots_.shots; ++shot) {
     if (shot % kShotsPerProgress == 0)
       display.show(shot, now_ns());
-    // A shot that matching cannot decode is one of its errors: its answer is 0 then.
-    if (matching != nullptr)
-      static_cast<void>(matching->decode_bits(shots_.detection_row(shot), matched));
+    // A shot that matching cannot decode is one of its errors.
+    const bool is_matched =
+        matching == nullptr || matching->decode_bits(shots_.detection_row(shot), matched) == qec::decode_status::ok;
     const auto reference = matching != nullptr ? std::span<const std::uint8_t>(matched) : shots_.prediction_row(shot);
     const auto truth = shots_.observable_row(shot);
     const bool wrong = !std::ranges::equal(answers.subspan(shot * bytes, bytes), truth);
-    const bool reference_wrong = !std::ranges::equal(reference, truth);
+    const bool reference_wrong = !is_matched || !std::ranges::equal(reference, truth);
     reference_errors_.with += wrong;
     reference_errors_.without += reference_wrong;
     reference_errors_.only_with += wrong && !reference_wrong;

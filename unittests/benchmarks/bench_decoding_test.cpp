@@ -37,6 +37,15 @@ TEST(BenchDecoding, StopsAtTheSameShotWithAnyNumberOfThreads) {
   EXPECT_EQ(counts("--shots 1000000 --failures 20 --threads 5"), one);
 }
 
+TEST(BenchDecoding, LateAnswersAreFailures) {
+  const auto report = run_good_program("decoding --json --shots 500 --decoder lookup:deadline_us=0.001 --dem " +
+                                       std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.005.dem");
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_EQ(report.at("cases").at(0).at("late"), 500);
+  EXPECT_EQ(report.at("cases").at(0).at("unanswered"), 0);
+  EXPECT_EQ(report.at("cases").at(0).at("failures"), 500);
+}
+
 TEST(BenchDecoding, AnotherSeedSendsOtherShots) {
   SKIP_WITHOUT_PYMATCHING();
   EXPECT_NE(counts("--shots 5000 --seed 6"), counts("--shots 5000"));

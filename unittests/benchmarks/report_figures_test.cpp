@@ -55,10 +55,11 @@ TEST(ReportFigures, OfALagAreRounds) {
   EXPECT_EQ(find(all, "tail_ns", "p50")->unit, "ns");
 }
 
-TEST(ReportFigures, ErrorsAreOfTheNearestNumberOfShots) {
-  const json report = {{"shots", 1000},
-                       {"cases", {{{"name", "lookup"}, {"failures", 5}}}},
-                       {"passes", {{{"label", "pass 1"}, {"shots_answered", 50}, {"logical_errors", 2}}}}};
+TEST(ReportFigures, ErrorsAreOfTheNearestNumberOfPlayedShots) {
+  const json report = {
+      {"shots", 1000},
+      {"cases", {{{"name", "lookup"}, {"failures", 5}}}},
+      {"passes", {{{"label", "pass 1"}, {"shots_sent", 50}, {"shots_answered", 40}, {"logical_errors", 2}}}}};
   const auto all = figures_of(report);
   EXPECT_EQ(find(all, "lookup", "errors")->shots, 1000);
   EXPECT_EQ(find(all, "pass 1", "errors")->shots, 50);

@@ -98,11 +98,11 @@ decode_status decoder::take_bits(std::span<const std::uint8_t> events) noexcept 
 }
 
 bool decoder::start(std::span<std::uint8_t> observables, decode_details *details) noexcept {
-  has_solution_ = false;
+  has_solution_ = is_late_ = false;
   if (details != nullptr) {
     details->num_edges = details->num_errors = 0;
     details->weight = std::nan("");
-    details->has_solution = false;
+    details->has_solution = details->is_late = false;
     details->winner = nullptr;
   }
   return observables.size() >= observable_bytes();
@@ -145,6 +145,7 @@ decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t>
     std::fill(out.begin(), out.end(), std::uint8_t{0});
   if (details != nullptr) {
     details->has_solution = has_solution_;
+    details->is_late = is_late_;
     if (!has_solution_) {
       details->num_edges = details->num_errors = 0;
       details->weight = std::nan("");
@@ -165,10 +166,10 @@ decode_status decoder::decode_with(std::span<std::uint8_t> observables, decode_d
 }
 
 void decoder::count_deadline(decode_status status, std::uint64_t deadline_ns) noexcept {
-  const bool late = status != decode_status::deadline && monotonic_ns() > deadline_ns;
-  const bool missed = late || status == decode_status::deadline;
+  is_late_ = status != decode_status::deadline && monotonic_ns() > deadline_ns;
+  const bool missed = is_late_ || status == decode_status::deadline;
   ++(missed ? deadlines_.missed : deadlines_.met);
-  deadlines_.late += late;
+  deadlines_.late += is_late_;
 }
 
 decode_status decoder::decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables) noexcept {

@@ -18,7 +18,7 @@ offline_decoder::offline_decoder(std::unique_ptr<predecoder> first, std::unique_
 
 decode_status offline_decoder::decode(std::span<const std::uint8_t> shot, decode_details *details,
                                       shot_probabilities probabilities) noexcept {
-  has_solution_ = false;
+  has_solution_ = is_late_ = false;
   if (first_ == nullptr) {
     const auto unpacked = unpack_events(shot, events_.size(), events_);
     num_events_ = unpacked.count;
@@ -29,6 +29,7 @@ decode_status offline_decoder::decode(std::span<const std::uint8_t> shot, decode
     const auto events = std::span<const std::uint64_t>(events_).first(unpacked.count);
     const decode_status status = second_.inner().decode(events, out, probabilities, details);
     has_solution_ = second_.inner().has_solution();
+    is_late_ = second_.inner().is_late();
     return status;
   }
   if (const decode_status status = first_->run(shot, output_); status != decode_status::ok)
@@ -38,6 +39,7 @@ decode_status offline_decoder::decode(std::span<const std::uint8_t> shot, decode
   num_events_ = header.num_events;
   const decode_status status = second_.match(output_.data(), words_, details, probabilities);
   has_solution_ = second_.inner().has_solution();
+  is_late_ = second_.inner().is_late();
   return status;
 }
 

@@ -24,6 +24,8 @@ public:
                        shot_probabilities probabilities = {}) noexcept;
   /// Whether observables() are those of a solution: decoder::has_solution() of the last shot.
   [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
+  /// decoder::is_late() of the last shot.
+  [[nodiscard]] bool is_late() const noexcept { return is_late_; }
   [[nodiscard]] const decoder &inner() const noexcept { return second_.inner(); }
   [[nodiscard]] std::span<const std::uint8_t> observables() const noexcept {
     return {reinterpret_cast<const std::uint8_t *>(words_.data()), second_.inner().observable_bytes()};
@@ -36,7 +38,7 @@ private:
   std::vector<std::uint64_t> output_, events_;
   std::vector<std::uint64_t> words_; ///< the observables
   std::uint64_t num_events_ = 0;
-  bool has_solution_ = false;
+  bool has_solution_ = false, is_late_ = false;
 };
 
 } // namespace cudaq::qec::realtime

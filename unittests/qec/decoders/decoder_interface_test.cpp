@@ -43,6 +43,23 @@ TEST(DecoderClass, OfAProgramGetsCheckedEvents) {
   EXPECT_EQ(details.weight, 1.0);
 }
 
+TEST(DecoderClass, SaysOfEachShotWhetherItsAnswerIsLate) {
+  my_decoder with(3);
+  std::vector<std::uint8_t> out(1);
+  const std::vector<std::uint64_t> event{1};
+  decode_details details{.control = {.deadline_ns = 1}}; // long ago
+  EXPECT_EQ(with.decode(event, out, details), decode_status::ok);
+  EXPECT_TRUE(details.is_late && with.is_late() && details.has_solution);
+  details.control = {};
+  EXPECT_EQ(with.decode(event, out, details), decode_status::ok);
+  EXPECT_FALSE(details.is_late || with.is_late()) << "the next one has no deadline";
+  with.set_budget(1);
+  EXPECT_EQ(with.decode(event, out), decode_status::ok);
+  EXPECT_TRUE(with.is_late()) << "a nanosecond";
+  EXPECT_EQ(with.decode(std::vector<std::uint64_t>{3}, out), decode_status::bad_detector_index);
+  EXPECT_FALSE(with.is_late());
+}
+
 class DecoderForms : public testing::TestWithParam<std::string> {};
 
 // Known failure 67.

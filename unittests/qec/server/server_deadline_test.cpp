@@ -42,10 +42,15 @@ TEST(ServerDeadline, ThatIsMetChangesNothing) {
   EXPECT_EQ(server.decoders()[0]->counts().deadlines.met, 1U);
 }
 
-TEST(ServerDeadline, OfADecoderThatIgnoresItIsCountedAsLate) {
+TEST(ServerDeadline, OfADecoderThatIgnoresItIsAnsweredAndCountedAsLate) {
   decoding_server server(one_setup({.id = kId}, unit_with("lookup:deadline_us=0.001")));
-  EXPECT_EQ(enqueue(server, 0, "1100"), answered(server_status::ok));
-  EXPECT_EQ(server.decoders()[0]->counts().deadlines.late, 1U);
+  EXPECT_EQ(enqueue(server, 0, "1100"), answered(server_status::deadline));
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 4)), answered(server_status::ok, "1100"))
+      << "a solution was added";
+  const full_answer whole = call(server, kOneShotFunctionId, packed("1000"));
+  EXPECT_EQ(whole.status, static_cast<std::int32_t>(decode_status::deadline));
+  EXPECT_FALSE(whole.result.empty());
+  EXPECT_EQ(server.decoders()[0]->counts().deadlines.late, 2U);
 }
 
 #ifdef CUDAQ_QEC_SERVER_HAS_YAML

@@ -104,6 +104,9 @@ struct decode_details {
   /// Out: the observables are those of a set of errors that causes the events. True with the status ok; with `deadline`
   /// if there is a best solution so far. Else the observables are 0.
   bool has_solution = false;
+  /// Out: the decode had a deadline and ended after it with another status than `deadline`: the decoder ignores
+  /// deadlines, or its last step was longer than expected. The answer is the same as in time.
+  bool is_late = false;
   /// In: room for the errors of the correction; empty: they are not wanted. num_errors() of the decoder always suffice.
   std::span<std::uint64_t> errors = {};
   /// Out: errors written, ascending: the numbers of the model's error instructions, from 0 in the order of the text,
@@ -200,6 +203,8 @@ public:
   [[nodiscard]] const deadline_counts &deadlines() const noexcept { return deadlines_; }
   /// decode_details::has_solution of the last decode.
   [[nodiscard]] bool has_solution() const noexcept { return has_solution_; }
+  /// decode_details::is_late of the last decode.
+  [[nodiscard]] bool is_late() const noexcept { return is_late_; }
   /// What was wrong in the last decode that returned internal_error or bad_probability, if the decoder knows it; else
   /// "". Of a race: in
   /// the last one of a member. Of a plug-in: the promise of decoder_plugin.h that it broke, with the values. Valid
@@ -244,7 +249,7 @@ private:
   std::uint64_t num_observables_;
   std::uint64_t budget_ns_ = 0;
   deadline_counts deadlines_;
-  bool has_solution_ = false;
+  bool has_solution_ = false, is_late_ = false;
   std::vector<std::uint64_t> events_; ///< room for num_detectors_: never grows while decoding
 };
 

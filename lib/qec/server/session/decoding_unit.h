@@ -66,6 +66,8 @@ public:
   [[nodiscard]] std::uint64_t max_request_bits() const noexcept;
   /// Of shots: whether the last decode wrote the observables of a solution: with ok, and perhaps with deadline.
   [[nodiscard]] bool has_solution() const noexcept { return decoder_->has_solution(); }
+  /// Of shots: whether the last decode ended after its deadline, with the observables of a solution.
+  [[nodiscard]] bool is_late() const noexcept { return decoder_->has_solution() && decoder_->is_late(); }
   /// decoder::fault() or stream_decoder::fault().
   [[nodiscard]] const char *fault() const noexcept { return is_stream() ? stream_->fault() : decoder_->fault(); }
   /// Of decodes of shots; all 0 for a stream, whose windows are in its statistics.

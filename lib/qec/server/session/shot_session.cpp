@@ -36,7 +36,7 @@ server_status shot_session::decode_shot() noexcept {
   unread_ = true;
   for (std::size_t i = 0; i < corrections_.size(); ++i)
     corrections_[i] = static_cast<std::uint8_t>(corrections_[i] ^ observables_[i]);
-  return status == decode_status::ok ? server_status::ok : server_status::deadline;
+  return status == decode_status::ok && !unit().is_late() ? server_status::ok : server_status::deadline;
 }
 
 server_answer shot_session::decode_one(const wire_request &request, std::span<std::uint8_t> result) noexcept {
@@ -52,7 +52,8 @@ server_answer shot_session::decode_one(const wire_request &request, std::span<st
     return {static_cast<std::int32_t>(status), 0};
   note_member_faults();
   ++shots_;
-  return {static_cast<std::int32_t>(status), static_cast<std::uint32_t>(bytes)};
+  const decode_status answered = unit().is_late() ? decode_status::deadline : status;
+  return {static_cast<std::int32_t>(answered), static_cast<std::uint32_t>(bytes)};
 }
 
 } // namespace cudaq::qec::realtime
