@@ -129,7 +129,7 @@ def _indices(array: npt.NDArray[Any], count: int, what: str) -> npt.NDArray[np.u
 
 def model_text(dem: Model) -> str:
     """The text of a model that is given as a stim.DetectorErrorModel, as text, or as the path of a file."""
-    remedy = "a circuit has its model in circuit.detector_error_model(decompose_errors=True)"
+    remedy = "a circuit has its model in circuit.detector_error_model()"
     if hasattr(dem, "detector_error_model"):
         raise ValueError(f"dem is a {type(dem).__name__}, accepted: a detector error model; {remedy}")
     if not isinstance(dem, (str, os.PathLike)):

@@ -132,19 +132,32 @@ class Decoder:
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
-               deadline_us: float | None = None, flags: Flags | None = None) -> Bits: ...
+               return_late: Literal[False] = False, deadline_us: float | None = None,
+               flags: Flags | None = None) -> Bits: ...
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[True],
-               deadline_us: float | None = None, flags: Flags | None = None) -> tuple[Bits, float]: ...
+               return_late: Literal[False] = False, deadline_us: float | None = None,
+               flags: Flags | None = None) -> tuple[Bits, float]: ...
+
+    @overload
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
+               return_late: Literal[True], deadline_us: float | None = None,
+               flags: Flags | None = None) -> tuple[Bits, bool]: ...
+
+    @overload
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[True],
+               return_late: Literal[True], deadline_us: float | None = None,
+               flags: Flags | None = None) -> tuple[Bits, float, bool]: ...
 
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: bool = False,
-               deadline_us: float | None = None, flags: Flags | None = None) -> Any:
+               return_late: bool = False, deadline_us: float | None = None, flags: Flags | None = None) -> Any:
         """Decodes one shot.
 
         events: the indices of the detectors that fired, each once, in any order; np.flatnonzero(bits) of bits.
         Returns uint8[num_observables], 1 for each flipped observable; with return_weight also the weight of the
-        correction; NaN of decoders that give none.
+        correction; NaN of decoders that give none. With return_late last whether the answer came after its deadline,
+        as each one of a decoder that ignores deadlines may.
         deadline_us: microseconds from now, above 0 and at most 1e9. A decoder with obeys_deadline that needs longer
             raises DecodeError with the status 9, and with `best` if there is a solution so far.
         flags: errors that have another probability in this shot, each at most once: pairs of the number of an error
@@ -156,12 +169,13 @@ class Decoder:
             raise ValueError(f"deadline_us is {deadline_us!r:.60}, accepted: microseconds, above 0 and at most 1e9")
         indices = to_native(events, self.num_detectors, "indices", "events")
         packed = np.zeros(self._native.observable_bytes, dtype=np.uint8)
-        status, weight, has_solution, fault = self._native.decode(
+        status, weight, has_solution, is_late, fault = self._native.decode(
             indices, packed, return_weight, deadline_us or 0, self._flags(flags))
         observables = np.unpackbits(packed, count=self.num_observables, bitorder="little")
         if status:
             raise DecodeError(status, best=observables if has_solution else None, fault=fault)
-        return (observables, weight) if return_weight else observables
+        found = (observables, *[weight][:return_weight], *[is_late][:return_late])
+        return found if len(found) > 1 else observables
 
     def decode_to_edges_array(self, events: Sequence[int] | npt.NDArray[Any], *,
                               flags: Flags | None = None) -> npt.NDArray[np.int64]:
@@ -199,6 +213,7 @@ class Decoder:
                      bit_packed_predictions: bool = False, threads: int = 1,
                      statuses: npt.NDArray[np.int32] | None = None,
                      solved: npt.NDArray[np.bool_] | None = None,
+                     late: npt.NDArray[np.bool_] | None = None,
                      flags: Sequence[Flags | None] | None = None) -> Bits:
         """Decodes many shots.
 
@@ -208,6 +223,7 @@ class Decoder:
             decoded raises DecodeError; with it such a shot has the answer 0. A missed deadline raises nothing: the
             answer is the best solution so far, or 0 without one, and `deadlines` counts it.
         solved: writeable bool [shots] that gets whether the answer of each shot is a solution, late ones too.
+        late: writeable bool [shots] that gets whether each shot ended after its deadline, and not with the status 9.
         flags: for each shot what decode takes, or None.
         Returns uint8 [shots, num_observables], with bit_packed_predictions [shots, (num_observables + 7) // 8].
         """
@@ -216,6 +232,7 @@ class Decoder:
         threads = whole_number(threads, "threads", 0, MAX_THREADS)
         found = result_array(statuses, "statuses", len(events), np.int32)
         has_solution = result_array(solved, "solved", len(events), np.bool_)
+        is_late = result_array(late, "late", len(events), np.bool_)
         of_shots = [] if flags is None else [self._flags(given, f"flags[{k}]") for k, given in enumerate(flags)]
         if flags is not None and len(of_shots) != len(events):
             raise ValueError(f"flags has {len(of_shots)} entries, accepted: one for each of the {len(events)} shots")
@@ -223,7 +240,8 @@ class Decoder:
         ends = np.cumsum([one.size // FLAG.itemsize for one in of_shots], dtype=np.uint64)
         out = np.zeros((len(events), self._native.observable_bytes), dtype=np.uint8)
         faulty, fault = self._native.decode_batch(events, out, found, has_solution.view(np.uint8),
-                                                  threads or len(os.sched_getaffinity(0)), all_flags, ends)
+                                                  is_late.view(np.uint8), threads or len(os.sched_getaffinity(0)),
+                                                  all_flags, ends)
         failed = np.flatnonzero((found != 0) & (found != DEADLINE))
         if statuses is None and failed.size:
             shot = int(failed[0])

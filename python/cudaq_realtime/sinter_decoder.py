@@ -20,20 +20,26 @@ from .decoders import DEADLINE, Bits, DecodeError, Decoder
 
 NOT_CONVERGED = 7  # the status
 Unanswered = Literal["failure", "discard"]
+Late = Literal["unanswered", "answer"]
 
 
 @dataclass(frozen=True)
 class CompiledSinterDecoder(sinter.CompiledDecoder):
     decoder: Decoder
     unanswered: Unanswered = "failure"
+    late: Late = "unanswered"
 
     def decode_shots_bit_packed(self, *, bit_packed_detection_event_data: npt.NDArray[np.uint8]) -> Bits:
         """Rows of packed predictions. In the row of a shot without an answer a bit is set that no observable has, so
         that it equals no true row; with "discard" all rows have one byte more, which is 1 for these shots."""
         events = to_native(bit_packed_detection_event_data, self.decoder.num_detectors, "rows of packed bits", "shots")
-        statuses, solved = np.empty(len(events), dtype=np.int32), np.empty(len(events), dtype=np.bool_)
+        statuses = np.empty(len(events), dtype=np.int32)
+        solved, is_late = np.empty((2, len(events)), dtype=np.bool_)
         rows = self.decoder.decode_batch(events, bit_packed_shots=True, bit_packed_predictions=True,
-                                         statuses=statuses, solved=solved)
+                                         statuses=statuses, solved=solved, late=is_late)
+        if self.late == "unanswered":
+            statuses[is_late & solved] = DEADLINE
+            solved[is_late] = False
         unanswered = ~solved & ((statuses == NOT_CONVERGED) | (statuses == DEADLINE))
         has_spare_bit = self.decoder.num_observables % 8 != 0
         counted = unanswered if has_spare_bit or self.unanswered == "discard" else np.zeros_like(unanswered)
@@ -49,24 +55,59 @@ class CompiledSinterDecoder(sinter.CompiledDecoder):
         return rows
 
 
+def with_whole_errors(dem: stim.DetectorErrorModel) -> stim.DetectorErrorModel:
+    """The model without its decomposition: components of an error (`^`) are added up, so it has the errors that Stim
+    writes without decompose_errors."""
+    whole = stim.DetectorErrorModel()
+    for part in dem:
+        if isinstance(part, stim.DemRepeatBlock):
+            whole.append(stim.DemRepeatBlock(part.repeat_count, with_whole_errors(part.body_copy())))
+        elif part.type != "error":
+            whole.append(part)
+        else:
+            flipped: set[stim.DemTarget] = set()
+            for target in part.targets_copy():
+                if not target.is_separator():
+                    flipped ^= {target}
+            whole.append("error", part.args_copy(),
+                         sorted(flipped, key=lambda one: (one.is_logical_observable_id(), one.val)))
+    return whole
+
+
 @dataclass(frozen=True)
 class SinterDecoder(sinter.Decoder):
     """name: as of Decoder. It can be pickled, so sinter's worker processes can use it.
 
     A shot without an answer (relay-bp did not converge, or there was no solution at deadline_us of the name) is one of
     sinter's errors, as `cudaq-realtime decode` counts it; unanswered="discard": one of its discards, and the rate is
-    that of the other shots. The best solution at a deadline is an answer. Another shot that cannot be decoded raises
-    DecodeError, which ends the collection."""
+    that of the other shots. The best solution at a deadline is an answer; one after it is none, unless late="answer"
+    (a decoder that ignores its deadline, or a last step that took longer). Another shot that cannot be decoded raises
+    DecodeError, which ends the collection.
+
+    sinter gives each decoder a model with Stim's decomposition. pymatching-correlated decodes it without, if it can
+    split the errors itself: it is better then (docs/decoding.md). keep_decomposition=True: as it is given."""
 
     name: str = "auto"
     unanswered: Unanswered = "failure"
+    late: Late = "unanswered"
+    keep_decomposition: bool = False
 
     def __post_init__(self) -> None:
         if self.unanswered not in get_args(Unanswered):
             raise ValueError(f"unanswered is {self.unanswered!r:.60}, accepted: 'failure', 'discard'")
+        if self.late not in get_args(Late):
+            raise ValueError(f"late is {self.late!r:.60}, accepted: 'unanswered', 'answer'")
 
     def compile_decoder_for_dem(self, *, dem: stim.DetectorErrorModel) -> CompiledSinterDecoder:
-        return CompiledSinterDecoder(Decoder(self.name, dem), self.unanswered)
+        return CompiledSinterDecoder(self._decoder_for(dem), self.unanswered, self.late)
+
+    def _decoder_for(self, dem: stim.DetectorErrorModel) -> Decoder:
+        if self.name.startswith("pymatching-correlated") and not self.keep_decomposition:
+            try:
+                return Decoder(self.name, with_whole_errors(dem))
+            except ValueError:  # an error that is no edge in each part
+                pass
+        return Decoder(self.name, dem)
 
 
 def sinter_decoders(prefix: str = "cudaq-") -> dict[str, sinter.Decoder]:

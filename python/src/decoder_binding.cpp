@@ -5,6 +5,7 @@
 #include "threads.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cudaq/qec/decoding/decoder.h>
 #include <limits>
@@ -13,6 +14,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <semaphore>
 #include <span>
 #include <stdexcept>
 #include <system_error>
@@ -106,10 +108,11 @@ public:
     return all;
   }
 
-  /// One shot: its status, its weight if `weigh` is set, else NaN, whether there is a solution, and decoder::fault();
-  /// the observables go to `out`. `deadline_us`: from now; 0: none.
-  std::tuple<int, double, bool, std::string> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out,
-                                                    bool weigh, double deadline_us, flag_bytes flags) {
+  /// One shot: its status, its weight if `weigh` is set, else NaN, whether there is a solution, whether it is late, and
+  /// decoder::fault(); the observables go to `out`. `deadline_us`: from now; 0: none.
+  std::tuple<int, double, bool, bool, std::string> decode(array<const std::uint64_t, 1> events,
+                                                          array<std::uint8_t, 1> out, bool weigh, double deadline_us,
+                                                          flag_bytes flags) {
     renew_after_fork();
     const gil_released released;
     // Before the wait for other calls, which is a part of the time.
@@ -127,7 +130,7 @@ public:
     const std::span<std::uint8_t> observables(out.data(), out.size());
     const decode_status status = with.decode(fired, observables, flags_of(flags), weigh || timed ? &details : nullptr);
     return {static_cast<int>(status), weigh ? details.weight : std::numeric_limits<double>::quiet_NaN(),
-            with.has_solution(), fault_of(status, with)};
+            with.has_solution(), with.is_late(), fault_of(status, with)};
   }
 
   /// The errors of one shot go to `out`. Returns the status, their count, and decoder::fault().
@@ -162,18 +165,19 @@ public:
     return {static_cast<int>(status), details.num_edges, fault_of(status, first())};
   }
 
-  /// Rows of bits in, rows of bits, and of each row its status and whether there is a solution (0 or 1) out. `threads`
-  /// threads decode a part of the rows each. `flags`: of all rows, one after another; row i has those before the record
-  /// ends_of_flags[i]; empty: none has any. Returns the first row whose status has a fault, and decoder::fault();
-  /// without one the number of rows, and "".
+  /// Rows of bits in, rows of bits, and of each row its status, whether there is a solution, and whether it is late (0
+  /// or 1) out. `threads` threads decode a part of the rows each. `flags`: of all rows, one after another; row i has
+  /// those before the record ends_of_flags[i]; empty: none has any. Returns the first row whose status has a fault, and
+  /// decoder::fault(); without one the number of rows, and "". After Ctrl-C the threads end after their shots, and the
+  /// exception of Python is thrown.
   std::tuple<std::size_t, std::string> decode_batch(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out,
                                                     array<std::int32_t, 1> statuses, array<std::uint8_t, 1> solved,
-                                                    std::size_t threads, flag_bytes flags,
+                                                    array<std::uint8_t, 1> late, std::size_t threads, flag_bytes flags,
                                                     array<const std::uint64_t, 1> ends_of_flags) {
     const std::size_t shots = events.shape(0);
     const shot_probabilities all_flags = flags_of(flags);
     if (events.shape(1) != event_bytes() || out.shape(0) != shots || out.shape(1) != observable_bytes() ||
-        statuses.shape(0) != shots || solved.shape(0) != shots ||
+        statuses.shape(0) != shots || solved.shape(0) != shots || late.shape(0) != shots ||
         (ends_of_flags.size() != 0 &&
          (ends_of_flags.size() != shots || ends_of_flags.data()[shots - 1] != all_flags.size())))
       throw std::invalid_argument("the arrays do not fit the decoder and each other");
@@ -185,11 +189,21 @@ public:
       locked.all.push_back(make());
     std::vector<std::tuple<std::size_t, std::string>> faults(threads, {shots, ""});
     {
+      std::atomic<bool> stop = false;
+      std::counting_semaphore<> ended(0);
       std::vector<std::jthread> running;
+      struct stop_at_end {
+        std::atomic<bool> &stop;
+        ~stop_at_end() { stop = true; } // before the threads are joined
+      } const stops{stop};
+      signal_watch signals; // for the calling thread
       for (std::size_t t = 0; t < threads; ++t) {
         const std::size_t begin = shots * t / threads, count = shots * (t + 1) / threads - begin;
-        const auto part = [&, t, begin, count] {
-          for (std::size_t i = begin; i < begin + count; ++i) {
+        const bool is_caller = t + 1 == threads;
+        const auto part = [&, t, begin, count, is_caller] {
+          for (std::size_t i = begin; i < begin + count && !stop.load(std::memory_order_relaxed); ++i) {
+            if (is_caller)
+              signals.look();
             shot_probabilities of_shot;
             if (ends_of_flags.size() != 0) {
               const std::uint64_t first_flag = i == 0 ? 0 : ends_of_flags.data()[i - 1];
@@ -200,20 +214,25 @@ public:
                                            {out.data() + i * observable_bytes(), observable_bytes()}, of_shot);
             statuses.data()[i] = static_cast<std::int32_t>(status);
             solved.data()[i] = locked.all[t]->has_solution() ? 1 : 0;
+            late.data()[i] = locked.all[t]->is_late() ? 1 : 0;
             if (has_fault(status) && std::get<0>(faults[t]) == shots)
               faults[t] = {i, locked.all[t]->fault()};
           }
+          ended.release();
         };
         try {
-          if (t + 1 < threads)
-            running.emplace_back(part);
-          else
+          if (is_caller)
             part();
+          else
+            running.emplace_back(part);
         } catch (const std::system_error &failure) {
           throw std::runtime_error("threads is " + std::to_string(threads) + ", but the system starts no more than " +
                                    std::to_string(t) + " (" + failure.what() + "): use fewer");
         }
       }
+      for (std::size_t t = 0; t < threads; ++t)
+        while (!ended.try_acquire_for(std::chrono::milliseconds(signal_watch::kPause_ms)))
+          signals.look();
     }
     return *std::min_element(faults.begin(), faults.end());
   }
@@ -296,7 +315,7 @@ void bind_decoder(nb::module_ &m) {
       .def("decode_errors", &native_decoder::decode_errors, nb::arg("events"), nb::arg("out"), nb::arg("flags"))
       .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"), nb::arg("flags"))
       .def("decode_batch", &native_decoder::decode_batch, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
-           nb::arg("solved"), nb::arg("threads"), nb::arg("flags"), nb::arg("ends_of_flags"));
+           nb::arg("solved"), nb::arg("late"), nb::arg("threads"), nb::arg("flags"), nb::arg("ends_of_flags"));
 }
 
 } // namespace cudaq_python

@@ -44,6 +44,7 @@ public:
     if (!made)
       throw std::invalid_argument(made.error);
     stream_ = std::move(made.instance);
+    max_bits_ = std::max<std::uint64_t>(64, (stream_->body_detectors() + 7) / 8 * 8);
     if (workers != 0 || decoder.find("race") != std::string::npos)
       threads_.set();
   }
@@ -55,7 +56,8 @@ public:
   native_stream &operator=(const native_stream &) = delete;
 
   /// Packed bits. With workers it waits while the queue is full. Returns the status, and whether further rounds have
-  /// become final since the last call that said so.
+  /// become final since the last call that said so. After Ctrl-C the exception of Python is thrown, and the bits so far
+  /// were taken.
   std::tuple<int, bool> push(array<const std::uint8_t> bits, std::uint64_t count) {
     return locked([&] {
       const decode_status status = push_all({bits.data(), bits.size()}, count);
@@ -65,12 +67,12 @@ public:
       return std::tuple(static_cast<int>(status != decode_status::ok ? status : now.status), is_news);
     });
   }
-  /// Returns after all rounds are final.
+  /// Returns after all rounds are final. After Ctrl-C before that: as push; the tail was taken.
   int finish(array<const std::uint8_t> bits, std::uint64_t count) {
     return locked([&] {
       decode_status status = stream_->finish({bits.data(), bits.size()}, count);
       if (status == decode_status::ok)
-        status = stream_->wait_committed(UINT64_MAX, kNoDeadline).status;
+        status = wait_final();
       return static_cast<int>(status);
     });
   }
@@ -101,11 +103,25 @@ public:
 private:
   /// A parent's threads use the stream, or one of them has kept the lock.
   bool is_parents() const { return threads_.is_parent() || in_call_.is_parent(); }
-  static constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
+  /// Between two looks at Python's signals.
+  static std::chrono::steady_clock::time_point soon() {
+    return std::chrono::steady_clock::now() + std::chrono::milliseconds(signal_watch::kPause_ms);
+  }
 
-  /// In parts, if the queue of the workers never takes all bits at once.
-  decode_status push_all(std::span<const std::uint8_t> bits, std::uint64_t count) {
+  decode_status wait_final() {
+    signal_watch signals;
     for (;;) {
+      const stream_progress now = stream_->wait_committed(UINT64_MAX, soon());
+      if (now.is_final || now.status != decode_status::ok)
+        return now.status;
+      signals.look();
+    }
+  }
+
+  /// In parts, so that a long push sees Ctrl-C; in smaller ones if the queue of the workers never takes so many bits.
+  decode_status push_all(std::span<const std::uint8_t> bits, std::uint64_t count) {
+    signal_watch signals;
+    for (;; signals.look()) {
       // Before push: the workers may make all rounds final after it, and then nothing more would come.
       const std::uint64_t committed = stream_->committed_rounds();
       const std::uint64_t part = std::min(count, max_bits_);
@@ -115,7 +131,7 @@ private:
         continue;
       }
       if (status == decode_status::busy) {
-        stream_->wait_committed(committed + 1, kNoDeadline);
+        stream_->wait_committed(committed + 1, soon());
         continue;
       }
       if (status != decode_status::ok || part == count)
@@ -128,8 +144,8 @@ private:
   std::mutex mutex_;
   process_of_threads threads_, in_call_;
   std::unique_ptr<stream_decoder> stream_;
-  std::uint64_t seen_rounds_ = 0; ///< final at the last push
-  std::uint64_t max_bits_ = UINT64_MAX / 8 * 8;
+  std::uint64_t seen_rounds_ = 0;    ///< final at the last push
+  std::uint64_t max_bits_ = 8; ///< of one push of the library: about a repetition; whole bytes
 };
 
 } // namespace

@@ -11,7 +11,10 @@
 
 #include <Python.h>
 #include <atomic>
+#include <cstdint>
+#include <ctime>
 #include <cxxabi.h>
+#include <nanobind/nanobind.h>
 #include <unistd.h>
 
 namespace cudaq_python {
@@ -63,6 +66,31 @@ private:
     return PyGILState_Ensure();
   }
   const PyGILState_STATE state_;
+};
+
+/// Ctrl-C in a call that has given the GIL back. look() asks Python for signals at most every 20 ms, which costs a
+/// reading of a coarse clock otherwise. Only Python's main thread finds any.
+class signal_watch {
+public:
+  /// Throws nanobind::python_error: what the handler of a signal has raised, mostly KeyboardInterrupt.
+  void look() {
+    const std::int64_t now = coarse_ms();
+    if (now - last_ms_ < kPause_ms)
+      return;
+    last_ms_ = now;
+    const gil_held held;
+    if (PyErr_CheckSignals() != 0)
+      throw nanobind::python_error();
+  }
+  static constexpr std::int64_t kPause_ms = 20;
+
+private:
+  static std::int64_t coarse_ms() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+  }
+  std::int64_t last_ms_ = coarse_ms();
 };
 
 /// The process whose threads use an object; 0: none.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decoders: equal to PyMatching on shots of Stim, in each form of input, and their errors."""
+import os
 import pickle
+import signal
 import threading
 import time
 
@@ -219,6 +221,33 @@ def test_a_deadline_ends_a_decode_with_the_best_solution_or_none():
     for bad in [0, -1, "5", 2e9]:
         with pytest.raises(ValueError, match="deadline_us"):
             decoder.decode([0], deadline_us=bad)
+
+
+def test_a_late_answer_says_so_on_its_shot():
+    decoder = Decoder("lookup:deadline_us=0.001", CHAIN)  # ignores it
+    late = np.zeros(2, dtype=np.bool_)
+    decoder.decode_batch([[1, 0], [0, 1]], late=late)
+    assert late.all()
+    observables, is_late = decoder.decode([0], return_late=True)
+    assert observables.tolist() == [1] and is_late is True
+    in_time = Decoder("lookup", CHAIN)
+    in_time.decode_batch([[1, 0], [0, 1]], late=late)
+    assert not late.any()
+    assert in_time.decode([0], return_late=True, return_weight=True)[2] is False
+    with pytest.raises(ValueError, match="late is"):
+        decoder.decode_batch([[1, 0]], late=late)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_ends_a_batch(threads):
+    decoder = Decoder("relay-bp:num_sets=1000,stop_nconv=1000", BICYCLE)
+    shots = np.ones((200_000, decoder.num_detectors), dtype=np.uint8)  # minutes
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        decoder.decode_batch(shots, threads=threads)
+    timer.join()
+    assert decoder.decode_batch(shots[:1]).shape == (1, decoder.num_observables)  # it can be used again
 
 
 def test_the_wait_for_calls_of_other_threads_is_a_part_of_the_deadline():

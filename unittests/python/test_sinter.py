@@ -34,14 +34,40 @@ def test_correlated_matching_equals_pymatchings_and_is_better_than_plain():
                                      after_clifford_depolarization=0.006)
     dem = circuit.detector_error_model(decompose_errors=True)
     shots, flips = circuit.compile_detector_sampler(seed=4).sample(20000, separate_observables=True, bit_packed=True)
-    answers = {name: SinterDecoder(name).compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(
-        bit_packed_detection_event_data=shots) for name in ("pymatching", "pymatching-correlated")}
+    answers = {name: SinterDecoder(name, keep_decomposition=True).compile_decoder_for_dem(
+        dem=dem).decode_shots_bit_packed(bit_packed_detection_event_data=shots)
+        for name in ("pymatching", "pymatching-correlated")}
     wrong = {name: int((one != flips).sum()) for name, one in answers.items()}
     assert 0 < wrong["pymatching-correlated"] < wrong["pymatching"]
     matching = pymatching.Matching.from_detector_error_model(dem, enable_correlations=True)
     expected = matching.decode_batch(shots, bit_packed_shots=True, bit_packed_predictions=True,
                                      enable_correlations=True)
     assert (answers["pymatching-correlated"] != expected).any(axis=1).mean() <= 0.005  # ties
+
+
+def test_correlated_matching_gets_whole_errors_and_is_better_with_them():
+    circuit = stim.Circuit.generated("surface_code:rotated_memory_x", distance=3, rounds=3,
+                                     after_clifford_depolarization=0.01, before_measure_flip_probability=0.01)
+    dem = circuit.detector_error_model(decompose_errors=True)
+    shots, flips = circuit.compile_detector_sampler(seed=5).sample(40000, separate_observables=True, bit_packed=True)
+
+    def answers(decoder):
+        return decoder.compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(bit_packed_detection_event_data=shots)
+
+    whole = answers(SinterDecoder("pymatching-correlated"))
+    expected = Decoder("pymatching-correlated", circuit.detector_error_model()).decode_batch(
+        shots, bit_packed_shots=True, bit_packed_predictions=True)
+    assert (whole != expected).mean() <= 0.005  # ties
+    wrong = int((whole != flips).sum())
+    split = int((answers(SinterDecoder("pymatching-correlated", keep_decomposition=True)) != flips).sum())
+    assert 0 < wrong < 0.95 * split, (wrong, split)
+
+
+def test_a_model_whose_errors_cannot_be_split_keeps_its_decomposition():
+    dem = stim.DetectorErrorModel("error(0.1) D0 D1 ^ D2 D3 L0\nerror(0.1) D0 D2\nerror(0.1) D1\nerror(0.1) D3 D1")
+    SinterDecoder("pymatching-correlated").compile_decoder_for_dem(dem=dem)
+    with pytest.raises(ValueError, match="4 detectors"):
+        Decoder("pymatching-correlated", dem.__class__(str(dem).replace("^ ", "")))
 
 
 def test_bp_osd_comes_near_the_exact_decoder():
@@ -112,6 +138,8 @@ def test_a_shot_without_an_answer_is_a_failure_or_a_discard_of_sinter(name, stat
     unanswered = statuses == status
     assert (solved == ~unanswered).all()
     assert unanswered.sum() > 50
+    if "deadline" in name:
+        unanswered[:] = True  # a shot without events has an answer after a nanosecond, too: it is late
     failures = SinterDecoder(name).compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(
         bit_packed_detection_event_data=shots)
     assert (failures != flips).any(axis=1)[unanswered].all()
@@ -122,6 +150,23 @@ def test_a_shot_without_an_answer_is_a_failure_or_a_discard_of_sinter(name, stat
     stats, = sinter.collect(num_workers=1, tasks=[sinter.Task(circuit=circuit)], decoders=["mine"], max_shots=500,
                             custom_decoders={"mine": SinterDecoder(name)})
     assert stats.discards == 0 and stats.errors > stats.shots / 20
+
+
+def test_a_late_answer_is_none_unless_late_answers_count():
+    circuit = repetition_code(0.05, distance=3)
+    dem = circuit.detector_error_model()
+    shots, flips = circuit.compile_detector_sampler(seed=8).sample(100, separate_observables=True, bit_packed=True)
+
+    def answers(**how):
+        return SinterDecoder("lookup:deadline_us=0.001", **how).compile_decoder_for_dem(
+            dem=dem).decode_shots_bit_packed(bit_packed_detection_event_data=shots)
+
+    assert (answers() != flips).any(axis=1).all()  # each answer is late
+    assert answers(unanswered="discard")[:, 1].all()
+    in_time = SinterDecoder("lookup").compile_decoder_for_dem(dem=dem)
+    assert (answers(late="answer") == in_time.decode_shots_bit_packed(bit_packed_detection_event_data=shots)).all()
+    with pytest.raises(ValueError, match="accepted: 'unanswered', 'answer'"):
+        SinterDecoder("lookup", late="never")
 
 
 def test_a_shot_without_an_answer_of_a_whole_byte_of_observables_must_be_discarded():

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams: rounds in pieces of any size, the same answers as shots; ends, errors, threads."""
 import itertools
+import os
 import pickle
+import signal
 import threading
 import time
 
@@ -227,3 +229,25 @@ def test_the_error_of_a_stream_names_the_window_and_the_broken_promise(breaking_
     with pytest.raises(DecodeError, match="internal error of the decoder .status 5.: " + fault) as failure:
         stream.push(np.zeros(2 * 9, dtype=bool))
     assert failure.value.fault == fault
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_ctrl_c_ends_a_push_and_a_finish(workers):
+    slow = StreamDecoder(MODEL, "relay-bp:num_sets=100,stop_nconv=100", workers=workers)
+    rounds = np.random.default_rng(1).random(slow.head_detectors + 40_000 * slow.body_detectors) < 0.05
+
+    def interrupted(call):
+        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        timer.join()
+
+    interrupted(lambda: slow.push(rounds))  # minutes
+    assert slow.pushed_bits < len(rounds)
+    slow.reset()
+    if workers:  # finish hands its windows to them, and waits
+        slow.push(rounds[:slow.head_detectors + 400 * slow.body_detectors])
+        interrupted(lambda: slow.finish(np.zeros(slow.tail_detectors, dtype=np.uint8)))
+    slow.reset()
+    assert slow.pushed_bits == 0
