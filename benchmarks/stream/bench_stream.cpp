@@ -97,6 +97,7 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
   qec::decode_status status = qec::decode_status::ok;
   const std::uint64_t part = std::max<std::uint64_t>(1, rounds / kTenths);
   counts.first = counts.last = {};
+  std::uint64_t last_late_ns = 0, worst_lag = 0;
   counts.first.begin(stream, 0);
   for (std::uint64_t round = 0; round < rounds && status == qec::decode_status::ok; ++round) {
     if (round == part)
@@ -108,8 +109,7 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
       ;
     if (cycle_ns != 0)
       counts.late_ns = std::max(counts.late_ns, now - due(round));
-    if (round + 1 == rounds)
-      counts.pace.add(rounds, cycle_ns, now - due(round));
+    last_late_ns = now - std::min(now, due(round));
     const std::span bits = std::span(experiment.bits)
                                .subspan(experiment.first[round], experiment.first[round + 1] - experiment.first[round]);
     while ((status = stream.push(bits, experiment.count[round])) == qec::decode_status::busy &&
@@ -119,11 +119,16 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
     const std::uint64_t sent = round + 1, late = cycle_ns == 0 ? 0 : (now_ns() - due(round)) / std::uint64_t(cycle_ns);
     const std::uint64_t lag = sent + late - std::min(sent, stream.committed_rounds());
     counts.lag.record(lag);
+    // What waits for the rest of its window is not late.
+    const std::uint64_t complete = qec::complete_rounds(stream);
+    worst_lag = std::max(worst_lag, complete + late - std::min(complete, stream.committed_rounds()));
     std::uint64_t &max_lag = counts.backlog[round * kPoints / rounds];
     max_lag = std::max(max_lag, lag);
   }
-  if (status == qec::decode_status::ok)
+  if (status == qec::decode_status::ok) {
     counts.last.end(stream, rounds);
+    counts.pace.add(rounds, cycle_ns, last_late_ns, worst_lag);
+  }
   // The tail is complete with its last round.
   const std::uint64_t all = rounds + model.tail().size();
   while (status == qec::decode_status::ok && now_ns() < due(all - 1))
@@ -182,6 +187,7 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
           {"cycle_us", o.cycle_us},
           {"pace_kept", c.pace.has_plan() ? json(c.pace.kept()) : json()},
           {"pace_ratio", c.pace.has_plan() ? json(c.pace.ratio()) : json()},
+          {"pace_worst_rounds", c.pace.has_plan() ? json(c.pace.worst_lag()) : json()},
           {"seed", o.seed},
           {"experiments", c.experiments},
           {"rounds", c.rounds},

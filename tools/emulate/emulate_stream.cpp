@@ -43,6 +43,11 @@ json rounds_json(const latency_histogram &h) {
   return {{"p50", h.percentile(50)}, {"p99", h.percentile(99)}, {"max", h.max()}};
 }
 
+/// An experiment without its last frame is a failure.
+error_rate logical_errors(const stream_play_result &r) {
+  return {r.logical_errors + r.unanswered(), r.experiments - r.cut};
+}
+
 double rounds_per_second(const stream_play_result &r) {
   return r.wall_ns == 0 ? 0 : static_cast<double>(r.rounds) * 1e9 / static_cast<double>(r.wall_ns);
 }
@@ -62,7 +67,8 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
   out.text("tail          {}\n", latency_line(r.tail_time));
   out.text("round trip    {}\n", latency_line(r.request_time));
   out.text("frames        {} of {} as expected (the same windows, decoded here)\n", r.frames - r.mismatches, r.frames);
-  out.text("logical       {}\n", error_rate{r.logical_errors, r.ended}.text());
+  out.text("logical       {}{}\n", logical_errors(r).text(),
+           r.unanswered() == 0 ? "" : fmt::format("; with {} experiments without an answer", r.unanswered()));
   out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers\n", r.requests, r.lost,
            c.repeated, r.busy, c.unexpected);
 }
@@ -70,7 +76,7 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
 json stream_report(const emulate_options &o, const stream_play_result &r, const stream_plan &plan, const link &to,
                    const model_query &model, const std::string &served, const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
-  const error_rate logical{r.logical_errors, r.ended};
+  const error_rate logical = logical_errors(r);
   return {{"method", "lag: from the time when the last round of a frame was due to the answer with the frame; window: "
                      "from the time when the last round of its window was due; tail: the same for the last round of an "
                      "experiment; round trip: of requests that wait for no round (CLOCK_MONOTONIC)"},
@@ -82,11 +88,13 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"cycle_us", o.cycle_us},
           {"pace_kept", r.pace.has_plan() ? json(r.pace.kept()) : json()},
           {"pace_ratio", r.pace.has_plan() ? json(r.pace.ratio()) : json()},
+          {"pace_worst_rounds", r.pace.has_plan() ? json(r.pace.worst_lag()) : json()},
           {"rounds_per_experiment", plan.rounds()},
           {"server_decoder", served.empty() ? json() : json(served)},
           {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
           {"shots", r.experiments},
           {"shots_answered", r.ended},
+          {"unanswered", r.unanswered()},
           {"rounds", r.rounds},
           {"rounds_per_second", rounds_per_second(r)},
           {"frames", r.frames},
@@ -105,7 +113,7 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"error_statuses", r.bad_status},
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", r.mismatches},
-          {"logical_errors", r.logical_errors},
+          {"logical_errors", logical.errors},
           {"logical_error_rate", logical.rate()},
           {"logical_error_interval_95", {logical.interval_95().low, logical.interval_95().high}},
           {"stalled", r.stalled},

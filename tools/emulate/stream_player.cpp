@@ -63,8 +63,10 @@ bool stream_player::turn() {
     take(*answer, now);
     worked = true;
   }
-  if (interrupted_ && phase_ != phase::idle && phase_ != phase::draining)
+  if (interrupted_ && phase_ != phase::idle && phase_ != phase::draining) {
     phase_ = phase::draining;
+    ++result_.cut;
+  }
   if (phase_ == phase::draining && open_.empty())
     end_experiment(false);
   if (phase_ == phase::idle && !no_more()) {
@@ -129,7 +131,7 @@ bool stream_player::send_bits(std::uint64_t now) {
   if (sent_ == plan_.rounds()) {
     phase_ = phase::ending;
     const std::uint64_t due = due_ns(sent_ - 1);
-    result_.pace.add(sent_, cycle_ns_, now - std::min(now, due));
+    last_late_ns_ = now - std::min(now, due);
   }
   return true;
 }
@@ -268,16 +270,23 @@ void stream_player::take_frame(std::span<const std::uint8_t> result, std::uint64
   const std::uint64_t lag_ns = now - std::min(now, due_ns(committed - 1));
   if (committed == plan_.rounds()) {
     result_.tail_time.record(lag_ns);
+    worst_lag_ns_ = std::max(worst_lag_ns_, lag_ns);
     return end_experiment(true);
   }
   result_.lag_time.record(lag_ns);
   result_.backlog.record(now, lag_ns);
   result_.lag_rounds.record(rounds_due(now) - committed);
-  result_.window_time.record(now - std::min(now, due_ns(committed + plan_.buffer() - 1)));
+  const std::uint64_t window_ns = now - std::min(now, due_ns(committed + plan_.buffer() - 1));
+  result_.window_time.record(window_ns);
+  worst_lag_ns_ = std::max(worst_lag_ns_, window_ns);
 }
 
 void stream_player::end_experiment(bool complete) {
   phase_ = phase::idle;
+  if (sent_ == plan_.rounds()) // all rounds were sent
+    result_.pace.add(sent_, cycle_ns_, last_late_ns_,
+                     cycle_ns_ == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(worst_lag_ns_) / cycle_ns_));
+  sent_ = worst_lag_ns_ = 0;
   if (begin_ns_ != 0)
     result_.wall_ns += clock_() - begin_ns_;
   begin_ns_ = 0;

@@ -31,6 +31,7 @@ namespace cudaq::realtime::tools {
 struct stream_play_result {
   std::uint64_t experiments = 0; ///< begun
   std::uint64_t ended = 0;       ///< whose last rounds are final, and known to be
+  std::uint64_t cut = 0;         ///< that a signal has ended before: not played
   std::uint64_t rounds = 0;      ///< sent
   std::uint64_t requests = 0, frames = 0;
   std::uint64_t wall_ns = 0;      ///< of the experiments, without the checks between them
@@ -46,6 +47,9 @@ struct stream_play_result {
   bool stalled = false;
   sending_pace pace;              ///< of experiments whose rounds were all sent
   std::vector<std::string> notes; ///< the first few errors
+
+  /// Played and without a last frame: something was lost, refused or wrong on the way.
+  [[nodiscard]] std::uint64_t unanswered() const noexcept { return experiments - ended - cut; }
 };
 
 class stream_player {
@@ -135,6 +139,8 @@ private:
   std::uint64_t sampled_ = 0, sent_ = 0;     ///< rounds; sent_: in requests that were sent
   std::uint64_t committed_ = 0, wanted_ = 0; ///< rounds: in the last frame; in the last read
   std::uint64_t begin_ns_ = 0, quiet_since_ns_ = 0;
+  std::uint64_t last_late_ns_ = 0; ///< how long after its time the last round was sent
+  std::uint64_t worst_lag_ns_ = 0; ///< longest time from the last round of a window to its frame
   std::uint32_t turns_ = 0;
   bool tail_begun_ = false, interrupted_ = false;
   stream_frames frames_;

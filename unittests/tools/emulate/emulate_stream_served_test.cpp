@@ -34,7 +34,7 @@ TEST_P(StreamTerminals, GiveTheFramesOfTheSameWindows) {
   EXPECT_EQ(report.at("rounds"), 3 * rounds);
   EXPECT_GE(report.at("frames").get<int>(), 6) << "on a machine whose cores are busy, at least two of each experiment";
   EXPECT_EQ(report.at("tail_ns").at("count"), 3);
-  EXPECT_EQ(report.at("pace_kept"), report.at("pace_ratio") >= 1 / 1.01);
+  EXPECT_EQ(report.at("pace_kept"), report.at("pace_ratio") >= 1 / 1.01 && report.at("pace_worst_rounds") <= 100);
   EXPECT_GE(report.at("lag_ns").at("min").get<double>(), 3 * 5000) << "of the buffer";
   const std::string page = counters_at(counters());
   EXPECT_TRUE(contains(page, "\ncudaq_decoder_rounds_pushed_total{decoder=\"4\"} " + std::to_string(3 * rounds) + "\n"))

@@ -29,6 +29,7 @@ TEST(StreamEnding, ASignalEndsAPlanOfManyRoundsAfterTheWorkOfThoseThatWerePlayed
                  {.decoder = "lookup", .commit = 2, .buffer = 3}, workers);
     const double begin = processor_seconds();
     const stream_play_result got = r.play(kTurns);
+    EXPECT_EQ(got.unanswered(), 0U) << "what a signal ends was not played";
     EXPECT_LT(processor_seconds() - begin, 20);
     EXPECT_EQ(got.ended, 0U);
     EXPECT_GT(got.frames, 20U);

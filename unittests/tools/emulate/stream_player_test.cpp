@@ -50,6 +50,23 @@ TEST(StreamPlayer, AServerThatTakesRoundsTooSlowlyBreaksThePace) {
   EXPECT_LT(got.pace.ratio(), 0.99);
 }
 
+TEST(StreamPlayer, AServerThatPausesBreaksThePaceAlthoughTheEndIsInTime) {
+  stream_rig r(1, 20'000);
+  r.options.timeout_s = 0.01;
+  int requests = 0;
+  r.to.judge = [&](std::uint32_t) {
+    if (++requests == 1000)
+      r.to.held_looks = 8000; // of at least 50 ns
+    return server_link::fate::served;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.ended, 1U);
+  EXPECT_EQ(got.lost, 0U);
+  EXPECT_GT(got.pace.ratio(), 0.999);
+  EXPECT_GT(got.pace.worst_lag(), 200U) << "a hundredth of the rounds";
+  EXPECT_FALSE(got.pace.kept()) << got.pace.text();
+}
+
 TEST(StreamPlayer, AsksForParallelWindowsWhenTheyAreComplete) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   stream_rig r(3, 200, "sliding-window:inner=pymatching,commit=2,buffer=3,mode=parallel",
@@ -105,6 +122,7 @@ TEST(StreamPlayer, GivesUpAnExperimentWithALostRequestAndPlaysTheNextOne) {
   };
   const stream_play_result got = r.play();
   EXPECT_EQ(got.lost, 1U);
+  EXPECT_EQ(got.unanswered(), 1U) << "an experiment without its last frame";
   EXPECT_GE(got.bad_status, 1U) << "of the request after it";
   EXPECT_EQ(got.ended, 2U);
   EXPECT_EQ(got.mismatches, 0U) << "no frame of a stream with a gap";

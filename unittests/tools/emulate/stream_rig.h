@@ -50,6 +50,10 @@ public:
     return true;
   }
   std::optional<link_answer> receive() override {
+    if (held_looks != 0) {
+      --held_looks;
+      return std::nullopt;
+    }
     if (waiting_.empty() || (is_slow && ++looks_ % 8 != 0))
       return std::nullopt;
     now_ = std::move(waiting_.front());
@@ -65,6 +69,7 @@ public:
   std::function<void(std::uint32_t function, std::vector<std::uint8_t> &result)> spoil;
   std::map<std::uint32_t, std::uint64_t> requests; ///< by function
   int room = 1;
+  int held_looks = 0;                 ///< the server pauses for so many looks at its answers
   bool lives = true, is_slow = false; ///< slow: several requests are open
 
 private:
