@@ -144,8 +144,8 @@ private:
   std::mutex mutex_;
   process_of_threads threads_, in_call_;
   std::unique_ptr<stream_decoder> stream_;
-  std::uint64_t seen_rounds_ = 0;    ///< final at the last push
-  std::uint64_t max_bits_ = 8; ///< of one push of the library: about a repetition; whole bytes
+  std::uint64_t seen_rounds_ = 0; ///< final at the last push
+  std::uint64_t max_bits_ = 8;    ///< of one push of the library: about a repetition; whole bytes
 };
 
 } // namespace

@@ -2,18 +2,26 @@
 #include "tools/command_line/program.h"
 
 #include "tools/command_line/refusal.h"
+#include "tools/common/end_watch.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/standard_streams.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
+#include <exception>
 #include <malloc.h>
+#include <new>
 #include <string>
 #include <string_view>
 #include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools {
 namespace {
+
+constexpr std::string_view kOutOfMemory = ": out of memory: std::bad_alloc in a function that must not throw\n";
 
 std::string joined(int argc, char **argv) {
   std::string line;
@@ -28,6 +36,28 @@ bool names_json(int argc, char **argv) {
                      [](std::string_view word) { return word == "--json" || word.starts_with("--json="); });
 }
 
+/// A library or the project's own code has turned a refused allocation into this text.
+bool is_about_memory(std::string_view text) { return text.find("std::bad_alloc") != text.npos; }
+
+/// Memory that is refused in a function that must not throw ends the program: CLI11's look-up of an option and the
+/// move constructors of PyMatching's graph allocate, and are noexcept. The status is that of a refusal, so that a
+/// service is started again.
+const char *name_for_terminate = ""; ///< these two are written before a second thread is there
+std::terminate_handler usual_terminate = nullptr;
+[[noreturn]] void end_without_memory() {
+  try {
+    if (const std::exception_ptr failure = std::current_exception())
+      std::rethrow_exception(failure);
+  } catch (const std::bad_alloc &) {
+    for (const std::string_view part : {std::string_view(name_for_terminate), kOutOfMemory})
+      (void)!write(STDERR_FILENO, part.data(), part.size()); // allocates nothing
+    _exit(kExitRefused);
+  } catch (...) { // the usual handler prints what it is
+  }
+  usual_terminate();
+  std::abort();
+}
+
 /// Runs the subcommand. An exception becomes a message and an exit status.
 int run_chosen(const chosen_command &chosen, const output &out) {
   try {
@@ -38,7 +68,7 @@ int run_chosen(const chosen_command &chosen, const output &out) {
       print_refusal(chosen.output.name(), note);
     return chosen.run(out);
   } catch (const usage_error &e) {
-    return out.refuse(e.what(), kExitUsage);
+    return out.refuse(e.what(), is_about_memory(e.what()) ? kExitRefused : kExitUsage);
   } catch (const check_failed &e) {
     return out.refuse(e.what(), kExitCheckFailed);
   } catch (const std::exception &e) {
@@ -111,8 +141,12 @@ void declare_program(const program_description &program, CLI::App &app, chosen_c
 }
 
 int run_program(const program_description &program, int argc, char **argv) {
+  name_for_terminate = program.name;
+  usual_terminate = std::set_terminate(&end_without_memory);
   standard_streams::open_closed();
   use_few_addresses();
+  end_on_signals_as_first_process();
+  const end_watch watch(program.name);
   try {
     return with_all_written(program.name, parse_and_run(program, argc, argv));
   } catch (const std::exception &e) {

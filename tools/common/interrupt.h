@@ -7,11 +7,27 @@
 #include <csignal>
 #include <cstdint>
 #include <ctime>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools {
 
 /// A second signal within this time after the first one repeats it, in every subcommand.
 inline constexpr std::int64_t kSignalRepetitionNs = 500'000'000;
+
+/// The first process of a container gets no signal that it does not handle: the default action of SIGTERM, which ends
+/// other programs, is none there. So it ends by a handler. For main, before anything waits.
+inline void end_on_signals_as_first_process() {
+  if (getpid() != 1)
+    return;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
+      continue;
+    now = {};
+    now.sa_handler = [](int number) { _exit(128 + number); };
+    sigaction(signal, &now, nullptr);
+  }
+}
 
 /// One at a time.
 class interrupt_guard {
@@ -59,6 +75,8 @@ private:
       first_ns().store(clock_ns()); // before the flag: who sees it sees this
       flag().store(true);
     } else if (clock_ns() - first_ns() >= kSignalRepetitionNs) {
+      if (getpid() == 1) // it has no default action
+        _exit(128 + signal);
       std::signal(signal, SIG_DFL);
       std::raise(signal); // ends the program when this handler returns
     }

@@ -2,6 +2,7 @@
 #include "tools/common/report.h"
 
 #include "cudaq/realtime/version.h"
+#include "tools/common/end_watch.h"
 #include "tools/common/machine.h"
 #include "tools/common/output_file.h"
 #include "tools/common/standard_streams.h"
@@ -176,6 +177,7 @@ int output::finish(json body, const std::string &problem, int status, const run_
   write_report(report);
   if (files_->html && html)
     files_->html->write([&](std::ostream &file) { file << html(report); });
+  end_watch::report_written(code);
   return code;
 }
 

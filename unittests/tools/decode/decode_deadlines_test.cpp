@@ -3,6 +3,7 @@
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
+#include <chrono>
 #include <gtest/gtest.h>
 
 namespace cudaq::realtime::tools::test {
@@ -100,6 +101,19 @@ TEST_F(DecodeDeadlines, AMemberOfARaceThatFailsIsNamed) {
   EXPECT_TRUE(last.starts_with("member " + kEarly + ": plug-in early: ")) << last;
   EXPECT_TRUE(contains(decode(race, errors).out, "member faults   2; one of the last: member ")) << r.out;
   EXPECT_FALSE(decode("race:bp-osd|relay-bp", "--json").json().contains("race_member_faults"));
+}
+
+// A member of a race that never returns is waited for in the same place: where the decoders are destroyed.
+TEST_F(DecodeDeadlines, ADecoderThatNeverReturnsDoesNotKeepTheProgramAfterItsReport) {
+  file("shots.01", "0001\n");
+  const auto begin = std::chrono::steady_clock::now();
+  const program_result r =
+      decode(std::string(CUDAQ_TEST_STUCK_DECODER) + ":hang=destroy,mark=" + path("mark"), "--json");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.json()["shots"], 1);
+  EXPECT_TRUE(contains(r.err, "the report is complete, but a thread is still inside a decoder or a plug-in after 3 s"))
+      << r.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60)) << "the plug-in sleeps ten minutes";
 }
 
 TEST_F(DecodeDeadlines, ABrokenPromiseEndsTheRunAndIsNamed) {
