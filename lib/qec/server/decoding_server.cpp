@@ -126,12 +126,16 @@ served_decoder *decoding_server::find(const read_result &read) const noexcept {
 
 server_answer decoding_server::describe(const wire_request &request, const served_decoder &decoder,
                                         std::span<std::uint8_t> result) const noexcept {
-  const std::size_t bytes = request.with_server ? kDescriptionBytes : kModelFactsBytes;
+  const std::size_t bytes = request.with_stream   ? kStreamDescriptionBytes
+                            : request.with_server ? kDescriptionBytes
+                                                  : kModelFactsBytes;
   if (result.size() < bytes) // the slot is too small for the answer
     return refuse(request.function, server_status::bad_request);
   write_model_facts(decoder.facts(), result);
   if (request.with_server)
     write_server_facts({boot_id_, phase_.load() != serves}, result);
+  if (request.with_stream)
+    write_stream_parts(decoder.parts(), result);
   return {0, static_cast<std::uint32_t>(bytes)};
 }
 

@@ -4,6 +4,8 @@
 #include "unittests/qec/server/server_threads_support.h"
 #include "unittests/qec/stream/stream_test_support.h"
 
+#include <cstring>
+
 namespace {
 
 using namespace cudaq::qec::realtime;
@@ -141,6 +143,45 @@ TEST(ServerStreamWait, TakesAsManyRequestsAsTheQueueAndNoMore) {
   EXPECT_EQ(rig.client.answer(rig.enqueue("010000")), answered(server_status::ok));
   for (const std::uint32_t wait : waits)
     EXPECT_EQ(rig.client.answer(wait), committed(2, 3, "01"));
+}
+
+TEST(ServerStreamWait, HoldsAtMostEightSlotsOfTheTransportWhateverTheQueue) {
+  stream_rig rig({.id = 1, .queue_length = 100, .age_limit_ns = kLong});
+  std::vector<std::uint32_t> waits;
+  for (int k = 0; k < 8; ++k)
+    waits.push_back(rig.wait_for(1));
+  ASSERT_TRUE(rig.all_served());
+  for (int k = 0; k < 20; ++k)
+    EXPECT_EQ(rig.client.answer(rig.wait_for(1)), answered(server_status::busy)) << "at once";
+  EXPECT_EQ(rig.client.answer(rig.enqueue("010000")), answered(server_status::ok));
+  for (const std::uint32_t wait : waits)
+    EXPECT_EQ(rig.client.answer(wait), committed(2, 3, "01"));
+}
+
+TEST(ServerStreamWait, SaysThatTheTailLacksBitsAndHowMany) {
+  stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = 30'000'000});
+  const auto described = [&rig] {
+    bytes payload;
+    for (const std::uint64_t number : {1, 2}) // the decoder; with the parts of its stream
+      append_number(payload, number);
+    const full_answer answer = call(rig.server, kDescribeFunctionId, payload);
+    EXPECT_EQ(answer.status, 0);
+    EXPECT_EQ(answer.result.size(), sizeof(cudaq_qec_stream_description_t));
+    cudaq_qec_stream_description_t parts{};
+    std::memcpy(&parts, answer.result.data(), std::min(sizeof parts, answer.result.size()));
+    return parts;
+  };
+  rig.client.answer(rig.enqueue("1000"));
+  EXPECT_EQ(described().head_detectors, 2U);
+  EXPECT_EQ(described().tail_detectors, 2U);
+  EXPECT_EQ(described().missing_tail_bits, 0U) << "the tail has not begun";
+  rig.client.answer(rig.client.send(kBeginTailFunctionId, begin_tail_payload(1, rig.counter++)));
+  ASSERT_EQ(rig.client.answer(rig.enqueue("0")), answered(server_status::ok)) << "a part of the tail";
+  EXPECT_EQ(described().missing_tail_bits, 1U);
+  EXPECT_EQ(rig.client.answer(rig.wait_for(3)), answered(server_status::syndromes_dropped));
+  ASSERT_EQ(rig.client.answer(rig.enqueue("1")), answered(server_status::ok)) << "nothing has latched";
+  EXPECT_EQ(rig.client.answer(rig.wait_for(3)), committed(3, 3, "11"));
+  EXPECT_EQ(described().missing_tail_bits, 0U);
 }
 
 /// Plays streams of 41 rounds to a decoder, with a read that waits for each window, also after the first exchange of

@@ -80,12 +80,12 @@ typedef struct __attribute__((packed)) cudaq_qec_committed_t {
   uint64_t pushed_rounds;     /* rounds that have come */
 } cudaq_qec_committed_t;
 
-/* Payload of describe_decoder: nothing (the decoder of qec_decode), its first 8 bytes, or all of it. The result is
- * complete for the last form only, else it ends with `digest`. A server that does not know the last form answers
- * BAD_REQUEST. */
+/* Payload of describe_decoder: nothing (the decoder of qec_decode), its first 8 bytes, or all of it. The result ends
+ * with `digest`; with with_server 1 it is a whole cudaq_qec_decoder_description_t, with 2 a
+ * cudaq_qec_stream_description_t. A server that does not know a form answers BAD_REQUEST. */
 typedef struct __attribute__((packed)) cudaq_qec_describe_decoder_t {
   uint64_t decoder_id;
-  uint64_t with_server; /* 1 */
+  uint64_t with_server; /* 1; 2: and the parts of a stream */
 } cudaq_qec_describe_decoder_t;
 
 typedef enum cudaq_qec_server_state_t {
@@ -101,6 +101,14 @@ typedef struct __attribute__((packed)) cudaq_qec_decoder_description_t {
   uint64_t boot_id;      /* random, never 0; another number: the server was started again, and its decoders are empty */
   uint64_t server_state; /* cudaq_qec_server_state_t */
 } cudaq_qec_decoder_description_t;
+
+/* The three last fields are 0 for a decoder of shots. */
+typedef struct __attribute__((packed)) cudaq_qec_stream_description_t {
+  cudaq_qec_decoder_description_t decoder;
+  uint64_t head_detectors;    /* before the first repetition */
+  uint64_t tail_detectors;    /* after begin_tail */
+  uint64_t missing_tail_bits; /* after begin_tail: bits that have not come yet; else 0 */
+} cudaq_qec_stream_description_t;
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,7 @@ void decoder_counters::set_stream(const stream_totals &now) noexcept {
   committed_.store(now.committed);
   lag_.store(now.lag);
   worst_lag_.store(now.worst_lag);
+  missing_tail_.store(now.missing_tail);
   add_deadlines({deadline_met_.value(), deadline_missed_.value(), deadline_late_.value()}, now.deadlines);
 }
 

@@ -57,6 +57,8 @@ public:
   void set_failures(std::uint64_t number, const char *last) noexcept;
 
   [[nodiscard]] decoder_counts read() const noexcept;
+  /// stream_totals::missing_tail.
+  [[nodiscard]] std::uint64_t missing_tail() const noexcept { return missing_tail_.load(); }
   [[nodiscard]] std::uint64_t begun() const noexcept { return begun_.value(); }
   [[nodiscard]] latency_counters::counts latency() const noexcept { return latency_.read(); }
   /// Throws std::bad_alloc.
@@ -71,7 +73,8 @@ private:
   counter requests_, shots_, too_old_, exchanges_, tail_ns_, repeated_, begun_;
   counter deadline_met_, deadline_missed_, deadline_late_;
   std::array<counter, kServerStatuses> by_status_;
-  cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_;
+  cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_,
+      missing_tail_;
   latency_counters latency_;
   mutable std::mutex failure_mutex_; ///< protects the two members below; never held during a decode
   std::uint64_t failures_ = 0;

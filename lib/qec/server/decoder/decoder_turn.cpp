@@ -65,7 +65,7 @@ std::uint32_t decoder_turn::turn() noexcept {
     const std::uint64_t limit = age_limit_ns_ != 0 ? age_limit_ns_ : kUsualRoundWaitNs;
     waits_.push_back({e->read, e->result, job, e->arrival, e->arrival + std::chrono::nanoseconds(limit)});
   } else if (answer.waits) {
-    answer = refuse_waiting(e->read.request, server_status::busy, e->arrival);
+    answer = refuse_waiting(e->read.request, server_status::busy, e->arrival, false);
   }
   if (!answer.waits)
     counters_.add_latency(e->arrival);
@@ -77,10 +77,10 @@ std::uint32_t decoder_turn::turn() noexcept {
   return 1;
 }
 
-server_answer decoder_turn::refuse_waiting(const wire_request &request, server_status why,
-                                           clock::time_point arrival) noexcept {
+server_answer decoder_turn::refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival,
+                                           bool at_limit) noexcept {
   refused_ = true;
-  return session_.refuse_waiting(request, why, arrival);
+  return session_.refuse_waiting(request, why, arrival, at_limit);
 }
 
 void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept {
@@ -106,7 +106,7 @@ void decoder_turn::answer_waits(bool new_stream) noexcept {
       if (!new_stream && !ends && now < w.deadline)
         return false;
       const server_status why = ends ? server_status::not_ready : server_status::busy;
-      answer = refuse_waiting(w.read.request, why, w.arrival);
+      answer = refuse_waiting(w.read.request, why, w.arrival, !new_stream && !ends);
     }
     counters_.add_latency(w.arrival);
     finish(w.job, answer);

@@ -14,6 +14,9 @@ namespace cudaq::qec::realtime {
 
 /// How long a request may wait for a round, if there is no age limit.
 inline constexpr std::uint64_t kUsualRoundWaitNs = 1'000'000'000;
+/// Requests that may wait for a round, if the queue is longer: each of them holds a slot of the transport, which serves
+/// other decoders, too. A requester needs one.
+inline constexpr std::uint32_t kMaxRoundWaits = 8;
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
 struct answer_receiver {
@@ -64,7 +67,8 @@ private:
 
   [[nodiscard]] bool has_work() const noexcept;
   void answer_waits(bool new_stream) noexcept;
-  server_answer refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival) noexcept;
+  server_answer refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival,
+                               bool at_limit) noexcept;
   void finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept;
 
   request_queue &queue_;

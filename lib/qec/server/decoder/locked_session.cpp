@@ -64,10 +64,13 @@ bool locked_session::need_not_wait(const wire_request &request) noexcept {
   return session_->need_not_wait(request);
 }
 
-server_answer locked_session::refuse_waiting(const wire_request &request, server_status why,
-                                             clock::time_point arrival) noexcept {
+server_answer locked_session::refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival,
+                                             bool at_limit) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const server_answer answer = session_->refuse_copies(request, why, arrival);
+  // BUSY would say that the rounds may become final without these bits.
+  const bool lacks_bits = at_limit && session_->missing_tail() != 0;
+  const server_answer answer =
+      session_->refuse_copies(request, lacks_bits ? server_status::syndromes_dropped : why, arrival);
   counters_.add_answer(request.function, answer);
   return answer;
 }

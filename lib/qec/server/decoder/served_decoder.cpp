@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/decoder/served_decoder.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -18,8 +19,11 @@ stream_listener listener_of(decoder_turn &turn, bool waits_for_rounds) noexcept 
 served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
     : limits_(limits), num_observables_(unit->num_observables()), num_detectors_(unit->num_detectors()),
       bits_per_shot_(unit->bits_per_shot()), is_stream_(unit->is_stream()),
+      head_detectors_(is_stream_ ? unit->stream()->head_detectors() : 0),
+      tail_detectors_(is_stream_ ? unit->stream()->tail_detectors() : 0),
       queue_(limits.queue_length, unit->max_request_bits()),
-      turn_(queue_, session_, counters_, limits.age_limit_ns, is_stream_ ? limits.queue_length : 0),
+      turn_(queue_, session_, counters_, limits.age_limit_ns,
+            is_stream_ ? std::min(limits.queue_length, kMaxRoundWaits) : 0),
       session_(std::move(unit), limits.sequence, limits.queue_length != 0,
                listener_of(turn_, is_stream_ && limits.queue_length != 0), counters_) {}
 

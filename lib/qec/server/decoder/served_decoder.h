@@ -73,6 +73,10 @@ public:
   [[nodiscard]] model_facts facts() const noexcept {
     return {num_detectors_, bits_per_shot_, num_observables_, session_.digest()};
   }
+  /// Of a stream: its parts, and what its tail lacks at some recent moment.
+  [[nodiscard]] stream_parts parts() const noexcept {
+    return {head_detectors_, tail_detectors_, counters_.missing_tail()};
+  }
   /// Of the decoder in use, at some recent moment. Does not wait for a decode.
   [[nodiscard]] std::shared_ptr<const decoder_identity> identity() const { return session_.identity(); }
   [[nodiscard]] bool same_shape(const decoding_unit &other) { return session_.same_shape(other); }
@@ -98,6 +102,7 @@ private:
   const decoder_limits limits_;
   const std::uint64_t num_observables_, num_detectors_, bits_per_shot_;
   const bool is_stream_;
+  const std::uint64_t head_detectors_, tail_detectors_;
   decoder_counters counters_;
   request_queue queue_;
   decoder_turn turn_;

@@ -58,6 +58,7 @@ struct stream_totals {
   std::uint64_t pushed = 0, committed = 0; ///< rounds
   std::uint64_t lag = 0, worst_lag = 0;    ///< rounds that were pushed and are not final: now, and the most
   deadline_counts deadlines{};             ///< of windows, if their decoder has a deadline
+  std::uint64_t missing_tail = 0;          ///< of the present stream, after begin_tail: bits that have not come
 };
 
 /// Requests are served in the order of the calls, each completely. Not for two threads at once.
@@ -97,6 +98,9 @@ public:
   [[nodiscard]] bool need_not_wait(const wire_request &request) const noexcept {
     return latched_ != server_status::ok || has_round(request);
   }
+
+  /// Of a stream whose tail has begun: bits of it that have not come.
+  [[nodiscard]] virtual std::uint64_t missing_tail() const noexcept { return 0; }
 
   /// The answer to a request that was not executed, and will not be: copies of it that are known by their time get the
   /// same one. So its requester may send it as another request.

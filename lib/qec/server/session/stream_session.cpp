@@ -43,6 +43,7 @@ stream_totals stream_session::totals() const noexcept {
   all.committed += broken ? 0 : now.committed_rounds();
   all.lag = broken ? 0 : now.pushed_rounds() - now.committed_rounds();
   all.worst_lag = worst_lag_;
+  all.missing_tail = missing_tail();
   all.deadlines += now.statistics().deadlines; // 0 after a reset, so also of a broken stream
   return all;
 }

@@ -25,6 +25,9 @@ public:
     return phase_ == phase::complete || phase_ == phase::ended;
   }
   void advance() noexcept override;
+  [[nodiscard]] std::uint64_t missing_tail() const noexcept override {
+    return phase_ == phase::tail ? unit().stream()->tail_detectors() - tail_.size() : 0;
+  }
 
 private:
   enum class phase : std::uint8_t {

@@ -80,7 +80,8 @@ read_result read_describe(std::span<const std::uint8_t> payload) noexcept {
   read.request.function = wire_function::describe;
   const auto fields = read_as<cudaq_qec_describe_decoder_t>(payload);
   read.request.decoder_id = fields.decoder_id;
-  read.request.with_server = fields.with_server == 1;
+  read.request.with_stream = fields.with_server == 2;
+  read.request.with_server = fields.with_server == 1 || read.request.with_stream;
   read.knows_decoder = true;
   read.status = read.request.with_server ? server_status::ok : server_status::bad_request;
   return read;
@@ -99,6 +100,12 @@ void write_server_facts(const server_facts &facts, std::span<std::uint8_t> resul
                                    std::uint64_t{facts.ends ? CUDAQ_QEC_SERVER_ENDS : CUDAQ_QEC_SERVER_SERVES}};
   static_assert(kModelFactsBytes + sizeof numbers == kDescriptionBytes);
   std::memcpy(result.data() + kModelFactsBytes, numbers, sizeof numbers);
+}
+
+void write_stream_parts(const stream_parts &parts, std::span<std::uint8_t> result) noexcept {
+  const std::uint64_t numbers[] = {parts.head, parts.tail, parts.missing};
+  static_assert(kDescriptionBytes + sizeof numbers == kStreamDescriptionBytes);
+  std::memcpy(result.data() + kDescriptionBytes, numbers, sizeof numbers);
 }
 
 std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept {

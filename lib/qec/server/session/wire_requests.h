@@ -51,10 +51,17 @@ struct server_facts {
   bool operator==(const server_facts &) const = default;
 };
 inline constexpr std::size_t kDescriptionBytes = sizeof(cudaq_qec_decoder_description_t);
+/// What the longest answer has after them: detectors of the head and of the tail, and bits that the tail still lacks.
+struct stream_parts {
+  std::uint64_t head = 0, tail = 0, missing = 0;
+};
+inline constexpr std::size_t kStreamDescriptionBytes = sizeof(cudaq_qec_stream_description_t);
 /// `result`: at least kModelFactsBytes.
 void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result) noexcept;
 /// `result`: at least kDescriptionBytes.
 void write_server_facts(const server_facts &facts, std::span<std::uint8_t> result) noexcept;
+/// `result`: at least kStreamDescriptionBytes.
+void write_stream_parts(const stream_parts &parts, std::span<std::uint8_t> result) noexcept;
 /// Of an answer of both lengths.
 [[nodiscard]] std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept;
 /// Of the longer answer.
@@ -103,6 +110,7 @@ struct wire_request {
   std::uint64_t wait_for_round = 0;   ///< of get_committed: the rounds that must be final before the answer
   bool clear = false;                 ///< of the functions that read: set the corrections to 0 after reading
   bool with_server = false;           ///< of describe: the longer answer
+  bool with_stream = false;           ///< of describe: the longest answer; with_server is set, too
   std::span<const std::uint8_t> bits; ///< of enqueue and one_shot
   std::uint64_t content = 0;          ///< if changes_state: a hash of the function and the payload
 
