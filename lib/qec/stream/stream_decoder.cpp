@@ -101,12 +101,13 @@ stream_result made_or_throw(const stream_source &source, std::uint64_t push_bits
   };
   window_set made = chosen();
   const std::uint64_t queue = queue_or_throw(model, layout, pool != nullptr, options.queue_rounds, push_bits);
-  const std::string description = "commit " + std::to_string(sizes.commit) + " and buffer " +
-                                  std::to_string(sizes.buffer) + " rounds" + sizes.where_from + "; a repetition has " +
-                                  number_of(model.body_detectors(), "detector") + " in " +
-                                  number_of(model.body().size(), "round") + "; " + made.choice().name +
-                                  (layout.parallel ? "; parallel" : "; sequential") +
-                                  (pool != nullptr ? ", " + std::to_string(threads) + " workers" : "");
+  const std::string &reason = made.choice().reason;
+  const std::string description =
+      "commit " + std::to_string(sizes.commit) + " and buffer " + std::to_string(sizes.buffer) + " rounds" +
+      sizes.where_from + "; a repetition has " + number_of(model.body_detectors(), "detector") + " in " +
+      number_of(model.body().size(), "round") + "; " + made.choice().name +
+      (layout.parallel ? "; parallel" : "; sequential") +
+      (pool != nullptr ? ", " + std::to_string(threads) + " workers" : "") + (reason.empty() ? "" : "; " + reason);
   return {std::make_unique<stream_engine>(std::move(made), std::move(pool), threads, queue, description), {}};
 }
 

@@ -173,7 +173,7 @@ public:
   /// Whether windows are parallel.
   [[nodiscard]] virtual bool is_parallel() const noexcept = 0;
   /// Windows, in words: "commit 5 and buffer 5 rounds (distance 5); a repetition has 48 detectors in 2 rounds;
-  /// pymatching; sequential".
+  /// pymatching; sequential". If `auto` did not take its first choice, last why: "; auto took bp-osd, because ...".
   [[nodiscard]] virtual const std::string &description() const noexcept = 0;
 
 protected:
