@@ -3,9 +3,6 @@
 #include "unittests/qec/stream/gated_plugin_support.h"
 #include "unittests/qec/stream/stream_test_support.h"
 
-#include <atomic>
-#include <thread>
-
 namespace cudaq::qec::realtime::test {
 namespace {
 
@@ -19,30 +16,6 @@ stream_options gated(std::size_t workers, std::uint64_t queue_rounds = 0) {
           .mode = stream_mode::sequential,
           .workers = workers,
           .queue_rounds = queue_rounds};
-}
-
-TEST(StreamPromises, WaitCommittedReturnsEarlyAfterAReset) {
-  const gate slow;
-  const auto stream = stream_or_throw(kText, gated(1));
-  ASSERT_EQ(stream->push(kQuiet, 3 * 4), decode_status::ok); // no window is complete: nothing becomes final
-  std::atomic<bool> waits{false}, returned{false};
-  stream_progress seen{};
-  std::thread waiter([&] {
-    waits.store(true);
-    seen = stream->wait_committed(1, soon(25));
-    returned.store(true);
-  });
-  while (!waits.load())
-    std::this_thread::yield();
-  // It may not be in the wait yet, so there are further resets.
-  for (const auto end = soon(20); !returned.load() && std::chrono::steady_clock::now() < end;) {
-    stream->reset();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_TRUE(returned.load());
-  waiter.join();
-  EXPECT_EQ(seen.status, decode_status::ok);
-  EXPECT_EQ(seen.committed_rounds, 0U);
 }
 
 TEST(StreamPromises, WaitCommittedReturnsAtItsDeadline) {

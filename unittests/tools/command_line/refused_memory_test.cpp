@@ -20,7 +20,7 @@ TEST(RefusedMemory, EndsAProgramWithAStatusAndAText) {
   };
   const std::string counted = scratch.path() / "count", config = scratch.path() / "config.yaml";
   std::ofstream(config) << "decoders:\n  - {id: 0, type: auto, dem: \"error(0.1) D0 D1 L0\\nerror(0.1) D0\"}\n";
-  const std::string check = "serve --check --config " + config;
+  const std::string check = "serve --check " + config;
   ASSERT_EQ(run_without("COUNT_ALLOCATIONS=" + counted, check).exit_code, 0);
   const long all = std::stol(read_file(counted));
   ASSERT_GT(all, 1000);

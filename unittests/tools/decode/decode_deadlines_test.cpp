@@ -105,7 +105,7 @@ TEST_F(DecodeDeadlines, AMemberOfARaceThatFailsIsNamed) {
 
 // A member of a race that never returns is waited for in the same place: where the decoders are destroyed.
 TEST_F(DecodeDeadlines, ADecoderThatNeverReturnsDoesNotKeepTheProgramAfterItsReport) {
-  file("shots.01", "0001\n");
+  file("shots.01", "0100\n");
   const auto begin = std::chrono::steady_clock::now();
   const program_result r =
       decode(std::string(CUDAQ_TEST_STUCK_DECODER) + ":hang=destroy,mark=" + path("mark"), "--json");
