@@ -28,7 +28,7 @@ std::vector<qec::offline_decoder> make_decoders(const sampled_task &task) {
     std::unique_ptr<qec::predecoder> first;
     qec::decoder_result second = qec::make_decoder(c.decoder, task.dem);
     if (!second)
-      throw usage_error(fmt::format("--dem {}: {}", task.dem_file, second.error));
+      refuse(second.machine_lacks, fmt::format("--dem {}: {}", task.dem_file, second.error));
     if (c.deadline_us != 0) {
       if (!second.instance->obeys_deadline())
         throw usage_error(fmt::format("--deadlines: {} does not end at a deadline", second.instance->name()));

@@ -50,6 +50,13 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// Ends the program: with kExitRefused if the machine lacks something, else with kExitUsage.
+[[noreturn]] inline void refuse(bool machine_lacks, const std::string &text) {
+  if (machine_lacks)
+    throw std::runtime_error(text);
+  throw usage_error(text);
+}
+
 /// A check failed: an answer was wrong or lost, or there was no progress. The program ends with kExitCheckFailed.
 class check_failed : public std::runtime_error {
 public:

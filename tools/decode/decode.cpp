@@ -46,7 +46,7 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
   while (workers.size() != count) {
     qec::chosen_decoder chosen = qec::choose_decoder(o.decoder, model);
     if (!chosen)
-      throw usage_error(fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, chosen.error));
+      refuse(chosen.machine_lacks, fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, chosen.error));
     if (chosen.instance->num_detectors() == 0)
       throw usage_error(no_detectors_text(o.data));
     // A decoder of windows takes models that are too long for a predecoder.
@@ -179,6 +179,7 @@ public:
     text += fmt::format("each shot       {}\n", in_.shot_text());
     if (flags_)
       text += fmt::format("flags           of {} by {}\n", number_of(flagged_shots_, "shot"), options_.flags);
+    text += fmt::format("time of a shot  {}\n", latency_line(totals_.shot_ns));
     const qec::deadline_counts &deadlines = totals_.deadlines;
     if (has_deadlines())
       text += fmt::format("deadlines       {} met, {} missed; of these {} late, {} without a solution\n", deadlines.met,
@@ -230,6 +231,7 @@ public:
     j["late"] = late_;
     if (has_deadlines())
       j["late_shots"] = late_shots_;
+    j["shot_ns"] = latency_json(totals_.shot_ns);
     for (const auto &[member, wins] : totals_.wins) {
       j["race_members"].push_back({{"name", member}, {"answers", wins}});
       json &of_name = j["race_wins"][member]; // members may have the same name

@@ -2,6 +2,7 @@
 #include "tools/decode/decode_batch.h"
 
 #include "lib/qec/decoding/event_bits.h"
+#include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 
 #include <algorithm>
@@ -59,6 +60,8 @@ void decoder_threads::wait_for(const decode_batch &batch) {
 
 decoder_totals decoder_threads::totals() const {
   decoder_totals sum;
+  for (const scratch &memory : memories_)
+    sum.shot_ns.merge(memory.shot_ns);
   for (const auto &worker : workers_) {
     const qec::decoder &with = worker->stage().inner();
     sum.deadlines += with.deadlines();
@@ -95,6 +98,7 @@ void decoder_threads::decode(qec::decoding_worker &worker, scratch &memory, deco
   qec::decode_details details{.errors = memory.errors};
   qec::decode_details *const wanted = batch.num_errors == 0 ? nullptr : &details;
   batch.status = qec::decode_status::ok;
+  std::uint64_t begin = now_ns(); // one reading of the clock for each shot: a shot of a small code takes 200 ns
   for (batch.decoded = 0; batch.decoded < batch.shots && !interrupt_guard::is_grace_over(); ++batch.decoded) {
     const std::size_t size = worker.decode(decode_batch::row(batch.detections, batch.decoded, batch.detection_bytes),
                                            response, batch.status, wanted, batch.flags_of(batch.decoded));
@@ -103,6 +107,8 @@ void decoder_threads::decode(qec::decoding_worker &worker, scratch &memory, deco
       batch.fault = worker.stage().inner().fault();
       return;
     }
+    const std::uint64_t end = now_ns();
+    memory.shot_ns.record(end - std::exchange(begin, end));
     batch.status = qec::decode_status::ok;
     using result = decode_batch::result;
     batch.results[batch.decoded] = is_solved ? result::solution : at_deadline ? result::deadline : result::unconverged;

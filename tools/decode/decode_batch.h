@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/qec/stages/decoding_worker.h"
+#include "tools/common/latency_histogram.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -68,6 +69,7 @@ struct decoder_totals {
   std::vector<std::pair<std::string, std::uint64_t>> wins; ///< decoder::wins()
   std::uint64_t member_faults = 0;                         ///< decoder::member_faults()
   std::string member_fault;                                ///< decoder::fault() of one of them
+  latency_histogram shot_ns; ///< of each shot on its thread, also of those without a solution
 };
 
 /// Decodes batches on its threads. Each thread has its own worker. The public functions are for one thread.
@@ -93,6 +95,7 @@ private:
   struct scratch {
     std::vector<std::uint8_t> response;
     std::vector<std::uint64_t> errors;
+    latency_histogram shot_ns{};
   };
   void end() noexcept;
   static void decode(qec::decoding_worker &worker, scratch &memory, decode_batch &batch) noexcept;

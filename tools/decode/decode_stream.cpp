@@ -283,7 +283,7 @@ int run_decode_stream(const decode_options &o, const std::string &dem_text, cons
   qec::stream_result made =
       source.ok() ? qec::make_stream_decoder(*source) : qec::stream_result{nullptr, "stream decoder: " + source.text()};
   if (!made)
-    throw usage_error(fmt::format("--stream: {}: {}", o.data.dem, made.error));
+    refuse(made.machine_lacks, fmt::format("--stream: {}: {}", o.data.dem, made.error));
   if (const auto result = check_one_experiment(o.data.in, source->model); result.failed())
     throw usage_error(result.text());
   std::optional<stream_run> run;

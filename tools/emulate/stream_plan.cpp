@@ -33,7 +33,7 @@ stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder
   facts_ = value_or_throw(qec::stream_facts(model));
   qec::stream_result made = qec::make_stream_decoder(*source_);
   if (!made)
-    throw usage_error(made.error);
+    refuse(made.machine_lacks, made.error);
   reference_ = std::move(made.instance);
   sampler_ = std::make_unique<stream_sampler>(model, repetitions_for(model, rounds));
   for (const auto *const part : {&model.head(), &model.body(), &model.tail()})

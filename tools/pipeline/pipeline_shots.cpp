@@ -32,7 +32,8 @@ std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::str
   auto first = qec::make_predecoder(engine, model);
   qec::chosen_decoder second = qec::choose_decoder(decoder_, model);
   if (first.failed() || !second)
-    throw usage_error(fmt::format("{}: {}", shots_.name, first.ok() ? second.error : first.text()));
+    refuse(first.ok() && second.machine_lacks,
+           fmt::format("{}: {}", shots_.name, first.ok() ? second.error : first.text()));
   if (const auto allowed = qec::check_predecoder_before(engine, second.instance->name()); allowed.failed())
     throw usage_error(fmt::format("--predecoder {}: {}", engine, allowed.text()));
   if (why != nullptr)

@@ -19,7 +19,7 @@ namespace server_ns = cudaq::qec::realtime;
 config_text read_config(const char *option, const std::string &path) {
   auto text = server_ns::read_whole_file(path);
   if (text.failed())
-    throw usage_error(fmt::format("{} {}{}", option, text.text(), config_file_hint(path)));
+    refuse(text.status() != CUDAQ_ERR_INVALID_ARG, fmt::format("{} {}{}", option, text.text(), config_file_hint(path)));
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return {std::move(*text), folder.empty() ? "." : folder};
 }
@@ -38,7 +38,7 @@ std::optional<server_ns::loaded_config> load_until_end(const char *option, const
           const config_text file = read_config(option, path);
           auto loaded = server_ns::load_config(file.yaml, file.folder);
           if (loaded.failed())
-            throw usage_error(fmt::format("{} {}: {}", option, path, loaded.text()));
+            refuse(loaded.status() != CUDAQ_ERR_INVALID_ARG, fmt::format("{} {}: {}", option, path, loaded.text()));
           kept->loaded = std::move(*loaded);
         } catch (const std::exception &) {
           kept->failure = std::current_exception();

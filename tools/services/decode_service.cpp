@@ -13,7 +13,8 @@ decode_service::decode_service(const std::string &decoder_name, const qec::shot_
   for (std::uint32_t i = 0; i < instances; ++i) {
     qec::chosen_decoder made = qec::choose_decoder(decoder_name, model);
     if (!made)
-      throw usage_error(fmt::format("--decoder {}: no decoder for {}: {}", decoder_name, shots.name, made.error));
+      refuse(made.machine_lacks,
+             fmt::format("--decoder {}: no decoder for {}: {}", decoder_name, shots.name, made.error));
     if (i == 0)
       choice_ = made.auto_reason;
     entry &e = entries_.emplace_back();

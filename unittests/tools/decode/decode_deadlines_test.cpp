@@ -38,10 +38,16 @@ TEST_F(DecodeDeadlines, AreCountedAndTheRunGoesOn) {
     EXPECT_GE(j["deadline_missed"], 3);
     EXPECT_EQ(j["deadline_without_solution"], 2);
     EXPECT_EQ(j["not_converged"], 0);
+    const auto &shot = j["shot_ns"];
+    EXPECT_EQ(shot["count"], 5) << "also those without a solution";
+    EXPECT_GE(shot["max"], 100'000'000) << "the time of a missed deadline is in the tail";
+    EXPECT_LE(shot["p50"], shot["p99"]);
+    EXPECT_LE(shot["p99.9"], shot["max"]);
     EXPECT_EQ(j["logical_errors"], 3) << "shots without a solution are wrong, and the fourth is";
   }
   const program_result text = decode(kEarly + ":deadline_us=100000", "--obs_in " + path("truth.01"));
   EXPECT_TRUE(contains(text.out, "deadlines       ")) << text.out;
+  EXPECT_TRUE(contains(text.out, "time of a shot  min ")) << text.out;
   EXPECT_TRUE(contains(text.out, " without a solution\n")) << text.out;
   EXPECT_TRUE(contains(text.out, "; with 2 shots without a solution")) << text.out;
 }
