@@ -44,7 +44,7 @@ struct decode_batch {
   std::vector<result> results;               ///< of each shot
   std::vector<qec::error_probability> flags; ///< what the shots replace, one after another
   std::vector<std::size_t> end_of_flags;     ///< of each shot; empty without --flags
-  std::vector<std::uint8_t> late; ///< of each shot: 1: decoder::is_late()
+  std::vector<std::uint8_t> late;            ///< of each shot: 1: decoder::is_late()
   std::size_t shots = 0;
   /// Shots with a result; fewer than `shots` if one cannot be decoded, or some time after a signal.
   std::size_t decoded = 0;
