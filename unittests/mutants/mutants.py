@@ -40,7 +40,7 @@ MUTANTS = {
     # Requests that come again.
     "skipped_number_keeps_an_old_answer": (
         "lib/session/sequence_window.cpp", "skipped = n.newest + 1; skipped", "skipped = number; skipped",
-        "session_test", "*"),
+        "session_test", "SequenceWindow.KnowsWhatAnOracleKnows"),
     "reused_number_gets_the_old_answer": (
         "lib/session/sequence_window.cpp", "r.content != content)", "r.content > content)",
         "session_test", "SequenceWindow.KnowsWhatAnOracleKnows"),
@@ -130,28 +130,28 @@ MUTANTS = {
     # Transports: options, datagrams.
     "number_of_an_option_has_no_limit": (
         "lib/transport/provider/option_parser.cpp", " || number > option.highest)", ")",
-        "udp_test", "*"),
+        "udp_test", "UdpOptions.AreRefusedWithATextThatNamesOptionAndValue"),
     "answer_reaches_the_next_peer_of_a_place": (
         DATAGRAM + "peer_windows.cpp", " || table_.generation(key.peer) != key.generation)", ")",
         "datagram_test", "PeerWindows.ForgetAPeerThatWasIdle"),
     "peer_with_a_slot_is_served_again_first": (
         DATAGRAM + "fair_queue.h", "std::tie(a->held, a->last_turn, a) < std::tie(b->held, b->last_turn, b)",
         "std::tie(a->last_turn, a) < std::tie(b->last_turn, b)",
-        "datagram_test", "*"),
+        "datagram_test", "UdpRing.ServesAnotherSenderNextWhileOneHoldsAllSlots"),
     "failed_launch_is_answered_from_the_slot": (
         DATAGRAM + "datagram_ring.cpp", "if (tx >> CUDAQ_TX_FLAG_ERROR_SHIFT == CUDAQ_TX_FLAG_ERROR_TAG)",
         "if (tx == CUDAQ_TX_FLAG_ERROR_TAG)",
-        "datagram_test", "*"),
+        "datagram_test", "UdpRing.WaitsForTheAnswerAfterAMarkerAndAnswersAnErrorSentinel"),
     "slot_keeps_bytes_of_an_earlier_request": (
         DATAGRAM + "datagram_exchange.cpp",
         "  std::memset(target + frame.bytes.size(), 0, ring_.rx_stride_sz - frame.bytes.size());\n", "",
-        "datagram_test", "*"),
+        "datagram_test", "UdpRing.FillsTheRestOfASlotWithZeros"),
     "busy_answer_is_repeated": (
-        DATAGRAM + "request_gate.cpp", "  if (is_busy(frame))", "  if (frame.empty())",
-        "datagram_test", "*"),
+        DATAGRAM + "request_gate.cpp", "  if (is_busy(frame))", "  if (is_busy(frame) && frame.empty())",
+        "datagram_test", "RequestGate.AcceptsTheIdOfARequestAgainThatAHandlerAnsweredBusy"),
     "truncated_datagram_is_a_request": (
         DATAGRAM + "request_gate.cpp", "arg_len > size - CUDAQ_RPC_HEADER_SIZE)", "arg_len > size)",
-        "datagram_test", "*"),
+        "datagram_test", "RequestGate.AnswersARequestThatIsCutOff"),
     "repeated_request_is_executed_again": (
         DATAGRAM + "request_gate.cpp", "switch (rule_for_copies(found->state)) {", "switch (copy_rule::execute) {",
         "datagram_processes_test", "Provider/DatagramProcesses.ExecuteEachMessageOnceOverALossyNetwork/UdpRing"),
@@ -182,35 +182,35 @@ MUTANTS = {
     "request_is_taken_before_the_answer_is_collected": (
         SHM + "shm_dataplane.cpp", "  if (load_acquire(tx_flag(r, i)) != 0) ",
         "  if (load_acquire(tx_flag(r, i)) == 1) ",
-        "shm_test", "ShmHostile.*:ShmOrder.*:ShmRings.*"),
+        "shm_test", "*"),
     "next_client_begins_in_the_middle_of_the_ring": (
         SHM + "shm_attachments.cpp", "if (!options_.unified && rewind(k))", "if (options_.unified && rewind(k))",
-        "shm_test", "Shm*"),
+        "shm_test", "*"),
     "client_of_another_version_is_attached": (
         SHM + "shm_attachments.cpp", "if (request.version == kShmVersion)", "if (request.version >= kShmVersion)",
-        "shm_test", "Shm*"),
+        "shm_test", "*"),
     "client_can_shrink_the_segment": (
         SHM + "shm_segment.cpp", "F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL", "F_SEAL_SEAL",
-        "shm_test", "Shm*"),
+        "shm_test", "*"),
     # Transports: the router.
     "queue_of_a_node_has_no_limit": (
         ROUTE + "request_router.cpp", "if (node.queue.size() >= limits_.queue_length)",
         "if (node.queue.size() > limits_.queue_length)",
-        "route_test", "*"),
+        "route_test", "RequestRouter.KeepsToCreditsThenQueuesThenIsBusy"),
     "node_defers_an_answer": (
         ROUTE + "request_router.cpp", "of_node == CUDAQ_HOST_CALL_DEFERRED ?", "of_node == INT32_MAX ?",
-        "route_test", "*"),
+        "route_test", "ForeignNode.AnyStatusEndsItsRequestOnce"),
     "message_of_an_old_session_is_taken": (
         ROUTE + "request_router.cpp", "nodes_[header.node].epoch != header.epoch)",
         "nodes_[header.node].state == node_state::absent)",
-        "route_test", "*"),
+        "route_test", "RequestRouter.BadMessagesChangeNothing"),
     "answer_of_an_earlier_request_is_taken": (
         ROUTE + "request_router.cpp", "node.slots[header.slot].generation != header.generation ||",
         "node.slots[header.slot].generation == 0 ||",
-        "route_test", "*"),
+        "route_test", "RequestRouter.BadMessagesChangeNothing"),
     "decoder_is_trusted_after_another_router": (
         ROUTE + "request_router.cpp", "    lose_keys(node, true);", "    lose_keys(node, false);",
-        "route_test", "*"),
+        "route_test", "RequestRouter.ANodeThatAnotherRouterHasUsedNeedsResets"),
     # stream.h.
     "push_reads_after_its_bits": (
         STREAM + "stream_engine.cpp",
@@ -252,10 +252,10 @@ MUTANTS = {
         "qec_decoders_test", "PluginFaults.NameTheBrokenPromiseAndItsValues"),
     "late_decode_counts_as_met": (
         DECODER, "const bool missed = late || status", "const bool missed = status",
-        "qec_propagation_test", "DecodeDeadline*"),
+        "qec_propagation_test", "DecodeDeadlineOf.ADecoderThatIgnoresItIsCountedAsLate"),
     "budget_changes_the_control_of_the_caller": (
         DECODER, "    details->control.deadline_ns = kNoDeadline;", "    details->num_edges += 0;",
-        "qec_propagation_test", "DecodeDeadline*"),
+        "qec_propagation_test", "Kinds/DecodeDeadline.LeavesTheControlOfTheCallerAsItWas/bp_osd"),
     # Tools.
     "wrong_option_ends_with_another_status": (
         TOOLS + "command_line/program.cpp", "refuse(why.reason, kExitUsage)", "refuse(why.reason, kExitRefused)",
@@ -265,8 +265,8 @@ MUTANTS = {
         "tools_program_test", "CommandLineErrors.AreJsonIfTheCommandLineCannotBeParsed"),
     "report_overwrites_an_input": (
         TOOLS + "common/output_file.cpp", "    if (!file->is_at(path))", "    if (file->option() != path)",
-        "tools_program_test", "OutputFiles.*:DecodeRefusals.*"),
+        "tools_program_test", "*"),
     "stream_ends_in_the_middle_of_a_repetition": (
         TOOLS + "decode/round_reader.cpp", " || (round_ - head_.size()) % body_.size() != 0)", ")",
-        "tools_program_test", "DecodeStream*"),
+        "tools_program_test", "*"),
 }
