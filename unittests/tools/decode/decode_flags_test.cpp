@@ -21,7 +21,7 @@ protected:
   /// With the head of a file for the model.
   [[nodiscard]] static std::string flags(const std::string &lines) {
     char number[16];
-    std::snprintf(number, sizeof number, "%08x", qec::crc32_of(kModel));
+    std::snprintf(number, sizeof number, "%08x", cudaq::qec::realtime::crc32_of(kModel));
     return std::string("cudaq-realtime-flags 1\nmodel ") + number + "\n" + lines;
   }
   [[nodiscard]] program_result decode(const std::string &more, const std::string &decoder = "bp-osd") const {
