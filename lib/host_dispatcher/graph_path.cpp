@@ -149,6 +149,7 @@ void graph_path::answer_failed_launch(std::uint32_t worker, const cudaq_host_job
   const handler_result failed{true, status, 0};
   if (record.state.claim(job.generation, job_phase::running, job_phase::completing)) {
     record.cuda_error = static_cast<std::uint32_t>(error);
+    record.taken_at = 0; // no graph has run: no time
     responder_.publish(*jobs_, job.slot, failed, here);
   } else {
     responder_.handler_returned(*jobs_, job.slot, job.generation, failed, here); // answered by another thread
@@ -178,6 +179,7 @@ void graph_path::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, 
 void graph_path::fail_waiting(std::int32_t status, thread_counters &here) {
   for (std::uint32_t slot = 0; workers_.next_to_fail(slot);) {
     job_record &record = (*jobs_)[slot];
+    record.taken_at = 0;
     if (status == CUDAQ_RPC_ERR_DEVICE_FAULT) {
       record.cuda_error = static_cast<std::uint32_t>(fault());
       if (responder_.markers())

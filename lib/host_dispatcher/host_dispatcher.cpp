@@ -214,10 +214,10 @@ std::uint32_t host_dispatcher::dataplane_turn(thread_counters &here) {
     jobs.cursor.set(i);
     take_turn(jobs.ring, i, handlers_.index(), handlers_.rules(), *this);
     dataplane_.finish_turn(here);
-    here.answered_at = 0; // sending takes time
     ++work;
     if (graphs_.backlog())
       graphs_.turn(here);
+    here.answered_at = 0; // sending and graphs take time
   }
   return work;
 }

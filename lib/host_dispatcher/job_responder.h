@@ -41,7 +41,7 @@ public:
 private:
   /// After the answer of a job, before the job is finished: then its record belongs to the next request.
   void record_time(const job_record &record, thread_counters &counts) const {
-    if (times_.on() && record.what.what == verdict::serve)
+    if (times_.on() && record.what.what == verdict::serve && record.taken_at != 0)
       times_.record(counts, record.what.route, record.taken_at);
   }
 

@@ -239,14 +239,14 @@ public:
 
 private:
   struct instances {
-    std::mutex mutex;
+    call_mutex mutex;
     std::vector<std::unique_ptr<decoder>> all; ///< one for each thread of a batch; with the lock
     decoder *first = nullptr;                  ///< of `all`, which may move while it grows
   };
   /// Holds the lock for its lifetime.
   struct locked_instances {
     explicit locked_instances(native_decoder &of) : locked(of.made_->mutex), mark(of.in_call_), all(of.made_->all) {}
-    const std::lock_guard<std::mutex> locked;
+    const std::lock_guard<call_mutex> locked;
     const process_mark mark;
     std::vector<std::unique_ptr<decoder>> &all;
   };

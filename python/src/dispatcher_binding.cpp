@@ -129,6 +129,8 @@ public:
   }
   void start() {
     check_process();
+    if (runs()) // else the end of an inner `with` would stop the outer one's
+      throw std::runtime_error("the dispatcher is running: stop it first");
     const gil_released released;
     thread_.set();
     // A later start continues at the slot where the last run stopped.

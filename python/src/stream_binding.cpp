@@ -141,7 +141,7 @@ private:
     }
   }
 
-  std::mutex mutex_;
+  call_mutex mutex_;
   process_of_threads threads_, in_call_;
   std::unique_ptr<stream_decoder> stream_;
   std::uint64_t seen_rounds_ = 0; ///< final at the last push

@@ -14,7 +14,10 @@
 #include <cstdint>
 #include <ctime>
 #include <cxxabi.h>
+#include <mutex>
 #include <nanobind/nanobind.h>
+#include <stdexcept>
+#include <thread>
 #include <unistd.h>
 
 namespace cudaq_python {
@@ -91,6 +94,27 @@ private:
     return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
   }
   std::int64_t last_ms_ = coarse_ms();
+};
+
+/// Held during a call of an object. A handler of a signal runs inside a call (signal_watch), and may call the same
+/// object.
+class call_mutex {
+public:
+  /// Throws std::runtime_error if the calling thread holds it.
+  void lock() {
+    if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id())
+      throw std::runtime_error("called inside a call of the same object, by the handler of a signal");
+    mutex_.lock();
+    owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  }
+  void unlock() {
+    owner_.store({}, std::memory_order_relaxed);
+    mutex_.unlock();
+  }
+
+private:
+  std::mutex mutex_;
+  std::atomic<std::thread::id> owner_{};
 };
 
 /// The process whose threads use an object; 0: none.

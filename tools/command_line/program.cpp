@@ -146,9 +146,13 @@ int run_program(const program_description &program, int argc, char **argv) {
   standard_streams::open_closed();
   use_few_addresses();
   end_on_signals_as_first_process();
-  const end_watch watch(program.name);
   try {
-    return with_all_written(program.name, parse_and_run(program, argc, argv));
+    int status = kExitOk;
+    {
+      const end_watch watch(program.name); // not of the last bytes: what reads stdout may be slow
+      status = parse_and_run(program, argc, argv);
+    }
+    return with_all_written(program.name, status);
   } catch (const std::exception &e) {
     print_refusal(program.name, e.what());
     return kExitRefused;

@@ -49,10 +49,9 @@ private:
     const char *const name = program_name().load();
     if (name == nullptr)
       return;
-    print_error(
-        "{}: the report is complete, but a thread is still inside a decoder or a plug-in after {} s; the program "
-        "ends without it\n",
-        name, kLimit.count());
+    print_error("{}: the report is complete, but the program has not ended after {} s: does a decoder or a plug-in not "
+                "return? It ends now\n",
+                name, kLimit.count());
     std::fflush(stdout);
     _exit(status);
   }

@@ -286,9 +286,14 @@ TEST_P(DeferredCompletion, OfAStaleJobMayComeAtAnyMomentOfARestart) {
   std::vector<cudaq_host_job_t> jobs;
   std::atomic<bool> end{false};
   std::thread stale([&] {
+    std::vector<cudaq_host_job_t> known;
     while (!end.load()) {
-      const std::lock_guard lock(mutex);
-      for (const cudaq_host_job_t &job : jobs)
+      {
+        const std::lock_guard lock(mutex);
+        known = jobs;
+      }
+      std::this_thread::yield();
+      for (const cudaq_host_job_t &job : known)
         EXPECT_EQ(cudaq_host_complete_deferred(dispatcher->get, &job, 0, 0), CUDAQ_ERR_STATE);
     }
   });

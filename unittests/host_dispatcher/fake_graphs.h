@@ -205,7 +205,7 @@ struct graph_rig_plan {
   std::vector<detail::v2_handler> v2;
   const host_ring *ring = nullptr; ///< the ring of another rig; used with its router, for a shared ring
   std::shared_ptr<detail::ring_router> router;
-  bool shared = false, default_owner = false;
+  bool shared = false, default_owner = false, handler_times = false;
   detail::upstream_words words; ///< words of the caller, as the loop of the upstream interface has them
 };
 
@@ -262,6 +262,7 @@ public:
     setup.options.grace_period_ns = plan_.grace_period_ns;
     setup.options.default_owner = plan_.default_owner;
     setup.shared_ring = plan_.shared;
+    setup.handler_times = plan_.handler_times;
     setup.markers = plan_.markers;
     setup.shutdown_flag = &shutdown;
     setup.stats = &stats_;

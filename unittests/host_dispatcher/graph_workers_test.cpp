@@ -160,6 +160,19 @@ TEST_F(GraphWorker, AFailedLaunchFailsItsOwnRequestOnly) {
   EXPECT_EQ(rig.stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_LAUNCH_FAILED)], 1u);
 }
 
+TEST_F(GraphWorker, ARequestWhoseLaunchFailedHasNoTime) {
+  plan.handler_times = true;
+  graph_rig rig(plan);
+  rig.device->next_error = 400;
+  rig.send(0, 1, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_ERROR; }));
+  rig.send(1, 1, 5, 2);
+  expect_answer(rig, 1, 0);
+  cudaq_handler_times_t times{};
+  ASSERT_TRUE(eventually([&] { return rig.dispatcher.read_times(1, times).ok() && times.count != 0; }));
+  EXPECT_EQ(times.count, 1u);
+}
+
 // Known failure 20.
 TEST_F(GraphWorker, WithoutMarkersAFailedLaunchIsAResponseFrame) {
   plan.markers = false;

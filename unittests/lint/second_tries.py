@@ -44,6 +44,7 @@ for result in (FAILED, LATE, "Subprocess killed***Exception:   0.10 sec"):
     expect(0, ["Second try of Room.Test0/0"], {0: (result, "late")})
 expect(8, ["Second try of Room.Test0/0"], {0: (FAILED, "wrong")}, second=8)
 expect(8, [], {0: (FAILED, "late")}, tries="# none\n")
+expect(143, [], {0: (FAILED, "late")}, status=143)
 expect(8, [refused(1, " is not on the list")], {1: (FAILED, "late")})
 expect(8, [refused(1, " is not on the list")], {0: (FAILED, "late"), 1: (FAILED, "late")})
 ONE_MORE = LIST + "* | 2030-01-31 | until runs are clean\n"

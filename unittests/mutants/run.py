@@ -12,6 +12,7 @@ import contextlib
 import fnmatch
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -81,6 +82,8 @@ def main(words):
         return check()
     only_found = "--found" in words
     folder, *names = [w for w in words if w != "--found"]
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, lambda *_: sys.exit(1))  # planted() takes the fault away
     chosen = {n: m for n, m in MUTANTS.items()
               if not names or any(fnmatch.fnmatchcase(n, p) or m[3] == p for p in names)}
     if not chosen:

@@ -58,6 +58,9 @@ def test_it_stops_and_starts_again_and_wrong_sizes_are_refused():
     for _ in range(3):
         with dispatcher:
             assert dispatcher.call("echo", b"a").result == b"a"
+            with pytest.raises(RuntimeError, match="is running"):
+                dispatcher.start()
+            assert dispatcher.call("echo", b"b").result == b"b"
     with pytest.raises(RuntimeError, match="slot_size"):
         Dispatcher({}, slot_size=8)
 

@@ -251,3 +251,16 @@ def test_ctrl_c_ends_a_push_and_a_finish(workers):
         interrupted(lambda: slow.finish(np.zeros(slow.tail_detectors, dtype=np.uint8)))
     slow.reset()
     assert slow.pushed_bits == 0
+
+
+def test_the_handler_of_a_signal_cannot_call_the_object_whose_call_it_interrupts():
+    slow = StreamDecoder(MODEL, "relay-bp:num_sets=100,stop_nconv=100")
+    rounds = np.random.default_rng(1).random(slow.head_detectors + 40_000 * slow.body_detectors) < 0.05
+    before = signal.signal(signal.SIGALRM, lambda *_: slow.pushed_bits)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(RuntimeError, match="by the handler of a signal"):
+            slow.push(rounds)  # minutes
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

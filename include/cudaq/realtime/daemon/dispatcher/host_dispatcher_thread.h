@@ -18,14 +18,15 @@ typedef struct cudaq_host_dispatcher_handle_t {
 static inline void cudaq_host_dispatcher_stop(cudaq_host_dispatcher_handle_t *handle) {
   if (handle == NULL)
     return;
-  if (handle->dispatcher == NULL || cudaq_dispatcher_destroy(handle->dispatcher) == CUDAQ_OK)
+  if (handle->manager != NULL &&
+      (handle->dispatcher == NULL || cudaq_dispatcher_destroy(handle->dispatcher) == CUDAQ_OK))
     (void)cudaq_dispatch_manager_destroy(handle->manager);
   free(handle);
 }
 
 /* Starts the loop. Ring, table and the two words as for a dispatcher on the host path; config->dispatch_path is not
  * read. mailbox may be NULL (cudaq_dispatcher_set_mailbox). NULL: it was refused, and cudaq_last_error_message has the
- * reason. */
+ * reason; without a new message there was no memory. */
 static inline cudaq_host_dispatcher_handle_t *
 cudaq_host_dispatcher_start_thread(const cudaq_ringbuffer_t *ringbuffer, const cudaq_function_table_t *table,
                                    const cudaq_dispatcher_config_t *config, volatile int *shutdown_flag,

@@ -332,7 +332,8 @@ typedef struct cudaq_dispatcher_stats_t {
  * last one. A time begins when the dispatcher sees the rx flag of a request that it can take, and ends when the answer
  * is published: it includes the wait for a pool thread or a graph worker, the handler, and a deferred completion. On a
  * shared ring it begins when this dispatcher gets the request. Of a graph that answers itself it ends when the
- * dispatcher sees the graph's end. Requests that are answered without a handler are not counted.
+ * dispatcher sees the graph's end. Requests that are answered without a handler are not counted; a
+ * deferred one that a stop gives up is.
  *
  * Bucket b counts the times from CUDAQ_HANDLER_TIME_BUCKET_NS(b) up to, and without, that of b + 1. It is 1 ns wide up
  * to 63 ns, then at most 1/32 of its times; the last bucket also counts the times from 18 minutes on. */
