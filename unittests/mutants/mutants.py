@@ -251,7 +251,7 @@ MUTANTS = {
         DECODER, "  if (!has_solution_)\n    std::fill(", "  if (observables.empty())\n    std::fill(",
         "qec_decoders_test", "PluginFaults.NameTheBrokenPromiseAndItsValues"),
     "late_decode_counts_as_met": (
-        DECODER, "const bool missed = late || status", "const bool missed = status",
+        DECODER, "const bool missed = is_late_ || status", "const bool missed = status",
         "qec_propagation_test", "DecodeDeadlineOf.ADecoderThatIgnoresItIsCountedAsLate"),
     "budget_changes_the_control_of_the_caller": (
         DECODER, "    details->control.deadline_ns = kNoDeadline;", "    details->num_edges += 0;",

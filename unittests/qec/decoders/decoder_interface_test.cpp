@@ -245,7 +245,7 @@ TEST(DecoderNames, ASettingReachesItsDecoderAndAnUnknownOneIsRefused) {
       {"lookup:predecoder=magic", "unknown predecoder \"magic\""},
       {"relay_bp", "plug-in. Did you mean relay-bp"},
       {"bposd", "plug-in. Did you mean bp-osd?"},
-      {"relay-bp:num_set=3", "mode. Did you mean num_sets?"},
+      {"relay-bp:num_set=3", ". Did you mean num_sets?"},
       {"lookup:commits=3", "Did you mean commit?"}, // as the inner decoder of windows
       {"", "unknown decoder \"\""}};
   for (const auto &[name, text] : wrong) {
