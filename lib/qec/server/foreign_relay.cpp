@@ -100,7 +100,9 @@ expected<settings_list> relay_of_foreign_settings(const settings_list &given) {
       if (setting.key == key)
         known = &setting;
     if (known == nullptr)
-      return refused(key, value, "it has no equal in relay-bp, whose settings are in docs/decoders/relay_bp.md");
+      return refused(
+          key, value,
+          "it has no equal in relay-bp, whose settings are in share/doc/cudaq-realtime/docs/decoders/relay_bp.md");
     if (known->accepted != "*" && !is_one_of(known->accepted, value))
       return refused(key, value, known->reason);
     if (!known->ours.empty())
