@@ -84,9 +84,9 @@ void decoding_server::close() noexcept {
 
 bool decoding_server::idle() const noexcept {
   // In this order: if the two are equal, no submit has run meanwhile, and no request has come to the decoders.
-  const std::uint64_t ended = submits_ended_.value();
+  const std::uint64_t ended = submits_.ended();
   return std::all_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->idle(); }) &&
-         submits_begun_.value() == ended;
+         submits_.none_since(ended);
 }
 
 bool decoding_server::drain(rt::steady_clock::time_point read_deadline, rt::steady_clock::time_point deadline) {
@@ -142,11 +142,7 @@ server_answer decoding_server::describe(const wire_request &request, const serve
 bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uint8_t> payload,
                              std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
                              std::uint64_t timestamp) {
-  submits_begun_.add();
-  const struct at_end { // of each return below
-    rt::counter &ended;
-    ~at_end() { ended.add(); }
-  } count_end{submits_ended_};
+  const running_calls::one call(submits_);
   read_result read = read_request(function_id, payload);
   served_decoder *const decoder = find(read);
   if (decoder != nullptr && read.request.function == wire_function::describe) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lib/qec/server/decoder/served_decoder.h"
+#include "lib/qec/server/running_calls.h"
 
 #include <cstdint>
 #include <functional>
@@ -51,6 +52,7 @@ public:
   /// From now on requests are answered not_ready, except describe_decoder. Those that were taken are still served:
   /// idle() tells when.
   void close() noexcept;
+  [[nodiscard]] bool is_closed() const noexcept { return phase_.load() == closed; }
   /// No request is in a queue or with a decoder. has_unfinished() is asked after it: a request that is served may begin
   /// a shot.
   [[nodiscard]] bool idle() const noexcept;
@@ -100,8 +102,8 @@ private:
   decoder_pool pool_;
   std::mutex reloading_;
   cudaq::realtime::detail::counter strays_;
-  cudaq::realtime::detail::counter submits_begun_, submits_ended_; ///< a decoder without a queue serves inside submit
-  cudaq::realtime::detail::shared_word<std::uint32_t> phase_;      ///< it only grows
+  running_calls submits_;                                     ///< a decoder without a queue serves inside submit
+  cudaq::realtime::detail::shared_word<std::uint32_t> phase_; ///< it only grows
   const std::uint64_t boot_id_;
 };
 

@@ -13,6 +13,7 @@
 
 namespace cudaq::qec::realtime {
 
+namespace rt = cudaq::realtime::detail;
 using cudaq::realtime::detail::make_reason;
 
 namespace {
@@ -104,6 +105,7 @@ void hosted_server::answer(void *self, const cudaq_host_job_t &job, const server
 void hosted_server::submit(std::uint32_t function_id, std::span<const std::uint8_t> payload,
                            std::span<std::uint8_t> result, std::uint32_t request_id, std::uint64_t timestamp,
                            const answer_function &answer) {
+  const running_calls::one call(submits_);
   auto kept = std::make_unique<answer_function>(answer);
   server_answer now;
   if (server_.submit(function_id, payload, result, {reinterpret_cast<std::uint64_t>(kept.get()), kNoSlot, request_id},
@@ -111,6 +113,11 @@ void hosted_server::submit(std::uint32_t function_id, std::span<const std::uint8
     deliver(answer, now);
   else
     (void)kept.release(); // the thread that answers frees it, perhaps already
+}
+
+bool hosted_server::drain(rt::steady_clock::time_point read_deadline, rt::steady_clock::time_point deadline) {
+  return server_.drain(read_deadline, deadline) &&
+         rt::wait_until(deadline, [this] { return submits_.none_since(submits_.ended()); });
 }
 
 reload_result hosted_server::reload(std::string_view yaml, const std::string &folder, std::uint64_t limit_ns,
@@ -131,8 +138,10 @@ reload_result hosted_server::reload(std::string_view yaml, const std::string &fo
 std::string hosted_server::unended_text() const {
   std::string ids;
   for (const auto &decoder : server_.decoders())
-    if (!decoder->idle())
+    if (!decoder->idle() || decoder->is_serving())
       ids += (ids.empty() ? "" : ", ") + std::to_string(decoder->limits().id);
+  if (ids.empty() && !submits_.none_since(submits_.ended()))
+    return "a function that takes answers did not end, inside a call of submit";
   return (ids.empty() ? "a decoder" : "decoder " + ids) + " did not end; its requests may have no answer";
 }
 

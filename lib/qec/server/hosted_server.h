@@ -57,10 +57,13 @@ public:
   /// as of decoding_server::reload.
   reload_result reload(std::string_view yaml, const std::string &folder, std::uint64_t limit_ns,
                        const std::function<bool()> &give_up = {});
+  /// decoding_server::drain; it waits for the ends of submit, too, and of the answers that it gives.
+  [[nodiscard]] bool drain(cudaq::realtime::detail::steady_clock::time_point read_deadline,
+                           cudaq::realtime::detail::steady_clock::time_point deadline);
   /// That were applied.
   [[nodiscard]] std::uint64_t reloads() const noexcept { return reloads_.value(); }
 
-  /// After an end that did not come in time: which decoders have requests.
+  /// After an end that did not come in time: which decoders have requests, or serve one.
   [[nodiscard]] std::string unended_text() const;
 
   [[nodiscard]] const server_config &config() const noexcept { return config_; }
@@ -75,6 +78,7 @@ private:
   const std::uint32_t slot_bytes_;
   cudaq_dispatcher_t *dispatcher_ = nullptr;
   cudaq::realtime::detail::counter reloads_;
+  running_calls submits_;  ///< of this object; they call the functions that take answers
   decoding_server server_; ///< the last member: its threads use the others
 };
 
