@@ -17,11 +17,11 @@ using namespace cudaq::realtime::detail;
 using namespace cudaq::qec::realtime;
 
 struct cudaq_qec_decoding_server_t {
-  cudaq_qec_decoding_server_t(loaded_config loaded, const char *in) : host(std::move(loaded)), folder(in) {}
+  cudaq_qec_decoding_server_t(loaded_config loaded, const char *in) : folder(in), host(std::move(loaded)) {}
 
-  hosted_server host;
   const std::string folder;
   process_mark mark;
+  hosted_server host; ///< the last member: until its end it calls functions that may submit requests
 };
 
 namespace {
@@ -172,7 +172,9 @@ cudaq_status_t cudaq_qec_decoding_server_reload(cudaq_qec_decoding_server_t *ser
   return guarded(__func__, [&]() -> expected<> {
     if (expected<> result = check_server(server, config, "config"); result.failed())
       return result;
-    const reload_result result = server->host.reload(config, server->folder, timeout_ns);
+    const reload_result result = server->host.reload(config, server->folder, timeout_ns, [&] {
+      return server->host.server().is_closed(); // a shot that has begun cannot end any more
+    });
     if (result.outcome == reload_outcome::applied)
       return {};
     return {result.outcome == reload_outcome::rejected ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_TIMEOUT, result.reason};
@@ -184,7 +186,7 @@ cudaq_status_t cudaq_qec_decoding_server_drain(cudaq_qec_decoding_server_t *serv
   return guarded(__func__, [&]() -> expected<> {
     if (expected<> result = check_server(server, server, "server"); result.failed())
       return result;
-    if (!server->host.server().drain(deadline_after(read_ns), deadline_after(timeout_ns)))
+    if (!server->host.drain(deadline_after(read_ns), deadline_after(timeout_ns)))
       return {CUDAQ_ERR_TIMEOUT, server->host.unended_text()};
     return {};
   });

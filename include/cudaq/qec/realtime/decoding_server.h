@@ -121,16 +121,18 @@ CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_call(cudaq_qec_dec
  * timeout_ns: for the ends of shots, after the new decoders are made. After each status but CUDAQ_OK the old decoders
  * serve.
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, a configuration that create would refuse, or one that changes what is fixed
- *   CUDAQ_ERR_TIMEOUT       a decoder was inside a shot, or another reload is not over: try again */
+ *   CUDAQ_ERR_TIMEOUT       a decoder was inside a shot, or another reload is not over: try again; or the server has
+ *                           ended inside a shot */
 CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_reload(cudaq_qec_decoding_server_t *server,
                                                                      const char *config, uint64_t timeout_ns);
 
 /* Ends the service without a loss: server.md, "The end". From now on no shot is begun. For read_ns shots that have
  * begun go on and corrections can be read; this ends earlier, 0.1 s after all are read. Then all requests are answered
  * NOT_READY, except those that describe a decoder. timeout_ns: of the whole call, which returns when each request that
- * was taken is answered.
+ * was taken is answered, and `answered` has returned.
  *   CUDAQ_OK            all are answered; no thread of the server uses a dispatcher any more
- *   CUDAQ_ERR_TIMEOUT   a decoder has not ended, and the text names it; call it again */
+ *   CUDAQ_ERR_TIMEOUT   a decoder, or an `answered` inside submit, has not ended, and the text says which; call it
+ *                       again */
 CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_drain(cudaq_qec_decoding_server_t *server,
                                                                     uint64_t read_ns, uint64_t timeout_ns);
 

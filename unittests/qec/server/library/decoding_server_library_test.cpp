@@ -53,6 +53,16 @@ TEST(DecodingServerLibrary, ServesTheRingOfADispatcher) {
   ASSERT_EQ(cudaq_dispatcher_create(manager, &config, &dispatcher), CUDAQ_OK);
   ASSERT_EQ(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring), CUDAQ_OK);
   ASSERT_EQ(cudaq_dispatcher_set_control(dispatcher, &shutdown, &processed), CUDAQ_OK);
+  const struct at_end { // the server ends after its dispatcher, also after an ASSERT
+    embedded_server &server;
+    cudaq_dispatcher_t *&dispatcher;
+    ~at_end() {
+      if (dispatcher == nullptr)
+        return;
+      EXPECT_EQ(cudaq_qec_decoding_server_drain(server.get(), 0, kLong), CUDAQ_OK) << error();
+      EXPECT_EQ(cudaq_dispatcher_destroy(dispatcher), CUDAQ_OK);
+    }
+  } end_of_dispatcher{server, dispatcher};
 
   EXPECT_EQ(cudaq_qec_decoding_server_serve(server.get(), dispatcher, 24), CUDAQ_ERR_INVALID_ARG);
   EXPECT_EQ(error(), "an answer of decoder 7 has 1 bytes and a header of 24, a slot of the transport 24");
@@ -75,6 +85,7 @@ TEST(DecodingServerLibrary, ServesTheRingOfADispatcher) {
 
   EXPECT_EQ(cudaq_qec_decoding_server_drain(server.get(), 0, kLong), CUDAQ_OK) << error();
   EXPECT_EQ(cudaq_dispatcher_destroy(dispatcher), CUDAQ_OK);
+  dispatcher = nullptr;
   EXPECT_EQ(cudaq_dispatch_manager_destroy(manager), CUDAQ_OK);
   EXPECT_EQ(cudaq_ringbuffer_destroy(memory), CUDAQ_OK);
 }
@@ -106,6 +117,15 @@ TEST(DecodingServerLibrary, AReloadInsideAShotKeepsTheOldDecoders) {
             CUDAQ_ERR_TIMEOUT);
   EXPECT_EQ(server.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, enqueued(1, 1, 0)).status, 0);
   EXPECT_EQ(server.call(CUDAQ_QEC_GET_CORRECTIONS, wanted(2)), (answer{0, {0b01}}));
+}
+
+TEST(DecodingServerLibrary, AReloadAfterTheEndWaitsForNoShot) {
+  embedded_server server(config_of("lookup", kTwoDetectors));
+  EXPECT_EQ(server.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, enqueued(0, 1, 1)).status, 0);
+  ASSERT_EQ(cudaq_qec_decoding_server_drain(server.get(), 0, kLong), CUDAQ_OK) << error();
+  EXPECT_EQ(cudaq_qec_decoding_server_reload(server.get(), config_of("lookup", kExchanged).c_str(), UINT64_MAX),
+            CUDAQ_ERR_TIMEOUT);
+  EXPECT_EQ(error(), "a decoder was inside a shot, and the server ends");
 }
 
 TEST(DecodingServerLibrary, RefusesBadInputWithAText) {
