@@ -33,7 +33,7 @@ STATUSES = {  # as in decoding_server_wire.h; unittests/lint/statuses.py compare
     3: "INTERNAL: the decoder failed",
     4: "NOT_READY: the server ends and takes no new shot; not executed",
     5: "BUSY: not executed: send it as another request, with a new id and time",
-    6: "SYNDROMES_DROPPED: a request is missing, or the server was started again",
+    6: "SYNDROMES_DROPPED: a request is missing, the server was started again, or a tail lacks bits",
     7: "STREAM_MISALIGNED: a tail at a wrong place or with a wrong length",
     8: "DEADLINE: of enqueue: the decode reached its deadline; the next shot begins",
 }

@@ -16,7 +16,7 @@ constexpr std::array kTexts = {
     "INTERNAL: the decoder failed",
     "NOT_READY: the server ends and takes no new shot; not executed",
     "BUSY: not executed: send it as another request, with a new id and time",
-    "SYNDROMES_DROPPED: a request is missing, or the server was started again",
+    "SYNDROMES_DROPPED: a request is missing, the server was started again, or a tail lacks bits",
     "STREAM_MISALIGNED: a tail at a wrong place or with a wrong length",
     "DEADLINE: of enqueue: the decode reached its deadline; the next shot begins",
 };

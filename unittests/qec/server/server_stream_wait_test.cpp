@@ -159,7 +159,7 @@ TEST(ServerStreamWait, HoldsAtMostEightSlotsOfTheTransportWhateverTheQueue) {
 }
 
 TEST(ServerStreamWait, SaysThatTheTailLacksBitsAndHowMany) {
-  stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = 30'000'000});
+  stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = 500'000'000});
   const auto described = [&rig] {
     bytes payload;
     for (const std::uint64_t number : {1, 2}) // the decoder; with the parts of its stream

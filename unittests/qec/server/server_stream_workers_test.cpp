@@ -112,6 +112,18 @@ TEST(ServerStreamWorkers, AnswerBitsAtOnceAndAReadWhenItsWindowIsDecoded) {
   EXPECT_TRUE(rt::wait_until(soon(), [&] { return rig.counts().stream.lag == 4; }));
 }
 
+TEST(ServerStreamWorkers, AreBusyAtTheLimitForARoundThatNeedsNoBitsOfTheTail) {
+  const gate slow;
+  workers_rig rig(one_setup({.id = 1, .queue_length = 16, .age_limit_ns = 500'000'000}, gated_unit()));
+  EXPECT_EQ(rig.client.answer(rig.enqueue(rounds(7))), answered(server_status::ok));
+  EXPECT_EQ(rig.client.answer(rig.begin_tail()), answered(server_status::ok));
+  const std::uint32_t of_window = rig.read(1, 3), of_tail = rig.read(1, 4);
+  EXPECT_EQ(rig.client.answer(of_window), answered(server_status::busy)) << "a worker has all bits that it needs";
+  EXPECT_EQ(rig.client.answer(of_tail), answered(server_status::syndromes_dropped));
+  slow.open();
+  EXPECT_EQ(rig.client.answer(rig.read(1, 3)), committed(3, 7, "0"));
+}
+
 TEST(ServerStreamWorkers, LoseNoBitsWhenTheirQueueIsFull) {
   const gate slow;
   workers_rig rig(gated_unit(50));

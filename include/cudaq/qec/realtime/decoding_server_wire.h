@@ -38,7 +38,7 @@ typedef enum cudaq_qec_server_status_t {
   CUDAQ_QEC_SERVER_INTERNAL = 3,          /* the decoder failed */
   CUDAQ_QEC_SERVER_NOT_READY = 4,         /* the server ends and takes no new shot; not executed */
   CUDAQ_QEC_SERVER_BUSY = 5,              /* not executed: send it as another request, with a new id and time */
-  CUDAQ_QEC_SERVER_SYNDROMES_DROPPED = 6, /* a request is missing, or the server was started again */
+  CUDAQ_QEC_SERVER_SYNDROMES_DROPPED = 6, /* a request is missing, the server was started again, or a tail lacks bits */
   CUDAQ_QEC_SERVER_STREAM_MISALIGNED = 7, /* a tail at a wrong place or with a wrong length */
   CUDAQ_QEC_SERVER_DEADLINE = 8           /* of enqueue: the decode reached its deadline; the next shot begins */
 } cudaq_qec_server_status_t;
@@ -71,7 +71,9 @@ typedef struct __attribute__((packed)) cudaq_qec_get_committed_t {
   uint64_t num_observables; /* that are wanted */
   uint8_t clear;            /* as of get_corrections */
   uint8_t zeros[7];
-  uint64_t wait_for_round; /* the answer waits until this number of rounds is final; 0: it does not wait */
+  /* The answer waits until this number of rounds is final; 0: it does not wait. SYNDROMES_DROPPED when it has waited to
+   * its limit: the round lacks bits of the tail. Send them, do not reset. */
+  uint64_t wait_for_round;
 } cudaq_qec_get_committed_t;
 
 /* Result of get_committed; ceil(num_observables / 8) bytes follow it. */

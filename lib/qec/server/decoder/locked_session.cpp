@@ -68,7 +68,7 @@ server_answer locked_session::refuse_waiting(const wire_request &request, server
                                              bool at_limit) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   // BUSY would say that the rounds may become final without these bits.
-  const bool lacks_bits = at_limit && session_->missing_tail() != 0;
+  const bool lacks_bits = at_limit && session_->lacks_bits(request);
   const server_answer answer =
       session_->refuse_copies(request, lacks_bits ? server_status::syndromes_dropped : why, arrival);
   counters_.add_answer(request.function, answer);

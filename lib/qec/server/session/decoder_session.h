@@ -124,6 +124,8 @@ public:
   /// its status, and the decoder's fault().
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
   [[nodiscard]] const char *last_failure() const noexcept { return last_failure_.data(); }
+  /// It waits for a round that cannot become final before further bits of the tail come.
+  [[nodiscard]] virtual bool lacks_bits(const wire_request &) const noexcept { return false; }
   /// All bits of a stream have come.
   [[nodiscard]] virtual bool has_all_bits() const noexcept { return false; }
   /// A shot has begun and not ended, or corrections were not read since they changed, or will change without further

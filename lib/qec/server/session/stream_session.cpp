@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/session/stream_session.h"
 
-#include "lib/qec/stream/stream_factory.h"
-
 #include <algorithm>
 #include <cstring>
 #include <utility>

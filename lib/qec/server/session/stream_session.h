@@ -11,6 +11,7 @@
 #pragma once
 
 #include "lib/qec/server/session/decoder_session.h"
+#include "lib/qec/stream/stream_factory.h"
 
 namespace cudaq::qec::realtime {
 
@@ -27,6 +28,9 @@ public:
   void advance() noexcept override;
   [[nodiscard]] std::uint64_t missing_tail() const noexcept override {
     return phase_ == phase::tail ? unit().stream()->tail_detectors() - tail_.size() : 0;
+  }
+  [[nodiscard]] bool lacks_bits(const wire_request &request) const noexcept override {
+    return missing_tail() != 0 && request.wait_for_round > complete_rounds(*unit().stream());
   }
 
 private:
