@@ -364,14 +364,14 @@ expected<std::string> read_whole_file(const std::string &path) {
 }
 
 expected<std::vector<decoder_setup>> build_decoders(const server_config &config, const std::string &folder) {
-  const auto failure = [](const decoder_config &c, const std::string &what) {
-    return reason(c.place + " (id " + std::to_string(c.limits.id) + "): " + what);
+  const auto failure = [](const decoder_config &c, const reason &why) {
+    return reason(why.status, c.place + " (id " + std::to_string(c.limits.id) + "): " + why.text);
   };
   std::shared_ptr<stream_workers> workers;
   if (config.stream_workers != 0 && std::ranges::any_of(config.decoders, &decoder_config::stream)) {
     workers_result made = make_stream_workers(config.stream_workers);
-    if (!made)
-      return reason(made.error);
+    if (!made) // the schema has checked the number
+      return reason(CUDAQ_ERR_UNSUPPORTED, made.error);
     workers = std::move(made.instance);
   }
   std::vector<decoder_plan> plans;
@@ -379,12 +379,12 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
   for (const decoder_config &c : config.decoders) {
     auto plan = plan_for(c, workers, folder);
     if (plan.failed())
-      return failure(c, plan.text());
+      return failure(c, plan.reason());
     bytes += plan->bytes;
     if (bytes > kMaxDecoderBytes)
-      return failure(c, "the decoders up to this one need about " + std::to_string(bytes >> 20) + " MiB, at most " +
-                            std::to_string(kMaxDecoderBytes >> 20) +
-                            " are accepted; give fewer decoders, a smaller queue_length, or smaller models");
+      return failure(c, reason("the decoders up to this one need about " + std::to_string(bytes >> 20) +
+                               " MiB, at most " + std::to_string(kMaxDecoderBytes >> 20) +
+                               " are accepted; give fewer decoders, a smaller queue_length, or smaller models"));
     plans.push_back(std::move(*plan));
   }
   std::vector<decoder_setup> setups;
@@ -392,7 +392,7 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
     const decoder_config &c = config.decoders[i];
     auto unit = build(c, plans[i]);
     if (unit.failed())
-      return reason(unit.status(), failure(c, unit.text()).text);
+      return failure(c, unit.reason());
     plans[i] = {};
     setups.push_back({c.limits, std::move(*unit), c.place});
   }

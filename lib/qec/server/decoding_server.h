@@ -28,7 +28,8 @@ struct decoder_setup {
 enum class reload_outcome : std::uint8_t { applied, rejected, busy };
 struct reload_result {
   reload_outcome outcome = reload_outcome::applied;
-  std::string reason; ///< "" if it was applied
+  std::string reason;                            ///< "" if it was applied
+  cudaq_status_t status = CUDAQ_ERR_INVALID_ARG; ///< of `rejected`; UNSUPPORTED: the machine lacks something
 };
 
 /// Several decoders, chosen by the id in a request. qec_decode, which names no decoder, is for the first of them.

@@ -177,7 +177,7 @@ cudaq_status_t cudaq_qec_decoding_server_reload(cudaq_qec_decoding_server_t *ser
     });
     if (result.outcome == reload_outcome::applied)
       return {};
-    return {result.outcome == reload_outcome::rejected ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_TIMEOUT, result.reason};
+    return {result.outcome == reload_outcome::rejected ? result.status : CUDAQ_ERR_TIMEOUT, result.reason};
   });
 }
 

@@ -125,7 +125,7 @@ reload_result hosted_server::reload(std::string_view yaml, const std::string &fo
   server_.free_replaced(); // there may be no room for a third model
   expected<loaded_config> loaded = load_config(yaml, folder);
   if (loaded.failed())
-    return {reload_outcome::rejected, loaded.text()};
+    return {reload_outcome::rejected, loaded.text(), loaded.status()};
   if (loaded->config.transport != config_.transport || loaded->config.transport_args != config_.transport_args)
     return {reload_outcome::rejected, "transport: it is fixed; start the server again to change it"};
   reload_result result =

@@ -81,6 +81,8 @@ typedef struct cudaq_qec_decoding_server_counts_t {
  * threads, the working folder. *out_server is set only with CUDAQ_OK; the caller destroys it.
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, an option, or the configuration: the text names line, field, value and what
  *                           is accepted
+ *   CUDAQ_ERR_UNSUPPORTED   this machine lacks something that the configuration needs: a GPU, a part of this build, an
+ *                           open file, a thread of stream_workers
  *   CUDAQ_ERR_INTERNAL      the system refused a thread or memory */
 CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_create(
     cudaq_qec_decoding_server_t **out_server, const char *config, const cudaq_qec_decoding_server_options_t *options);
@@ -93,8 +95,8 @@ CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_get_slot_size(cons
 /* Makes the server the handler of its functions in a dispatcher of the host path (cudaq_dispatcher_t) that does not run
  * yet: its ring or its transport then serves them. `slot_size`: of its slots, in bytes. At most once for a server.
  * The dispatcher stays the caller's. Destroy it after drain has returned CUDAQ_OK, and before the server.
- *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, an answer of a decoder that is longer than a slot, or a dispatcher that
- *                           takes no such handlers
+ *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, or an answer of a decoder that is longer than a slot
+ *   CUDAQ_ERR_UNSUPPORTED   a dispatcher of a device path, which takes no such handlers
  *   CUDAQ_ERR_STATE         the dispatcher runs, or the server has one */
 CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_serve(cudaq_qec_decoding_server_t *server,
                                                                     cudaq_dispatcher_t *dispatcher, uint32_t slot_size);
@@ -121,6 +123,7 @@ CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_call(cudaq_qec_dec
  * timeout_ns: for the ends of shots, after the new decoders are made. After each status but CUDAQ_OK the old decoders
  * serve.
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, a configuration that create would refuse, or one that changes what is fixed
+ *   CUDAQ_ERR_UNSUPPORTED   as of create
  *   CUDAQ_ERR_TIMEOUT       a decoder was inside a shot, or another reload is not over: try again; or the server has
  *                           ended inside a shot */
 CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_reload(cudaq_qec_decoding_server_t *server,

@@ -7,6 +7,7 @@
 #include "unittests/support/process_signals.h"
 
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,43 @@ TEST(DecodingServerLibrary, AReloadThatFailsKeepsTheOldDecoders) {
   EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}), (answer{0, {0b10}}));
   EXPECT_EQ(server.counts().reloads, 1u);
   EXPECT_EQ(server.counts().exchanges, 1u);
+}
+
+/// While it lives, the process opens no further file.
+class no_more_files {
+public:
+  no_more_files() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~no_more_files() { setrlimit(RLIMIT_NOFILE, &before_); }
+  no_more_files(const no_more_files &) = delete;
+  no_more_files &operator=(const no_more_files &) = delete;
+
+private:
+  rlimit before_{};
+};
+
+TEST(DecodingServerLibrary, SaysWhetherTheConfigurationIsWrongOrTheMachineLacksSomething) {
+  embedded_server server(config_of("lookup", kTwoDetectors));
+  const char with_file[] = "decoders: [{id: 7, type: lookup, dem_file: /dev/null}]";
+  cudaq_qec_decoding_server_t *made = nullptr;
+  const auto create = [&] { return cudaq_qec_decoding_server_create(&made, with_file, nullptr); };
+  const auto reload = [&] { return cudaq_qec_decoding_server_reload(server.get(), with_file, kLong); };
+  EXPECT_EQ(create(), CUDAQ_ERR_INVALID_ARG) << "it is no file of a model";
+  EXPECT_EQ(reload(), CUDAQ_ERR_INVALID_ARG);
+  cudaq_status_t of_create = CUDAQ_OK, of_reload = CUDAQ_OK;
+  {
+    const no_more_files here;
+    of_create = create();
+    of_reload = reload();
+  }
+  EXPECT_EQ(of_create, CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_EQ(of_reload, CUDAQ_ERR_UNSUPPORTED) << error();
+  EXPECT_NE(error().find("(id 7): /dev/null: "), std::string::npos) << error();
+  EXPECT_EQ(made, nullptr);
+  EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}), (answer{0, {0b01}})) << "the old decoders serve";
 }
 
 TEST(DecodingServerLibrary, AReloadInsideAShotKeepsTheOldDecoders) {
