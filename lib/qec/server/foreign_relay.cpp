@@ -3,6 +3,7 @@
 #include "lib/qec/server/decoder_types.h"
 
 #include <string>
+#include <utility>
 
 namespace cudaq::qec::realtime {
 namespace {
@@ -70,6 +71,11 @@ expected<settings_list> relay_of_foreign_settings(const settings_list &given) {
   if (!is_relay(given))
     return reason("decoder_custom_args.srelay_config: nv-qldpc-decoder needs it here, which makes it relay-bp; without "
                   "a relay use bp-osd");
+  // Without them the existing server does not do a relay: its defaults are 0.
+  for (const auto &[key, wanted] : {std::pair{"bp_method", "3"}, std::pair{"composition", "1"}})
+    if (find(given, key) == nullptr)
+      return reason("decoder_custom_args." + std::string(key) +
+                    ": nv-qldpc-decoder with srelay_config needs it: give " + wanted + ", which makes it relay-bp");
   const auto stop = stop_after(given);
   if (stop.failed())
     return stop.reason();

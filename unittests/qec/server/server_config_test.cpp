@@ -284,6 +284,13 @@ TEST(ServerConfig, TakesARelayOfTheExistingServerAsRelayBp) {
   };
   for (const auto &[line, error] : refusals)
     EXPECT_NE(settings_of(line).find(error), std::string::npos) << settings_of(line);
+  for (const auto &[given, missing] :
+       {std::pair{"composition: 1", "bp_method: nv-qldpc-decoder with srelay_config needs it: give 3"},
+        std::pair{"bp_method: 3", "composition: nv-qldpc-decoder with srelay_config needs it: give 1"}}) {
+    const std::string error = error_of(
+        long_chain() + "    decoder_custom_args: {" + given + ", srelay_config: {pre_iter: 5}}\n", "nv-qldpc-decoder");
+    EXPECT_NE(error.find(missing), std::string::npos) << error;
+  }
   EXPECT_NE(error_of(long_chain() + "    decoder_custom_args: {max_iterations: 5}\n", "nv-qldpc-decoder")
                 .find("without a relay use bp-osd"),
             std::string::npos);
