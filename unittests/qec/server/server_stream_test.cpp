@@ -179,6 +179,12 @@ TEST(ServerStream, DescribesARepetition) {
   decoding_server server = server_for(stream_unit_for(rotated_stream_model(5)));
   const full_answer got = call(server, kDescribeFunctionId, reset_payload(kId));
   EXPECT_EQ(read_model_facts(got.result), (model_facts{5, 0, 5, 17}));
+  bytes longest = reset_payload(kId);
+  append_number(longest, 2);
+  const full_answer with_parts = call(server, kDescribeFunctionId, longest);
+  EXPECT_EQ(with_parts.result.size(), kStreamDescriptionBytes);
+  EXPECT_EQ(read_model_facts(with_parts.result), (model_facts{5, 0, 5, 17}));
+  EXPECT_EQ(read_server_facts(with_parts.result), (server_facts{server.boot_id(), false}));
 }
 
 TEST(ServerStream, RefusesFunctionsOfTheOtherKindOfDecoder) {

@@ -56,7 +56,10 @@ typedef struct cudaq_qec_decoding_server_request_t {
 /* The answer to a request: `status` is cudaq_qec_server_status_t, of CUDAQ_QEC_DECODE as decoding_server_wire.h says,
  * or CUDAQ_RPC_ERR_BUSY: this copy of a request that waits has no place, and had no effect. `result_bytes` were written
  * to the result of the request. It must return soon and must not throw: the decoder waits for it. It may submit
- * requests, and must not call the other functions, except get_counts. */
+ * requests, and must not call the other functions, except get_counts. A request that it submits may be answered before
+ * that submit returns (by a decoder with queue_length 0; BUSY; NOT_READY), by a call of `answered` inside this one. So
+ * it must not submit again after BUSY or NOT_READY, nor make a chain of requests to a decoder with queue_length 0: each
+ * would need more of the stack. */
 typedef void (*cudaq_qec_decoding_server_answered_t)(void *user, int32_t status, uint64_t result_bytes);
 
 typedef struct cudaq_qec_decoding_server_counts_t {

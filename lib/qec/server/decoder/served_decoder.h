@@ -24,7 +24,7 @@ struct decoder_limits {
   std::uint64_t id = 0;
   bool sequence = true; ///< counters of enqueue ascend by 1
   /// Requests that may wait for a thread of the pool; one more is answered busy. 0: the caller of submit does the work.
-  /// As many may wait for a round of a stream.
+  /// As many may wait for a round of a stream, at most kMaxRoundWaits.
   std::uint32_t queue_length = 0;
   /// A request that waited longer is not served; 0: without limit, but for a round kUsualRoundWaitNs.
   std::uint64_t age_limit_ns = 0;

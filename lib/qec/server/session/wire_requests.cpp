@@ -87,6 +87,10 @@ read_result read_describe(std::span<const std::uint8_t> payload) noexcept {
   return read;
 }
 
+bool has_server_facts(std::span<const std::uint8_t> result) noexcept {
+  return result.size() == kDescriptionBytes || result.size() == kStreamDescriptionBytes;
+}
+
 } // namespace
 
 void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result) noexcept {
@@ -109,14 +113,14 @@ void write_stream_parts(const stream_parts &parts, std::span<std::uint8_t> resul
 }
 
 std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept {
-  if (result.size() != kModelFactsBytes && result.size() != kDescriptionBytes)
+  if (result.size() != kModelFactsBytes && !has_server_facts(result))
     return std::nullopt;
   const auto numbers = read_as<std::array<std::uint64_t, 4>>(result);
   return model_facts{numbers[0], numbers[1], numbers[2], numbers[3]};
 }
 
 std::optional<server_facts> read_server_facts(std::span<const std::uint8_t> result) noexcept {
-  if (result.size() != kDescriptionBytes)
+  if (!has_server_facts(result))
     return std::nullopt;
   const auto all = read_as<cudaq_qec_decoder_description_t>(result);
   return server_facts{all.boot_id, all.server_state == CUDAQ_QEC_SERVER_ENDS};

@@ -62,9 +62,9 @@ void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result)
 void write_server_facts(const server_facts &facts, std::span<std::uint8_t> result) noexcept;
 /// `result`: at least kStreamDescriptionBytes.
 void write_stream_parts(const stream_parts &parts, std::span<std::uint8_t> result) noexcept;
-/// Of an answer of both lengths.
+/// Of an answer of each of the three lengths.
 [[nodiscard]] std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept;
-/// Of the longer answer.
+/// Of the two longer answers.
 [[nodiscard]] std::optional<server_facts> read_server_facts(std::span<const std::uint8_t> result) noexcept;
 
 /// The status of a response of all functions but one_shot.
