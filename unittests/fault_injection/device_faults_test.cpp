@@ -81,7 +81,7 @@ public:
       all.insert(all.end(), requests.begin(), requests.end());
       add({end});
     };
-    run(refused(start(0), CUDAQ_ERR_STATE));
+    run(refused(start(0), CUDAQ_OK));
     add_readers(all, 0);
     add({stop(0)});
     run(stop_timeout(0));

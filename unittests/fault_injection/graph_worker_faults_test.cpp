@@ -53,7 +53,7 @@ public:
                              serve(2)};
     const auto add = [&](std::initializer_list<step> more) { all.insert(all.end(), more); };
     const auto hold_and_release = [&] {
-      add({hold_worker(), worker_job(CUDAQ_OK), refused(start(0), CUDAQ_ERR_STATE), complete(), release(CUDAQ_OK),
+      add({hold_worker(), worker_job(CUDAQ_OK), refused(start(0), CUDAQ_OK), complete(), release(CUDAQ_OK),
            release(CUDAQ_ERR_STATE), take_unreleased(), worker_job(CUDAQ_ERR_STATE)});
     };
     hold_and_release();

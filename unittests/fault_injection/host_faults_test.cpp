@@ -58,7 +58,7 @@ public:
     add_readers(all, 0);
     const auto add = [&](std::initializer_list<step> more) { all.insert(all.end(), more); };
     add({start(0), serve(1), serve(2), serve(3), unknown(), defer(), complete(CUDAQ_OK), complete(CUDAQ_ERR_STATE),
-         take_deferred(), refused(start(0), CUDAQ_ERR_STATE), refused(set_ring(0), CUDAQ_ERR_STATE),
+         take_deferred(), refused(start(0), CUDAQ_OK), refused(set_ring(0), CUDAQ_ERR_STATE),
          refused(destroy_manager(), CUDAQ_ERR_STATE)});
     add_readers(all, 0);
     add({stop(0), start(0), serve(1), stop_timeout(0), stop(0), set_ring(0), set_v2(4), start(0), serve(4), destroy(0),
