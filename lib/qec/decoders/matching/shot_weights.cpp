@@ -44,7 +44,7 @@ shot_weights::shot_weights(const detector_error_model &model, bool correlated, d
   const detector_error_model in_limits = clamped(model, smallest);
   list_parts(in_limits);
   if (correlated)
-    list_implied(in_limits);
+    list_implied();
   make_graph(in_limits);
   constant_weight_ = graph_.constant_weight;
 }
@@ -108,28 +108,39 @@ void shot_weights::list_parts(const detector_error_model &model) {
     part_of_error_.push_back(next[one.edge]++);
     parts_[part_of_error_.back()] = one;
   }
+  // Whether a split error contradicts those beside it depends on all probabilities: the model was checked with its own.
+  for (std::size_t error = 0; error + 1 < first_of_error_.size(); ++error)
+    if (first_of_error_[error + 1] - first_of_error_[error] > 1)
+      for (std::uint32_t k = first_of_error_[error]; k < first_of_error_[error + 1]; ++k)
+        if (edge_record &e = edges_[parts_[part_of_error_[k]].edge]; e.variants != kNone && e.node1 != kNone)
+          e.why_fixed =
+              "has the detectors of a component of a split error that flips other observables; bp-osd takes it";
 }
 
-void shot_weights::list_implied(const detector_error_model &model) {
+void shot_weights::list_implied() {
   // In the order of PyMatching's map of joint probabilities, whose rules have the same places.
   std::vector<std::map<node_pair, std::vector<std::uint32_t>>> of_edge(edges_.size());
   const auto nodes_of = [this](std::uint32_t number) {
     const auto wide = [](std::uint32_t node) { return node == kNone ? SIZE_MAX : std::size_t{node}; };
     return node_pair(std::minmax(wide(edges_[number].node1), wide(edges_[number].node2)));
   };
-  has_twins_.resize(static_cast<std::size_t>(model.num_errors));
-  for (std::size_t error = 0; error + 1 < first_of_error_.size(); ++error)
+  for (std::size_t error = 0; error + 1 < first_of_error_.size(); ++error) {
+    bool has_twins = false;
     for (std::uint32_t a = first_of_error_[error]; a < first_of_error_[error + 1]; ++a)
       for (std::uint32_t b = a + 1; b < first_of_error_[error + 1]; ++b) {
         const std::uint32_t one = part_of_error_[a], other = part_of_error_[b];
         const std::uint32_t edge1 = parts_[one].edge, edge2 = parts_[other].edge;
         if (edge1 == edge2) {
-          has_twins_[error] = true;
+          has_twins = true;
           continue;
         }
         of_edge[edge1][nodes_of(edge2)].push_back(one);
         of_edge[edge2][nodes_of(edge1)].push_back(other);
       }
+    for (std::uint32_t k = first_of_error_[error]; has_twins && k < first_of_error_[error + 1]; ++k)
+      edges_[parts_[part_of_error_[k]].edge].why_fixed =
+          "or an error with the same edge has a component twice, which has no correlated weight; pymatching takes it";
+  }
   for (const auto &others : of_edge) {
     first_implied_.push_back(static_cast<std::uint32_t>(implied_.size()));
     for (const auto &[nodes, causes] : others) {
@@ -261,7 +272,10 @@ bool shot_weights::replace(shot_probabilities list) {
   const auto why_not = [this](std::uint64_t error) -> const char * {
     if (first_of_error_[error] == first_of_error_[error + 1])
       return "flips nothing, or has the probability 0 in the model: so it has no place in the graph";
-    return correlated_ && has_twins_[error] ? "has a component twice, which has no correlated weight" : nullptr;
+    for (std::uint32_t k = first_of_error_[error]; k < first_of_error_[error + 1]; ++k)
+      if (const char *const why = edges_[parts_[part_of_error_[k]].edge].why_fixed)
+        return why;
+    return nullptr;
   };
   if (!check_.check(list, correlated_ ? 0.5 : 1, why_not))
     return false;

@@ -59,6 +59,7 @@ private:
     bool is_changed = false;                    ///< in this shot
     pm::signed_weight_int weight = 0;           ///< now
     pm::UserEdge *in_graph = nullptr;
+    const char *why_fixed = nullptr; ///< why a shot replaces no probability of its errors; null: it may
   };
   struct variant_list {
     std::vector<std::vector<std::size_t>> observables; ///< ascending
@@ -82,7 +83,7 @@ private:
   };
 
   void list_parts(const detector_error_model &model);
-  void list_implied(const detector_error_model &model);
+  void list_implied();
   void make_graph(const detector_error_model &model);
   void find_weights();
 
@@ -122,7 +123,6 @@ private:
   std::uint32_t num_graph_edges_ = 0;
   std::vector<variant_list> variants_;
   std::vector<std::uint32_t> first_of_error_, part_of_error_; ///< the parts of each error
-  std::vector<bool> has_twins_;                               ///< errors that have a component twice; correlated only
 
   std::vector<std::uint32_t> first_implied_; ///< for each edge, and one more
   std::vector<implied> implied_;

@@ -187,6 +187,32 @@ TEST(ShotWeightsOfMatching, RefuseAProbabilityAboveOneHalfWhereTheyAreCorrelated
   EXPECT_NE(std::string(tested->fault()).find("above 1/2"), std::string::npos) << tested->fault();
 }
 
+// By the model errors 1 and 2 are likelier than error 0, whose components have their detectors. With 1/2 for error 0
+// the edges would flip L0, but no set of errors that causes D0 alone does.
+TEST(ShotWeightsOfMatching, RefuseAnErrorBesideComponentsThatFlipOtherObservables) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const char *const model = "error(0.001) D0 L0 ^ D1 L0\nerror(0.01) D0\nerror(0.01) D1\nerror(0.01) D2 L0\n";
+  const auto tested = make_or_throw("pymatching", model), whole = make_or_throw("bp-osd", model);
+  for (const std::uint64_t error : {0U, 1U, 2U}) {
+    EXPECT_EQ(decode(*tested, {0}, shot_list{{error, 0.5}}), (answer{decode_status::bad_probability, {0}})) << error;
+    EXPECT_NE(std::string(tested->fault()).find("a component of a split error"), std::string::npos) << tested->fault();
+    EXPECT_EQ(decode(*whole, {0}, shot_list{{error, 0.5}}), (answer{decode_status::ok, {0}})) << error;
+  }
+  EXPECT_EQ(decode(*tested, {0, 2}, shot_list{{3, 0.5}}), (answer{decode_status::ok, {1}}));
+}
+
+TEST(ShotWeightsOfMatching, RefuseAnErrorBesideOneThatHasAComponentTwice) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const char *const model = "error(0.1) D0 L0 ^ D0 L0 ^ D1\nerror(0.1) D0 L0\nerror(0.1) D1\nerror(0.1) D2\n";
+  const auto tested = make_or_throw("pymatching-correlated", model);
+  for (const std::uint64_t error : {0U, 1U, 2U}) {
+    EXPECT_EQ(decode(*tested, {0}, shot_list{{error, 0.2}}).status, decode_status::bad_probability) << error;
+    EXPECT_NE(std::string(tested->fault()).find("a component twice"), std::string::npos) << tested->fault();
+  }
+  EXPECT_EQ(decode(*tested, {0}, shot_list{{3, 0.2}}).status, decode_status::ok);
+  EXPECT_EQ(decode(*make_or_throw("pymatching", model), {0}, shot_list{{0, 0.2}}).status, decode_status::ok);
+}
+
 TEST(ShotWeightsOfMatching, AreGivenAsAList) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   std::string model;
