@@ -303,16 +303,16 @@ bool shot_weights::replace(shot_probabilities list) {
 void shot_weights::restore() {
   for (auto old = old_parts_.rbegin(); old != old_parts_.rend(); ++old)
     parts_[old->part].probability = old->probability;
-  for (const auto &[number, weight] : old_edges_) {
-    edge_record &e = edges_[number];
+  for (auto old = old_edges_.rbegin(); old != old_edges_.rend(); ++old) { // as turn() finds them the fastest
+    edge_record &e = edges_[old->edge];
     if (e.variants == kNone)
-      write(e, weight);
+      write(e, old->weight);
     else
-      change(number);
+      change(old->edge);
     e.is_changed = false;
   }
-  for (const old_implied &old : old_implied_)
-    old.place->implied_weight = old.weight;
+  for (auto old = old_implied_.rbegin(); old != old_implied_.rend(); ++old)
+    old->place->implied_weight = old->weight;
   old_parts_.clear();
   old_edges_.clear();
   old_implied_.clear();
@@ -355,14 +355,14 @@ void shot_weights::write(edge_record &e, pm::signed_weight_int weight) {
     matcher_->flooder.graph.negative_weight_sum += negative;
     matcher_->flooder.negative_weight_sum += negative;
     if ((weight ^ e.weight) < 0)
-      turn(e);
+      turn(e, weight < 0);
   }
   e.weight = weight;
 }
 
 /// The sign of a weight changes. PyMatching counts an edge of negative weight as used: its ends are events, and its
 /// observables are flipped, before the matching.
-void shot_weights::turn(edge_record &e) {
+void shot_weights::turn(edge_record &e, bool is_negative) {
   is_turned_ = true;
   pm::MatchingGraph &graph = matcher_->flooder.graph;
   graph.update_negative_weight_observables(e.in_graph->observable_indices);
@@ -375,8 +375,11 @@ void shot_weights::turn(edge_record &e) {
   at_both_ends(search, e.node1, e.node2,
                [](auto &node, std::size_t at) { node.neighbor_markers[at] ^= pm::WEIGHT_SIGN; });
   const node_pair ends(e.node1, e.node2 == kNone ? SIZE_MAX : e.node2);
-  if (std::erase(search.negative_weight_edges, ends) == 0)
-    search.negative_weight_edges.push_back(ends);
+  auto &negative = search.negative_weight_edges;
+  if (is_negative)
+    negative.push_back(ends);
+  else if (const auto found = std::find(negative.rbegin(), negative.rend(), ends); found != negative.rend())
+    negative.erase(std::prev(found.base()));
 }
 
 void shot_weights::set_observables(edge_record &e, const index_list &observables) {

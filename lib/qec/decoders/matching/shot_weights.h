@@ -103,7 +103,7 @@ private:
   [[nodiscard]] pm::signed_weight_int integer(double weight) const noexcept;
   void change(std::uint32_t number);
   void write(edge_record &e, pm::signed_weight_int weight);
-  void turn(edge_record &e);
+  void turn(edge_record &e, bool is_negative);
   void set_observables(edge_record &e, const std::vector<std::size_t> &observables);
   template <class Graph>
   void set_implied(Graph &graph, const edge_record &e, std::size_t rule, pm::weight_int weight);
