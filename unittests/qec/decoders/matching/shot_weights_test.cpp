@@ -52,6 +52,7 @@ TEST_P(ShotWeights, LeaveTheModelAsItWas) {
   const shot_set set = load_committed("surface_z_d3_p0.005");
   const detector_error_model model = parse_or_throw(set.dem_text);
   const auto tested = make_or_throw(GetParam(), set.dem_text), untouched = make_or_throw(GetParam(), set.dem_text);
+  const auto of_model = make_or_throw(GetParam(), set.dem_text);
   const shot_list none_changed{{0, model.components.front().probability}};
   std::mt19937 random(8);
   for (std::uint64_t shot = 0; shot < 50; ++shot) {
@@ -59,7 +60,7 @@ TEST_P(ShotWeights, LeaveTheModelAsItWas) {
     for (std::uint64_t d = 0; d < model.num_detectors; ++d)
       if (random() % 4 == 0)
         events.push_back(d);
-    const weighed_answer before = weigh(*tested, events, none_changed);
+    const weighed_answer before = weigh(*of_model, events, none_changed); // it never had another list
     (void)decode(*tested, events, random_list(model, 0.3, highest(), random));
     const weighed_answer after = weigh(*tested, events, none_changed), fixed = weigh(*tested, events);
     EXPECT_EQ(before.found, after.found) << "shot " << shot;
