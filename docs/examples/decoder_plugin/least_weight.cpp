@@ -56,7 +56,7 @@ public:
           flipping_[d].push_back(k);
     }
     for (indices &errors : flipping_)
-      std::ranges::sort(errors, {}, [this](std::uint64_t k) { return errors_[k].weight; });
+      sort(errors);
     replaced_.reserve(errors_.size());
     path_.reserve(errors_.size() + 1); // decode allocates nothing
     tried_.reserve(errors_.size());
@@ -125,7 +125,12 @@ private:
   void set_weight(std::uint64_t number, double weight) noexcept {
     errors_[number].weight = weight;
     for (const std::uint64_t d : errors_[number].detectors)
-      std::ranges::sort(flipping_[d], {}, [this](std::uint64_t k) { return errors_[k].weight; });
+      sort(flipping_[d]);
+  }
+
+  /// The likeliest first. The numbers decide ties: after a shot with weights of its own the order is that of the model.
+  void sort(indices &errors) const noexcept {
+    std::ranges::sort(errors, {}, [this](std::uint64_t k) { return std::pair(errors_[k].weight, k); });
   }
 
   void flip(std::uint64_t d) noexcept {

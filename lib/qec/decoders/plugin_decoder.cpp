@@ -306,7 +306,7 @@ private:
 
   static unsigned long long number(std::uint64_t value) noexcept { return value; }
 
-  /// Notes a promise that the plug-in broke. Without memory of the heap.
+  /// Notes a promise that the plug-in broke, or what it does not take. Without memory of the heap.
   [[gnu::format(printf, 2, 3)]] decode_status broken(const char *format, ...) noexcept {
     const int begin = std::snprintf(fault_.data(), fault_.size(), "plug-in %.60s: ", name());
     va_list arguments;
@@ -344,8 +344,10 @@ private:
     if (!returns("replace_probabilities",
                  [&] { status = plugin_.table->replace_probabilities(made_.get(), list, size); }))
       return decode_status::internal_error;
-    if (status == CUDAQ_QEC_DECODE_NOT_SUPPORTED && size != 0)
-      return decode_status::not_supported;
+    if (status == CUDAQ_QEC_DECODE_NOT_SUPPORTED && size != 0) {
+      (void)broken("it does not take one of the %zu probabilities of the shot", size);
+      return decode_status::bad_probability;
+    }
     if (status != CUDAQ_QEC_DECODE_OK)
       return broken("replace_probabilities returned %d for %zu errors, accepted: 0%s", status, size,
                     size != 0 ? ", 5, 6" : "");

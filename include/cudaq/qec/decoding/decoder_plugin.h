@@ -160,11 +160,12 @@ typedef struct cudaq_qec_decoder_plugin_t {
   /* Optional (NULL or absent): shots may replace the probabilities of some errors. Called before decode or decode_until
    * of such a shot, with each error at most once, and after it with num_errors 0: from then on all errors have the
    * probabilities of the model. So the two calls should take a time that is proportional to num_errors. Returns
-   * CUDAQ_QEC_DECODE_OK; CUDAQ_QEC_DECODE_NOT_SUPPORTED: it does not take one of the probabilities; or
-   * CUDAQ_QEC_DECODE_INTERNAL_ERROR. Without OK the shot is not decoded, and a call with num_errors 0 follows, too. The
-   * list is valid during the call. Probabilities of 0 and of 1 are allowed: count them as near to 0 or to 1 as weights
-   * can be finite. weight of such a shot is the sum of log((1 - p) / p) with its probabilities; it is not compared with
-   * `columns`. Without this member, shots that replace probabilities are refused. */
+   * CUDAQ_QEC_DECODE_OK; CUDAQ_QEC_DECODE_NOT_SUPPORTED: it does not take one of the probabilities, which the caller
+   * sees as bad_probability (decode_status.h); or CUDAQ_QEC_DECODE_INTERNAL_ERROR. Without OK the shot is not decoded,
+   * and a call with num_errors 0 follows, too. The list is valid during the call. Probabilities of 0 and of 1 are
+   * allowed: count them as near to 0 or to 1 as weights can be finite. weight of such a shot is the sum of
+   * log((1 - p) / p) with its probabilities; it is not compared with `columns`. Without this member, shots that replace
+   * probabilities are refused. */
   int32_t (*replace_probabilities)(void *decoder, const cudaq_qec_error_probability_t *list, size_t num_errors);
 } cudaq_qec_decoder_plugin_t;
 

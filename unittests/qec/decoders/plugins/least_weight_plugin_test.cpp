@@ -61,10 +61,18 @@ TEST(LeastWeightPlugin, TakesTheProbabilitiesOfAShot) {
     const auto tested = make_or_throw(kPlugin, dem_of(errors));
     expect_least_of(*tested, of_shot, list);
     expect_least_of(*tested, errors);
-    EXPECT_EQ(decode(*tested, {}, shot_list{{0, 0.6}}).status, decode_status::not_supported);
+    EXPECT_EQ(decode(*tested, {}, shot_list{{0, 0.6}}).status, decode_status::bad_probability);
+    EXPECT_NE(std::string(tested->fault()).find("least-weight: it does not take one of the 1 probabilities"),
+              std::string::npos)
+        << tested->fault();
     EXPECT_EQ(decode(*tested, {}, shot_list{{99, 0.1}}).status, decode_status::bad_probability);
     expect_least_of(*tested, errors);
   }
+  // Of errors with one weight the first is taken, also after a shot in which it was the heavier one.
+  const auto tied = make_or_throw(kPlugin, "error(0.1) D0 L0\nerror(0.1) D0\n");
+  EXPECT_EQ(decode(*tied, {0}), (answer{decode_status::ok, {1}}));
+  EXPECT_EQ(decode(*tied, {0}, shot_list{{0, 0.01}}), (answer{decode_status::ok, {0}}));
+  EXPECT_EQ(decode(*tied, {0}), (answer{decode_status::ok, {1}}));
 }
 
 TEST(LeastWeightPlugin, GivesTheErrorsAndTheWeightOfItsAnswer) {
