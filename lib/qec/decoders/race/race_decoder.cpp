@@ -194,10 +194,8 @@ private:
     }
   }
 
-  /// What one member returns, all would.
-  static bool ends_race(decode_status status) noexcept {
-    return status == decode_status::no_solution || status == decode_status::bad_probability;
-  }
+  /// What one member returns, all would. Not bad_probability: another member may take this list.
+  static bool ends_race(decode_status status) noexcept { return status == decode_status::no_solution; }
   [[nodiscard]] bool has_ended(const member &m) const noexcept { return m.shot == shot_ && !m.is_busy; }
   /// No member can change the answer any more.
   [[nodiscard]] bool is_settled() const noexcept {
@@ -242,7 +240,7 @@ private:
 
   decode_status answer(std::span<std::uint8_t> observables, decode_details *details) noexcept {
     member *winner = nullptr;
-    bool at_deadline = false, any_unconverged = false;
+    bool at_deadline = false, any_unconverged = false, any_refused = false;
     for (member &m : members_) {
       at_deadline |= !has_ended(m) || m.status == decode_status::deadline; // wait() leaves no other reason
       if (!has_ended(m))
@@ -250,9 +248,12 @@ private:
       if (ends_race(m.status))
         return m.status;
       any_unconverged |= m.status == decode_status::not_converged;
+      any_refused |= m.status == decode_status::bad_probability;
       if (m.details.has_solution && (winner == nullptr || is_better(m, *winner)))
         winner = &m;
     }
+    if (winner == nullptr && any_refused)
+      return decode_status::bad_probability;
     if (winner == nullptr)
       return at_deadline ? decode_status::deadline
                          : (any_unconverged ? decode_status::not_converged : decode_status::internal_error);

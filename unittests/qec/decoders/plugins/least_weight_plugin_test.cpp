@@ -75,6 +75,19 @@ TEST(LeastWeightPlugin, TakesTheProbabilitiesOfAShot) {
   EXPECT_EQ(decode(*tied, {0}), (answer{decode_status::ok, {1}}));
 }
 
+// The plug-in takes no probability above 1/2, bp-osd does: which of them was the first must not matter.
+TEST(LeastWeightPlugin, InARaceAnotherMemberMayTakeTheListThatItRefuses) {
+  const char *const model = "error(0.1) D0 L0\nerror(0.2) D0\n";
+  for (const char *mode : {"first", "best"}) {
+    const auto race = make_or_throw("race:" + kPlugin + "|bp-osd,mode=" + mode, model);
+    for (int k = 0; k < 100; ++k)
+      ASSERT_EQ(decode(*race, {0}, shot_list{{0, 0.6}}), (answer{decode_status::ok, {1}})) << mode << ", shot " << k;
+    const auto none = make_or_throw("race:" + kPlugin + "|" + kPlugin + ",mode=" + mode, model);
+    EXPECT_EQ(decode(*none, {0}, shot_list{{0, 0.6}}).status, decode_status::bad_probability) << mode;
+    EXPECT_NE(std::string(none->fault()).find("does not take one of"), std::string::npos) << none->fault();
+  }
+}
+
 TEST(LeastWeightPlugin, GivesTheErrorsAndTheWeightOfItsAnswer) {
   const auto with = make_or_throw(kPlugin, "error(0.1) D0 L0\nerror(0.05) D0 D1\nerror(0.2) D1 L1\nerror(0) D0 D1\n");
   std::vector<std::uint64_t> room(with->num_errors());
