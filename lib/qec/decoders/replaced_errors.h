@@ -54,6 +54,8 @@ public:
   }
   /// "error 17 (0.25): is listed twice"; "" if the last list was right.
   [[nodiscard]] const char *fault() const noexcept { return fault_.data(); }
+  /// Of what came after the check; "": nothing.
+  void set_fault(const char *text) noexcept;
 
 private:
   bool refuse(const error_probability &one, const char *text) noexcept;

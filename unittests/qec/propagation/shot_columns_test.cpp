@@ -118,6 +118,7 @@ TEST_P(ShotColumns, RefuseAListThatIsWrongAndDecodeTheNextShot) {
     EXPECT_EQ(decode(*tested, {0, 1}, list), (answer{decode_status::bad_probability, {0}})) << text;
     EXPECT_NE(std::string(tested->fault()).find(text), std::string::npos) << tested->fault();
     EXPECT_EQ(decode(*tested, {0, 1}), (answer{decode_status::ok, {0}}));
+    EXPECT_STREQ(tested->fault(), "");
     EXPECT_EQ(decode(*tested, {0, 1}, shot_list{{0, 0.4}}), (answer{decode_status::ok, {1}}));
   }
 }

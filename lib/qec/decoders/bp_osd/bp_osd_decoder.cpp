@@ -40,6 +40,7 @@ protected:
 
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
+    shot_.clear_fault();
     const decode_status status = solver_.solve(events, stop_check(details));
     if (!solver_.has_solution())
       return status;

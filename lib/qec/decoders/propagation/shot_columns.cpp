@@ -64,6 +64,7 @@ decode_status shot_columns::replace(shot_probabilities list) noexcept {
   } catch (const std::exception &) {
     restore();
     changed_.clear();
+    check_.set_fault("no memory for the probabilities of the shot");
     return decode_status::internal_error;
   }
 }

@@ -28,6 +28,8 @@ public:
   /// The columns that the last replace() changed.
   [[nodiscard]] std::span<const std::uint32_t> changed() const noexcept { return changed_; }
   [[nodiscard]] const char *fault() const noexcept { return check_.fault(); }
+  /// At the begin of a decode: what was wrong with a list of an earlier one is over.
+  void clear_fault() noexcept { check_.set_fault(""); }
   [[nodiscard]] double smallest() const noexcept { return smallest_; }
   [[nodiscard]] const tanner_graph &graph() const noexcept { return graph_; }
 

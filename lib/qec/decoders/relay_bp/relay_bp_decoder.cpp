@@ -40,6 +40,7 @@ protected:
 
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
+    shot_.clear_fault();
     if (!syndrome_.take(events))
       return decode_status::no_solution;
     const decode_status status = solver_.solve(syndrome_.bytes(), stop_check(details));
