@@ -32,6 +32,8 @@ decode_status offline_decoder::decode(std::span<const std::uint8_t> shot, decode
     is_late_ = second_.inner().is_late();
     return status;
   }
+  if (!probabilities.empty() && !is_passthrough(*first_))
+    return decode_status::not_supported;
   if (const decode_status status = first_->run(shot, output_); status != decode_status::ok)
     return status;
   predecoder_header header;

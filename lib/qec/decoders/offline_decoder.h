@@ -19,7 +19,8 @@ public:
   offline_decoder(std::unique_ptr<predecoder> first, std::unique_ptr<decoder> second);
 
   /// `shot` and observables(): as the input of predecoder::run and the output of decoder::decode.
-  /// `details`, `probabilities`: as residual_matcher::match.
+  /// `details`, `probabilities`: as residual_matcher::match. A predecoder knows the probabilities of the model only:
+  /// not_supported.
   decode_status decode(std::span<const std::uint8_t> shot, decode_details *details = nullptr,
                        shot_probabilities probabilities = {}) noexcept;
   /// Whether observables() are those of a solution: decoder::has_solution() of the last shot.

@@ -51,6 +51,11 @@ private:
 [[nodiscard]] expected<std::unique_ptr<predecoder>> make_passthrough_predecoder(std::uint64_t detectors,
                                                                                 std::uint64_t observables);
 
+/// Whether all events are residual: then a shot may replace probabilities.
+[[nodiscard]] inline bool is_passthrough(const predecoder &one) noexcept {
+  return std::string_view(one.name()) == "passthrough";
+}
+
 /// Refuses every predecoder but "passthrough" before a decoder other than "pymatching". decoder: its name().
 [[nodiscard]] expected<> check_predecoder_before(std::string_view name, std::string_view decoder);
 

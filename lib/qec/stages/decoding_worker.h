@@ -50,11 +50,16 @@ public:
   }
 
   /// The same without a pipeline. `shot` is a request's payload; `response` has stage().response_bytes() bytes.
-  /// Returns the number of bytes written. `details`, `probabilities`: as residual_matcher::match.
+  /// Returns the number of bytes written. `details`, `probabilities`: as residual_matcher::match. A predecoder knows
+  /// the probabilities of the model only: not_supported, and no bytes.
   std::size_t decode(std::span<const std::uint8_t> shot, std::span<std::uint8_t> response, decode_status &status,
                      decode_details *details = nullptr, shot_probabilities probabilities = {}) noexcept {
-    predecode(shot);
     std::size_t size = 0;
+    if (!probabilities.empty() && !is_passthrough(*predecoder_)) {
+      status = decode_status::not_supported;
+      return size;
+    }
+    predecode(shot);
     status = stage_.run(output_.data(), response.data(), response.size(), size, details, probabilities);
     return size;
   }

@@ -2,6 +2,7 @@
 #include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/detector_graph.h"
 #include "lib/qec/decoding/predecoder.h"
+#include "lib/qec/stages/decoding_worker.h"
 #include "unittests/qec/qec_test_support.h"
 
 #include <cstring>
@@ -263,6 +264,28 @@ TEST(LocalPredecoder, ModelsThatAreNoGraphAreRefusedWithTheLine) {
   EXPECT_NE(loose.text().find("line 1: L4 is in a component without detectors"), std::string::npos) << loose.text();
   EXPECT_FALSE(make_predecoder("local", "rubbish").ok());
   EXPECT_NE(make_predecoder("neural", "").text().find("unknown predecoder \"neural\""), std::string::npos);
+}
+
+TEST(OfflineDecoder, AShotReplacesProbabilitiesUnlessThePredecoderUsesThoseOfTheModel) {
+  const std::string dem = "error(0.1) D0 L0\nerror(0.1) D0 D1\n";
+  const std::vector<error_probability> list{{0, 0.4}};
+  const std::uint8_t shot = 1;
+  for (const char *name : {"", "passthrough", "local"}) {
+    const bool is_local = std::string_view(name) == "local";
+    const decode_status expected = is_local ? decode_status::not_supported : decode_status::ok;
+    offline_decoder with(*name == '\0' ? nullptr : std::move(*make_predecoder(name, dem)),
+                         make_or_throw("bp-osd", dem));
+    EXPECT_EQ(with.decode({&shot, 1}, nullptr, list), expected) << name;
+    EXPECT_EQ(with.has_solution(), !is_local) << name;
+    if (*name == '\0')
+      continue;
+    decoding_worker worker(std::move(*make_predecoder(name, dem)), make_or_throw("bp-osd", dem));
+    std::vector<std::uint8_t> response(worker.stage().response_bytes());
+    decode_status status = decode_status::ok;
+    const std::size_t size = worker.decode({&shot, 1}, response, status, nullptr, list);
+    EXPECT_EQ(status, expected) << name;
+    EXPECT_EQ(size == 0, is_local) << name;
+  }
 }
 
 TEST(OfflineDecoder, WithAndWithoutAPredecoderItAnswersAsTheDecoder) {
