@@ -26,12 +26,14 @@ namespace {
 using qec::number_of;
 
 constexpr std::size_t kMaxShotsInABatch = 1024;
-constexpr std::size_t kBytesOfABatch = std::size_t{1} << 20; ///< about; at least one shot
-constexpr std::size_t kMaxLateShots = 1000;                  ///< whose numbers are in the report
+constexpr std::size_t kBytesOfABatch = std::size_t{1} << 20;    ///< about; at least one shot
+constexpr std::size_t kFlagBytesOfABatch = 16 * kBytesOfABatch; ///< about: with the list that goes beyond, it ends
+constexpr std::size_t kMaxLateShots = 1000;                     ///< whose numbers are in the report
 
 /// Why the names "auto" stand for this predecoder and this decoder; "" if the user named them.
 struct choices {
   std::string predecoder, decoder;
+  std::uint64_t num_errors = UINT64_MAX; ///< of the model; only with --flags
 };
 
 decoder_threads::worker_list make_workers(const decode_options &o, const std::string &dem_text, choices &why) {
@@ -71,6 +73,9 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
       throw usage_error(fmt::format("--flags: {}", refusal));
     if (workers.empty())
       why.decoder = chosen.auto_reason;
+    if (!o.flags.empty()) // without flags it may be too long to be read
+      if (const auto errors = model.errors(); errors.ok())
+        why.num_errors = (*errors)->num_errors;
     workers.push_back(std::make_unique<qec::decoding_worker>(std::move(*predecoding), std::move(chosen.instance)));
   }
   return workers;
@@ -96,7 +101,7 @@ public:
     if (o.data.predictions.given())
       golden_.emplace(o.data.predictions.path, o.data.predictions.shot_format(), observables, "--predictions_format");
     if (!o.flags.empty()) {
-      flags_.emplace(o.flags, qec::crc32_of(dem_text));
+      flags_.emplace(o.flags, qec::crc32_of(dem_text), choices_.num_errors);
       flags_->stop_when(&interrupt_guard::interrupted);
     }
     in_.stop_when(&interrupt_guard::interrupted);
@@ -292,6 +297,10 @@ private:
             return stop_reading();
           b.flags.insert(b.flags.end(), list.begin(), list.end());
           b.end_of_flags.push_back(b.flags.size());
+          if (b.flags.size() * sizeof(b.flags[0]) > kFlagBytesOfABatch) {
+            ++b.shots;
+            return true;
+          }
         }
       }
     } catch (const std::exception &failure) {

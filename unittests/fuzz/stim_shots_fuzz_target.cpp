@@ -65,7 +65,7 @@ std::vector<row> read_all(const memory_file &file, shot_format format, shot_bits
 
 void read_flags(const memory_file &file) {
   try {
-    flags_reader reader(file.path(), crc32_of(""));
+    flags_reader reader(file.path(), crc32_of(""), 1000);
     constexpr std::uint64_t kShots = 64;
     for (std::uint64_t shot = 0; shot < kShots; ++shot)
       for (const error_probability &one : reader.next())

@@ -102,6 +102,8 @@ expected<bool> flags_text::take(std::string_view line) {
     if (!read_number(probability, one.probability) || !(one.probability >= 0 && one.probability <= 1))
       return reason("the probability of error " + std::string(error) + " is " + quoted(probability) +
                     ", accepted: a number from 0 to 1");
+    if (list_.size() == num_errors_)
+      return reason("the list has more errors than the model, which has " + std::to_string(num_errors_));
     list_.push_back(one);
   }
   shot_ = shot;

@@ -33,8 +33,8 @@ public:
   /// A line may have this many bytes.
   static constexpr std::size_t kLongestLine = std::size_t{1} << 24;
 
-  /// `model`: the CRC-32 that the text must name.
-  explicit flags_text(std::uint32_t model) : model_(model) {}
+  /// `model`: the CRC-32 that the text must name. A list with more than `num_errors` errors is refused.
+  flags_text(std::uint32_t model, std::uint64_t num_errors) : model_(model), num_errors_(num_errors) {}
 
   /// Takes the next line, without its end. True: it is of shot(), which replaces list(). A reason does not name the
   /// line; no line can be taken after it.
@@ -49,6 +49,7 @@ private:
   enum class part { version, model, shots };
 
   const std::uint32_t model_;
+  const std::uint64_t num_errors_;
   part next_ = part::version;
   std::uint64_t shot_ = 0;
   bool had_shot_ = false;
@@ -58,7 +59,8 @@ private:
 /// A file or a pipe of this form. Throws shot_file_error, which names the file and the line.
 class flags_reader {
 public:
-  flags_reader(const std::string &path, std::uint32_t model) : input_(path), text_(model) {}
+  flags_reader(const std::string &path, std::uint32_t model, std::uint64_t num_errors)
+      : input_(path), text_(model, num_errors) {}
 
   /// What the next shot replaces, valid until the next call; the first call is about shot 0.
   shot_probabilities next();

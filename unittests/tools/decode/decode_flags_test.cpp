@@ -19,9 +19,9 @@ protected:
     file("shots.01", "10\n10\n00\n10\n");
   }
   /// With the head of a file for the model.
-  [[nodiscard]] static std::string flags(const std::string &lines) {
+  [[nodiscard]] static std::string flags(const std::string &lines, const std::string &model = kModel) {
     char number[16];
-    std::snprintf(number, sizeof number, "%08x", cudaq::qec::realtime::crc32_of(kModel));
+    std::snprintf(number, sizeof number, "%08x", cudaq::qec::realtime::crc32_of(model));
     return std::string("cudaq-realtime-flags 1\nmodel ") + number + "\n" + lines;
   }
   [[nodiscard]] program_result decode(const std::string &more, const std::string &decoder = "bp-osd") const {
@@ -69,7 +69,30 @@ TEST_F(DecodeFlags, AreRefusedWithTheLineThatIsWrong) {
   expect_wrong(flags("shot 1 0 1.5\n"), "the probability of error 0 is \"1.5\", accepted: a number from 0 to 1");
   expect_wrong(flags("shot 1 0 nan\n"), "accepted: a number from 0 to 1");
   expect_wrong(flags("shot 1 -1 0.5\n"), "the error \"-1\" is not a number of an error");
+  expect_wrong(flags("shot 1 0 0.4 1 0.4 2 0.4 2 0.4\n"),
+               "line 3: the list has more errors than the model, which has 3");
   expect_wrong(flags("shot 4 0 0.4\n"), "a list for shot 4, but there are 4 shots");
+}
+
+// A batch ends after lists of 16 MiB, here in the middle of the shots.
+TEST_F(DecodeFlags, MayBeLongerThanTheMemoryOfABatch) {
+  constexpr std::size_t kErrors = 60'000, kShots = 30;
+  std::string model = "error(0.1) D0 L0\nerror(0.2) D0\n", list, shots, expected, lists;
+  for (std::size_t k = 2; k < kErrors; ++k) {
+    model += "error(1e-6) D0\n";
+    list += " " + std::to_string(k) + " 0";
+  }
+  file("model.dem", model);
+  for (std::size_t shot = 0; shot < kShots; ++shot) {
+    shots += "1\n";
+    lists += "shot " + std::to_string(shot) + " 1 " + (shot % 3 == 0 ? "0.01" : "0.2") + list + "\n";
+    expected += shot % 3 == 0 ? "1\n" : "0\n";
+  }
+  file("shots.01", shots);
+  file("flags.txt", flags(lists, model));
+  const program_result r = decode(path("flags.txt") + " --threads 2");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(read_file(path("out.01")), expected);
 }
 
 TEST_F(DecodeFlags, NameTheShotWhoseListTheDecoderRefuses) {
