@@ -58,7 +58,7 @@ def flag_records(given: Flags | None, what: str = "flags") -> npt.NDArray[Any]:
     if given is None:
         return np.empty(0, dtype=FLAG)
     if isinstance(given, np.ndarray) and given.dtype == FLAG and given.ndim == 1:
-        return np.require(given, requirements=["C_CONTIGUOUS", "ALIGNED"])
+        return np.ascontiguousarray(given)
     accepted = "accepted: pairs of the number of an error and its probability, [(17, 0.5), (18, 0.25)]"
     try:
         pairs = [(operator.index(error), float(probability)) for error, probability in given]

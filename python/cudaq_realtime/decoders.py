@@ -161,8 +161,8 @@ class Decoder:
         deadline_us: microseconds from now, above 0 and at most 1e9. A decoder with obeys_deadline that needs longer
             raises DecodeError with the status 9, and with `best` if there is a solution so far.
         flags: errors that have another probability in this shot, each at most once: pairs of the number of an error
-            instruction of dem.flattened() and its probability, or an array with the type arguments.FLAG, which is not
-            copied. Of decoders with takes_flags; of others NotImplementedError.
+            instruction of dem.flattened() and its probability, or an array with the type arguments.FLAG. Of decoders
+            with takes_flags; of others NotImplementedError.
         Raises DecodeError.
         """
         if deadline_us is not None and not (isinstance(deadline_us, (int, float)) and 0 < deadline_us <= 1e9):

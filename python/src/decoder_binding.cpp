@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <cudaq/qec/decoding/decoder.h>
 #include <limits>
 #include <mutex>
@@ -32,8 +33,13 @@ using array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu
 
 /// Records of an error (uint64) and its probability (float64) as bytes.
 using flag_bytes = array<const std::uint8_t, 1>;
-shot_probabilities flags_of(const flag_bytes &bytes) {
-  return {reinterpret_cast<const error_probability *>(bytes.data()), bytes.size() / sizeof(error_probability)};
+/// A copy, with the GIL: while a shot is decoded without it, another thread may write into the caller's array. That may
+/// be at any address.
+std::vector<error_probability> flags_of(const flag_bytes &bytes) {
+  std::vector<error_probability> flags(bytes.size() / sizeof(error_probability));
+  if (!flags.empty())
+    std::memcpy(flags.data(), bytes.data(), flags.size() * sizeof(error_probability));
+  return flags;
 }
 
 class native_decoder {
@@ -113,6 +119,7 @@ public:
   std::tuple<int, double, bool, bool, std::string> decode(array<const std::uint64_t, 1> events,
                                                           array<std::uint8_t, 1> out, bool weigh, double deadline_us,
                                                           flag_bytes flags) {
+    const std::vector<error_probability> of_shot = flags_of(flags);
     renew_after_fork();
     const gil_released released;
     // Before the wait for other calls, which is a part of the time.
@@ -128,7 +135,7 @@ public:
     }
     const std::span<const std::uint64_t> fired(events.data(), events.size());
     const std::span<std::uint8_t> observables(out.data(), out.size());
-    const decode_status status = with.decode(fired, observables, flags_of(flags), weigh || timed ? &details : nullptr);
+    const decode_status status = with.decode(fired, observables, of_shot, weigh || timed ? &details : nullptr);
     return {static_cast<int>(status), weigh ? details.weight : std::numeric_limits<double>::quiet_NaN(),
             with.has_solution(), with.is_late(), fault_of(status, with)};
   }
@@ -136,13 +143,14 @@ public:
   /// The errors of one shot go to `out`. Returns the status, their count, and decoder::fault().
   std::tuple<int, std::size_t, std::string> decode_errors(array<const std::uint64_t, 1> events,
                                                           array<std::uint64_t, 1> out, flag_bytes flags) {
+    const std::vector<error_probability> of_shot = flags_of(flags);
     renew_after_fork();
     const gil_released released;
     const locked_instances locked(*this);
     std::vector<std::uint8_t> observables(observable_bytes());
     decode_details details;
     details.errors = {out.data(), out.size()};
-    const decode_status status = first().decode({events.data(), events.size()}, observables, flags_of(flags), &details);
+    const decode_status status = first().decode({events.data(), events.size()}, observables, of_shot, &details);
     return {static_cast<int>(status), details.num_errors, fault_of(status, first())};
   }
 
@@ -150,6 +158,7 @@ public:
   /// and decoder::fault().
   std::tuple<int, std::size_t, std::string> decode_edges(array<const std::uint64_t, 1> events,
                                                          array<std::int64_t, 2> out, flag_bytes flags) {
+    const std::vector<error_probability> of_shot = flags_of(flags);
     renew_after_fork();
     const gil_released released;
     const locked_instances locked(*this);
@@ -157,7 +166,7 @@ public:
     std::vector<std::uint8_t> observables(observable_bytes());
     decode_details details;
     details.edges = edges;
-    const decode_status status = first().decode({events.data(), events.size()}, observables, flags_of(flags), &details);
+    const decode_status status = first().decode({events.data(), events.size()}, observables, of_shot, &details);
     for (std::size_t i = 0; i < details.num_edges; ++i) {
       out.data()[2 * i] = static_cast<std::int64_t>(edges[i].first);
       out.data()[2 * i + 1] = edges[i].second == kBoundary ? -1 : static_cast<std::int64_t>(edges[i].second);
@@ -175,7 +184,8 @@ public:
                                                     array<std::uint8_t, 1> late, std::size_t threads, flag_bytes flags,
                                                     array<const std::uint64_t, 1> ends_of_flags) {
     const std::size_t shots = events.shape(0);
-    const shot_probabilities all_flags = flags_of(flags);
+    const shot_probabilities all_flags(reinterpret_cast<const error_probability *>(flags.data()),
+                                       flags.size() / sizeof(error_probability)); // no array of the caller
     if (events.shape(1) != event_bytes() || out.shape(0) != shots || out.shape(1) != observable_bytes() ||
         statuses.shape(0) != shots || solved.shape(0) != shots || late.shape(0) != shots ||
         (ends_of_flags.size() != 0 &&

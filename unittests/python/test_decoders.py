@@ -330,7 +330,9 @@ def test_a_shot_replaces_probabilities(name):
     decoder = Decoder(name, FLAGS_MODEL)
     assert decoder.takes_flags
     flags = np.array([(0, 0.4)], dtype=cudaq_realtime.arguments.FLAG)
-    for given in ([(0, 0.4)], flags, ((0, 0.4), (2, 0.5))):
+    misaligned = np.zeros(17, dtype=np.uint8)[1:].view(flags.dtype)
+    misaligned[:] = flags
+    for given in ([(0, 0.4)], flags, misaligned, ((0, 0.4), (2, 0.5))):
         assert decoder.decode([0], flags=given).tolist() == [1]
         assert decoder.decode([0]).tolist() == [0]
     _, weight = decoder.decode([0], flags=flags, return_weight=True)
