@@ -80,7 +80,8 @@ class StreamDecoder:
         """Takes the bits of the tail, as push does. All rounds become final.
 
         Returns the observables of the whole experiment. Raises ValueError unless there are tail_detectors bits;
-        DecodeError with status 8, and takes nothing, in the middle of a repetition of the loop.
+        DecodeError with status 8, and takes nothing, in the middle of a repetition of the loop. After Ctrl-C the tail
+        was taken: a further call goes on to wait.
         """
         packed, count = stream_bits(tail, count, "tail")
         if count != self.tail_detectors:

@@ -67,12 +67,17 @@ public:
       return std::tuple(static_cast<int>(status != decode_status::ok ? status : now.status), is_news);
     });
   }
-  /// Returns after all rounds are final. After Ctrl-C before that: as push; the tail was taken.
+  /// Returns after all rounds are final. After Ctrl-C before that: as push; the tail was taken, so the next call only
+  /// waits.
   int finish(array<const std::uint8_t> bits, std::uint64_t count) {
     return locked([&] {
-      decode_status status = stream_->finish({bits.data(), bits.size()}, count);
-      if (status == decode_status::ok)
-        status = wait_final();
+      if (!is_tail_taken_)
+        if (const decode_status status = stream_->finish({bits.data(), bits.size()}, count);
+            status != decode_status::ok)
+          return static_cast<int>(status);
+      is_tail_taken_ = true;
+      const decode_status status = wait_final(); // throws after Ctrl-C
+      is_tail_taken_ = false;
       return static_cast<int>(status);
     });
   }
@@ -80,6 +85,7 @@ public:
     locked([&] {
       stream_->reset();
       seen_rounds_ = 0;
+      is_tail_taken_ = false;
     });
   }
   /// Copies the observables, and returns the rounds that they belong to.
@@ -145,6 +151,7 @@ private:
   process_of_threads threads_, in_call_;
   std::unique_ptr<stream_decoder> stream_;
   std::uint64_t seen_rounds_ = 0; ///< final at the last push
+  bool is_tail_taken_ = false;    ///< by a finish() that Ctrl-C has ended
   std::uint64_t max_bits_ = 8;    ///< of one push of the library: about a repetition; whole bytes
 };
 

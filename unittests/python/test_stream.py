@@ -238,17 +238,21 @@ def test_ctrl_c_ends_a_push_and_a_finish(workers):
 
     def interrupted(call):
         timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
-            call()
+            timer.start()  # not before: the signal would end the whole session
+            try:
+                call()
+            finally:
+                timer.cancel()
         timer.join()
 
     interrupted(lambda: slow.push(rounds))  # minutes
     assert slow.pushed_bits < len(rounds)
     slow.reset()
     if workers:  # finish hands its windows to them, and waits
-        slow.push(rounds[:slow.head_detectors + 400 * slow.body_detectors])
-        interrupted(lambda: slow.finish(np.zeros(slow.tail_detectors, dtype=np.uint8)))
+        slow.push(rounds[:slow.head_detectors + 4000 * slow.body_detectors])
+        for _ in range(2):  # the second call goes on to wait
+            interrupted(lambda: slow.finish(np.zeros(slow.tail_detectors, dtype=np.uint8)))
     slow.reset()
     assert slow.pushed_bits == 0
 
