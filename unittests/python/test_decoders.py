@@ -243,9 +243,12 @@ def test_ctrl_c_ends_a_batch(threads):
     decoder = Decoder("relay-bp:num_sets=1000,stop_nconv=1000", BICYCLE)
     shots = np.ones((200_000, decoder.num_detectors), dtype=np.uint8)  # minutes
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
-        decoder.decode_batch(shots, threads=threads)
+        timer.start()  # not before: the signal would end the whole session
+        try:
+            decoder.decode_batch(shots, threads=threads)
+        finally:
+            timer.cancel()
     timer.join()
     assert decoder.decode_batch(shots[:1]).shape == (1, decoder.num_observables)  # it can be used again
 

@@ -125,7 +125,10 @@ def test_ctrl_c_ends_a_run():
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         timer.start()  # not before: the signal would end the whole session
-        pipeline.run(np.zeros((1000, 2), dtype=bool), rate=1.0)  # would take 1000 s
+        try:
+            pipeline.run(np.zeros((1000, 2), dtype=bool), rate=1.0)  # would take 1000 s
+        finally:
+            timer.cancel()
     timer.join()
     assert len(pipeline.run(np.zeros((3, 2), dtype=bool))[0]) == 3
 
