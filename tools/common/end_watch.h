@@ -36,6 +36,9 @@ public:
     }
   }
 
+  /// For a subcommand that has a limit of its own.
+  static void leave_out() noexcept { program_name().store(nullptr); }
+
 private:
   static std::atomic<const char *> &program_name() {
     static std::atomic<const char *> name{nullptr};

@@ -6,6 +6,7 @@
 #include "lib/qec/server/slot_size.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
+#include "tools/common/end_watch.h"
 #include "tools/common/output_file.h"
 #include "tools/serve/background_task.h"
 #include "tools/serve/decode_log.h"
@@ -348,6 +349,7 @@ int run_serve(const serve_options &options, const output &out) {
                       "--schema prints its fields");
   // Before any thread: all of them block these signals. Before the server: decoders that do not end at its destruction
   // do not delay the end.
+  end_watch::leave_out();
   signal_events signals(kAfterEndLimit +
                         std::chrono::nanoseconds(static_cast<std::int64_t>(options.end_limit_s * 1e9)));
   if (!options.check.empty())

@@ -120,7 +120,7 @@ TEST_F(Serve, RefusesWhatItCannotUse) {
   expect_refused(good + transport + " -- --slot-size=24 --socket=" + socket().string(),
                  "give the provider larger slots");
   write(yaml(), "decoders: [{id: 6, type: nv-qldpc-decoder}]\n");
-  expect_refused(good + transport, "use relay-bp");
+  expect_refused(good + transport, "srelay_config: nv-qldpc-decoder needs it here");
 }
 
 TEST(ServeSchema, IsJson) {
