@@ -20,9 +20,9 @@ protected:
                                             "    dem: error(0.1) D0 L0\n";
     std::ofstream(folder_ + "/small.yaml") << "decoders:\n  - {id: 0, type: lookup, dem: 'error(0.1) D0 L0'}\n";
     std::ofstream(folder_ + "/m.dem") << "error(0.1) D0 L0\n";
-    std::ofstream(folder_ + "/loop.dem") << "error(0.1) D0 L0\nerror(0.1) D0 D1\nshift_detectors(1) 1\n"
-                                            "repeat 9 {\n detector(0) D0\n error(0.1) D0 L0\n error(0.1) D0 D1\n"
-                                            " shift_detectors(1) 1\n}\ndetector(0) D0\nerror(0.1) D0 L0\n";
+    std::ofstream(folder_ + "/loop.dem") << "error(0.1) D0 L0\ndetector(0, 0) D0\nrepeat 9 {\n error(0.1) D0 D1\n"
+                                            " error(0.1) D1 L0\n shift_detectors(0, 1) 1\n detector(0, 0) D0\n}\n"
+                                            "error(0.1) D0 D1\ndetector(0, 1) D1\n";
     std::ofstream(folder_ + "/s.01") << "1\n";
     std::ofstream(folder_ + "/rounds.01") << "11111111111\n";
   }
@@ -68,7 +68,7 @@ TEST_F(MissingMachine, AGpuThatIsNotThereIsStatus3InEachCommand) {
 
 TEST_F(MissingMachine, FilesAndDisksThatAreUsedUpAreStatus3) {
   const std::string check = "serve --check " + folder_ + "/small.yaml";
-  expect_refused(check, "Too many open files", limited("ulimit -n 4"));
+  expect_refused(check, "Too many open files", limited("exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 4"));
   expect_refused(check + " --json", "No space left", limited("", ">/dev/full"));
 }
 

@@ -26,7 +26,7 @@ protected:
   }
   [[nodiscard]] program_result decode(const std::string &more, const std::string &decoder = "bp-osd") const {
     return run_program("decode --dem " + path("model.dem") + " --in " + path("shots.01") + " --out " + path("out.01") +
-                       " --decoder " + decoder + " --flags " + more);
+                       " --decoder '" + decoder + "' --flags " + more);
   }
   /// Decodes with a file of this text, and expects a refusal.
   void expect_wrong(const std::string &text, const std::string &why) {
@@ -52,7 +52,8 @@ TEST_F(DecodeFlags, ChangeTheAnswersOfTheirShotsOnly) {
 TEST_F(DecodeFlags, MayComeFromAPipe) {
   file("flags.txt", flags("shot 3 0 0.4\n"));
   const program_result r = run_program("decode --dem " + path("model.dem") + " --in " + path("shots.01") + " --out " +
-                                       path("out.01") + " --decoder bp-osd --flags - < " + path("flags.txt"));
+                                           path("out.01") + " --decoder bp-osd --flags -",
+                                       CUDAQ_TOOL_PATH, path("flags.txt"));
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(read_file(path("out.01")), "0\n0\n0\n1\n");
 }
