@@ -225,7 +225,7 @@ TEST(HandlerTimesOfRefusedRequests, AreNotCounted) {
   EXPECT_TRUE(error_names({"0x00000052"}));
 }
 
-TEST(HandlerTimesArguments, AreCheckedAndTheDevicePathHasNone) {
+TEST(HandlerTimesArguments, AreChecked) {
   bench b;
   EXPECT_EQ(cudaq_dispatcher_set_handler_times(nullptr, 1), CUDAQ_ERR_INVALID_ARG);
   EXPECT_EQ(cudaq_dispatcher_get_handler_times(b.get(), kQuick, nullptr), CUDAQ_ERR_INVALID_ARG);
@@ -236,6 +236,12 @@ TEST(HandlerTimesArguments, AreCheckedAndTheDevicePathHasNone) {
     EXPECT_EQ(cudaq_dispatcher_get_handler_times(b.get(), kQuick, &times), CUDAQ_ERR_INVALID_ARG) << size;
     EXPECT_TRUE(error_names({"struct_size"}));
   }
+}
+
+TEST(HandlerTimesArguments, AreRefusedByTheDevicePath) {
+  if ((cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_CUDA_MEMORY) == 0)
+    GTEST_SKIP() << "this library was built without the CUDA runtime";
+  bench b;
   cudaq_dispatcher_config_t config{};
   config.num_blocks = 1;
   config.threads_per_block = 32;
@@ -245,6 +251,7 @@ TEST(HandlerTimesArguments, AreCheckedAndTheDevicePathHasNone) {
   config.dispatch_mode = CUDAQ_DISPATCH_DEVICE_CALL;
   cudaq_dispatcher_t *device = nullptr;
   CUDAQ_ASSERT_OK(cudaq_dispatcher_create(b.manager.get, &config, &device));
+  cudaq_handler_times_t times{};
   times.struct_size = sizeof(times);
   EXPECT_EQ(cudaq_dispatcher_set_handler_times(device, 1), CUDAQ_ERR_UNSUPPORTED);
   EXPECT_EQ(cudaq_dispatcher_get_handler_times(device, kQuick, &times), CUDAQ_ERR_UNSUPPORTED);
