@@ -117,8 +117,7 @@ TEST_F(DecodeDeadlines, ADecoderThatNeverReturnsDoesNotKeepTheProgramAfterItsRep
       decode(std::string(CUDAQ_TEST_STUCK_DECODER) + ":hang=destroy,mark=" + path("mark"), "--json");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.json()["shots"], 1);
-  EXPECT_TRUE(contains(r.err, "the report is complete, but the program has not ended after 3 s"))
-      << r.err;
+  EXPECT_TRUE(contains(r.err, "the report is complete, but the program has not ended after 3 s")) << r.err;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60)) << "the plug-in sleeps ten minutes";
 }
 
