@@ -52,8 +52,10 @@ TEST_F(MissingMachine, AGpuThatIsNotThereIsStatus3InEachCommand) {
   const std::pair<std::string, const char *> rows[] = {
       {"decode --decoder relay-bp-gpu --dem " + f + "m.dem" + shots, "relay-bp-gpu"},
       {"decode --decoder 'race:relay-bp|relay-bp-gpu' --dem " + f + "m.dem" + shots, "relay-bp-gpu"},
-      {"decode --decoder sliding-window:inner=relay-bp-gpu --dem " + f + "loop.dem" + shots, "relay-bp-gpu"},
-      {"decode --stream --decoder relay-bp-gpu --dem " + f + "loop.dem --in " + f + "rounds.01 --out /dev/null",
+      {"decode --decoder sliding-window:inner=relay-bp-gpu,commit=2,buffer=2 --dem " + f + "loop.dem" + shots,
+       "relay-bp-gpu"},
+      {"decode --stream --commit 2 --buffer 2 --decoder relay-bp-gpu --dem " + f + "loop.dem --in " + f +
+           "rounds.01 --out /dev/null",
        "relay-bp-gpu"},
       {"demo --decoder relay-bp-gpu --shots 10", "relay-bp-gpu"},
       {"pipeline --decoder relay-bp-gpu --shots 10", "relay-bp-gpu"},
