@@ -27,16 +27,9 @@ public:
 
 protected:
   decode_status replace_probabilities(shot_probabilities probabilities) noexcept override {
-    const decode_status status = shot_.replace(probabilities);
-    for (const std::uint32_t column : shot_.changed())
-      solver_.reload(column);
-    return status;
+    return shot_.replace(probabilities, solver_);
   }
-  void restore_probabilities() noexcept override {
-    shot_.restore();
-    for (const std::uint32_t column : shot_.changed())
-      solver_.reload(column);
-  }
+  void restore_probabilities() noexcept override { shot_.restore(solver_); }
 
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {

@@ -5,7 +5,6 @@
 #include "lib/qec/decoders/replaced_errors.h"
 
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,13 +19,20 @@ public:
   /// and as at most 1 - smallest.
   shot_columns(tanner_graph &graph, double smallest);
 
-  /// ok: changed() must be loaded again. bad_probability, internal_error (no memory): fault() has the reason, and
-  /// nothing is changed.
-  [[nodiscard]] decode_status replace(shot_probabilities list) noexcept;
-  /// The graph is that of the model again; so changed() must be loaded again.
-  void restore() noexcept;
-  /// The columns that the last replace() changed.
-  [[nodiscard]] std::span<const std::uint32_t> changed() const noexcept { return changed_; }
+  /// The solver has a copy of the graph's columns and loads those that change. bad_probability, internal_error (no
+  /// memory): fault() has the reason, and nothing is changed.
+  template <class Solver>
+  [[nodiscard]] decode_status replace(shot_probabilities list, Solver &solver) noexcept {
+    const decode_status status = replace(list);
+    load_changed(solver);
+    return status;
+  }
+  /// The graph, and what the solver has of it, are those of the model again.
+  template <class Solver>
+  void restore(Solver &solver) noexcept {
+    restore();
+    load_changed(solver);
+  }
   [[nodiscard]] const char *fault() const noexcept { return check_.fault(); }
   /// At the begin of a decode: what was wrong with a list of an earlier one is over.
   void clear_fault() noexcept { check_.set_fault(""); }
@@ -46,6 +52,13 @@ private:
     double probability;
   };
 
+  [[nodiscard]] decode_status replace(shot_probabilities list) noexcept;
+  void restore() noexcept;
+  template <class Solver>
+  void load_changed(Solver &solver) const noexcept {
+    for (const std::uint32_t column : changed_)
+      solver.reload(column);
+  }
   [[nodiscard]] const char *why_not(std::uint64_t error) const noexcept;
   void change(std::uint32_t group);
   void count_as_present(std::uint32_t group, std::uint64_t error, double probability);
@@ -61,7 +74,7 @@ private:
   std::vector<double> old_of_group_;        ///< for each of groups_
   std::vector<double> old_of_error_;        ///< for each error of list_
   std::vector<std::uint64_t> list_;
-  std::vector<std::uint32_t> changed_;
+  std::vector<std::uint32_t> changed_;    ///< the columns that the last replace() changed
   std::vector<old_column> old_of_column_; ///< for each of changed_
   certain certain_;                       ///< that of the model, while is_certain_changed_
   bool is_certain_changed_ = false;
