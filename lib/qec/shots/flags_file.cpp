@@ -33,7 +33,7 @@ bool read_number(std::string_view word, Number &number, Base... base) noexcept {
   return !word.empty() && fault == std::errc{} && stopped == end;
 }
 
-std::string quoted(std::string_view word) {
+std::string in_quotes(std::string_view word) {
   constexpr std::size_t kMaxShown = 40;
   std::string text = "\"" + std::string(word.substr(0, kMaxShown)) + (word.size() > kMaxShown ? "..." : "") + "\"";
   for (char &c : text)
@@ -68,7 +68,7 @@ expected<bool> flags_text::take(std::string_view line) {
     return false;
   if (next_ == part::version) {
     if (line != kVersion)
-      return reason("the first line is " + quoted(line) + ", accepted: " + std::string(kVersion));
+      return reason("the first line is " + in_quotes(line) + ", accepted: " + std::string(kVersion));
     next_ = part::model;
     return false;
   }
@@ -76,7 +76,7 @@ expected<bool> flags_text::take(std::string_view line) {
     const std::string_view number = next_word(rest);
     std::uint32_t named = 0;
     if (word != "model" || number.size() != 8 || !read_number(number, named, 16) || !next_word(rest).empty())
-      return reason("the line is " + quoted(line) +
+      return reason("the line is " + in_quotes(line) +
                     ", accepted: model and the CRC-32 of its file, 8 digits; this "
                     "model has " +
                     hexadecimal(model_));
@@ -89,7 +89,7 @@ expected<bool> flags_text::take(std::string_view line) {
   std::uint64_t shot = 0;
   const std::string_view number = next_word(rest);
   if (word != "shot" || !read_number(number, shot))
-    return reason("the line begins with " + quoted(std::string(word) + " " + std::string(number)) +
+    return reason("the line begins with " + in_quotes(std::string(word) + " " + std::string(number)) +
                   ", accepted: shot, its number, and pairs of an error and a probability");
   if (had_shot_ && shot <= shot_)
     return reason("shot " + std::to_string(shot) + " comes after shot " + std::to_string(shot_) + "; shots ascend");
@@ -98,9 +98,9 @@ expected<bool> flags_text::take(std::string_view line) {
     error_probability one{};
     const std::string_view probability = next_word(rest);
     if (!read_number(error, one.error))
-      return reason("the error " + quoted(error) + " is not a number of an error");
+      return reason("the error " + in_quotes(error) + " is not a number of an error");
     if (!read_number(probability, one.probability) || !(one.probability >= 0 && one.probability <= 1))
-      return reason("the probability of error " + std::string(error) + " is " + quoted(probability) +
+      return reason("the probability of error " + std::string(error) + " is " + in_quotes(probability) +
                     ", accepted: a number from 0 to 1");
     if (list_.size() == num_errors_)
       return reason("the list has more errors than the model, which has " + std::to_string(num_errors_));
