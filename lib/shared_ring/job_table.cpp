@@ -59,10 +59,22 @@ bool job_table::resync_cursor(std::uint32_t slots) {
   return moves_by != 0;
 }
 
+// A dispatcher outside has answered if rx is 0, or if the producer has filled the slot again: then the header differs.
+// If the requester uses the same numbers once more, it cannot be detected; the request then has the same function,
+// which no member serves. In place the header differs while the answer is being written, so there only rx counts.
+bool job_table::parked_is_replaced(std::uint32_t i) const {
+  return ring.ready(i) == 0 ||
+         (!ring.in_place() && !same_header(read_header<request>(ring.rx_slot(i)), records_[i].req));
+}
+
 job_phase job_table::settled_phase(std::uint32_t i) {
   job_state &state = records_[i].state;
   if (state.phase() == job_phase::given && records_[i].owner.peek()->has_answered(i))
     state.finish();
+  if (state.phase() == job_phase::parked && parked_is_replaced(i)) {
+    state.enter(job_phase::open);
+    --parked;
+  }
   return state.phase();
 }
 

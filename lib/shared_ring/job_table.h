@@ -7,6 +7,7 @@
 #include "lib/ring/turn.h"
 #include "lib/shared_ring/ring_member.h"
 
+#include <cstring>
 #include <memory>
 
 namespace cudaq::realtime::detail {
@@ -58,6 +59,8 @@ struct alignas(64) job_record {
   shared_word<std::uint32_t> next; ///< the slot after this one in its slot_list (lib/host_dispatcher/work_queues.h)
 };
 
+inline bool same_header(const request &a, const request &b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
+
 class job_table {
 public:
   /// Generations count up from `first_generation`. The manager gives each table its own range, so that a job of one
@@ -68,6 +71,7 @@ public:
 
   const std::uint32_t num_slots;
   slot_ring ring;
+  std::uint32_t parked = 0;          ///< jobs in phase parked; under the router role
   shared_word<std::uint32_t> cursor; ///< next slot to look at; only the thread that reads the ring writes it
 
   job_record &operator[](std::uint32_t slot) { return records_[slot]; }
@@ -80,7 +84,8 @@ public:
     return records_[i].state.phase() == job_phase::open && ring.ready(i) != 0 && ring.collected(i);
   }
   /// The phase of slot i. If a device has answered the slot's job, this closes the job first, because a device cannot.
-  /// Only for the thread that reads the ring.
+  /// If a dispatcher outside has answered a parked request, the slot is open again. Only for the thread that reads the
+  /// ring.
   job_phase settled_phase(std::uint32_t i);
 
   /// For a producer that does not fill slots in ring order: if the cursor's slot is empty while a later one is ready,
@@ -105,6 +110,8 @@ public:
   static constexpr std::uint32_t kResyncSlotsAsleep = 4096; ///< for a call between two sleeps
 
 private:
+  bool parked_is_replaced(std::uint32_t i) const;
+
   /// How far resync_cursor has come, as distances from `cursor`.
   struct resync_state {
     std::uint32_t cursor = 0xFFFFFFFFu; ///< the slot where it began

@@ -14,9 +14,10 @@ ring_router::control_role::control_role(ring_router &router) : router_(router) {
 
 ring_router::control_role::~control_role() { router_.role_.store(0); }
 
-/// The member that receives requests for this function, or NULL: they are left in their slots. If no member serves the
-/// function, a member that has it in another mode receives them and answers MODE_NOT_SERVED. If no member has it, the
-/// default owner receives them.
+/// The member that receives requests for this function, or NULL: they are left in their slots. A function that no
+/// member serves, but one has in another mode: if the ring has a default owner, that member answers MODE_NOT_SERVED.
+/// Without a default owner the request is left, as one whose function no member has: programs give one table to the
+/// dispatchers of host and device, and the other one may be outside (ring_protocol.md section 9).
 ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
   ring_member *fallback = nullptr, *knows = nullptr;
   for (const member_entry &s : members_) {
@@ -29,7 +30,7 @@ ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
     if (s.member->is_default_owner() && !s.leaving)
       fallback = s.member;
   }
-  return knows != nullptr ? knows : fallback;
+  return fallback != nullptr && knows != nullptr ? knows : fallback;
 }
 
 expected<> ring_router::attach(ring_member &member) {
@@ -62,28 +63,28 @@ expected<> ring_router::attach(ring_member &member) {
   return result;
 }
 
-void ring_router::park(std::uint32_t i) {
+void ring_router::park(std::uint32_t i, const request &r) {
+  table_[i].req = r;
   table_[i].state.enter(job_phase::parked);
-  ++parked_;
+  ++table_.parked;
 }
 
-// The parked requests are in ring order, beginning at the cursor.
+// The parked requests are in ring order, beginning at the cursor. A slot that a dispatcher outside has answered is left
+// to the cursor: what it holds now is younger than the slots before it.
 void ring_router::hand_out_parked() {
   std::uint32_t i = table_.cursor.peek();
-  for (std::uint32_t left = parked_; left != 0; i = table_.ring.next(i)) {
+  for (std::uint32_t left = table_.parked; left != 0; i = table_.ring.next(i)) {
     if (table_[i].state.phase() != job_phase::parked)
       continue;
     --left;
-    const std::uint64_t flag = table_.ring.ready(i);
-    if (flag == 0) { // a dispatcher that had the ring for itself has answered it in the meantime
-      table_[i].state.enter(job_phase::open);
-      --parked_;
+    if (table_.settled_phase(i) != job_phase::parked)
       continue;
-    }
-    const request r = read_header<request>(table_.ring.rx_slot(i));
-    if (ring_member *receiver = receiver_of(r.function_id)) {
+    const request &r = table_[i].req;
+    const std::uint64_t flag = table_.ring.ready(i);
+    ring_member *const receiver = flag != 0 ? receiver_of(r.function_id) : nullptr;
+    if (receiver != nullptr) {
       hand_over(i, r, flag, *receiver);
-      --parked_;
+      --table_.parked;
     }
   }
 }
@@ -115,7 +116,7 @@ void ring_router::take_back_all(const ring_member &from) {
 /// answer stays, and only rx is cleared.
 void ring_router::take_back(std::uint32_t i) {
   if (table_.ring.collected(i)) {
-    park(i);
+    park(i, read_header<request>(table_.ring.rx_slot(i)));
     return;
   }
   table_.ring.release_rx(i);
@@ -136,6 +137,13 @@ void ring_router::hand_over(std::uint32_t i, const request &r, std::uint64_t fla
   table_.ring.release_rx(i);
 }
 
+/// Reads the header of slot i, whose rx was `flag`. False if a dispatcher outside may have answered the slot meanwhile,
+/// so that the producer may be filling it: then look again.
+bool ring_router::read_untorn(std::uint32_t i, std::uint64_t flag, request &r) const {
+  r = read_header<request>(table_.ring.rx_slot(i));
+  return table_.ring.ready(i) == flag && same_header(r, read_header<request>(table_.ring.rx_slot(i)));
+}
+
 bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_counters &counts) {
   if (table_.settled_phase(i) != job_phase::open) // before rx, as in untaken
     return false;
@@ -149,7 +157,9 @@ bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_count
     return false;
   }
   busy_slot_ = kNoSlot;
-  const request r = read_header<request>(table_.ring.rx_slot(i));
+  request r;
+  if (!read_untorn(i, flag, r))
+    return false;
   if (r.magic != CUDAQ_RPC_MAGIC_REQUEST) { // no request frame, so no member's: this thread drops it
     if (!table_.ring.is_own_address(i, flag))
       counts.count(counts.unexpected_flag_values);
@@ -158,7 +168,7 @@ bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_count
   } else if (ring_member *receiver = receiver_of(r.function_id)) {
     hand_over(i, r, flag, *receiver);
   } else {
-    park(i);
+    park(i, r);
   }
   return true;
 }

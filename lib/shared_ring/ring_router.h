@@ -57,7 +57,8 @@ private:
   };
   bool route_one(std::uint32_t i, const ring_member &by, thread_counters &counts);
   ring_member *receiver_of(std::uint32_t function_id) const;
-  void park(std::uint32_t i);
+  bool read_untorn(std::uint32_t i, std::uint64_t flag, request &r) const;
+  void park(std::uint32_t i, const request &r);
   void take_back_all(const ring_member &from);
   void take_back(std::uint32_t i);
   void hand_over(std::uint32_t i, const request &r, std::uint64_t flag, ring_member &to);
@@ -72,7 +73,6 @@ private:
   std::array<member_entry, kMaxMembers> members_{};
   static constexpr std::uint32_t kNoSlot = 0xFFFFFFFFu;
   std::uint32_t busy_slot_ = kNoSlot; ///< slot at the cursor whose last answer is not collected: it is counted once
-  std::uint32_t parked_ = 0;          ///< jobs in phase parked
 };
 
 } // namespace cudaq::realtime::detail

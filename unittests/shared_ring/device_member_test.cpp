@@ -181,12 +181,20 @@ TEST_F(DeviceMember, OwnsWhatItServesInItsModeOnly) {
   ASSERT_TRUE(router->attach(other.member).ok()) << "its table holds function 1 in a mode that it does not serve";
   by = &other;
   const std::uint32_t unserved = send(1);
-  EXPECT_EQ(other.take(), static_cast<int>(unserved))
-      << "until another member serves it, the request is routed here to be refused";
+  EXPECT_EQ(other.take(), -1) << "a dispatcher that the manager does not know may serve it";
   ASSERT_TRUE(router->attach(device.member).ok());
+  EXPECT_EQ(device.take(), static_cast<int>(unserved));
   const std::uint32_t served = send(1);
   EXPECT_EQ(device.take(), static_cast<int>(served));
   EXPECT_EQ(other.take(), -1);
+}
+
+TEST_F(DeviceMember, ThatIsTheDefaultOwnerRefusesWhatItsTableHasInAnotherMode) {
+  played_device other(router, {1}, true, true, CUDAQ_DISPATCH_HOST_CALL);
+  ASSERT_TRUE(router->attach(other.member).ok());
+  by = &other;
+  const std::uint32_t unserved = send(1);
+  EXPECT_EQ(other.take(), static_cast<int>(unserved));
 }
 
 TEST_F(DeviceMember, ThatWasRemovedLeavesItsRequestsToTheDefaultOwner) {
@@ -204,6 +212,38 @@ TEST_F(DeviceMember, ThatWasRemovedLeavesItsRequestsToTheDefaultOwner) {
   by = &owner;
   send(2);
   EXPECT_EQ(owner.take(), 2);
+}
+
+// A dispatcher outside the manager answers slot 0, and the producer fills it again before the router looks.
+TEST_F(DeviceMember, SeesASlotThatWasAnsweredOutsideAndFilledAgainInRingOrder) {
+  played_device late(router, {5});
+  ASSERT_TRUE(router->attach(device.member).ok());
+  const std::uint32_t left = send(9);
+  ASSERT_EQ(phase(left), job_phase::parked);
+  publish(static_cast<int>(left));
+  (void)client.collect(left);
+  for (std::uint32_t n = 0; n < kShape.num_slots; ++n)
+    client.send(5, {}, 100 + n);
+  ASSERT_TRUE(router->attach(late.member).ok());
+  EXPECT_EQ(late.take(), -1) << "the slot's request is younger than those of the slots before it";
+  EXPECT_EQ(route(), kShape.num_slots);
+  for (const int slot : {1, 2, 3, 0})
+    EXPECT_EQ(late.take(), slot);
+}
+
+TEST_F(DeviceMember, DropsABadFrameInASlotThatWasAnsweredOutside) {
+  ASSERT_TRUE(router->attach(device.member).ok());
+  const std::uint32_t left = send(9);
+  publish(static_cast<int>(left));
+  (void)client.collect(left);
+  client.set_next_slot(left);
+  router->jobs()->cursor.set(left);
+  CUDAQ_ASSERT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, left, 1, nullptr, 0, 1, 0));
+  ring.rx_slot(left)[0] ^= 1;
+  cudaq_host_ringbuffer_signal_slot(&ring.ring, left);
+  EXPECT_EQ(route(), 1u);
+  EXPECT_TRUE(view.free_for_producer(left));
+  EXPECT_EQ(device.take(), -1);
 }
 
 // The host thread that routes drops such requests. A kernel never gets them.

@@ -159,6 +159,76 @@ TEST_F(WorkerProgram, AThreadAnswersAndSetsTheBitOfTheIdleMask) {
   EXPECT_EQ(idle_mask.load(), (1u << kWorkers) - 1);
 }
 
+// The form of the specification: the loop sweeps no streams, and the CPU stage answers, then frees the worker.
+TEST_F(WorkerProgram, WithAllWorkersBusyTheNextSlotStaysUntouchedUntilABitIsSet) {
+  constexpr std::uint32_t kBusy = 2;
+  cudaq_host_dispatch_worker_t workers[kBusy]{};
+  for (std::size_t w = 0; w < kBusy; ++w) {
+    CUDA_ASSERT_OK(make_mailbox_graph(mailbox->dev + w, output->dev + w, ready->dev + w, streams[w], &graphs[w]));
+    workers[w] = {graphs[w], streams[w], kFunction, nullptr, nullptr, nullptr, nullptr, 0};
+  }
+  cudaq_function_entry_t entry{};
+  entry.handler.graph_exec = graphs[0];
+  entry.function_id = kFunction;
+  entry.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  std::atomic<std::uint64_t> idle_mask{(1u << kBusy) - 1};
+  int tags[kBusy] = {-1, -1};
+  std::atomic<int> shutdown{0};
+  std::atomic<bool> returned{false};
+  std::uint64_t stats = 0;
+  const cudaq_ringbuffer_t r = ring->both();
+  cudaq_host_dispatch_loop_ctx_t ctx{};
+  ctx.ringbuffer = r;
+  ctx.config.num_slots = kSlots;
+  ctx.config.slot_size = kSlotSize;
+  ctx.function_table = {&entry, 1};
+  ctx.workers = workers;
+  ctx.num_workers = kBusy;
+  ctx.h_mailbox_bank = mailbox->host;
+  ctx.shutdown_flag = &shutdown;
+  ctx.stats_counter = &stats;
+  ctx.idle_mask = &idle_mask;
+  ctx.inflight_slot_tags = tags;
+  ctx.skip_stream_sweep = true;
+  std::thread loop([&] {
+    cudaq_host_dispatcher_loop(&ctx);
+    returned.store(true);
+  });
+  const auto answer = [&](std::uint32_t w) { // the CPU stage
+    const auto slot = static_cast<std::uint32_t>(tags[w]);
+    std::uint8_t *const frame = ring->tx_data.host + slot * kSlotSize;
+    const RPCResponse response{RPC_MAGIC_RESPONSE, 0, sizeof(std::uint32_t), slot, slot};
+    std::memcpy(frame, &response, sizeof(response));
+    std::memcpy(frame + sizeof(response), &output->host[w], sizeof(std::uint32_t));
+    detail::store_release(ready->host[w], 0);
+    detail::store_release(ring->tx_flags.host[slot], reinterpret_cast<std::uint64_t>(frame));
+    idle_mask.fetch_or(std::uint64_t{1} << w);
+    return slot;
+  };
+  const auto is_ready = [&](std::uint32_t w) { return detail::load_acquire(ready->host[w]) == 1; };
+  for (std::uint32_t n = 0; n <= kBusy; ++n)
+    ring->send(n, kFunction, 10 + n, n);
+  EXPECT_TRUE(eventually([&] { return (is_ready(0) && is_ready(1)) || returned.load(); }));
+  for (int looks = 0; looks < 50 && !HasFailure(); ++looks, std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    EXPECT_NE(detail::load_acquire(r.rx_flags_host[kBusy]), 0u) << "taken while no worker was free";
+    EXPECT_EQ(cudaq_host_ringbuffer_poll_tx_flag(&r, kBusy, nullptr), CUDAQ_TX_EMPTY);
+  }
+  EXPECT_EQ(idle_mask.load(), 0u);
+  if (!HasFailure()) {
+    const std::uint32_t first = answer(0);
+    ring->expect(first, 0, 2 * (10 + first), first);
+    EXPECT_TRUE(eventually([&] { return is_ready(0); })) << "the next slot has the free worker";
+    EXPECT_EQ(tags[0], static_cast<int>(kBusy));
+    for (std::uint32_t w = 0; w < kBusy && !HasFailure(); ++w) {
+      const std::uint32_t slot = answer(w);
+      ring->expect(slot, 0, 2 * (10 + slot), slot);
+    }
+  }
+  shutdown.store(1);
+  EXPECT_TRUE(eventually([&] { return returned.load(); })) << "the loop did not return";
+  loop.join();
+}
+
 TEST_F(WorkerProgram, AGraphFindsItsContextInTheMailboxAndPublishes) {
   make_context_graphs();
   cudaq_host_dispatch_loop_ctx_t ctx{};
