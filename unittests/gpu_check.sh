@@ -19,7 +19,7 @@
 #   --filter   only tests whose name (program:Suite.Test) matches this extended regular expression
 #   --share    only every N-th test, from the K-th: for machines with several GPUs, each with its share
 #   --device   the CUDA device that the tests use (default: 0)
-#   --logs     folder for the outputs (default: a folder under TMPDIR)
+#   --logs     empty or new folder for the outputs (default: a folder under TMPDIR)
 #
 # Every test is a separate process with its own time limit. A missing GPU and a fault of a sanitizer are failures. Exit
 # status: 0 everything was run and nothing failed, 1 something failed, 2 something was not run.
@@ -150,6 +150,10 @@ folders=$(find "$build/lib" "$build/kernels" -type d ! -path '*/CMakeFiles*' -pr
 export LD_LIBRARY_PATH="$folders${LD_LIBRARY_PATH:-}"
 logs=${logs:-$(mktemp -d "${TMPDIR:-/tmp}/gpu_check.XXXXXX")}
 mkdir -p "$logs"
+if [ -n "$(ls -A "$logs")" ]; then # results of an earlier run would be counted
+  echo "--logs $logs: the folder is not empty" >&2
+  exit 64
+fi
 logs=$(cd "$logs" && pwd)
 begin=$(now)
 
