@@ -129,16 +129,21 @@ std::vector<std::uint8_t> write_control_reply(const control_request &to, control
 }
 
 bool read_control_reply(std::span<const std::uint8_t> packet, control_reply &out) {
+  // The logic of a sensor bridge marks a reply, has a register in each of them, and fills it up to the shortest frame.
+  constexpr std::uint8_t kIsReply = 0x80;
+  constexpr std::size_t kFilledUp = 18, kFilling = 2;
   out = {};
   if (packet.size() < kControlHeadBytes)
     return false;
-  out.command = packet[0];
+  out.command = packet[0] & static_cast<std::uint8_t>(~kIsReply);
   out.flags = packet[1];
   out.sequence = big_16(&packet[2]);
   out.code = static_cast<control_code>(packet[4]);
   std::span<const std::uint8_t> rest = packet.subspan(kControlHeadBytes);
-  if (out.command < 0x10 || out.code != control_code::ok)
-    return rest.empty();
+  if (rest.empty())
+    return out.command < 0x10 || out.code != control_code::ok;
+  if (packet.size() == kFilledUp)
+    rest = rest.first(rest.size() - kFilling);
   for (; rest.size() >= kPairBytes; rest = rest.subspan(kPairBytes))
     out.registers.push_back({big_32(rest.data()), big_32(rest.data() + 4)});
   if (rest.size() != 2)

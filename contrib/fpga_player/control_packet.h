@@ -71,7 +71,7 @@ std::vector<std::uint8_t> write_control_request(const control_request &request);
 std::vector<std::uint8_t> write_control_reply(const control_request &to, control_code code,
                                               std::span<const register_value> registers,
                                               std::uint16_t latched_sequence);
-/// False: the packet is no complete reply.
+/// Of the emulated FPGA, or of a sensor bridge (docs/transport/hsb_cosim.md). False: the packet is no complete reply.
 bool read_control_reply(std::span<const std::uint8_t> packet, control_reply &out);
 
 } // namespace cudaq::realtime::tools

@@ -71,6 +71,53 @@ TEST(ControlPackets, AreWrittenAsTheyAreRead) {
   }
 }
 
+// As the published logic of the sensor bridge has sent them in a simulation: unittests/contrib/hsb_cosim.
+TEST(ControlPackets, OfTheLogicOfASensorBridgeAreRead) {
+  const struct {
+    const char *packet;
+    control_command command;
+    control_code code;
+    std::vector<register_value> registers;
+    std::uint16_t latched;
+  } replies[] = {
+      {"840100010000000010040000000000010000", control_command::write_dword, control_code::ok, {{0x1004, 0}}, 1},
+      {"940100030000000010041234567900030000",
+       control_command::read_dword,
+       control_code::ok,
+       {{0x1004, 0x12345679}},
+       3},
+      {"890100050000000010040000000000001008000000000005",
+       control_command::write_block,
+       control_code::ok,
+       {{0x1004, 0}, {0x1008, 0}},
+       5},
+      {"99010006000000001004aabbccdd00001008000000800006",
+       control_command::read_block,
+       control_code::ok,
+       {{0x1004, 0xAABBCCDD}, {0x1008, 0x80}},
+       6},
+      {"200100070400000000000000000000060000", control_command::get_info, control_code::command, {{0, 0}}, 6},
+      {"9401000d0300f0000000badadd12000c0000",
+       control_command::read_dword,
+       control_code::address,
+       {{0xF0000000, 0xBADADD12}},
+       0xC},
+      {"8403000e0b000000100400000000000c0000",
+       control_command::write_dword,
+       control_code::sequence,
+       {{0x1004, 0}},
+       0xC},
+  };
+  for (const auto &r : replies) {
+    control_reply reply;
+    EXPECT_TRUE(read_control_reply(unhex(r.packet), reply)) << r.packet;
+    EXPECT_EQ(reply.command, static_cast<std::uint8_t>(r.command)) << r.packet;
+    EXPECT_EQ(reply.code, r.code) << r.packet;
+    EXPECT_EQ(reply.registers, r.registers) << r.packet;
+    EXPECT_EQ(reply.latched_sequence, r.latched) << r.packet;
+  }
+}
+
 TEST(ControlPackets, OfEachLengthAreReadWithinTheirBytes) {
   bytes packet = write_control_request({control_command::write_block, kWantsAck, 7, {{0x1000, 1}, {0x1004, 2}}});
   for (std::size_t size = 0; size <= packet.size(); ++size) {
