@@ -57,6 +57,23 @@ TEST(RocePacket, IsReadAsSoftRoceSendsIt) {
   EXPECT_EQ(opcodes, 0xFFFu) << "all twelve";
 }
 
+// unittests/contrib/hsb_cosim simulates the logic, and compares the file with it.
+TEST(RocePacket, IsReadAndWrittenAsTheLogicOfASensorBridgeWritesIt) {
+  for (const golden_packet &golden : golden_packets("sensor_bridge.txt")) {
+    const roce_packet packet = read(golden);
+    EXPECT_EQ(static_cast<std::uint64_t>(packet.opcode), golden.word("opcode")) << golden.name;
+    EXPECT_EQ(packet.psn, golden.word("psn")) << golden.name;
+    EXPECT_EQ(packet.address, golden.word("address")) << golden.name;
+    EXPECT_EQ(packet.length, packet.payload.size()) << golden.name;
+    EXPECT_EQ(packet.immediate, golden.word("immediate")) << golden.name;
+    EXPECT_EQ(detail::check_icrc(golden.path, golden.datagram), icrc_finding::verified) << golden.name;
+    std::vector<std::uint8_t> written(golden.datagram.size() + 3);
+    written.resize(detail::write_roce_packet(packet, written.data()));
+    detail::seal_with_icrc(golden.path, written);
+    EXPECT_EQ(written, golden.datagram) << golden.name;
+  }
+}
+
 TEST(RocePacket, IsWrittenByteForByteAsScapyWritesIt) {
   std::size_t compared = 0;
   for (const golden_packet &golden : of_scapy()) {
