@@ -136,7 +136,7 @@ expected<std::int32_t> describe(cudaq_qec_client_t &client, std::uint64_t decode
 }
 
 cudaq_status_t open_client(const char *function, cudaq_qec_client_t **out_client,
-                           const cudaq_qec_client_options_t *options, auto &&make_link) {
+                           const cudaq_qec_client_options_t *options, bool checks_time, auto &&make_link) {
   return guarded(function, [&]() -> expected<> {
     if (out_client == nullptr)
       return {CUDAQ_ERR_INVALID_ARG, "out_client is NULL"};
@@ -148,8 +148,8 @@ cudaq_status_t open_client(const char *function, cudaq_qec_client_t **out_client
       return link;
     const auto known = static_cast<std::uint32_t>((*link)->slot_size());
     const std::uint32_t frame = known != 0 ? known : o.slot_size != 0 ? o.slot_size : kLargestFrame;
-    const repeat_rules rules{o.repeat_after_ns, CUDAQ_QEC_REPEAT_SECONDS * kSecond, true,
-                             CUDAQ_QEC_REPEAT_REQUESTS - 1};
+    const repeat_rules rules{o.repeat_after_ns, CUDAQ_QEC_REPEAT_SECONDS * kSecond, true, CUDAQ_QEC_REPEAT_REQUESTS - 1,
+                             checks_time};
     *out_client = new cudaq_qec_client_t(request_driver(std::move(*link), o.max_open, frame, rules));
     return {};
   });
@@ -161,7 +161,7 @@ extern "C" {
 
 cudaq_status_t cudaq_qec_client_open_udp(cudaq_qec_client_t **out_client, const char *host, uint16_t port,
                                          const cudaq_qec_client_options_t *options) {
-  return open_client(__func__, out_client, options,
+  return open_client(__func__, out_client, options, /*checks_time=*/true,
                      [&](const cudaq_qec_client_options_t &o) -> expected<std::unique_ptr<frame_link>> {
                        if (host == nullptr || port == 0)
                          return reason(CUDAQ_ERR_INVALID_ARG, host == nullptr ? "host is NULL" : "port is 0");
@@ -175,7 +175,7 @@ cudaq_status_t cudaq_qec_client_open_udp(cudaq_qec_client_t **out_client, const 
 
 cudaq_status_t cudaq_qec_client_open_shm(cudaq_qec_client_t **out_client, const char *name, uint64_t timeout_ns,
                                          const cudaq_qec_client_options_t *options) {
-  return open_client(__func__, out_client, options,
+  return open_client(__func__, out_client, options, /*checks_time=*/false, // the link makes some answers itself
                      [&](cudaq_qec_client_options_t &o) -> expected<std::unique_ptr<frame_link>> {
                        if (name == nullptr)
                          return reason(CUDAQ_ERR_INVALID_ARG, "name is NULL");

@@ -136,6 +136,8 @@ open_requests::result open_requests::take(const cudaq_rpc_response_t &answer, st
   request &r = requests_[place];
   if (answer.magic != CUDAQ_RPC_MAGIC_RESPONSE || !r.open || r.id != answer.request_id || r.frames == 0)
     return {};
+  if (rules_.checks_time && header_of(frame(place)).ptp_timestamp != answer.ptp_timestamp)
+    return {};
   if (r.refused) // a second answer to the request that was refused
     return {};
   result taken{meaning::final, r.first_id, r.attempts};

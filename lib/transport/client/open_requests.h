@@ -32,6 +32,9 @@ struct repeat_rules {
   bool repeats_busy = false;       ///< BUSY of the library is no answer: the same frame is sent again
   /// So many requests may begin after one that may be repeated: the server remembers no more.
   std::uint32_t max_later = UINT32_MAX;
+  /// An answer that echoes another time than its frame has is a stray one: it may be for another process that had this
+  /// port, or forged.
+  bool checks_time = false;
 };
 
 class open_requests {

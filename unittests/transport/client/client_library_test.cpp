@@ -155,17 +155,21 @@ TEST(DecodingClient, DescribesADecoderOfAnEarlierServerAndRefusesAWrongLength) {
 }
 
 TEST(DecodingClient, PassesOverWhatIsNoAnswerToItsRequest) {
-  const auto frame = [](std::uint32_t magic, std::uint32_t id, std::uint32_t length) {
-    const cudaq_rpc_response_t header{magic, 7, length, id, 0};
+  std::uint64_t time = 0; // of the request, which an answer echoes
+  const auto frame = [&](std::uint32_t magic, std::uint32_t id, std::uint32_t length, std::uint64_t later = 0) {
+    const cudaq_rpc_response_t header{magic, 7, length, id, time + later};
     const auto *const first = reinterpret_cast<const std::uint8_t *>(&header);
     return bytes(first, first + sizeof(header));
   };
   played_server server([&](const played_request &r, std::size_t) {
     const std::uint32_t id = r.header.request_id;
+    time = r.header.ptp_timestamp;
     return played_answer{3,
                          {},
                          {{},
                           bytes(23),
+                          frame(CUDAQ_RPC_MAGIC_RESPONSE, id, 0, 1),
+                          frame(CUDAQ_RPC_MAGIC_RESPONSE, id, 0, 0 - time),
                           frame(CUDAQ_RPC_MAGIC_REQUEST, id, 0),
                           frame(CUDAQ_RPC_MAGIC_RESPONSE, id + 1, 0),
                           frame(CUDAQ_RPC_MAGIC_RESPONSE, id, 1),
@@ -177,7 +181,7 @@ TEST(DecodingClient, PassesOverWhatIsNoAnswerToItsRequest) {
   EXPECT_EQ(answer.status, 3);
   cudaq_qec_client_counts_t counts;
   ASSERT_EQ(cudaq_qec_client_get_counts(client.get(), &counts), CUDAQ_OK);
-  EXPECT_EQ(counts.unexpected, 6u);
+  EXPECT_EQ(counts.unexpected, 8u);
 }
 
 TEST(DecodingClient, EndsTheWaitIfNothingListens) {
