@@ -3,8 +3,10 @@
 #include "unittests/qec/qec_test_support.h"
 #include "unittests/support/program_paths.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace {
 // Allocations of this thread until one fails; negative: no allocation fails.
@@ -72,6 +74,35 @@ TEST_P(DecoderOutOfMemory, EveryFailedAllocationCostsOneShotOnly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, DecoderOutOfMemory, testing::ValuesIn(decoder_kinds()), kind_name);
+
+class ConstructionOutOfMemory : public testing::TestWithParam<std::string> {};
+
+// PyMatching's graph is moved by functions that must not throw, and allocate.
+TEST_P(ConstructionOutOfMemory, EveryFailedAllocationIsARefusalForTheMachine) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a matcher that ran out of memory is leaked on purpose, and the leak checker reports it";
+#endif
+  const shot_set set = load_committed(shot_set_name(3, "0.005"));
+  constexpr long kMany = 1'000'000;
+  allocations_left = kMany;
+  (void)make_or_throw(GetParam(), set.dem_text);
+  const long all = kMany - std::exchange(allocations_left, -1);
+  ASSERT_GT(all, 100);
+  int refusals = 0;
+  const long step = std::max(all / 300, 1L);
+  for (long after = 0; after < all; after += step) {
+    allocations_left = after;
+    const decoder_result made = make_decoder(GetParam(), set.dem_text);
+    allocations_left = -1;
+    refusals += !made;
+    EXPECT_TRUE(made || made.machine_lacks) << after << ": " << made.error;
+  }
+  EXPECT_GT(refusals, all / step / 2) << "nothing was tested";
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ConstructionOutOfMemory,
+                         testing::Values("pymatching", "pymatching-correlated", "lookup", "bp-osd", "relay-bp"),
+                         kind_name);
 
 class PropagationOutOfMemory : public testing::TestWithParam<std::string> {};
 

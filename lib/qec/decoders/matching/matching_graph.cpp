@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/matching/matching_graph.h"
 
+#include "lib/qec/decoders/matching/new_matcher.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -169,37 +171,57 @@ expected<> check_correlated_graph(const detector_error_model &model) {
 }
 
 matching_graph make_correlated_graph(const detector_error_model &model) {
-  // Stim's form of the parsed model: without loops, and with targets that cancel left out.
-  stim::DetectorErrorModel flat;
+  // Stim's form of the parsed model: without loops, and with targets that cancel left out. Its instructions refer to
+  // these two lists, which do not move: Stim's own buffers are used without a look whether malloc has refused them.
   std::vector<stim::DemTarget> targets;
+  std::vector<double> probabilities;
+  std::size_t max_targets = 2; // of the last two instructions
+  for (const auto &c : model.components)
+    max_targets += model.detectors_of(c).size() + model.observables_of(c).size() + 1;
+  targets.reserve(max_targets);
+  probabilities.reserve(model.components.size());
+  stim::DetectorErrorModel flat;
+  const auto append = [&](stim::DemInstructionType type, std::size_t first_target, std::size_t first_argument) {
+    flat.instructions.push_back({{probabilities.data() + first_argument, probabilities.data() + probabilities.size()},
+                                 {targets.data() + first_target, targets.data() + targets.size()},
+                                 "",
+                                 type});
+  };
   for (auto c = model.components.begin(); c != model.components.end();) {
-    targets.clear();
     const auto first = c;
+    const std::size_t first_target = targets.size();
     for (; c != model.components.end() && c->mechanism == first->mechanism; ++c) {
       if (c->detectors == 0)
         continue;
-      if (!targets.empty())
+      if (targets.size() != first_target)
         targets.push_back(stim::DemTarget::separator());
       for (const std::uint64_t detector : model.detectors_of(*c))
         targets.push_back(stim::DemTarget::relative_detector_id(detector));
       for (const std::uint64_t observable : model.observables_of(*c))
         targets.push_back(stim::DemTarget::observable_id(observable));
     }
-    if (!targets.empty())
-      flat.append_error_instruction(first->probability, targets, "");
+    if (targets.size() == first_target)
+      continue;
+    probabilities.push_back(first->probability);
+    append(stim::DemInstructionType::DEM_ERROR, first_target, probabilities.size() - 1);
   }
+  const auto declare = [&](stim::DemInstructionType type, stim::DemTarget last) {
+    targets.push_back(last);
+    append(type, targets.size() - 1, probabilities.size());
+  };
   if (model.num_detectors != 0)
-    flat.append_detector_instruction({}, stim::DemTarget::relative_detector_id(model.num_detectors - 1), "");
+    declare(stim::DemInstructionType::DEM_DETECTOR, stim::DemTarget::relative_detector_id(model.num_detectors - 1));
   if (model.num_observables != 0)
-    flat.append_logical_observable_instruction(stim::DemTarget::observable_id(model.num_observables - 1), "");
+    declare(stim::DemInstructionType::DEM_LOGICAL_OBSERVABLE,
+            stim::DemTarget::observable_id(model.num_observables - 1));
   return {pm::detector_error_model_to_user_graph(flat, true, pm::NUM_DISTINCT_WEIGHTS), {}};
 }
 
-pm::Mwpm make_matcher(matching_graph &from, bool with_search_graph) {
-  pm::Mwpm made = from.graph.to_mwpm(pm::NUM_DISTINCT_WEIGHTS, with_search_graph);
+std::unique_ptr<pm::Mwpm> make_matcher(matching_graph &from, bool with_search_graph) {
+  std::unique_ptr<pm::Mwpm> made = new_matcher(from.graph, with_search_graph);
   for (const std::size_t observable : from.always_flipped)
-    made.flooder.graph.update_negative_weight_observables({observable});
-  made.flooder.sync_negative_weight_observables_and_detection_events();
+    made->flooder.graph.update_negative_weight_observables({observable});
+  made->flooder.sync_negative_weight_observables_and_detection_events();
   return made;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -61,6 +62,6 @@ void flip(std::set<std::size_t> &flipped, const std::vector<std::size_t> &observ
 [[nodiscard]] matching_graph make_correlated_graph(const detector_error_model &model);
 
 /// A matcher of this graph. Its answers include always_flipped. `with_search_graph`: it can decode to edges.
-[[nodiscard]] pm::Mwpm make_matcher(matching_graph &from, bool with_search_graph);
+[[nodiscard]] std::unique_ptr<pm::Mwpm> make_matcher(matching_graph &from, bool with_search_graph);
 
 } // namespace cudaq::qec::realtime

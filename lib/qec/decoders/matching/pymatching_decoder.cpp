@@ -179,7 +179,7 @@ private:
   /// The matcher of the model.
   void build() {
     if (!has_wide_mask() || options_.edges)
-      now_->mwpm = std::make_unique<pm::Mwpm>(make_matcher(graph_, options_.correlated || options_.edges));
+      now_->mwpm = make_matcher(graph_, options_.correlated || options_.edges);
     if (!has_wide_mask())
       return;
     std::vector<wide_matcher::edge> edges;
@@ -196,8 +196,7 @@ private:
     if (of_shots_.mwpm != nullptr)
       return;
     of_shots_.graph = &shot_weights_->graph();
-    of_shots_.mwpm =
-        std::make_unique<pm::Mwpm>(make_matcher(shot_weights_->graph(), options_.correlated || options_.edges));
+    of_shots_.mwpm = make_matcher(shot_weights_->graph(), options_.correlated || options_.edges);
     shot_weights_->attach(*of_shots_.mwpm);
   }
 
@@ -316,8 +315,12 @@ private:
         if (fired[k] != 0)
           events.push_back(k);
       std::fill(out.begin(), out.end(), std::uint8_t{0});
-      if (decode_checked(events, out, nullptr) != decode_status::ok ||
-          (options_.edges && decode_checked(events, out, &details) != decode_status::ok))
+      decode_status status = decode_checked(events, out, nullptr);
+      if (status == decode_status::ok && options_.edges)
+        status = decode_checked(events, out, &details);
+      if (status == decode_status::internal_error)
+        throw std::bad_alloc();
+      if (status != decode_status::ok)
         throw std::runtime_error("a warm-up shot failed");
     }
   }
