@@ -39,9 +39,8 @@ bool names_json(int argc, char **argv) {
 /// A library or the project's own code has turned a refused allocation into this text.
 bool is_about_memory(std::string_view text) { return text.find("std::bad_alloc") != text.npos; }
 
-/// Memory that is refused in a function that must not throw ends the program: CLI11's look-up of an option and the
-/// move constructors of PyMatching's graph allocate, and are noexcept. The status is that of a refusal, so that a
-/// service is started again.
+/// Memory that is refused in a function that must not throw ends the program: CLI11's look-up of an option allocates,
+/// and is noexcept. The status is that of a refusal, so that a service is started again.
 const char *name_for_terminate = ""; ///< these two are written before a second thread is there
 std::terminate_handler usual_terminate = nullptr;
 [[noreturn]] void end_without_memory() {

@@ -54,6 +54,14 @@ std::vector<std::string> chosen_args(const serve_options &o, const server_ns::ho
   return args;
 }
 
+/// The lines of a reload. They exist from the start on, so that a reload without memory has one, too.
+struct reload_lines {
+  const std::string applied = "QEC_DECODING_SERVER_CONFIG_APPLIED\n",
+                    rejected = "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active\n",
+                    busy = "QEC_DECODING_SERVER_CONFIG_BUSY\n",
+                    no_memory = "cudaq-realtime: out of memory while --config was read again\n";
+};
+
 /// The server with its transport. The main thread calls everything, except the work of a reload.
 class serving {
 public:
@@ -76,6 +84,7 @@ public:
 
   /// Prints a line that other programs wait for: to stdout, unless this is for JSON only.
   void announce(const std::string &line) const { write_log_line(lines_, line + "\n"); }
+  void announce_busy_reload() const noexcept { write_log_line(lines_, reload_lines_.busy); }
   void start();
   void announce_queue_pair() const;
   /// Returns when the program must end.
@@ -92,9 +101,10 @@ public:
   [[nodiscard]] bool finish_reload();
 
 private:
-  void begin_reload();
-  void reload();
-  void finish_reload_with(const std::string &outcome, const std::string &reason) const;
+  void look_around(int wait_ms);
+  void begin_reload() noexcept;
+  void reload() noexcept;
+  void finish_reload_with(const std::string &line, const char *reason) const noexcept;
   void answer_a_reader(const std::vector<pollfd> &fds);
   std::string counters() const { return counters_text(server_, transport_, host_.reloads()); }
 
@@ -102,6 +112,7 @@ private:
   const output &out_;
   signal_events &signals_;
   std::FILE *const lines_;
+  const reload_lines reload_lines_;
   server_ns::hosted_server host_;
   server_ns::decoding_server &server_; ///< that of host_
   bool few_cores_;
@@ -112,6 +123,7 @@ private:
   std::size_t next_listener_ = 0;
   std::unique_ptr<background_task> reload_task_; ///< the last reload
   decode_log decode_log_{server_};
+  std::uint64_t processed_ = 0, processed_since_ = now_ns(); ///< the count of requests, and when it changed
 };
 
 // After an error, while it runs: as at its normal end.
@@ -156,69 +168,79 @@ void serving::answer_a_reader(const std::vector<pollfd> &fds) {
 }
 
 void serving::run() {
-  bool connected = false;
-  std::uint64_t before = 0, since = now_ns();
-  for (;;) {
+  for (bool connected = false; !signals_.end_is_wanted();) {
     if (!connected && transport_.connect(50'000'000)) {
       transport_.launch();
       announce_queue_pair();
       connected = true;
     }
-    std::vector<pollfd> fds;
-    for (const int fd : listeners_.descriptors())
-      fds.push_back({fd, POLLIN, 0});
-    fds.push_back({signals_.descriptor(), POLLIN, 0});
-    poll(fds.data(), fds.size(), connected ? 100 : 0);
-    fds.pop_back();
-    decode_log_.look();
-    answer_a_reader(fds);
-    signals_.clear();
-    if (signals_.end_is_wanted())
-      return;
-    // Signals that arrive during a reload are one more reload after it.
-    if ((!reload_task_ || reload_task_->ended()) && signals_.take_reload())
-      begin_reload();
-    if (const std::uint64_t now = transport_.processed(); now != before) {
-      before = now;
-      since = now_ns();
+    try {
+      look_around(connected ? 100 : 0);
+    } catch (const std::bad_alloc &) { // the decoders serve without this thread
+      std::this_thread::sleep_for(10ms);
     }
-    if (options_.timeout_s > 0 && static_cast<double>(now_ns() - since) > options_.timeout_s * 1e9)
-      return signals_.begin_end();
   }
+}
+
+void serving::look_around(int wait_ms) {
+  std::vector<pollfd> fds;
+  for (const int fd : listeners_.descriptors())
+    fds.push_back({fd, POLLIN, 0});
+  fds.push_back({signals_.descriptor(), POLLIN, 0});
+  poll(fds.data(), fds.size(), wait_ms);
+  fds.pop_back();
+  signals_.clear();
+  if (signals_.end_is_wanted())
+    return;
+  // Signals that arrive during a reload are one more reload after it.
+  if ((!reload_task_ || reload_task_->ended()) && signals_.take_reload())
+    begin_reload();
+  if (const std::uint64_t now = transport_.processed(); now != processed_) {
+    processed_ = now;
+    processed_since_ = now_ns();
+  }
+  if (options_.timeout_s > 0 && static_cast<double>(now_ns() - processed_since_) > options_.timeout_s * 1e9)
+    return signals_.begin_end();
+  decode_log_.look();
+  answer_a_reader(fds);
 }
 
 /// Not on the main thread: a file or a plug-in may take any time.
-void serving::begin_reload() {
-  notify_service_manager(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now_ns() / 1000));
-  reload_task_.reset();
+void serving::begin_reload() noexcept {
   try {
+    notify_service_manager(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now_ns() / 1000));
+    reload_task_.reset();
     refuse_output_file("--config", options_.config);
     reload_task_ = std::make_unique<background_task>([this] { reload(); }, [this] { signals_.wake(); });
   } catch (const std::exception &e) {
-    finish_reload_with("REJECTED old_config_active", e.what());
+    finish_reload_with(reload_lines_.rejected, e.what());
   }
 }
 
-void serving::reload() {
-  std::string outcome = "REJECTED old_config_active";
-  std::string reason;
+void serving::reload() noexcept {
   try {
     const config_text file = read_config("--config", options_.config);
     const server_ns::reload_result result =
         host_.reload(file.yaml, file.folder, kReloadLimit.count(), [this] { return signals_.end_is_wanted(); });
-    reason = result.reason.empty() ? "" : fmt::format("--config {}: {}", options_.config, result.reason);
-    if (result.outcome != server_ns::reload_outcome::rejected)
-      outcome = result.outcome == server_ns::reload_outcome::applied ? "APPLIED" : "BUSY";
+    if (result.outcome == server_ns::reload_outcome::applied)
+      return finish_reload_with(reload_lines_.applied, "");
+    const std::string reason = fmt::format("--config {}: {}", options_.config, result.reason);
+    finish_reload_with(result.outcome == server_ns::reload_outcome::busy ? reload_lines_.busy : reload_lines_.rejected,
+                       reason.c_str());
   } catch (const std::exception &e) {
-    reason = e.what();
+    finish_reload_with(reload_lines_.rejected, e.what());
   }
-  finish_reload_with(outcome, reason);
 }
 
-void serving::finish_reload_with(const std::string &outcome, const std::string &reason) const {
-  if (!reason.empty())
-    print_error("cudaq-realtime: {}\n", reason);
-  announce("QEC_DECODING_SERVER_CONFIG_" + outcome); // after the reason, for programs that wait for this line
+/// `line` comes after the reason, for programs that wait for it.
+void serving::finish_reload_with(const std::string &line, const char *reason) const noexcept {
+  try {
+    if (*reason != '\0')
+      print_error("cudaq-realtime: {}\n", reason);
+  } catch (const std::bad_alloc &) {
+    write_text(stderr, reload_lines_.no_memory);
+  }
+  write_log_line(lines_, line);
   if (!signals_.end_is_wanted())
     notify_service_manager("READY=1");
 }
@@ -366,7 +388,7 @@ int run_serve(const serve_options &options, const output &out) {
     server.leave(server.unended_text());
   if (!server.finish_reload()) {
     print_error("cudaq-realtime: the end came while --config {} was read again\n", options.config);
-    server.announce("QEC_DECODING_SERVER_CONFIG_BUSY");
+    server.announce_busy_reload();
     server.leave("");
   }
   const int status = server.report("");

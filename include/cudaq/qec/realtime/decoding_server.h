@@ -126,7 +126,8 @@ CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_call(cudaq_qec_dec
  * timeout_ns: for the ends of shots, after the new decoders are made. After each status but CUDAQ_OK the old decoders
  * serve.
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, a configuration that create would refuse, or one that changes what is fixed
- *   CUDAQ_ERR_UNSUPPORTED   as of create
+ *   CUDAQ_ERR_UNSUPPORTED   as of create; also memory, where the text ends with std::bad_alloc
+ *   CUDAQ_ERR_INTERNAL      the system refused a thread or memory
  *   CUDAQ_ERR_TIMEOUT       a decoder was inside a shot, or another reload is not over: try again; or the server has
  *                           ended inside a shot */
 CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_reload(cudaq_qec_decoding_server_t *server,
