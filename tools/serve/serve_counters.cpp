@@ -110,7 +110,11 @@ std::string failure(const std::string &what) { return what + ": " + std::strerro
 /// for all of it has passed.
 class exchange_with_reader {
 public:
+  /// Owns the descriptor: no memory for the text must not keep it open.
   explicit exchange_with_reader(int fd) : fd_(fd) {}
+  ~exchange_with_reader() { close(fd_); }
+  exchange_with_reader(const exchange_with_reader &) = delete;
+  exchange_with_reader &operator=(const exchange_with_reader &) = delete;
 
   void send_all(const std::string &text) {
     for (std::size_t sent = 0; sent < text.size();) {
@@ -320,7 +324,6 @@ void counter_listeners::answer(int descriptor, const std::function<std::string()
     reader.send_all(text());
   else if (reader.read_request_head(head))
     reader.send_all(http_answer(head, text));
-  close(fd);
 }
 
 } // namespace cudaq::realtime::tools
