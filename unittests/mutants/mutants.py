@@ -137,7 +137,7 @@ MUTANTS = {
     "peer_with_a_slot_is_served_again_first": (
         DATAGRAM + "fair_queue.h", "std::tie(a->held, a->last_turn, a) < std::tie(b->held, b->last_turn, b)",
         "std::tie(a->last_turn, a) < std::tie(b->last_turn, b)",
-        "datagram_test", "UdpRing.ServesAnotherSenderNextWhileOneHoldsAllSlots"),
+        "transport_contract_test", "*DatagramContract.ServesAnotherPeerNextWhileOneHoldsAllSlots/*"),
     "failed_launch_is_answered_from_the_slot": (
         DATAGRAM + "datagram_ring.cpp", "if (tx >> CUDAQ_TX_FLAG_ERROR_SHIFT == CUDAQ_TX_FLAG_ERROR_TAG)",
         "if (tx == CUDAQ_TX_FLAG_ERROR_TAG)",
@@ -161,6 +161,46 @@ MUTANTS = {
     "answers_of_several_packets_lose_the_last": (
         ROCE + "uc_receiver.cpp", "  f.at += static_cast<std::uint32_t>(payload.size());\n", "  f.at = f.end;\n",
         "datagram_processes_test", "Provider/DatagramProcesses.IncrementAStringOfAnyLength/RoceRing"),
+    # Transports: what all providers promise.
+    "slot_of_a_request_is_received_into": (
+        DATAGRAM + "datagram_dataplane.cpp", "return exchange_.request(slot).open; }),", "return slot == ~0u; }),",
+        "transport_contract_test", "*Contract.LeavesASlotToTheLoopUntilItsAnswer/*Unified"),
+    "dropped_request_keeps_the_slot_of_a_dataplane": (
+        DATAGRAM + "datagram_dataplane.cpp", "    free_.push_back(slot);\n    return true;", "    return true;",
+        "transport_contract_test", "*Contract.TakesBackTheSlotOfADroppedRequest/*Unified"),
+    "dropped_request_keeps_its_place_in_the_ring": (
+        DATAGRAM + "datagram_ring.cpp", "    exchange_.close_unanswered(slot);\n    return true;", "    return false;",
+        "transport_contract_test", "*Contract.TakesBackTheSlotOfADroppedRequest/*Ring"),
+    "dropped_request_takes_a_credit": (
+        "lib/transport/cpu_roce/cpu_roce_exchange.cpp", "    counters_.unanswered.bump();\n    receive_again();",
+        "    counters_.unanswered.bump();",
+        "transport_contract_test", "*Contract.TakesBackTheSlotOfADroppedRequest/CpuRoce*"),
+    "client_of_shared_memory_loses_a_dropped_slot": (
+        SHM + "shm_dataplane.cpp", "  --r.held, --total_held_;\n  store_release<std::uint64_t>(rx_flag(r, i), 0);",
+        "  --r.held, --total_held_;",
+        "transport_contract_test", "*Contract.TakesBackTheSlotOfADroppedRequest/Shm"),
+    "slot_is_answered_twice_in_shared_memory": (
+        SHM + "shm_dataplane.cpp", "if (slot >= held_.size() || held_[slot] == 0)", "if (slot >= held_.size())",
+        "transport_contract_test", "*Contract.RefusesAnAnswerInASlotThatTheLoopDoesNotHave/Shm"),
+    "slot_is_answered_twice_over_an_adapter": (
+        "lib/transport/cpu_roce/cpu_roce_exchange.cpp", "slots_[slot].in == phase::taken)",
+        "slots_[slot].in != phase::ready)",
+        "transport_contract_test", "*Contract.RefusesAnAnswerInASlotThatTheLoopDoesNotHave/CpuRoce*"),
+    "garbage_takes_the_slot_at_the_head": (
+        DATAGRAM + "datagram_ring.cpp", "    if (exchange_.take(i, head_))\n      signal(head_);",
+        "    if (exchange_.take(i, head_) || n > 1)\n      signal(head_);",
+        "transport_contract_test", "*Contract.WhatIsNoRequestTakesNoSlot/*Ring"),
+    "ring_ends_with_answers_unsent": (
+        DATAGRAM + "datagram_ring.cpp", "    const bool worked = collect() != 0;", "    const bool worked = false;",
+        "transport_contract_test", "*Contract.SendsAtDisconnectWhatFindsRoomLater/*Ring"),
+    "dataplane_ends_with_answers_unsent": (
+        DATAGRAM + "datagram_dataplane.cpp",
+        "    if (waiting_.empty() || steady_clock::now() >= deadline)",
+        "    if (waiting_.size() != 1 || steady_clock::now() >= deadline)",
+        "transport_contract_test", "*Contract.SendsAtDisconnectWhatFindsRoomLater/*Unified"),
+    "dataplane_receives_after_its_end": (
+        DATAGRAM + "datagram_dataplane.cpp", "  if (stopped_.load() != kRuns) {", "  if (stopped_.load() > kStopped) {",
+        "transport_contract_test", "*Contract.ReturnsNoRequestAfterDisconnectUntilItIsLaunched/*"),
     # Transports: RoCE.
     "packet_with_a_wrong_key_is_taken": (
         ROCE + "uc_receiver.cpp", "if (packet.rkey != limits_.rkey)", "if (packet.rkey == ~limits_.rkey)",

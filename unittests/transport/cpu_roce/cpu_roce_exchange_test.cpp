@@ -164,19 +164,6 @@ TEST(CpuRoceCredits, AResultThatIsLongerThanAFrameIsAStatusAndNotCut) {
   }
 }
 
-TEST(CpuRoceCredits, ADroppedRequestGivesItsSlotBack) {
-  exchange_rig rig;
-  for (std::uint32_t round = 0; round < 10; ++round) {
-    ASSERT_TRUE(rig.write(0, request_frame(round)));
-    ASSERT_EQ(rig.exchange.poll(), slot(0));
-    EXPECT_EQ(rig.exchange.drop(0).text(), "");
-    EXPECT_EQ(rig.adapter->receives(), 8u);
-  }
-  EXPECT_EQ(rig.exchange.counters().unanswered.value(), 10u);
-  EXPECT_EQ(rig.exchange.drop(0).status(), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(rig.exchange.answer(9).text(), "slot 9: the loop does not have it");
-}
-
 // The next request always arrives before the answer of the one before it, so the list is never empty.
 TEST(CpuRoceCredits, TheListOfRequestsIsBoundedUnderSteadyLoad) {
   exchange_rig rig;

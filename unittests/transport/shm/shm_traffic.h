@@ -47,24 +47,24 @@ public:
 
   /// Sends a request in `slot`, the next one of the ring, if it is free: through the handle where the requests are in
   /// the memory of a GPU.
-  bool try_send(std::uint32_t slot, std::uint32_t function_id, const void *payload, std::uint32_t bytes,
+  bool try_send(std::uint32_t slot, std::uint32_t function_id, const void *payload, std::uint32_t length,
                 std::uint32_t request_id) {
     if (producer == nullptr)
       return cudaq_host_ringbuffer_slot_available(&ring, slot) == 1 &&
-             send(slot, function_id, payload, bytes, request_id) == CUDAQ_OK;
+             send(slot, function_id, payload, length, request_id) == CUDAQ_OK;
     std::uint32_t claimed = 0, count = 0;
     if (cudaq_ringbuffer_producer_claim(producer, 1, &claimed, &count) != CUDAQ_OK || count == 0 || claimed != slot)
       return false;
-    return cudaq_ringbuffer_producer_write(producer, slot, function_id, payload, bytes, request_id, request_id + 7) ==
+    return cudaq_ringbuffer_producer_write(producer, slot, function_id, payload, length, request_id, request_id + 7) ==
                CUDAQ_OK &&
            cudaq_ringbuffer_producer_commit(producer, slot, 1) == CUDAQ_OK;
   }
 
   /// Writes and signals a request in `slot`, which must be free, by the slot helpers.
-  cudaq_status_t send(std::uint32_t slot, std::uint32_t function_id, const void *payload, std::uint32_t bytes,
+  cudaq_status_t send(std::uint32_t slot, std::uint32_t function_id, const void *payload, std::uint32_t length,
                       std::uint32_t request_id) {
     const cudaq_status_t written =
-        cudaq_host_ringbuffer_write_rpc_request(&ring, slot, function_id, payload, bytes, request_id, request_id + 7);
+        cudaq_host_ringbuffer_write_rpc_request(&ring, slot, function_id, payload, length, request_id, request_id + 7);
     cudaq_shm_client_signal(get, slot);
     return written;
   }
@@ -113,9 +113,9 @@ private:
     const auto sequence = static_cast<std::uint32_t>(sent_);
     std::uint8_t payload[4096];
     const std::uint32_t max_size = std::min<std::uint32_t>(client_.slot_size - CUDAQ_RPC_HEADER_SIZE, sizeof(payload));
-    const std::uint32_t bytes = checked_result_size(sequence + 1, max_size);
-    fill_frame(payload, bytes, sequence, kRequestSalt);
-    const bool sent = client_.try_send(slot_of(sent_), function_id_, payload, bytes, sequence);
+    const std::uint32_t length = checked_result_size(sequence + 1, max_size);
+    fill_frame(payload, length, sequence, kRequestSalt);
+    const bool sent = client_.try_send(slot_of(sent_), function_id_, payload, length, sequence);
     sent_ += sent;
     return sent;
   }
