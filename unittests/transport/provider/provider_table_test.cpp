@@ -2,6 +2,7 @@
 // Every provider refuses a wrong call with the same status and the same text, after its own name.
 #include "unittests/transport/datagram/datagram_provider_library.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ TEST_P(ProviderTable, NamesTheEntryAndItsMissingHandle) {
   cudaq_cpu_dataplane_t plane{};
   cudaq_ringbuffer_t ring{};
   refuses(t->create(nullptr, 0, nullptr), invalid, "create: handle is NULL");
+  refuses(t->create(&handle, 1, nullptr), invalid, "create: argc 1: argv is NULL");
   refuses(t->destroy(nullptr), invalid, "destroy: handle is NULL");
   refuses(t->connect(nullptr), invalid, "connect: handle is NULL");
   refuses(t->launch(nullptr), invalid, "launch: handle is NULL");
@@ -50,14 +52,23 @@ TEST_P(ProviderTable, NamesTheEntryAndItsMissingHandle) {
   refuses(t->get_ring_geometry(nullptr, &slots, &size), invalid, "get_ring_geometry: handle is NULL");
 }
 
+TEST_P(ProviderTable, RefusesUnknownOptionsIfItIsStrict) {
+  EXPECT_EQ(library.create({"--no-such-option=1", "--strict"}, handle), CUDAQ_ERR_INVALID_ARG);
+  const std::string text = library.error_text();
+  EXPECT_NE(text.find("create: '--no-such-option=1': the "), std::string::npos) << text;
+  EXPECT_NE(text.find(" provider has no such option"), std::string::npos) << text;
+  EXPECT_EQ(handle, nullptr);
+}
+
 /// The providers whose instances need neither an adapter nor a network; with both shapes.
 struct ProviderShapes : ProviderTable {
-  void create(bool unified) {
-    std::vector<std::string> words;
+  void create(bool unified, std::vector<std::string> words = {}) {
     if (name == "shm")
-      words = {"--name", "t" + std::to_string(::getpid()) + "-table"};
+      words.insert(words.end(), {"--name", "t" + std::to_string(::getpid()) + "-table"});
+    else
+      words.emplace_back("--port=0"); // that of roce is fixed: two tests may run at the same time
     if (unified)
-      words.push_back("--unified");
+      words.emplace_back("--unified");
     ASSERT_EQ(library.create(words, handle), CUDAQ_OK) << library.error_text();
   }
 };
@@ -91,7 +102,12 @@ TEST_P(ProviderShapes, RefuseTheOtherShape) {
   create(true);
   refuses(t->get_transport_context(handle, RING_BUFFER, &ring), CUDAQ_ERR_UNSUPPORTED,
           "get_transport_context: context_type 0: this instance has the shape unified (1); --unified chooses");
+  std::memset(static_cast<void *>(&unified), 0xFF, sizeof(unified));
+  EXPECT_EQ(t->get_transport_context(handle, UNIFIED, &unified), CUDAQ_OK);
+  EXPECT_TRUE(unified.launch_fn == nullptr && unified.transport_ctx == nullptr);
   EXPECT_EQ(t->get_cpu_dataplane(handle, &plane), CUDAQ_OK);
+  EXPECT_TRUE(plane.rx_poll != nullptr && plane.tx_publish != nullptr && plane.ring.rx_flags_host != nullptr);
+  EXPECT_EQ(plane.tx_publish(plane.ctx, 3), CUDAQ_ERR_INVALID_ARG);
   ASSERT_EQ(t->disconnect(handle), CUDAQ_OK);
   ASSERT_EQ(t->destroy(handle), CUDAQ_OK);
   handle = nullptr;
@@ -101,6 +117,47 @@ TEST_P(ProviderShapes, RefuseTheOtherShape) {
   refuses(t->get_cpu_dataplane(handle, &plane), CUDAQ_ERR_UNSUPPORTED,
           "get_cpu_dataplane: this instance has the shape ring; --unified makes a dataplane");
   EXPECT_EQ(t->get_transport_context(handle, RING_BUFFER, &ring), CUDAQ_OK);
+  EXPECT_NE(ring.rx_flags_host, nullptr);
+}
+
+TEST_P(ProviderShapes, DescribeThemselvesAfterCreate) {
+  create(false, {"--num-slots=4", "--slot-size", "512"});
+  const std::string line = library.endpoint(handle);
+  EXPECT_EQ(value_of(line, "transport"), name);
+  EXPECT_EQ(value_of(line, "frame_size"), "512");
+  std::uint32_t slots = 0, size = 0;
+  EXPECT_EQ(library.table->get_ring_geometry(handle, &slots, &size), CUDAQ_OK);
+  EXPECT_EQ(slots, 4u);
+  EXPECT_EQ(size, 512u);
+}
+
+// As a server of the existing system that hands over its whole argv.
+TEST_P(ProviderShapes, TakeTheArgumentsOfAWholeProgram) {
+  create(false, {"./rpc_server", "--verbose=1", "--timeout", "60", "--num-slots=4"});
+  const std::string line = library.endpoint(handle);
+  EXPECT_EQ(value_of(line, "ignored"), "2");
+  EXPECT_EQ(value_of(line, "ignored_options"), "--verbose,--timeout");
+  std::uint32_t slots = 0, size = 0;
+  EXPECT_EQ(library.table->get_ring_geometry(handle, &slots, &size), CUDAQ_OK);
+  EXPECT_EQ(slots, 4u);
+  EXPECT_EQ(size, 256u);
+}
+
+/// The providers over datagrams: there is no peer whose end a disconnect would be.
+TEST_P(ProviderShapes, LaunchAndDisconnectRepeatedlyWithoutAConnection) {
+  if (name == "shm")
+    GTEST_SKIP() << "a disconnect ends the clients of shm for good";
+  create(false, {"--replay-window=64"});
+  EXPECT_EQ(library.table->disconnect(handle), CUDAQ_OK);
+  for (int n = 0; n < 3; ++n) {
+    EXPECT_EQ(library.table->connect(handle), CUDAQ_OK);
+    EXPECT_EQ(library.table->launch(handle), CUDAQ_OK) << library.error_text();
+    EXPECT_EQ(library.table->launch(handle), CUDAQ_ERR_STATE);
+    EXPECT_EQ(library.table->disconnect(handle), CUDAQ_OK);
+  }
+  EXPECT_EQ(library.table->launch(handle), CUDAQ_OK);
+  EXPECT_EQ(library.table->destroy(handle), CUDAQ_OK) << "it ends the thread";
+  handle = nullptr;
 }
 
 constexpr const char *kProviders[] = {CUDAQ_PROVIDERS};

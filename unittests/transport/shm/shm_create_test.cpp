@@ -42,33 +42,11 @@ TEST(ShmCreate, DescribesItself) {
   char line[256] = {};
   ASSERT_EQ(p.table->get_endpoint_info(p.handle, line, sizeof(line)), CUDAQ_OK);
   EXPECT_EQ(line, "transport=shm name=" + name + " clients=3 slots=4 frame_size=512");
-  EXPECT_EQ(p.table->get_endpoint_info(p.handle, line, 10), CUDAQ_ERR_INVALID_ARG);
   std::uint32_t num_slots = 0, slot_size = 0;
   ASSERT_EQ(p.table->get_ring_geometry(p.handle, &num_slots, &slot_size), CUDAQ_OK);
   EXPECT_EQ(slot_size, 512u);
   EXPECT_EQ(num_slots % 3, 0u);
   EXPECT_GE(num_slots, 12u);
-}
-
-TEST(ShmCreate, ServesOnlyItsShape) {
-  const provider_handle unified({"--name", own_name("unified"), "--unified"});
-  cudaq_unified_dispatch_ctx_t context;
-  std::memset(&context, 0xA5, sizeof(context));
-  ASSERT_EQ(unified.table->get_transport_context(unified.handle, UNIFIED, &context), CUDAQ_OK);
-  EXPECT_TRUE(context.launch_fn == nullptr && context.transport_ctx == nullptr);
-  cudaq_ringbuffer_t ring{};
-  EXPECT_EQ(unified.table->get_transport_context(unified.handle, RING_BUFFER, &ring), CUDAQ_ERR_UNSUPPORTED);
-
-  const provider_handle shaped({"--name", own_name("ring")});
-  ASSERT_EQ(shaped.table->get_transport_context(shaped.handle, RING_BUFFER, &ring), CUDAQ_OK);
-  EXPECT_NE(ring.rx_flags_host, nullptr);
-  EXPECT_EQ(shaped.table->get_transport_context(shaped.handle, UNIFIED, &context), CUDAQ_ERR_UNSUPPORTED);
-  cudaq_cpu_dataplane_t plane{};
-  EXPECT_EQ(shaped.table->get_cpu_dataplane(shaped.handle, &plane), CUDAQ_ERR_UNSUPPORTED);
-  std::uint32_t num_slots = 0, slot_size = 0;
-  shaped.table->get_ring_geometry(shaped.handle, &num_slots, &slot_size);
-  EXPECT_EQ(num_slots, 8u);
-  EXPECT_EQ(slot_size, 256u);
 }
 
 TEST(ShmCreate, RefusesWrongOptionsWithTheirNames) {
@@ -89,26 +67,6 @@ TEST(ShmCreate, RefusesWrongOptionsWithTheirNames) {
   expect_refused({"--name", "../etc"}, CUDAQ_ERR_INVALID_ARG, "--name is '../etc'");
   expect_refused({"--name", std::string(65, 'a')}, CUDAQ_ERR_INVALID_ARG, "1 to 64");
   EXPECT_NE(::access(socket_of(name).c_str(), F_OK), 0) << "a refused server leaves nothing";
-}
-
-TEST(ShmCreate, IgnoresTheProgramsNameAndNamesUnknownOptions) {
-  const provider_handle p({"program", "--name", own_name("whole"), "--port=7", "stray", "--unified"});
-  ASSERT_EQ(p.status, CUDAQ_OK) << p.text;
-  char line[300] = "";
-  ASSERT_EQ(p.table->get_endpoint_info(p.handle, line, sizeof(line)), CUDAQ_OK);
-  EXPECT_TRUE(std::string(line).ends_with(" ignored=2 ignored_options=--port,stray")) << line;
-}
-
-TEST(ShmCreate, RefusesNullPointers) {
-  cudaq_realtime_bridge_handle_t handle = nullptr;
-  auto *table = provider_table();
-  EXPECT_EQ(table->create(nullptr, 0, nullptr), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(table->create(&handle, 1, nullptr), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(table->destroy(nullptr), CUDAQ_ERR_INVALID_ARG);
-  const provider_handle p({"--name", own_name("null"), "--unified"});
-  EXPECT_EQ(table->get_transport_context(p.handle, UNIFIED, nullptr), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(table->get_cpu_dataplane(p.handle, nullptr), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(table->get_ring_geometry(p.handle, nullptr, nullptr), CUDAQ_ERR_INVALID_ARG);
 }
 
 TEST(ShmCreate, RefusesTheNameOfALiveServerAndTakesThatOfAnEndedOne) {

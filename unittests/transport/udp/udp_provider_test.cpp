@@ -35,61 +35,6 @@ struct UdpProvider : ::testing::Test {
   cudaq_realtime_bridge_handle_t handle = nullptr;
 };
 
-TEST_F(UdpProvider, ReportsEndpointAndGeometryAfterCreate) {
-  ASSERT_EQ(create({"--num-slots=4", "--slot-size=100"}), CUDAQ_OK);
-  const std::string line = library().endpoint(handle);
-  EXPECT_EQ(value_of(line, "transport"), "udp");
-  EXPECT_EQ(value_of(line, "address"), "127.0.0.1");
-  EXPECT_EQ(value_of(line, "frame_size"), "100");
-  EXPECT_GT(std::stoul(value_of(line, "port")), 0u);
-  std::uint32_t slots = 0, size = 0;
-  EXPECT_EQ(library().table->get_ring_geometry(handle, &slots, &size), CUDAQ_OK);
-  EXPECT_EQ(slots, 4u);
-  EXPECT_EQ(size, 100u);
-  char small[10];
-  EXPECT_EQ(library().table->get_endpoint_info(handle, small, sizeof(small)), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(refused_with({"length is 10", "buffer of"}));
-}
-
-// As a server of the existing system that hands over its whole argv.
-TEST_F(UdpProvider, ServesAProgramThatHandsOverAllItsArguments) {
-  ASSERT_EQ(create({"./rpc_server", "--transport=udp", "--timeout", "60", "--num-slots=4"}), CUDAQ_OK)
-      << library().error_text();
-  const std::string line = library().endpoint(handle);
-  EXPECT_EQ(value_of(line, "ignored"), "2");
-  EXPECT_EQ(value_of(line, "ignored_options"), "--transport,--timeout");
-  std::uint32_t slots = 0, size = 0;
-  EXPECT_EQ(library().table->get_ring_geometry(handle, &slots, &size), CUDAQ_OK);
-  EXPECT_EQ(slots, 4u);
-  cudaq_realtime_bridge_handle_t second = nullptr;
-  EXPECT_EQ(library().create({"--transport=udp", "--strict"}, second), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(refused_with({"--transport=udp", "no such option"}));
-}
-
-TEST_F(UdpProvider, HasOneShape) {
-  ASSERT_EQ(create({}), CUDAQ_OK);
-  cudaq_ringbuffer_t ring{};
-  cudaq_unified_dispatch_ctx_t unified;
-  cudaq_cpu_dataplane_t plane{};
-  EXPECT_EQ(library().table->get_transport_context(handle, RING_BUFFER, &ring), CUDAQ_OK);
-  EXPECT_NE(ring.rx_flags_host, nullptr);
-  EXPECT_EQ(library().table->get_transport_context(handle, UNIFIED, &unified), CUDAQ_ERR_UNSUPPORTED);
-  EXPECT_TRUE(refused_with({"context_type 1", "--unified"}));
-  EXPECT_EQ(library().table->get_cpu_dataplane(handle, &plane), CUDAQ_ERR_UNSUPPORTED);
-
-  EXPECT_EQ(library().table->destroy(handle), CUDAQ_OK);
-  handle = nullptr;
-  ASSERT_EQ(create({"--unified"}), CUDAQ_OK);
-  std::memset(static_cast<void *>(&unified), 0xFF, sizeof(unified));
-  EXPECT_EQ(library().table->get_transport_context(handle, UNIFIED, &unified), CUDAQ_OK);
-  EXPECT_EQ(unified.launch_fn, nullptr);
-  EXPECT_EQ(unified.transport_ctx, nullptr);
-  EXPECT_EQ(library().table->get_transport_context(handle, RING_BUFFER, &ring), CUDAQ_ERR_UNSUPPORTED);
-  EXPECT_EQ(library().table->get_cpu_dataplane(handle, &plane), CUDAQ_OK);
-  EXPECT_TRUE(plane.rx_poll != nullptr && plane.tx_publish != nullptr && plane.ring.rx_flags_host != nullptr);
-  EXPECT_EQ(plane.tx_publish(plane.ctx, 3), CUDAQ_ERR_INVALID_ARG);
-}
-
 TEST_F(UdpProvider, RefusesWithATextWhatItCannotOpen) {
   cudaq_realtime_bridge_handle_t none = nullptr;
   EXPECT_EQ(library().create({"--bind", "example.org"}, none), CUDAQ_ERR_INVALID_ARG);
@@ -112,30 +57,6 @@ TEST_F(UdpProvider, MakesPinnedRingsOrSaysWhyNot) {
   }
   EXPECT_TRUE(status == CUDAQ_ERR_CUDA || status == CUDAQ_ERR_UNSUPPORTED) << status;
   EXPECT_TRUE(refused_with({"--pinned-rings", "--num-slots 8"}));
-}
-
-TEST_F(UdpProvider, RefusesNullPointers) {
-  EXPECT_EQ(library().table->create(nullptr, 0, nullptr), CUDAQ_ERR_INVALID_ARG);
-  for (const auto call :
-       {library().table->destroy, library().table->connect, library().table->launch, library().table->disconnect})
-    EXPECT_EQ(call(nullptr), CUDAQ_ERR_INVALID_ARG);
-  ASSERT_EQ(create({}), CUDAQ_OK);
-  std::uint32_t n = 0;
-  EXPECT_EQ(library().table->get_transport_context(handle, RING_BUFFER, nullptr), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(library().table->get_ring_geometry(handle, &n, nullptr), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(library().table->get_endpoint_info(handle, nullptr, 100), CUDAQ_ERR_INVALID_ARG);
-}
-
-TEST_F(UdpProvider, LaunchesAndDisconnectsRepeatedly) {
-  ASSERT_EQ(create({"--replay-window=64"}), CUDAQ_OK);
-  EXPECT_EQ(library().table->disconnect(handle), CUDAQ_OK);
-  for (int n = 0; n < 3; ++n) {
-    EXPECT_EQ(library().table->connect(handle), CUDAQ_OK);
-    EXPECT_EQ(library().table->launch(handle), CUDAQ_OK) << library().error_text();
-    EXPECT_EQ(library().table->launch(handle), CUDAQ_ERR_STATE);
-    EXPECT_EQ(library().table->disconnect(handle), CUDAQ_OK);
-  }
-  EXPECT_EQ(library().table->launch(handle), CUDAQ_OK) << "destroy ends the thread";
 }
 
 TEST_F(UdpProvider, ReturnsNoRequestToALoopAfterDisconnect) {
