@@ -38,10 +38,10 @@ std::uint32_t entry_for(const function_index &index, std::uint32_t id, const std
 }
 
 std::vector<std::uint8_t> key_bytes(std::uint64_t key) {
-  std::vector<std::uint8_t> bytes(8);
+  std::vector<std::uint8_t> key_in_slot(8);
   for (int i = 0; i < 8; ++i)
-    bytes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(key >> (8 * i));
-  return bytes;
+    key_in_slot[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(key >> (8 * i));
+  return key_in_slot;
 }
 
 void expect_finds_all(const std::vector<std::uint32_t> &ids) {
