@@ -2,6 +2,7 @@
 #include "tools/decode/decode.h"
 
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoding/number_of.h"
 #include "lib/qec/shots/flags_file.h"
 #include "lib/qec/shots/shot_stream.h"
@@ -45,12 +46,18 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
     why.predecoder = qec::kAutoPredecoderReason;
   }
   const qec::decoder_model model(dem_text);
+  const std::string name = o.heralds.empty() ? o.decoder : qec::with_setting(o.decoder, "heralds", o.heralds);
   while (workers.size() != count) {
-    qec::chosen_decoder chosen = qec::choose_decoder(o.decoder, model);
+    qec::chosen_decoder chosen = qec::choose_decoder(name, model);
     if (!chosen)
       refuse(chosen.machine_lacks, fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, chosen.error));
     if (chosen.instance->num_detectors() == 0)
       throw usage_error(no_detectors_text(o.data));
+    for (const auto &[option, file] : {std::pair{"--flags", o.flags}, std::pair{"--heralds", o.heralds}})
+      if (!file.empty() && predecoder != "passthrough")
+        throw usage_error(fmt::format("{}, --predecoder {}: a predecoder knows the probabilities of the model only; "
+                                      "leave it out",
+                                      option, predecoder));
     // A decoder of windows takes models that are too long for a predecoder.
     auto predecoding =
         predecoder == "passthrough"
@@ -65,10 +72,6 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
           fmt::format("--errors_out: {} gives no errors of its correction; bp-osd and relay-bp do, without "
                       "a predecoder",
                       predecoder == "passthrough" ? chosen.instance->name() : predecoder));
-    if (!o.flags.empty() && predecoder != "passthrough")
-      throw usage_error(fmt::format("--flags, --predecoder {}: a predecoder knows the probabilities of the model only; "
-                                    "leave it out",
-                                    predecoder));
     if (const char *const refusal = chosen.instance->refuses_probabilities(); !o.flags.empty() && refusal != nullptr)
       throw usage_error(fmt::format("--flags: {}", refusal));
     if (workers.empty())
@@ -408,7 +411,8 @@ void check(const decode_options &o, const output &out) {
                       "--json FILE or --out FILE");
   for (const auto &[option, path] :
        {std::pair{"--dem", o.data.dem}, std::pair{"--in", o.data.in.path}, std::pair{"--obs_in", o.data.obs_in.path},
-        std::pair{"--predictions", o.data.predictions.path}, std::pair{"--flags", o.flags}}) {
+        std::pair{"--predictions", o.data.predictions.path}, std::pair{"--flags", o.flags},
+        std::pair{"--heralds", o.heralds}}) {
     refuse_output_file(option, path);
     for (const auto &[writer, written] : {std::pair{"--out", o.out.path}, std::pair{"--errors_out", o.errors_out.path}})
       if (is_same_file(written, path))
@@ -417,6 +421,8 @@ void check(const decode_options &o, const output &out) {
   refuse_output_file("--out", o.out.path);
   if (o.errors_out.path == "-" || (o.errors_out.given() && o.errors_out.path == o.out.path))
     throw usage_error("--errors_out: name a file of its own");
+  if (o.heralds.find(',') != std::string::npos)
+    throw usage_error(fmt::format("--heralds {}: the path has a comma; settings of a decoder end there", o.heralds));
   if (o.predecoder != "passthrough" && o.decoder.find("predecoder=") != std::string::npos)
     throw usage_error("--predecoder, --decoder: the decoder has a predecoder already");
 }

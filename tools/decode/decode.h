@@ -22,6 +22,7 @@ struct decode_options {
   own_data data{"", {"-", ""}, {}, {}, false};
   shot_source out{"-", ""};
   std::string flags;      ///< a file of probabilities that shots replace; "": none
+  std::string heralds;    ///< a file: which detectors of --in are heralds, and of which errors; "": none
   shot_source errors_out; ///< not given: the errors of the corrections are not wanted
   std::string decoder = "auto";
   std::string predecoder = "passthrough";

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_factories.h"
 
+#include "cudaq/qec/decoding/heralds.h"
 #include "lib/base/similar_words.h"
+#include "lib/qec/decoders/heralds/heralded_decoder.h"
 #include "lib/qec/decoders/predecoded_decoder.h"
 
 #include <array>
 #include <cmath>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -45,30 +48,48 @@ const known_decoder *find_decoder(std::string_view name) {
 
 const char *first_of_auto() { return pymatching_available() ? "pymatching" : "lookup"; }
 
-decoder_result make_named(decoder_name &wanted, const decoder_model &model) {
+/// `heralds`: the text of a file of heralds; none: that of the setting, if there is one.
+using heralds_text = std::optional<std::string_view>;
+
+decoder_result with_heralds(decoder_result made, heralds_text heralds, const std::string &file,
+                            const decoder_model &model) {
+  if (!made || (!heralds && file.empty()))
+    return made;
+  if (heralds && !file.empty())
+    return {nullptr, "heralds=" + file + ": the heralds are given as a text, too"};
+  auto list = heralds ? parse_heralds(*heralds, model) : load_heralds(file, model);
+  if (list.failed())
+    return {nullptr, "heralds: " + list.text()};
+  return make_heralded_decoder(std::move(*list), std::move(made.instance), model);
+}
+
+decoder_result make_named(decoder_name &wanted, const decoder_model &model, heralds_text heralds) {
   constexpr double kLongestUs = 1e9;
   const std::string before = wanted.settings.text("predecoder", "none");
+  const std::string heralds_file = wanted.settings.text("heralds", "");
   // Of windows each has the time, so it is a setting of the inner decoder.
   const double budget_us = wanted.name == "sliding-window" ? 0 : wanted.settings.real("deadline_us", 0, 0, kLongestUs);
   decoder_result made = wanted.is_plugin() ? make_plugin_decoder(wanted.name, model, wanted.settings)
                                            : find_decoder(wanted.name)->make(model, wanted.settings);
   if (made && before != "none")
     made = make_predecoded_decoder(before, std::move(made.instance), model);
+  made = with_heralds(std::move(made), heralds, heralds_file, model);
   if (made)
     made.instance->set_budget(static_cast<std::uint64_t>(std::ceil(budget_us * 1000)));
   return made;
 }
 
 /// A setting that the first choice does not know is an error, not a reason to take another decoder.
-chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &model) {
+chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &model, heralds_text heralds) {
   decoder_name first{first_of_auto(), settings};
-  decoder_result made = make_named(first, model);
+  decoder_result made = make_named(first, model, heralds);
   if (made)
     return {std::move(made), {}};
   std::string refusal = made.error;
-  if (first.settings.check().failed() || first.settings.text("predecoder", "none") != "none") {
+  if (first.settings.check().failed() || first.settings.text("predecoder", "none") != "none" ||
+      !first.settings.text("heralds", "").empty() || heralds) {
     decoder_name without_settings{first_of_auto(), decoder_settings{}};
-    const decoder_result plain = make_named(without_settings, model);
+    const decoder_result plain = make_named(without_settings, model, {});
     if (plain)
       return {std::move(made), {}};
     refusal = plain.error;
@@ -76,7 +97,7 @@ chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &
   if (model.errors().failed())
     return {std::move(made), {}};
   decoder_name second{"bp-osd", settings};
-  decoder_result other = make_named(second, model);
+  decoder_result other = make_named(second, model, heralds);
   if (!other)
     return {{nullptr, made.error + "; " + other.error}, {}};
   std::string why =
@@ -106,13 +127,15 @@ expected<> check_decoder_name(std::string_view name) {
                 (similar.empty() ? "" : "." + similar));
 }
 
-chosen_decoder choose_decoder(std::string_view name, const decoder_model &model) {
+namespace {
+
+chosen_decoder choose(std::string_view name, const decoder_model &model, heralds_text heralds) {
   try {
     if (expected<> result = check_decoder_name(name); result.failed())
       return {{nullptr, result.text()}, {}};
     auto wanted = decoder_name::parse(name);
-    chosen_decoder made =
-        wanted->name == "auto" ? make_auto(wanted->settings, model) : chosen_decoder{make_named(*wanted, model), {}};
+    chosen_decoder made = wanted->name == "auto" ? make_auto(wanted->settings, model, heralds)
+                                                 : chosen_decoder{make_named(*wanted, model, heralds), {}};
     // Decoders make a text of what they catch.
     made.machine_lacks = made.machine_lacks || made.error.ends_with(std::bad_alloc().what());
     return made;
@@ -121,8 +144,16 @@ chosen_decoder choose_decoder(std::string_view name, const decoder_model &model)
   }
 }
 
+} // namespace
+
+chosen_decoder choose_decoder(std::string_view name, const decoder_model &model) { return choose(name, model, {}); }
+
 decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
-  return choose_decoder(name, decoder_model(dem_text));
+  return choose(name, decoder_model(dem_text), {});
+}
+
+decoder_result make_decoder(std::string_view name, std::string_view dem_text, std::string_view heralds) {
+  return choose(name, decoder_model(dem_text), heralds);
 }
 
 expected<error_form> error_form_of(std::string_view name) {

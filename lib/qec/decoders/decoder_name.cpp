@@ -153,6 +153,12 @@ std::string without_parentheses(std::string_view inner) {
   return name;
 }
 
+std::string with_setting(std::string_view name, std::string_view key, std::string_view value) {
+  const bool has_settings = name.find(".so:") != std::string_view::npos ||
+                            (name.find(':') != std::string_view::npos && !name.ends_with(".so"));
+  return std::string(name) + (has_settings ? "," : ":") + std::string(key) + "=" + std::string(value);
+}
+
 std::string path_in(const std::string &folder, std::string_view path) {
   if (path.starts_with('/'))
     return std::string(path);

@@ -60,6 +60,9 @@ struct decoder_name {
 /// A name without parentheses stays.
 [[nodiscard]] std::string without_parentheses(std::string_view inner);
 
+/// The name with one more setting.
+[[nodiscard]] std::string with_setting(std::string_view name, std::string_view key, std::string_view value);
+
 /// A path that begins in `folder`, unless it begins with a `/`. The result has a `/`; "./" at its begin is left out:
 /// "./a.so" in "." is "./a.so".
 [[nodiscard]] std::string path_in(const std::string &folder, std::string_view path);

@@ -4,88 +4,18 @@
 #include "lib/qec/shots/shot_stream.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <utility>
 
 namespace cudaq::qec::realtime {
-namespace {
-
-constexpr std::string_view kVersion = "cudaq-realtime-flags 1";
-
-/// The next word of a line; "" at its end.
-std::string_view next_word(std::string_view &line) noexcept {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
-  while (!line.empty() && is_space(line.front()))
-    line.remove_prefix(1);
-  std::size_t size = 0;
-  while (size < line.size() && !is_space(line[size]))
-    ++size;
-  const std::string_view word = line.substr(0, size);
-  line.remove_prefix(size);
-  return word;
-}
-
-template <class Number, class... Base>
-bool read_number(std::string_view word, Number &number, Base... base) noexcept {
-  const char *const end = word.data() + word.size();
-  const auto [stopped, fault] = std::from_chars(word.data(), end, number, base...);
-  return !word.empty() && fault == std::errc{} && stopped == end;
-}
-
-std::string in_quotes(std::string_view word) {
-  constexpr std::size_t kMaxShown = 40;
-  std::string text = "\"" + std::string(word.substr(0, kMaxShown)) + (word.size() > kMaxShown ? "..." : "") + "\"";
-  for (char &c : text)
-    c = c < ' ' || c > '~' ? '?' : c;
-  return text;
-}
-
-std::string hexadecimal(std::uint32_t number) {
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(number));
-  return text;
-}
-
-} // namespace
-
-std::uint32_t crc32_of(std::string_view bytes) noexcept {
-  std::uint32_t rest = UINT32_MAX;
-  for (const char byte : bytes) {
-    rest ^= static_cast<unsigned char>(byte);
-    for (int bit = 0; bit < 8; ++bit)
-      rest = rest >> 1 ^ ((rest & 1) != 0 ? 0xedb88320U : 0U);
-  }
-  return ~rest;
-}
 
 expected<bool> flags_text::take(std::string_view line) {
-  if (!line.empty() && line.back() == '\r')
-    line.remove_suffix(1);
-  std::string_view rest = line;
+  const expected<std::string_view> words = head_.take(line);
+  if (words.failed())
+    return words.reason();
+  if (words->empty())
+    return false;
+  std::string_view rest = *words;
   const std::string_view word = next_word(rest);
-  if (word.empty() || word.front() == '#')
-    return false;
-  if (next_ == part::version) {
-    if (line != kVersion)
-      return reason("the first line is " + in_quotes(line) + ", accepted: " + std::string(kVersion));
-    next_ = part::model;
-    return false;
-  }
-  if (next_ == part::model) {
-    const std::string_view number = next_word(rest);
-    std::uint32_t named = 0;
-    if (word != "model" || number.size() != 8 || !read_number(number, named, 16) || !next_word(rest).empty())
-      return reason("the line is " + in_quotes(line) +
-                    ", accepted: model and the CRC-32 of its file, 8 digits; this "
-                    "model has " +
-                    hexadecimal(model_));
-    if (named != model_)
-      return reason("the file is for the model " + hexadecimal(named) + ", this one has the CRC-32 " +
-                    hexadecimal(model_));
-    next_ = part::shots;
-    return false;
-  }
   std::uint64_t shot = 0;
   const std::string_view number = next_word(rest);
   if (word != "shot" || !read_number(number, shot))
@@ -94,28 +24,17 @@ expected<bool> flags_text::take(std::string_view line) {
   if (had_shot_ && shot <= shot_)
     return reason("shot " + std::to_string(shot) + " comes after shot " + std::to_string(shot_) + "; shots ascend");
   list_.clear();
-  for (std::string_view error = next_word(rest); !error.empty(); error = next_word(rest)) {
-    error_probability one{};
-    const std::string_view probability = next_word(rest);
-    if (!read_number(error, one.error))
-      return reason("the error " + in_quotes(error) + " is not a number of an error");
-    if (!read_number(probability, one.probability) || !(one.probability >= 0 && one.probability <= 1))
-      return reason("the probability of error " + std::string(error) + " is " + in_quotes(probability) +
-                    ", accepted: a number from 0 to 1");
+  while (rest.find_first_not_of(" \t") != std::string_view::npos) {
+    const expected<error_probability> one = read_pair(rest);
+    if (one.failed())
+      return one.reason();
     if (list_.size() == num_errors_)
       return reason("the list has more errors than the model, which has " + std::to_string(num_errors_));
-    list_.push_back(one);
+    list_.push_back(*one);
   }
   shot_ = shot;
   had_shot_ = true;
   return true;
-}
-
-expected<> flags_text::finish() const {
-  if (next_ != part::shots)
-    return reason(std::string("the file has no line ") +
-                  (next_ == part::version ? "\"" + std::string(kVersion) + "\"" : "model") + " before its end");
-  return {};
 }
 
 void flags_reader::fail(const std::string &why) const {

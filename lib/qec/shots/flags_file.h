@@ -7,12 +7,11 @@
 //   shot 4 3 1e-3
 //
 // Shot 0 has error 17 with probability 0.5, and error 18 with 0.25; shots 1 to 3 have those of the model. Shots ascend.
-// `model` is the CRC-32 of the bytes of the model's file, in hexadecimal. Empty lines, and lines that begin with #, may
-// be anywhere. docs/decoders/shot_probabilities.md is the description for users.
+// docs/decoders/shot_probabilities.md is the description for users.
 #pragma once
 
 #include "cudaq/qec/decoding/decoder.h"
-#include "lib/qec/decoding/qec_expected.h"
+#include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/shots/byte_input.h"
 
 #include <cstdint>
@@ -24,9 +23,6 @@
 
 namespace cudaq::qec::realtime {
 
-/// CRC-32 as gzip and zlib compute it.
-[[nodiscard]] std::uint32_t crc32_of(std::string_view bytes) noexcept;
-
 /// The lines of such a text, one after another.
 class flags_text {
 public:
@@ -34,23 +30,21 @@ public:
   static constexpr std::size_t kLongestLine = std::size_t{1} << 24;
 
   /// `model`: the CRC-32 that the text must name. A list with more than `num_errors` errors is refused.
-  flags_text(std::uint32_t model, std::uint64_t num_errors) : model_(model), num_errors_(num_errors) {}
+  flags_text(std::uint32_t model, std::uint64_t num_errors)
+      : head_("cudaq-realtime-flags 1", model), num_errors_(num_errors) {}
 
   /// Takes the next line, without its end. True: it is of shot(), which replaces list(). A reason does not name the
   /// line; no line can be taken after it.
   [[nodiscard]] expected<bool> take(std::string_view line);
   /// At the end of the text: whether it had its head.
-  [[nodiscard]] expected<> finish() const;
+  [[nodiscard]] expected<> finish() const { return head_.finish(); }
 
   [[nodiscard]] std::uint64_t shot() const noexcept { return shot_; }
   [[nodiscard]] shot_probabilities list() const noexcept { return list_; }
 
 private:
-  enum class part { version, model, shots };
-
-  const std::uint32_t model_;
+  model_text_head head_;
   const std::uint64_t num_errors_;
-  part next_ = part::version;
   std::uint64_t shot_ = 0;
   bool had_shot_ = false;
   std::vector<error_probability> list_;

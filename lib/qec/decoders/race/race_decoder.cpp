@@ -354,6 +354,11 @@ decoder_result make_race_decoder(const decoder_model &model, decoder_settings &s
       if (!made.instance->obeys_deadline())
         return failed("member " + name + ": " + made.instance->name() +
                       " cannot be cancelled; bp-osd, relay-bp and plug-ins with decode_until can");
+      // With heralds of its own a member counts other detectors.
+      if (!members.empty() && made.instance->num_detectors() != members.front().second->num_detectors())
+        return failed("member " + name + " has " + std::to_string(made.instance->num_detectors()) +
+                      " detectors, the first one " + std::to_string(members.front().second->num_detectors()) +
+                      "; heralds=FILE is a setting of the race");
       members.emplace_back(name, std::move(made.instance));
     }
     auto race = std::make_unique<race_decoder>(std::move(members), takes_first);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/model_text_file.h"
+
+#include <cstdio>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+std::string hexadecimal(std::uint32_t number) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(number));
+  return text;
+}
+
+} // namespace
+
+std::uint32_t crc32_of(std::string_view bytes) noexcept {
+  std::uint32_t rest = UINT32_MAX;
+  for (const char byte : bytes) {
+    rest ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit)
+      rest = rest >> 1 ^ ((rest & 1) != 0 ? 0xedb88320U : 0U);
+  }
+  return ~rest;
+}
+
+std::string_view next_word(std::string_view &line) noexcept {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  while (!line.empty() && is_space(line.front()))
+    line.remove_prefix(1);
+  std::size_t size = 0;
+  while (size < line.size() && !is_space(line[size]))
+    ++size;
+  const std::string_view word = line.substr(0, size);
+  line.remove_prefix(size);
+  return word;
+}
+
+std::string in_quotes(std::string_view word) {
+  constexpr std::size_t kMaxShown = 40;
+  std::string text = "\"" + std::string(word.substr(0, kMaxShown)) + (word.size() > kMaxShown ? "..." : "") + "\"";
+  for (char &c : text)
+    c = c < ' ' || c > '~' ? '?' : c;
+  return text;
+}
+
+expected<error_probability> read_pair(std::string_view &line) {
+  error_probability one{};
+  const std::string_view error = next_word(line), probability = next_word(line);
+  if (!read_number(error, one.error))
+    return reason("the error " + in_quotes(error) + " is not a number of an error");
+  if (!read_number(probability, one.probability) || !(one.probability >= 0 && one.probability <= 1))
+    return reason("the probability of error " + std::string(error) + " is " + in_quotes(probability) +
+                  ", accepted: a number from 0 to 1");
+  return one;
+}
+
+expected<std::string_view> model_text_head::take(std::string_view line) {
+  if (!line.empty() && line.back() == '\r')
+    line.remove_suffix(1);
+  std::string_view rest = line;
+  const std::string_view word = next_word(rest);
+  if (word.empty() || word.front() == '#')
+    return std::string_view{};
+  if (next_ == part::body)
+    return line;
+  if (next_ == part::version) {
+    if (line != version_)
+      return reason("the first line is " + in_quotes(line) + ", accepted: " + std::string(version_));
+    next_ = part::model;
+    return std::string_view{};
+  }
+  const std::string_view number = next_word(rest);
+  std::uint32_t named = 0;
+  if (word != "model" || number.size() != 8 || !read_number(number, named, 16) || !next_word(rest).empty())
+    return reason("the line is " + in_quotes(line) +
+                  ", accepted: model and the CRC-32 of its file, 8 digits; this model has " + hexadecimal(model_));
+  if (named != model_)
+    return reason("the file is for the model " + hexadecimal(named) + ", this one has the CRC-32 " +
+                  hexadecimal(model_));
+  next_ = part::body;
+  return std::string_view{};
+}
+
+expected<> model_text_head::finish() const {
+  if (next_ != part::body)
+    return reason(std::string("the file has no line ") +
+                  (next_ == part::version ? "\"" + std::string(version_) + "\"" : "model") + " before its end");
+  return {};
+}
+
+} // namespace cudaq::qec::realtime

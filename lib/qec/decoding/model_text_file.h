@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What our text files about the errors of a model have in common: lines of words, comments, and a head that names the
+// model:
+//
+//   cudaq-realtime-flags 1
+//   model 1c291ca3
+//
+// `model` is the CRC-32 of the bytes of the model's file, in hexadecimal: numbers of errors mean nothing in another
+// model. Empty lines, and lines that begin with #, may be anywhere.
+#pragma once
+
+#include "cudaq/qec/decoding/decoder.h"
+
+#include "lib/qec/decoding/qec_expected.h"
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cudaq::qec::realtime {
+
+/// CRC-32 as gzip and zlib compute it.
+[[nodiscard]] std::uint32_t crc32_of(std::string_view bytes) noexcept;
+
+/// The next word of a line, which loses it; "" at its end.
+[[nodiscard]] std::string_view next_word(std::string_view &line) noexcept;
+
+/// Whether the whole word is a number.
+template <class Number, class... Base>
+[[nodiscard]] bool read_number(std::string_view word, Number &number, Base... base) noexcept {
+  const char *const end = word.data() + word.size();
+  const auto [stopped, fault] = std::from_chars(word.data(), end, number, base...);
+  return !word.empty() && fault == std::errc{} && stopped == end;
+}
+
+/// For the text of a refusal: at most 40 characters of it, and no control characters.
+[[nodiscard]] std::string in_quotes(std::string_view word);
+
+/// An error and its probability, the next two words of a line, which loses them. A reason names the word that is wrong.
+[[nodiscard]] expected<error_probability> read_pair(std::string_view &line);
+
+/// The head of such a text, line by line.
+class model_text_head {
+public:
+  /// `version`: the first line; it must live as long as this object. `model`: the CRC-32 that the second one must name.
+  model_text_head(std::string_view version, std::uint32_t model) : version_(version), model_(model) {}
+
+  /// Takes the next line, without its end. Returns its words: "" for an empty line, a comment, and a line of the head.
+  /// A reason does not name the line; no line can be taken after it.
+  [[nodiscard]] expected<std::string_view> take(std::string_view line);
+  /// At the end of the text: whether it had its head.
+  [[nodiscard]] expected<> finish() const;
+
+private:
+  enum class part { version, model, body };
+
+  std::string_view version_;
+  std::uint32_t model_;
+  part next_ = part::version;
+};
+
+} // namespace cudaq::qec::realtime

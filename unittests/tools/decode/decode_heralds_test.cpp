@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cudaq-realtime decode --heralds`: detectors of the input that are heralds.
+#include "lib/qec/decoding/model_text_file.h"
+#include "unittests/support/program_paths.h"
+#include "unittests/tools/decode/decode_test_support.h"
+
+#include <cstdio>
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+constexpr const char *kModelOfHeralds = "error(0.1) D0\nerror(1e-9) D0 L0\nerror(0.1) D1\n";
+
+class DecodeHeralds : public decode_files_test {
+protected:
+  void SetUp() override {
+    file("model.dem", kModelOfHeralds);
+    file("shots.01", "100\n110\n101\n111\n"); // the middle one is a herald
+    char number[16];
+    std::snprintf(number, sizeof number, "%08x", cudaq::qec::realtime::crc32_of(kModelOfHeralds));
+    file("heralds.txt", std::string("cudaq-realtime-heralds 1\nmodel ") + number + "\ndetectors 3\nherald 1 1 0.5\n");
+  }
+  [[nodiscard]] program_result decode(const std::string &decoder, const std::string &more = "") const {
+    return run_program("decode --dem " + path("model.dem") + " --in " + path("shots.01") + " --out " + path("out.01") +
+                       " --decoder '" + decoder + "' " + more);
+  }
+};
+
+TEST_F(DecodeHeralds, ChangeTheAnswersOfShotsInWhichTheyFired) {
+  for (const char *decoder : {"bp-osd", "relay-bp", "auto", "race:relay-bp|bp-osd", "bp-osd:osd_order=0"})
+    for (const char *threads : {" --threads 1", " --threads 3"}) {
+      const program_result r = decode(decoder, "--heralds " + path("heralds.txt") + threads);
+      ASSERT_EQ(r.exit_code, 0) << r.err;
+      EXPECT_EQ(read_file(path("out.01")), "0\n1\n0\n1\n") << decoder << threads;
+    }
+  const program_result r = decode("bp-osd:heralds=" + path("heralds.txt"));
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(read_file(path("out.01")), "0\n1\n0\n1\n");
+}
+
+TEST_F(DecodeHeralds, AreRefusedWithAReason) {
+  const auto expect_refused = [this](const std::string &decoder, const std::string &more, const std::string &why) {
+    const program_result r = decode(decoder, more);
+    EXPECT_EQ(r.exit_code, 2) << why;
+    EXPECT_TRUE(contains(r.err, why)) << r.err;
+  };
+  const std::string heralds = "--heralds " + path("heralds.txt");
+  expect_refused("lookup", heralds, "lookup does not take probabilities of a shot");
+  expect_refused("bp-osd", heralds + " --predecoder local", "--heralds, --predecoder local: a predecoder knows");
+  expect_refused("bp-osd:heralds=x", heralds, "the setting heralds is listed twice");
+  expect_refused("bp-osd", "--heralds a,b", "--heralds a,b: the path has a comma");
+  expect_refused("bp-osd", "--heralds " + path("none.txt"), "none.txt: ");
+  expect_refused("bp-osd", heralds + " --stream", "--heralds");
+  file("model.dem", std::string(kModelOfHeralds) + "\n");
+  expect_refused("bp-osd", heralds, "heralds.txt: line 2: the file is for the model");
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
