@@ -151,6 +151,16 @@ def model_text(dem: Model) -> str:
     return text
 
 
+def heralds_text(heralds: str | os.PathLike[str] | None) -> str | None:
+    """The text of a file of heralds that is given as text, or as a path."""
+    if heralds is None or (isinstance(heralds, str) and "\n" in heralds):
+        return heralds
+    if not isinstance(heralds, (str, os.PathLike)):
+        raise TypeError(f"heralds is {heralds!r:.60}, accepted: the text of a file of heralds, or its path")
+    with open(heralds, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
 def decoder_name(name: str | os.PathLike[str]) -> str:
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"the name of the decoder is {name!r:.60}, accepted: one of decoder_names(), 'auto', or the "

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from .arguments import FLAG, Flags, Form, Model, decoder_name, flag_records, model_text, to_native, whole_number
+from .arguments import (FLAG, Flags, Form, Model, decoder_name, flag_records, heralds_text, model_text, to_native,
+                        whole_number)
 
 Bits = npt.NDArray[np.uint8]
 MAX_THREADS = 1024
@@ -65,23 +66,25 @@ class Decoder:
 
     name: a name of decoder_names(), "auto", or the path of a plug-in, with settings: "bp-osd:osd_order=7".
     dem: a stim.DetectorErrorModel, its text, or the path of a file with it.
-    Raises ValueError with the reason if the decoder does not take the model.
+    heralds: the text of a file of heralds for this model, or its path (docs/decoders/heralds.md). The detectors of
+        shots are then those of the circuit, with the heralds.
+    Raises ValueError with the reason if the decoder does not take the model or the heralds.
 
     Threads: any may call; the calls of one object run one after another. No call holds the GIL while it decodes.
     """
 
-    def __init__(self, name: str | os.PathLike[str], dem: Model):
-        self._name, self._dem = decoder_name(name), model_text(dem)
-        self._native = _native.NativeDecoder(self._name, self._dem)
+    def __init__(self, name: str | os.PathLike[str], dem: Model, heralds: str | os.PathLike[str] | None = None):
+        self._name, self._dem, self._heralds = decoder_name(name), model_text(dem), heralds_text(heralds)
+        self._native = _native.NativeDecoder(self._name, self._dem, self._heralds)
 
-    def __reduce__(self) -> tuple[type[Decoder], tuple[str, str]]:
-        return type(self), (self._name, self._dem)
+    def __reduce__(self) -> tuple[type[Decoder], tuple[str, str, str | None]]:
+        return type(self), (self._name, self._dem, self._heralds)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Decoder) and (self._name, self._dem) == (other._name, other._dem)
+        return isinstance(other, Decoder) and self.__reduce__() == other.__reduce__()
 
     def __hash__(self) -> int:
-        return hash((self._name, self._dem))
+        return hash((self._name, self._dem, self._heralds))
 
     def __repr__(self) -> str:
         name = re.sub("^auto(?=:|$)", self.name.rpartition("+")[2], self._name)  # without the predecoder

@@ -16,6 +16,7 @@ import stim
 from ._native import decoder_names
 from .arguments import to_native
 from .decoders import DEADLINE, Bits, DecodeError, Decoder
+from .heralds import HeraldedModel
 
 
 NOT_CONVERGED = 7  # the status
@@ -85,12 +86,17 @@ class SinterDecoder(sinter.Decoder):
     DecodeError, which ends the collection.
 
     sinter gives each decoder a model with Stim's decomposition. pymatching-correlated decodes it without, if it can
-    split the errors itself: it is better then (docs/decoding.md). keep_decomposition=True: as it is given."""
+    split the errors itself: it is better then (docs/decoding.md). keep_decomposition=True: as it is given.
+
+    heralded: of a circuit with heralds (heralded_model(circuit)), which is decoded in place of the model of the task.
+    Give the task a model of all detectors, such as circuit.detector_error_model(approximate_disjoint_errors=True):
+    sinter's own one fails where heralds are in errors that it decomposes."""
 
     name: str = "auto"
     unanswered: Unanswered = "failure"
     late: Late = "unanswered"
     keep_decomposition: bool = False
+    heralded: HeraldedModel | None = None
 
     def __post_init__(self) -> None:
         if self.unanswered not in get_args(Unanswered):
@@ -102,6 +108,11 @@ class SinterDecoder(sinter.Decoder):
         return CompiledSinterDecoder(self._decoder_for(dem), self.unanswered, self.late)
 
     def _decoder_for(self, dem: stim.DetectorErrorModel) -> Decoder:
+        if self.heralded is not None:
+            if dem.num_detectors != self.heralded.num_detectors:
+                raise ValueError(f"the model of the task has {dem.num_detectors} detectors, and the circuit of the "
+                                 f"heralds {self.heralded.num_detectors}")
+            return Decoder(self.name, self.heralded.dem, self.heralded.heralds)
         if self.name.startswith("pymatching-correlated") and not self.keep_decomposition:
             try:
                 return Decoder(self.name, with_whole_errors(dem))

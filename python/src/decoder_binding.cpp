@@ -8,13 +8,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <cudaq/qec/decoding/decoder.h>
+#include <cudaq/qec/decoding/heralds.h>
 #include <limits>
 #include <mutex>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <optional>
 #include <semaphore>
 #include <span>
 #include <stdexcept>
@@ -44,7 +46,8 @@ std::vector<error_probability> flags_of(const flag_bytes &bytes) {
 
 class native_decoder {
 public:
-  native_decoder(std::string name, std::string dem) : name_(std::move(name)), dem_(std::move(dem)) {
+  native_decoder(std::string name, std::string dem, std::optional<std::string> heralds)
+      : name_(std::move(name)), dem_(std::move(dem)), heralds_(std::move(heralds)) {
     const gil_released released;
     made_ = make_first();
     if (name_.find("race") != std::string::npos) // its members are threads, also as the inner decoder of windows
@@ -289,13 +292,14 @@ private:
     return made;
   }
   std::unique_ptr<decoder> make() const {
-    decoder_result made = make_decoder(name_, dem_);
+    decoder_result made = heralds_ ? make_decoder(name_, dem_, *heralds_) : make_decoder(name_, dem_);
     if (!made)
       throw std::invalid_argument(made.error);
     return std::move(made.instance);
   }
 
   std::string name_, dem_;
+  std::optional<std::string> heralds_; ///< the text of a file of heralds
   std::unique_ptr<instances> made_;
   process_of_threads threads_, in_call_;
 };
@@ -307,7 +311,8 @@ void bind_decoder(nb::module_ &m) {
   m.def("pymatching_version", &pymatching_version, "Version of the PyMatching inside; '' without it.");
   m.def("status_text", [](int status) { return decode_status_text(static_cast<decode_status>(status)); });
   nb::class_<native_decoder>(m, "NativeDecoder")
-      .def(nb::init<std::string, std::string>(), nb::arg("name"), nb::arg("dem"))
+      .def(nb::init<std::string, std::string, std::optional<std::string>>(), nb::arg("name"), nb::arg("dem"),
+           nb::arg("heralds").none())
       .def_prop_ro("num_detectors", &native_decoder::num_detectors)
       .def_prop_ro("num_observables", &native_decoder::num_observables)
       .def_prop_ro("event_bytes", &native_decoder::event_bytes)
