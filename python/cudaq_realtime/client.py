@@ -35,12 +35,13 @@ STATUSES = {  # as in decoding_server_wire.h; unittests/lint/statuses.py compare
     5: "BUSY: not executed: send it as another request, with a new id and time",
     6: "SYNDROMES_DROPPED: a request is missing, the server was started again, or a tail lacks bits",
     7: "STREAM_MISALIGNED: a tail at a wrong place or with a wrong length",
-    8: "DEADLINE: of enqueue: the decode reached its deadline; the next shot begins",
+    8: "DEADLINE: the decode reached its deadline: the next shot begins; a stream is broken",
+    9: "NOT_CONVERGED: the decoder found no solution: the next shot begins; a stream is broken",
 }
 
 
 class ServerError(RuntimeError):
-    """The server answered with an error. `status` is the number of docs/transport/server.md (1 to 8), a status of the
+    """The server answered with an error. `status` is the number of docs/transport/server.md (1 to 9), a status of the
     library (-1000 and below), or of the server's own function; `function` is the name of the function."""
 
     def __init__(self, status: int, function: str):

@@ -90,6 +90,9 @@ void print(const output &out, const play_result &r, const shot_plan &plan, const
            expected.check ? fmt::format("{} of {} ", r.answered - r.mismatches, r.answered) : "", expected.text);
   if (plan.shots().has_observables())
     out.text("logical       {}\n", logical_text(r, plan));
+  if (r.bad_status != 0)
+    out.text("statuses      {} DEADLINE, {} NOT_CONVERGED, {} other errors\n", r.at_deadline, r.not_converged,
+             r.bad_status - r.at_deadline - r.not_converged);
   out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers, {} shots begun late\n",
            r.requests, r.lost, c.repeated, r.busy, c.unexpected, r.late);
 }
@@ -123,9 +126,10 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"busy", r.busy},
           {"busy_given_up", r.busy_given_up},
           {"deadline_statuses", r.at_deadline},
+          {"not_converged_statuses", r.not_converged},
           {"unexpected_answers", c.unexpected},
           {"late_shots", r.late},
-          {"error_statuses", r.bad_status - r.at_deadline},
+          {"error_statuses", r.bad_status - r.at_deadline - r.not_converged},
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", expected.check ? json(r.mismatches) : json()},
           {"logical_errors", plan.shots().has_observables() ? json(logical.errors) : json()},

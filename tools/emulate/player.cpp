@@ -29,7 +29,8 @@ std::string answer_status_text(bool server, std::int32_t status) {
     const bool has_state = status > 0; // the request is of a stream or of a shot in parts
     const char *const meaning =
         known == qec::server_status::internal ? ": the decoder failed, or nothing explains the shot; the server logs it"
-        : known == qec::server_status::not_ready ? ": the server ends, or no node is there"
+        : known == qec::server_status::not_converged ? ": the decoder found no solution within its limits"
+        : known == qec::server_status::not_ready     ? ": the server ends, or no node is there"
         : has_state && known == qec::server_status::syndromes_dropped
             ? ": requests before it are missing, or another requester uses the decoder: give each its own"
         : has_state && known == qec::server_status::bad_request
@@ -64,8 +65,9 @@ std::vector<std::string> problems_of(const play_result &r, bool interrupted, std
       problems.push_back(fmt::format("{} {}", count, what));
   };
   none(r.lost, "requests without an answer");
-  none(r.bad_status - r.at_deadline - r.busy_given_up, "answers with an error status");
+  none(r.bad_status - r.at_deadline - r.not_converged - r.busy_given_up, "answers with an error status");
   none(r.at_deadline, "shots that reached the deadline of their decoder");
+  none(r.not_converged, "shots that their decoder found no solution for");
   none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
   none(r.wrong_echo, "answers with a wrong timestamp");
   none(r.mismatches, "corrections that are not the expected ones");
@@ -227,9 +229,11 @@ void player::take(const link_answer &answer, std::uint64_t now) {
 void player::take_error(stream &s, std::int32_t status) {
   s.busy.accepted();
   ++result_.bad_status;
-  const std::int32_t deadline = server_ ? static_cast<std::int32_t>(qec::server_status::deadline)
-                                        : static_cast<std::int32_t>(qec::decode_status::deadline);
-  result_.at_deadline += status == deadline ? 1 : 0;
+  const auto counted = [&](qec::server_status of_server, qec::decode_status of_decode) -> std::uint64_t {
+    return status == (server_ ? static_cast<std::int32_t>(of_server) : static_cast<std::int32_t>(of_decode)) ? 1 : 0;
+  };
+  result_.at_deadline += counted(qec::server_status::deadline, qec::decode_status::deadline);
+  result_.not_converged += counted(qec::server_status::not_converged, qec::decode_status::not_converged);
   note(s, fmt::format("status {}: {}", status, answer_status_text(server_, status)));
   reset_or_end_shot(s, is_busy(server_, status));
 }

@@ -100,6 +100,9 @@ EXCHANGES = [
     ("enqueue_latched", lambda c: c.enqueue(3, [1]), 2),
     ("reset_unknown_decoder", lambda c: c.reset(2**63), 1),
     ("one_shot", lambda c: c.decode(bits("0100000010"), observables=10), "0100000010"),
+    ("enqueue_not_converged", lambda c: c.enqueue(5, bits("1100000000")), 9),
+    ("enqueue_the_next_shot", lambda c: c.enqueue(5, bits("0010000000")), None),
+    ("get_without_the_first", lambda c: c.corrections(5, observables=10), "0010000000"),
     ("enqueue_two_rounds", lambda c: c.enqueue(4, [[1, 0, 0], [0, 1, 0]]), None),
     ("nothing_is_final", lambda c: c.committed(4, observables=3), frame(0, 2, "000")),
     ("wait_without_a_queue", lambda c: c.committed(4, observables=3, wait_for_round=2, timeout=0.2), 5),
@@ -170,7 +173,7 @@ def test_calls_make_the_golden_requests_and_read_the_golden_answers():
 
 
 def test_all_golden_frames_are_there():
-    assert len(FRAMES) == 19 and len(STREAM_FRAMES) == 28
+    assert len(FRAMES) == 22 and len(STREAM_FRAMES) == 28
     assert {name for name, _, _ in EXCHANGES} - {"lost"} <= set(FRAMES) | set(STREAM_FRAMES)
 
 
@@ -302,6 +305,7 @@ def test_every_wait_has_a_limit_and_every_error_a_text():
         Client("shm", "name", resend_after=1)
     with pytest.raises(ValueError, match="timeout is -1"):
         Client("udp", "127.0.0.1:7000", timeout=-1)
+    assert "(status 10)" in str(ServerError(10, "f")), "of a later server"
     assert "SYNDROMES_DROPPED" in str(ServerError(6, "f")) and "window" in str(ServerError(-1012, "f"))
 
 

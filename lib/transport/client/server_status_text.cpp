@@ -18,7 +18,8 @@ constexpr std::array kTexts = {
     "BUSY: not executed: send it as another request, with a new id and time",
     "SYNDROMES_DROPPED: a request is missing, the server was started again, or a tail lacks bits",
     "STREAM_MISALIGNED: a tail at a wrong place or with a wrong length",
-    "DEADLINE: of enqueue: the decode reached its deadline; the next shot begins",
+    "DEADLINE: the decode reached its deadline: the next shot begins; a stream is broken",
+    "NOT_CONVERGED: the decoder found no solution: the next shot begins; a stream is broken",
 };
 
 } // namespace

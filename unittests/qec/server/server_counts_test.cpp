@@ -41,7 +41,7 @@ TEST(ServerCounts, PutTheStatusOfADecodeUnderTheServersName) {
   EXPECT_EQ(of_shot(decode_status::ok), server_status::ok);
   EXPECT_EQ(of_shot(decode_status::deadline), server_status::deadline);
   EXPECT_EQ(of_shot(decode_status::no_solution), server_status::internal);
-  EXPECT_EQ(of_shot(decode_status::not_converged), server_status::internal);
+  EXPECT_EQ(of_shot(decode_status::not_converged), server_status::not_converged);
   EXPECT_EQ(of_shot(decode_status::bad_detector_index), server_status::bad_request);
   EXPECT_EQ(of_shot(decode_status::buffer_too_small), server_status::bad_request);
   EXPECT_EQ(counted_status(wire_function::one_shot, -4), server_status::not_ready);
@@ -66,7 +66,9 @@ TEST(ServerCounts, HaveTheDeadlinesOfTheWindowsOfAStream) {
   for (std::uint64_t stream = 1; stream <= 2; ++stream) {
     ASSERT_EQ(call(missed, kResetFunctionId, reset_payload(1)), answered(server_status::ok));
     EXPECT_EQ(call(missed, kEnqueueFunctionId, enqueue_payload(1, 0, "110011001100")).status,
-              static_cast<std::int32_t>(server_status::internal));
+              static_cast<std::int32_t>(server_status::deadline));
+    EXPECT_EQ(call(missed, kEnqueueFunctionId, enqueue_payload(1, 1, "1100")), answered(server_status::deadline))
+        << "the stream stays broken";
     EXPECT_EQ(missed.decoders()[0]->counts().deadlines.missed, stream) << "those of earlier streams stay";
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder of the server whose decodes reach their deadline.
+// A decoder of the server whose shots have no answer: at their deadline, or within the limits of the decoder.
 #include "lib/qec/server/server_config.h"
+#include "unittests/qec/server/server_stream_support.h"
 #include "unittests/qec/server/server_test_support.h"
 
 namespace {
@@ -51,6 +52,35 @@ TEST(ServerDeadline, OfADecoderThatIgnoresItIsAnsweredAndCountedAsLate) {
   EXPECT_EQ(whole.status, static_cast<std::int32_t>(decode_status::deadline));
   EXPECT_FALSE(whole.result.empty());
   EXPECT_EQ(server.decoders()[0]->counts().deadlines.late, 2U);
+}
+
+TEST(ServerNotConverged, IsAnsweredAndTheNextShotBegins) {
+  decoding_server server(one_setup({.id = kId}, unit_with("lookup:depth=1")));
+  EXPECT_EQ(enqueue(server, 1, "1000"), answered(server_status::ok));
+  for (int again = 0; again < 2; ++again)
+    EXPECT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(kId, 2, "0110"), 7, 70),
+              answered(server_status::not_converged))
+        << "the same request again is no other shot";
+  EXPECT_EQ(server.decoders()[0]->counts().repeated, 1U);
+  EXPECT_EQ(enqueue(server, 3, "0001"), answered(server_status::ok)) << "nothing latches";
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 4)), answered(server_status::ok, "1001"))
+      << "nothing was added";
+  EXPECT_EQ(call(server, kOneShotFunctionId, packed("0110")).status,
+            static_cast<std::int32_t>(decode_status::not_converged));
+  const decoder_counts counts = server.decoders()[0]->counts();
+  EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::not_converged)], 3U);
+  EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::internal)], 0U);
+  EXPECT_EQ(server.decoders()[0]->failures().last, decode_status_text(decode_status::not_converged));
+}
+
+TEST(ServerNotConverged, OfAWindowBreaksItsStream) {
+  decoding_server server(one_setup(
+      {.id = kId}, stream_unit_with(rotated_stream_model(4), {.decoder = "lookup:depth=1", .commit = 2, .buffer = 1})));
+  EXPECT_EQ(enqueue(server, 1, "110011001100"), answered(server_status::not_converged));
+  EXPECT_EQ(enqueue(server, 2, "0000"), answered(server_status::not_converged)) << "it latches";
+  EXPECT_EQ(call(server, kGetCommittedFunctionId, committed_payload(kId, 4)), answered(server_status::not_converged));
+  EXPECT_EQ(call(server, kResetFunctionId, reset_payload(kId)), answered(server_status::ok));
+  EXPECT_EQ(enqueue(server, 1, "0000"), answered(server_status::ok));
 }
 
 #ifdef CUDAQ_QEC_SERVER_HAS_YAML

@@ -27,8 +27,8 @@ inline std::string rotated_model(unsigned n, unsigned shift = 0) {
 }
 
 inline std::unique_ptr<decoding_unit> unit_for(const std::string &model, sparse_rows from_measurements = {},
-                                               std::uint64_t bits_per_shot = 0) {
-  decoder_result made = make_decoder("lookup", model);
+                                               std::uint64_t bits_per_shot = 0, const char *decoder = "lookup") {
+  decoder_result made = make_decoder(decoder, model);
   if (!made)
     throw std::runtime_error(made.error);
   const std::uint64_t bits = bits_per_shot != 0 ? bits_per_shot : made.instance->num_detectors();

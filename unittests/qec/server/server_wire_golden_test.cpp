@@ -61,8 +61,10 @@ void expect_golden_answers(decoding_server &server, const std::string &path, std
 TEST(ServerWire, AnswersTheGoldenFramesByteByByte) {
   auto unit = unit_for(rotated_model(10));
   unit->identity()->name = "lookup";
-  decoding_server server(one_setup({.id = 3}, std::move(unit)));
-  expect_golden_answers(server, kFrames, 19);
+  std::vector<decoder_setup> setups = one_setup({.id = 3}, std::move(unit));
+  setups.push_back({{.id = 5}, unit_for(rotated_model(10), {}, 0, "lookup:depth=1")});
+  decoding_server server(std::move(setups));
+  expect_golden_answers(server, kFrames, 22);
 }
 
 TEST(ServerWire, AnswersTheGoldenFramesOfAStreamByteByByte) {

@@ -257,13 +257,21 @@ TEST(Player, CountsWhatIsWrong) {
   EXPECT_EQ(r.bad_status, 40u);
   EXPECT_EQ(r.answered, 0u);
   EXPECT_FALSE(r.notes.empty());
-  for (const auto &[protocol, deadline] : {std::pair("decode", 9), std::pair("server", 8)}) {
-    play_bench late(5);
-    late.options.protocol = protocol;
-    late.to.status = deadline;
-    const play_result missed = late.run();
+  for (const auto &[protocol, deadline, not_converged] : {std::tuple("decode", 9, 7), std::tuple("server", 8, 9)}) {
+    const auto played = [protocol = protocol](std::int32_t answers) {
+      play_bench bench(5);
+      bench.options.protocol = protocol;
+      bench.to.status = answers;
+      return bench.run();
+    };
+    const play_result missed = played(deadline), given_up = played(not_converged);
     EXPECT_EQ(missed.at_deadline, missed.bad_status) << protocol;
     EXPECT_GT(missed.at_deadline, 0u) << protocol;
+    EXPECT_EQ(given_up.not_converged, given_up.bad_status) << protocol;
+    EXPECT_GT(given_up.not_converged, 0u) << protocol;
+    EXPECT_EQ(given_up.at_deadline, 0u) << protocol;
+    EXPECT_EQ(problems_of(given_up, false, 5).front(),
+              fmt::format("{} shots that their decoder found no solution for", given_up.bad_status));
   }
 }
 
@@ -277,7 +285,7 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
   };
   EXPECT_EQ(note("decode", -4), "status -4: NOT_READY: the server ends, or no node is there");
   EXPECT_EQ(note("decode", -6), "status -6: SYNDROMES_DROPPED");
-  EXPECT_EQ(note("decode", -9), std::string("status -9: ") + cudaq_rpc_status_string(-9));
+  EXPECT_EQ(note("decode", -10), std::string("status -10: ") + cudaq_rpc_status_string(-10));
   EXPECT_EQ(note("decode", 3), std::string("status 3: ") + qec::decode_status_text(qec::decode_status::no_solution));
   EXPECT_EQ(note("decode", CUDAQ_RPC_ERR_NO_SUCH_FUNCTION),
             std::string("status -1001: ") + cudaq_rpc_status_string(CUDAQ_RPC_ERR_NO_SUCH_FUNCTION));
@@ -291,7 +299,8 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
                                "the decoder: give each its own");
   EXPECT_EQ(note("server", 7), "status 7: STREAM_MISALIGNED");
   EXPECT_EQ(note("server", 8), "status 8: DEADLINE");
-  EXPECT_EQ(note("server", 9), std::string("status 9: ") + cudaq_rpc_status_string(9));
+  EXPECT_EQ(note("server", 9), "status 9: NOT_CONVERGED: the decoder found no solution within its limits");
+  EXPECT_EQ(note("server", 10), std::string("status 10: ") + cudaq_rpc_status_string(10)) << "of a later server";
 }
 
 TEST(Player, GivesUpLostRequestsAndGoesOn) {

@@ -303,6 +303,11 @@ TEST(ServerStatus, HasANameAndAMeaningInBothSigns) {
   EXPECT_STREQ(cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_OK), "OK");
   const std::string deadline = cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_DEADLINE);
   EXPECT_EQ(deadline.rfind("DEADLINE: ", 0), 0u) << deadline;
+  const std::string given_up = cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_NOT_CONVERGED);
+  EXPECT_EQ(given_up.rfind("NOT_CONVERGED: ", 0), 0u) << given_up;
+  EXPECT_STREQ(cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_NOT_CONVERGED + 1),
+               cudaq_rpc_status_string(CUDAQ_QEC_SERVER_NOT_CONVERGED + 1))
+      << "of a later server";
   EXPECT_STREQ(cudaq_qec_server_status_string(-CUDAQ_QEC_SERVER_BUSY),
                cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_BUSY));
   EXPECT_NE(std::string(cudaq_qec_server_status_string(CUDAQ_RPC_ERR_BUSY)), "");

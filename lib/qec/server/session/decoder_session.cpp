@@ -35,6 +35,8 @@ server_status counted_status(wire_function function, std::int32_t status) noexce
   switch (static_cast<decode_status>(status)) {
   case decode_status::deadline:
     return server_status::deadline;
+  case decode_status::not_converged:
+    return server_status::not_converged;
   case decode_status::bad_detector_index:
   case decode_status::duplicate_detector_index:
   case decode_status::buffer_too_small:
@@ -77,9 +79,7 @@ std::optional<server_answer> decoder_session::answer_again(const wire_request &r
 server_answer decoder_session::serve(const wire_request &request, std::span<std::uint8_t> result, time now) noexcept {
   const server_answer answer = execute(request, result);
   // What failed has the same answer again: it latches, or had no effect.
-  const bool was_executed = answer.status == static_cast<std::int32_t>(server_status::ok) ||
-                            answer.status == static_cast<std::int32_t>(server_status::deadline);
-  if (changes_state(request) && was_executed && !answer.waits)
+  if (changes_state(request) && goes_on_after(static_cast<server_status>(answer.status)) && !answer.waits)
     memory_.answer(identity_of(request), answer.status, result.first(answer.bytes), now);
   return answer;
 }
@@ -98,7 +98,7 @@ server_answer decoder_session::execute(const wire_request &request, std::span<st
     const server_status status = latched_ == server_status::ok ? take(request) : latched_;
     if (status == server_status::busy)
       return {.waits = true};
-    if (status != server_status::ok && status != server_status::deadline && status != server_status::not_ready)
+    if (!goes_on_after(status) && status != server_status::not_ready)
       latch(status);
     return refuse(request.function, status);
   }
@@ -115,6 +115,12 @@ server_answer decoder_session::execute(const wire_request &request, std::span<st
     reset();
   }
   return {};
+}
+
+/// A shot without an answer ends with it. The rounds of a stream build on those before them.
+bool decoder_session::goes_on_after(server_status status) const noexcept {
+  return status == server_status::ok ||
+         (!unit_->is_stream() && (status == server_status::deadline || status == server_status::not_converged));
 }
 
 void decoder_session::reset() noexcept {
@@ -164,7 +170,7 @@ server_status decoder_session::take(const wire_request &request) noexcept {
     return request.counter - *expected_counter_ < std::uint64_t{1} << 63 ? server_status::syndromes_dropped
                                                                          : server_status::bad_request;
   const server_status status = request.function == wire_function::enqueue ? append(request) : begin_tail();
-  if (status == server_status::ok || status == server_status::deadline)
+  if (goes_on_after(status))
     expected_counter_ = request.counter + 1;
   return status;
 }

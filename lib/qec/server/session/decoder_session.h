@@ -106,6 +106,9 @@ public:
   /// same one. So its requester may send it as another request.
   [[nodiscard]] server_answer refuse_copies(const wire_request &request, server_status why, time now) noexcept;
 
+  /// Whether the next request of a sequence is executed after an answer with this status.
+  [[nodiscard]] bool goes_on_after(server_status status) const noexcept;
+
   /// Fails as if syndromes were lost: the stream has a gap, or a request for this decoder could not be read.
   void latch(server_status why) noexcept;
 
@@ -120,8 +123,8 @@ public:
   [[nodiscard]] const decoding_unit &unit() const noexcept { return *unit_; }
   /// Shots that were decoded, whole ones and parts; streams whose rounds were all final at the last advance().
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
-  /// Decodes of shots and windows without a solution, except at a deadline, and why the last one failed: the text of
-  /// its status, and the decoder's fault().
+  /// Decodes of shots and windows without a solution, except of shots at their deadline, and why the last one failed:
+  /// the text of its status, and the decoder's fault().
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
   [[nodiscard]] const char *last_failure() const noexcept { return last_failure_.data(); }
   /// It waits for a round that cannot become final before further bits of the tail come.

@@ -9,11 +9,20 @@ namespace cudaq::qec::realtime {
 namespace {
 
 server_status status_of(decode_status status) noexcept {
-  if (status == decode_status::ok)
+  switch (status) {
+  case decode_status::ok:
     return server_status::ok;
-  if (status == decode_status::busy)
+  case decode_status::busy:
     return server_status::busy;
-  return status == decode_status::stream_misaligned ? server_status::stream_misaligned : server_status::internal;
+  case decode_status::stream_misaligned:
+    return server_status::stream_misaligned;
+  case decode_status::deadline: // of a window without a solution
+    return server_status::deadline;
+  case decode_status::not_converged:
+    return server_status::not_converged;
+  default:
+    return server_status::internal;
+  }
 }
 
 } // namespace
@@ -24,7 +33,8 @@ stream_session::stream_session(std::unique_ptr<decoding_unit> with, bool sequenc
 
 server_status stream_session::answer_status(decode_status status) noexcept {
   const server_status answered = status_of(status);
-  if (answered == server_status::internal)
+  if (answered == server_status::internal || answered == server_status::deadline ||
+      answered == server_status::not_converged)
     note_failure(status);
   return answered;
 }

@@ -78,13 +78,15 @@ enum class server_status : std::int32_t {
   syndromes_dropped = CUDAQ_QEC_SERVER_SYNDROMES_DROPPED,
   stream_misaligned = CUDAQ_QEC_SERVER_STREAM_MISALIGNED,
   /// Of enqueue: the shot's decode reached its deadline; its best solution so far counts, if there is one.
-  deadline = CUDAQ_QEC_SERVER_DEADLINE
+  deadline = CUDAQ_QEC_SERVER_DEADLINE,
+  /// Of enqueue: the decoder found no solution of the shot within its limits; nothing was added.
+  not_converged = CUDAQ_QEC_SERVER_NOT_CONVERGED
 };
-inline constexpr std::size_t kServerStatuses = 9;
+inline constexpr std::size_t kServerStatuses = 10;
 /// The names of the statuses in documents, messages and, in lower case, the labels of counters.
 inline constexpr std::array<std::string_view, kServerStatuses> kServerStatusNames = {
     "OK",   "INVALID_DECODER",   "BAD_REQUEST",       "INTERNAL", "NOT_READY",
-    "BUSY", "SYNDROMES_DROPPED", "STREAM_MISALIGNED", "DEADLINE"};
+    "BUSY", "SYNDROMES_DROPPED", "STREAM_MISALIGNED", "DEADLINE", "NOT_CONVERGED"};
 
 enum class wire_function : std::uint8_t {
   enqueue,

@@ -4,7 +4,8 @@
 table in docs/transport/server.md. It uses no code of the library.
 
 frames.txt: the decoder has the id 3, 10 detectors and 10 observables. Detector k is flipped only by an error that flips
-observable k, so an answer is the XOR of the shots.
+observable k, so an answer is the XOR of the shots. The decoder with the id 5 is the same, but knows no set of several
+errors.
 
 stream_frames.txt: the decoder has the id 4 and decodes a stream without a queue; head, repetition and tail are one
 round of 3 detectors, commit is 2 and buffer is 1. Detector k of a round is flipped only by an error that flips
@@ -14,7 +15,7 @@ import struct
 
 ENQUEUE, GET_CORRECTIONS, RESET, ONE_SHOT = 0x7ED8BE82, 0x882D5BA1, 0x977A59CF, 0xC4B0E4BF
 BEGIN_TAIL, GET_COMMITTED, DESCRIBE, NAME = 0x21CDC649, 0x75DD3F12, 0xD546EA57, 0xF1697466
-OK, INVALID_DECODER, BAD_REQUEST, BUSY, SYNDROMES_DROPPED, STREAM_MISALIGNED = 0, 1, 2, 5, 6, 7
+OK, INVALID_DECODER, BAD_REQUEST, BUSY, SYNDROMES_DROPPED, STREAM_MISALIGNED, NOT_CONVERGED = 0, 1, 2, 5, 6, 7, 9
 
 lines = ["# SPDX-License-Identifier: Apache-2.0",
          "# Written by make_frames.py. Each line: what happens, the request's frame, the answer's frame."]
@@ -62,6 +63,9 @@ exchange("one_shot", ONE_SHOT, packed("0100000010"), OK, packed("0100000010"))
 exchange("get_decoder_name", NAME, struct.pack("<Q", 3), OK, b"lookup")
 exchange("name_of_an_unknown_decoder", NAME, struct.pack("<Q", 99), INVALID_DECODER)
 exchange("name_of_a_wrong_length", NAME, struct.pack("<I", 3), BAD_REQUEST)
+enqueue("enqueue_not_converged", 5, 1, "1100000000", NOT_CONVERGED)
+enqueue("enqueue_the_next_shot", 5, 2, "0010000000", OK)
+get_corrections("get_without_the_first", 5, 10, 0, OK, "0010000000")
 
 
 def write(name):
