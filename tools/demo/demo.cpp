@@ -119,15 +119,18 @@ void print_header(const output &out, const demo_options &o, const demo_setup &s,
   if (!s.notice.empty())
     out.text("note: {}\n", s.notice);
   out.text("shots    {}: {}\n", shots.name, describe(shots));
+  const std::uint64_t offline = shots.shots - plan.offline_unanswered().total();
   out.text("decoder  {}{}; offline before the passes: {}{} per shot\n", service.decoder_name(),
            std::string(service.decoder_name()) == "pymatching" ? fmt::format(" {}", qec::pymatching_version()) : "",
-           shots.has_predictions()
-               ? fmt::format("{} of {} answers equal {}, ", shots.shots - plan.offline_differences(), shots.shots,
-                             plan.predictions_name())
-               : "",
+           shots.has_predictions() ? fmt::format("{} of {} answers equal {}, ", offline - plan.offline_differences(),
+                                                 offline, plan.predictions_name())
+                                   : "",
            format_ns(plan.offline_ns_per_shot()));
   if (!service.decoder_choice().empty())
     out.text("choice   {}\n", service.decoder_choice());
+  if (plan.offline_unanswered().total() != 0)
+    out.text("no answer to {} of {} shots offline: {}\n", plan.offline_unanswered().total(), shots.shots,
+             plan.offline_unanswered().text());
   if (const std::string reference = reference_text(plan, service.decoder_name()); !reference.empty())
     out.text("errors   {}\n", reference);
   const std::string server =
@@ -159,6 +162,7 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
         {"pymatching_version", qec::pymatching_version()},
         {"instances", service.instances()},
         {"offline_ns_per_shot", plan.offline_ns_per_shot()},
+        {"offline_without_answer", plan.offline_unanswered().total()},
         {"offline_differences_from_pymatching", shots.has_predictions() ? json(plan.offline_differences()) : json()}}},
       {"config",
        {{"device", o.device},
@@ -185,6 +189,14 @@ run_end end_of(const demo_options &o, const std::vector<pass_result> &passes, bo
   const std::string unit = o.rate ? "shots" : fmt::format("shots of pass {} of 2", passes.size());
   const bool last_pass = o.rate || passes.size() == 2;
   return ended(signalled, last.sent, o.duration_s == 0 && last_pass ? o.shots : kNotKnown, unit.c_str());
+}
+
+/// "" if the decoder has an answer to each shot.
+std::string unanswered_text(const std::vector<pass_result> &passes) {
+  std::uint64_t undecided = 0;
+  for (const pass_result &r : passes)
+    undecided += r.undecided.total();
+  return undecided == 0 ? "" : fmt::format(" ({} without a correction: the decoder has none in time)", undecided);
 }
 
 std::vector<traced_run> traced_passes(const demo_options &o, const demo_setup &s,
@@ -256,7 +268,7 @@ int run_demo(const demo_options &options, const output &out, const decode_place 
     out.text("\nwarning: {}\n", warning);
   const run_end end = end_of(o, passes, interrupt_guard::interrupted());
   if (ok && end.partial.empty())
-    out.text("\nok: every shot answered once, every answer as {}\n",
+    out.text("\nok: every shot answered once{}, every answer as {}\n", unanswered_text(passes),
              plan.expects_offline() ? "the same decoder offline" : fmt::format("{} say", plan.predictions_name()));
   else if (!ok)
     for (const std::string &note : passes.back().notes)

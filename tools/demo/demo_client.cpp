@@ -108,6 +108,11 @@ void answer_collector::check(const answer &a) {
   if (a.fault != answer_fault::none) {
     ++result_.faults;
     note(a, answer_fault_text(a.fault));
+  } else if (const auto status = static_cast<qec::decode_status>(a.header.status); result_.undecided.add(status)) {
+    if (!unanswered_shots::agree(status, state_.plan.expected_status(a.tag))) {
+      ++result_.mismatches;
+      note(a, fmt::format("no answer ({}), expected one", qec::decode_status_text(status)));
+    }
   } else if (a.header.status != 0) {
     ++result_.bad_status;
     note(a, a.header.status < 0 ? cudaq_rpc_status_string(a.header.status)
@@ -132,7 +137,11 @@ void answer_collector::check(const answer &a) {
 void answer_collector::check_correction(const answer &a) {
   const qec::shot_set &shots = state_.plan.shots();
   const auto expected = state_.plan.expected_row(a.tag);
-  if (!std::ranges::equal(a.result, expected)) {
+  const qec::decode_status offline = state_.plan.expected_status(a.tag);
+  if (!unanswered_shots::agree(qec::decode_status::ok, offline)) {
+    ++result_.mismatches;
+    note(a, fmt::format("correction {}, expected none ({})", hex(a.result), qec::decode_status_text(offline)));
+  } else if (offline == qec::decode_status::ok && !std::ranges::equal(a.result, expected)) {
     ++result_.mismatches;
     note(a, fmt::format("correction {} ({} bytes), expected {}", hex(a.result), a.result.size(), hex(expected)));
   }

@@ -33,18 +33,19 @@ struct pass_result {
   pass_config config;
   std::uint64_t sent = 0;
   std::uint64_t answered = 0;
-  std::uint64_t wall_ns = 0;               ///< from the begin of the pass to the last answer collected
-  latency_histogram from_sent;             ///< from writing the frame to seeing the answer
-  latency_histogram from_due;              ///< with a cadence: from the scheduled time to seeing the answer
-  run_timeline timeline;                   ///< of from_sent
-  std::uint64_t out_of_order = 0;          ///< answers collected while an older request had no answer
-  std::uint64_t involuntary_switches = 0;  ///< of the client's threads; the latencies include that time
-  std::uint64_t stalls = 0;                ///< shots whose slot was still taken (backpressure)
-  std::uint64_t stalled_ns = 0;            ///< time that the sender waited for slots
-  std::uint64_t faults = 0;                ///< answers with a wrong frame, id or timestamp
-  std::uint64_t bad_status = 0;            ///< answers whose status is an error
-  std::uint64_t mismatches = 0;            ///< answers with a wrong length, or with another correction than expected
-  std::uint64_t logical_errors = 0;        ///< corrections that differ from the true observables, if these are there
+  std::uint64_t wall_ns = 0;              ///< from the begin of the pass to the last answer collected
+  latency_histogram from_sent;            ///< from writing the frame to seeing the answer
+  latency_histogram from_due;             ///< with a cadence: from the scheduled time to seeing the answer
+  run_timeline timeline;                  ///< of from_sent
+  std::uint64_t out_of_order = 0;         ///< answers collected while an older request had no answer
+  std::uint64_t involuntary_switches = 0; ///< of the client's threads; the latencies include that time
+  std::uint64_t stalls = 0;               ///< shots whose slot was still taken (backpressure)
+  std::uint64_t stalled_ns = 0;           ///< time that the sender waited for slots
+  std::uint64_t faults = 0;               ///< answers with a wrong frame, id or timestamp
+  std::uint64_t bad_status = 0;           ///< answers with another error status than those of `undecided`
+  unanswered_shots undecided;             ///< answers that say that the decoder has none
+  std::uint64_t mismatches = 0;     ///< answers with a wrong length, or another correction or status than expected
+  std::uint64_t logical_errors = 0; ///< corrections that differ from the true observables, if these are there
   std::uint64_t golden_logical_errors = 0; ///< the same for the set's predictions of these shots
   std::uint64_t golden_differences = 0;    ///< corrections that differ from the set's prediction
   std::uint64_t leftover_answers = 0;      ///< slots that hold an answer or a marker after the last answer
@@ -56,7 +57,9 @@ struct pass_result {
   std::string dump;                  ///< state of client and dispatcher after a stall
 
   /// Shots without a correction: no answer, an error status, a wrong frame. They are failures of the logical rate.
-  [[nodiscard]] std::uint64_t unanswered() const noexcept { return sent - answered + faults + bad_status; }
+  [[nodiscard]] std::uint64_t unanswered() const noexcept {
+    return sent - answered + faults + bad_status + undecided.total();
+  }
   [[nodiscard]] double shots_per_second() const noexcept {
     return wall_ns == 0 ? 0.0 : static_cast<double>(answered) * 1e9 / static_cast<double>(wall_ns);
   }

@@ -4,6 +4,7 @@
 #include "tools/common/system_files.h"
 #include "tools/common/terminal.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
@@ -39,11 +40,14 @@ void print_pass(const output &out, const pass_result &r, const shot_plan &plan) 
     out.text("    since due   {}\n", latency_line(r.from_due));
   out.raw(draw_histogram(r.from_sent));
   const qec::shot_set &shots = plan.shots();
-  out.text("  corrections   {} of {} as expected ({})", r.answered - r.faults - r.bad_status - r.mismatches, r.answered,
+  const std::uint64_t corrections = r.answered - r.faults - r.bad_status - r.undecided.total();
+  out.text("  corrections   {} of {} as expected ({})", corrections - std::min(corrections, r.mismatches), corrections,
            expected_text(plan));
   if (shots.has_predictions())
     out.text("; {} differ from {}", r.golden_differences, plan.predictions_name());
   out.text("\n");
+  if (r.undecided.total() != 0)
+    out.text("  no answer     {} of {} shots: {}\n", r.undecided.total(), r.sent, r.undecided.text());
   if (shots.has_observables())
     out.text("  logical       {} errors, rate {:.5f}{}", logical_errors(r, plan).errors, logical_errors(r, plan).rate(),
              r.unanswered() == 0 ? "" : fmt::format(", with {} shots without an answer", r.unanswered()));
@@ -148,6 +152,8 @@ json pass_json(const pass_result &r, const shot_plan &plan) {
   const auto number = [](bool known, auto value) { return known ? json(value) : json(); };
   j.update({{"differences_from_pymatching", number(golden, r.golden_differences)},
             {"unanswered", r.unanswered()},
+            {"not_converged", r.undecided.not_converged},
+            {"deadline_statuses", r.undecided.at_deadline},
             {"logical_errors", number(truth, logical_errors(r, plan).errors)},
             {"logical_error_rate", number(truth, logical_errors(r, plan).rate())},
             {"pymatching_offline_logical_errors", number(golden && truth, r.golden_logical_errors)},

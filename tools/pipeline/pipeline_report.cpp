@@ -42,8 +42,11 @@ void print_pipeline_header(const output &out, const pipeline_options &o, const q
            100 * events_taken(shots));
   if (!shots.choice().empty())
     out.text("choice    {}\n", shots.choice());
-  if (!shots.decoder_choice().empty())
-    out.text("decoder   {}\n", shots.decoder_choice());
+  out.text("decoder   {}{}\n", shots.decoder_name(),
+           shots.decoder_choice().empty() ? "" : ": " + shots.decoder_choice());
+  if (shots.offline_unanswered().total() != 0)
+    out.text("          no answer to {} of {} shots offline: {}\n", shots.offline_unanswered().total(), set.shots,
+             shots.offline_unanswered().text());
   if (const std::string warning = accuracy_warning(shots.engine()); !warning.empty())
     out.text("accuracy  {}\n", warning);
   out.text("offline   {} per shot with the engine, {} by the matcher alone\n", format_ns(shots.offline_ns_per_shot()),
@@ -57,6 +60,8 @@ void print_pipeline_result(const output &out, const qec::decoding_config &config
                            const pipeline_result &r) {
   out.text("submitted {}   completed {}   timed out {}   wrong {}\n", r.submitted, r.completed, r.timed_out,
            r.mismatches + r.failed + r.error_status);
+  if (r.undecided.total() != 0)
+    out.text("no answer           {} of {} shots: {}\n", r.undecided.total(), r.submitted, r.undecided.text());
   out.text("throughput          {} shots/s\n", format_rate(r.shots_per_second()));
   out.text("backpressure        {} submissions waited, {} in total\n", r.backpressure_stalls,
            format_ns(static_cast<double>(r.stalled_ns)));
@@ -80,8 +85,11 @@ void print_pipeline_result(const output &out, const qec::decoding_config &config
     out.text("logical errors      not counted: the shots have no true observables (--obs_in)\n");
     return;
   }
-  out.text("logical errors      {} with {}, {} by the matcher alone", error_rate{e.with, e.shots}.text(),
-           shots.engine(), e.without);
+  const auto among = [](const unanswered_shots &none) {
+    return none.total() == 0 ? "" : fmt::format(" (with {} shots without an answer)", none.total());
+  };
+  out.text("logical errors      {} with {}{}, {} by the matcher alone{}", error_rate{e.with, e.shots}.text(),
+           shots.engine(), among(shots.offline_unanswered()), e.without, among(shots.unanswered_alone()));
   if (e.with != 0 && e.without != 0) {
     const auto [low, high] = e.ratio_interval();
     out.text("; ratio {:.2f} (95 %: {:.2f} to {:.2f})", e.ratio(), low, high);
@@ -126,6 +134,7 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
             {"workers", stages.num_workers},
             {"engine", shots.engine()},
             {"choice", shots.choice()},
+            {"decoder", shots.decoder_name()},
             {"decoder_choice", shots.decoder_choice()},
             {"device", o.device},
             {"staging", o.staging},
@@ -148,6 +157,9 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
           {"timed_out", r.timed_out},
           {"failed", r.failed},
           {"error_statuses", r.error_status},
+          {"unanswered", r.undecided.total()},
+          {"not_converged", r.undecided.not_converged},
+          {"deadline_statuses", r.undecided.at_deadline},
           {"mismatches", r.mismatches},
           {"out_of_turn", r.out_of_turn},
           {"backpressure_stalls", r.backpressure_stalls},

@@ -157,14 +157,19 @@ private:
     result_.sum_of_squares += static_cast<double>(latency) * static_cast<double>(latency);
     result_.from_due.record(now - std::min(now, moments_.due[at]));
     result_.failed += !c.success;
-    result_.error_status += c.success && c.status != 0;
     if (c.success) {
       result_.stage_a.record(moments_.begin[slot] - sent);
       result_.stage_b.record(moments_.end[slot] - moments_.begin[slot]);
       result_.stage_c.record(now - moments_.end[slot]);
-      const auto expected = shots_.expected(shots_.shot_of(c.request_id));
+      const std::uint32_t shot = shots_.shot_of(c.request_id);
+      const qec::decode_status offline = shots_.expected_status(shot), status{c.status};
+      const auto expected = shots_.expected(shot);
       const auto *bytes = static_cast<const std::uint8_t *>(c.response);
-      result_.mismatches += !std::equal(expected.begin(), expected.end(), bytes, bytes + c.response_size);
+      const bool undecided = result_.undecided.add(status);
+      result_.error_status += !undecided && c.status != 0;
+      result_.mismatches += !unanswered_shots::agree(status, offline) ||
+                            (status == qec::decode_status::ok && offline == qec::decode_status::ok &&
+                             !std::equal(expected.begin(), expected.end(), bytes, bytes + c.response_size));
     }
     if (traced_request *const r = traced(c.request_id)) {
       r->sent = sent;

@@ -57,8 +57,9 @@ struct pipeline_result {
   run_timeline timeline; ///< of from_submit
   double sum_of_squares = 0;
   std::uint64_t failed = 0;       ///< completions without success
-  std::uint64_t error_status = 0; ///< completions whose status is an error of the decoder
-  std::uint64_t mismatches = 0;   ///< answers that differ from the offline answer
+  std::uint64_t error_status = 0; ///< completions with another error status than those of `undecided`
+  unanswered_shots undecided;     ///< completions that say that the decoder has no answer
+  std::uint64_t mismatches = 0;   ///< answers that differ from the offline answer, also in their status
   std::uint64_t out_of_turn = 0;  ///< completions of another request than the expected one: lost, doubled, reordered
   std::uint64_t backpressure_stalls = 0, stalled_ns = 0;
   std::vector<std::string> problems;

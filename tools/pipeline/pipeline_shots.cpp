@@ -43,8 +43,10 @@ std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::str
 
 void pipeline_shots::decode_offline() {
   const auto with = make_worker(engine_, &decoder_choice_), without = make_worker("passthrough");
+  decoder_name_ = with->stage().decoder_name();
   response_bytes_ = with->stage().response_bytes();
   expected_.resize(response_bytes_ * order_.size());
+  statuses_.resize(order_.size());
   std::vector<std::uint8_t> alone(response_bytes_);
   errors_.shots = shots_.has_observables() ? shots_.shots : 0;
   progress display({"offline decode", "shots", shots_.shots});
@@ -60,11 +62,12 @@ void pipeline_shots::decode_offline() {
     without->decode(row, alone, status_alone);
     matcher_ns_ += now_ns() - middle;
     offline_ns_ += middle - begin;
-    if (status != qec::decode_status::ok || status_alone != qec::decode_status::ok)
+    const bool unanswered = unanswered_.add(status), alone_unanswered = unanswered_alone_.add(status_alone);
+    const bool failed = status != qec::decode_status::ok && !unanswered;
+    if (failed || (status_alone != qec::decode_status::ok && !alone_unanswered))
       throw usage_error(fmt::format("{}: shot {} cannot be decoded: {}", shots_.name, shot,
-                                    status != qec::decode_status::ok
-                                        ? qec::decode_status_text(status, with->stage().inner().fault())
-                                        : qec::decode_status_text(status_alone, without->stage().inner().fault())));
+                                    failed ? qec::decode_status_text(status, with->stage().inner().fault())
+                                           : qec::decode_status_text(status_alone, without->stage().inner().fault())));
     qec::predecoder_header header;
     std::memcpy(&header, with->predecoded().data(), sizeof(header));
     input_events_ += header.input_events;
@@ -72,11 +75,13 @@ void pipeline_shots::decode_offline() {
     const auto differs = [](std::span<const std::uint8_t> right, const std::uint8_t *response) {
       return !std::equal(right.begin(), right.end(), response + sizeof(qec::DecodeResponse));
     };
-    prediction_differences_ += shots_.has_predictions() && differs(shots_.prediction_row(shot), answer.data());
+    statuses_[shot] = status;
+    prediction_differences_ +=
+        shots_.has_predictions() && !unanswered && differs(shots_.prediction_row(shot), answer.data());
     if (!shots_.has_observables())
       continue;
     const auto wrong = [&](const std::uint8_t *response) { return differs(shots_.observable_row(shot), response); };
-    const bool wrong_with = wrong(answer.data()), wrong_without = wrong(alone.data());
+    const bool wrong_with = unanswered || wrong(answer.data()), wrong_without = alone_unanswered || wrong(alone.data());
     errors_.with += wrong_with;
     errors_.without += wrong_without;
     errors_.only_with += wrong_with && !wrong_without;

@@ -5,6 +5,7 @@
 
 #include "lib/qec/stages/decoding_worker.h"
 #include "tools/shots/config_shots.h"
+#include "tools/shots/own_data.h"
 
 #include <cstdint>
 #include <memory>
@@ -16,8 +17,9 @@ namespace cudaq::realtime::tools {
 
 class pipeline_shots {
 public:
-  /// engine: "local", "passthrough", or "auto". Throws usage_error if a shot cannot be decoded, if the model does not
-  /// suit the engine or the decoder, or if the engine does not run before the decoder.
+  /// engine: "local", "passthrough", or "auto". Throws usage_error if a shot cannot be decoded (one that the decoder
+  /// leaves without an answer is counted), if the model does not suit the engine or the decoder, or if the engine does
+  /// not run before the decoder.
   pipeline_shots(qec::shot_set shots, std::string engine, std::string decoder, std::uint64_t seed);
 
   /// Makes a worker: an engine and a matcher. Each thread needs a worker of its own.
@@ -32,6 +34,12 @@ public:
     return std::span(expected_).subspan(shot * response_bytes_, response_bytes_);
   }
   [[nodiscard]] std::size_t response_bytes() const noexcept { return response_bytes_; }
+  /// The status of that response: ok; not_converged or deadline, then it has no answer that counts.
+  [[nodiscard]] qec::decode_status expected_status(std::uint32_t shot) const noexcept { return statuses_[shot]; }
+  /// Shots that the offline decode has left without an answer; the matcher alone.
+  [[nodiscard]] const unanswered_shots &offline_unanswered() const noexcept { return unanswered_; }
+  [[nodiscard]] const unanswered_shots &unanswered_alone() const noexcept { return unanswered_alone_; }
+  [[nodiscard]] const std::string &decoder_name() const noexcept { return decoder_name_; }
   /// Shots whose offline answer differs from the set's prediction; 0 without predictions.
   [[nodiscard]] std::uint64_t prediction_differences() const noexcept { return prediction_differences_; }
   [[nodiscard]] const paired_errors &errors() const noexcept { return errors_; }
@@ -54,10 +62,12 @@ private:
   }
 
   qec::shot_set shots_;
-  std::string engine_, decoder_, choice_, decoder_choice_;
+  std::string engine_, decoder_, decoder_name_, choice_, decoder_choice_;
   std::vector<std::uint32_t> order_;
   std::size_t response_bytes_ = 0;
   std::vector<std::uint8_t> expected_;
+  std::vector<qec::decode_status> statuses_; ///< for each shot
+  unanswered_shots unanswered_, unanswered_alone_;
   paired_errors errors_;
   std::uint64_t prediction_differences_ = 0;
   std::uint64_t input_events_ = 0, residual_events_ = 0, offline_ns_ = 0, matcher_ns_ = 0;

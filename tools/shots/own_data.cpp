@@ -145,4 +145,14 @@ std::string error_rate::text() const {
   return fmt::format("{} of {}, rate {:.3g} (95 %: {:.3g} to {:.3g})", errors, trials, rate(), low, high);
 }
 
+bool unanswered_shots::add(qec::decode_status status) noexcept {
+  not_converged += status == qec::decode_status::not_converged ? 1 : 0;
+  at_deadline += status == qec::decode_status::deadline ? 1 : 0;
+  return status == qec::decode_status::not_converged || status == qec::decode_status::deadline;
+}
+
+std::string unanswered_shots::text() const {
+  return fmt::format("{} not converged, {} at the deadline", not_converged, at_deadline);
+}
+
 } // namespace cudaq::realtime::tools

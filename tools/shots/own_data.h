@@ -2,6 +2,7 @@
 // A user's own model and shots, as the command line names them.
 #pragma once
 
+#include "cudaq/qec/decoding/decode_status.h"
 #include "lib/qec/decoding/shot_file.h"
 #include "lib/qec/shots/shot_format.h"
 
@@ -56,6 +57,21 @@ struct error_rate {
   [[nodiscard]] interval interval_95() const noexcept;
   /// "12 of 800, rate 0.015 (95 %: 0.0086 to 0.026)"
   [[nodiscard]] std::string text() const;
+};
+
+/// Shots that a decoder has left without an answer in time: failures of the logical rate, and none of the system.
+struct unanswered_shots {
+  std::uint64_t not_converged = 0, at_deadline = 0;
+
+  /// Counts a shot whose decode has this status. False: it is another status.
+  bool add(qec::decode_status status) noexcept;
+  [[nodiscard]] std::uint64_t total() const noexcept { return not_converged + at_deadline; }
+  /// "3 not converged, 1 at the deadline"
+  [[nodiscard]] std::string text() const;
+  /// Whether two decodes of a shot agree so far. One at its deadline agrees with each: the time decides.
+  [[nodiscard]] static bool agree(qec::decode_status one, qec::decode_status other) noexcept {
+    return one == other || one == qec::decode_status::deadline || other == qec::decode_status::deadline;
+  }
 };
 
 } // namespace cudaq::realtime::tools

@@ -5,6 +5,7 @@
 #include "tools/common/report.h"
 #include "tools/services/decode_service.h"
 #include "tools/shots/config_shots.h"
+#include "tools/shots/own_data.h"
 
 #include <cstdint>
 #include <span>
@@ -21,8 +22,8 @@ public:
 
   /// Decodes every shot of the set with `service` on this thread, before a ring exists. With `use_offline` these
   /// answers become the expected answers: for a decoder that may break ties in another way than PyMatching, or for a
-  /// set without predictions. Otherwise the expected answers are the set's predictions. Throws usage_error if a shot
-  /// cannot be decoded.
+  /// set without predictions. Otherwise the expected answers are the set's predictions. A shot that the decoder leaves
+  /// without an answer has none to expect. Throws usage_error if a shot cannot be decoded.
   void decode_offline(decode_service &service, bool use_offline);
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
@@ -36,6 +37,12 @@ public:
   [[nodiscard]] std::span<const std::uint8_t> expected_row(std::uint32_t shot) const noexcept {
     return std::span(expected_).subspan(shot * shots_.observable_bytes(), shots_.observable_bytes());
   }
+  /// The status of the offline decode of a shot: ok, not_converged or deadline.
+  [[nodiscard]] qec::decode_status expected_status(std::uint32_t shot) const noexcept {
+    return statuses_.empty() ? qec::decode_status::ok : statuses_[shot];
+  }
+  /// Shots that the offline decode has left without an answer.
+  [[nodiscard]] const unanswered_shots &offline_unanswered() const noexcept { return offline_unanswered_; }
   /// True if the expected answers come from the offline decode.
   [[nodiscard]] bool expects_offline() const noexcept { return expects_offline_; }
   /// Who made the set's predictions: those of a named set are PyMatching's.
@@ -45,7 +52,7 @@ public:
   [[nodiscard]] const char *predictions_json_name() const noexcept {
     return shots_.distance != 0 ? "PyMatching published" : "given predictions";
   }
-  /// Of the offline decode: number of shots whose answer differs from the set's prediction, and time per shot.
+  /// Of the offline decode: number of answers that differ from the set's prediction, and time per shot.
   [[nodiscard]] std::uint64_t offline_differences() const noexcept { return offline_differences_; }
   [[nodiscard]] double offline_ns_per_shot() const noexcept { return offline_ns_per_shot_; }
   /// Of the offline decode: logical errors on each shot of the set once, of the decoder and of a reference. The
@@ -62,6 +69,8 @@ private:
   const qec::shot_set &shots_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint8_t> expected_;
+  std::vector<qec::decode_status> statuses_; ///< of the offline decode, for each shot
+  unanswered_shots offline_unanswered_;
   bool expects_offline_ = false;
   std::uint64_t offline_differences_ = 0;
   double offline_ns_per_shot_ = 0;

@@ -35,6 +35,27 @@ TEST(ShotFailures, HaveTheSameRateInDecodeAndEmulate) {
   EXPECT_EQ(played.at("shots_answered").get<int>() + played.at("unanswered").get<int>(), kShots);
 }
 
+TEST(ShotFailures, OfADecoderThatGivesUpArePlayedAndCountedInDemoAndPipeline) {
+  const std::string decoder = "relay-bp:pre_iter=2,num_sets=0,set_max_iter=1";
+  const auto decoded = report_of("decode --out /dev/null", decoder);
+  ASSERT_GT(decoded.at("not_converged"), 0) << "else nothing is tested";
+  for (const char *command : {"demo --shots 1000 --rate 0", "pipeline --shots 1000 --workers 1"}) {
+    const program_result run = run_program(command + own_shots() + " --decoder '" + decoder + "'");
+    EXPECT_EQ(run.exit_code, 0) << command << run.err;
+    const auto report = run.json();
+    ASSERT_FALSE(report.is_discarded()) << command << run.err;
+    const bool is_demo = report.contains("passes");
+    const auto &played = is_demo ? report.at("passes").at(0) : report;
+    for (const char *same : {"unanswered", "not_converged"})
+      EXPECT_EQ(played.at(same), decoded.at(same)) << command << same;
+    EXPECT_EQ(is_demo ? played.at("logical_errors") : played.at("logical_errors").at("with_predecoder"),
+              decoded.at("logical_errors"))
+        << command;
+    EXPECT_EQ(played.at("mismatches"), 0) << command;
+    EXPECT_EQ(played.at("error_statuses"), 0) << command;
+  }
+}
+
 TEST(ShotFailures, AreAllShotsOfADecoderThatIsAlwaysLate) {
   const std::string late = "lookup:deadline_us=0.001", in_time = "lookup";
   const auto decoded = report_of("decode --out /dev/null", late);
