@@ -9,6 +9,7 @@
 #include "tools/html/plot_axis.h"
 #include "tools/shots/own_data.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -32,17 +33,12 @@ json case_json(const decoding_case &one, const case_counts &c, bool is_reference
          {"failures", c.errors.with},
          {"logical_error_rate", failed.rate()},
          {"interval_95", {failed.interval_95().low, failed.interval_95().high}},
-         {"refused", c.refused},
-         {"unanswered", c.unanswered},
-         {"late", c.deadlines.late},
          {"events_per_shot", static_cast<double>(c.events) / shots},
          {"cpu_ns_per_shot", c.ns / shots}};
+  j.update(case_fields(c));
   if (one.deadline_us != 0) {
     j["decoder"] = one.decoder;
     j["deadline_us"] = one.deadline_us;
-    j["deadline_met"] = c.deadlines.met;
-    j["deadline_missed"] = c.deadlines.missed;
-    j["deadline_late"] = c.deadlines.late;
   }
   if (is_reference)
     return j;
@@ -54,6 +50,37 @@ json case_json(const decoding_case &one, const case_counts &c, bool is_reference
     j["ratio_interval_95"] = {ratio.low, ratio.high};
   }
   return j;
+}
+
+/// Rates over the deadline: of all failures, and of the shots without an answer in time where there are some.
+std::string deadline_plot(const json &cases) {
+  std::vector<plotted_curve> curves;
+  std::size_t colour = 0;
+  plotted_curve unanswered;
+  const auto add_unanswered = [&] {
+    if (std::ranges::any_of(unanswered.points, [](const plotted_rate &p) { return p.rate != 0; }))
+      curves.push_back(std::move(unanswered));
+  };
+  for (const json &c : cases) {
+    if (!c.contains("deadline_us"))
+      continue;
+    const std::string decoder = c["decoder"].get<std::string>();
+    if (unanswered.name != decoder + ", no answer in time") {
+      if (!curves.empty())
+        ++colour;
+      add_unanswered();
+      curves.push_back({decoder, colour, 0, {}});
+      unanswered = {decoder + ", no answer in time", colour, 2, {}};
+    }
+    const double x = 1000 * c["deadline_us"].get<double>();
+    const error_rate none{c["unanswered"].get<std::uint64_t>() + c["late"].get<std::uint64_t>(),
+                          c["shot_ns"]["count"].get<std::uint64_t>()};
+    curves.back().points.push_back({x, c["logical_error_rate"].get<double>(), c["interval_95"][0].get<double>(),
+                                    c["interval_95"][1].get<double>()});
+    unanswered.points.push_back({x, none.rate(), none.interval_95().low, none.interval_95().high});
+  }
+  add_unanswered();
+  return curve_plot(curves, "deadline of a decode", "logical errors per shot", &time_label);
 }
 
 std::string decoding_html(const json &report) {
@@ -77,19 +104,9 @@ std::string decoding_html(const json &report) {
                     has_ratio ? interval(c["ratio_interval_95"]) : "", format_ns(c["cpu_ns_per_shot"].get<double>())});
   }
   page.add("Logical errors and time", html_table(rows));
-  std::vector<plotted_curve> curves;
-  for (const json &c : report["cases"]) {
-    if (!c.contains("deadline_us"))
-      continue;
-    const std::string decoder = c["decoder"].get<std::string>();
-    if (curves.empty() || curves.back().name != decoder)
-      curves.push_back({decoder, curves.size(), curves.size(), {}});
-    curves.back().points.push_back({1000 * c["deadline_us"].get<double>(), c["logical_error_rate"].get<double>(),
-                                    c["interval_95"][0].get<double>(), c["interval_95"][1].get<double>()});
-  }
-  if (const std::string plot = curve_plot(curves, "deadline of a decode", "logical errors per shot", &time_label);
-      !plot.empty())
-    page.add("Logical errors under a deadline", plot);
+  page.add("Times of shots, and shots without an answer",
+           case_tables(report["cases"], [](const json &c) { return c["name"].get<std::string>(); }));
+  page.add("Logical errors under a deadline", deadline_plot(report["cases"]));
   return page.text(report);
 }
 
@@ -124,17 +141,14 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
     out.text("{:<32} {:>9}  {:<28}  {:<26} {:>8.2f}  {:>10}\n", name, c.errors.with,
              fmt::format("{:.3g} ({:.3g}-{:.3g})", failed.rate(), interval.low, interval.high),
              ratio_text(c.errors, k == 0), static_cast<double>(c.events) / n, format_ns(c.ns / n));
-    if (c.refused != 0)
-      out.text("  {} shots refused by {}: counted as failures\n", c.refused, name);
-    if (c.unanswered != c.refused || c.deadlines.late != 0)
-      out.text("  {} shots without a solution at the deadline, {} late answers: counted as failures\n",
-               c.unanswered - c.refused, c.deadlines.late);
+    out.raw(case_text(c));
     list.push_back(case_json(cases[k], c, k == 0));
   }
   json report{{"method",
                "shots sampled from the model's error instructions; every case decodes the same "
                "shots; CPU time of the thread, with predecoder and unpacking, without sampling. Deadlines are "
-               "wall-clock times from the begin of each decode"},
+               "wall-clock times from the begin of each decode, and so are the times of shots; a shot without an "
+               "answer in time is a failure"},
               {"dem", dem_file},
               {"detectors", model.num_detectors},
               {"observables", model.num_observables},

@@ -44,10 +44,10 @@ struct rate_point {
   sinter_row counts;
   std::string dem; ///< name of the model's file
   model_labels labels;
-  std::uint64_t added = 0;                ///< shots of this run
-  std::uint64_t refused = 0;              ///< of these: without an answer, counted as failures
-  std::uint64_t unanswered = 0, late = 0; ///< the same: without a solution, refused ones among them; late
+  std::optional<case_counts> run; ///< of this run; none: it had nothing to add
   std::size_t task = SIZE_MAX;
+
+  [[nodiscard]] std::uint64_t added() const noexcept { return run ? run->errors.shots : 0; }
 
   [[nodiscard]] error_rate errors() const noexcept { return {counts.errors, counts.shots - counts.discards}; }
   /// Complete: nothing of this is missing.
@@ -169,7 +169,7 @@ class error_curve {
 public:
   explicit error_curve(const bench_decoding_options &o) : options_(o), file_(o.csv_file, !o.dem_files.empty()) {
     for (const sinter_row &row : file_.rows()) {
-      points_.push_back({row, "", {}});
+      points_.push_back({row, "", {}, {}});
       read_metadata(points_.back());
     }
     for (const std::string &path : o.dem_files)
@@ -184,30 +184,39 @@ public:
   void go(const output &out) {
     if (!options_.dem_files.empty()) // else the file is only read
       file_.make();
-    out.text("{:>4} {:>8} {:>6}  {:<26} {:>10} {:>10} {:>9}  {:<30} {:>10}\n", "d", "p", "rounds", "decoder", "shots",
-             "new", "failures", "per shot, 95 % interval", "CPU a shot");
+    std::size_t widest = 5;
+    for (const rate_point &point : points_)
+      widest = std::max(widest, point.dem.size());
+    out.text("{:<{}} {:>4} {:>8} {:>6}  {:<26} {:>10} {:>10} {:>9}  {:<30} {:>10}\n", "model", widest, "d", "p",
+             "rounds", "decoder", "shots", "new", "failures", "per shot, 95 % interval", "CPU a shot");
     for (rate_point &point : points_) {
       if (point.task != SIZE_MAX && !point.has(options_) && !interrupt_guard::interrupted())
         decode(point);
       const auto [low, high] = point.errors().interval_95();
-      out.text("{:>4} {:>8} {:>6}  {:<26} {:>10} {:>10} {:>9}  {:<30} {:>10}\n", known(point.labels.distance),
-               known(point.labels.noise), known(point.labels.rounds), point.counts.decoder, point.counts.shots,
-               point.added, point.counts.errors,
+      out.text("{:<{}} {:>4} {:>8} {:>6}  {:<26} {:>10} {:>10} {:>9}  {:<30} {:>10}\n", point.dem, widest,
+               known(point.labels.distance), known(point.labels.noise), known(point.labels.rounds),
+               point.counts.decoder, point.counts.shots, point.added(), point.counts.errors,
                fmt::format("{:.3g} ({:.3g}-{:.3g})", point.errors().rate(), low, high),
                point.counts.shots == 0 ? "" : format_ns(cpu_ns(point)));
-      if (point.refused != 0)
-        out.text("  {} shots refused by {}: counted as failures\n", point.refused, point.counts.decoder);
-      if (point.unanswered != point.refused || point.late != 0)
-        out.text("  {} shots without a solution at the deadline, {} late answers: counted as failures\n",
-                 point.unanswered - point.refused, point.late);
+      if (point.run)
+        out.raw(case_text(*point.run));
     }
   }
 
   [[nodiscard]] std::uint64_t added() const {
     std::uint64_t shots = 0;
     for (const rate_point &p : points_)
-      shots += p.added;
+      shots += p.added();
     return shots;
+  }
+  /// "": some points can be drawn, once they have a shot.
+  [[nodiscard]] std::string why_not_drawn() const {
+    if (std::ranges::any_of(points_, [](const rate_point &p) { return p.labels.distance != 0 && p.labels.noise != 0; }))
+      return "";
+    return fmt::format("no model has its distance d and its error rate p in the name of its file, as "
+                       "surface_d5_p0.003_r5.dem or d=5,p=0.003,r=5.dem ({}{}); rename the files",
+                       points_.front().dem.empty() ? "a row of --csv without a model" : points_.front().dem,
+                       points_.size() == 1 ? "" : ", ...");
   }
   [[nodiscard]] bool complete() const {
     return std::ranges::all_of(points_, [&](const rate_point &p) { return p.task == SIZE_MAX || p.has(options_); });
@@ -222,14 +231,13 @@ public:
       json one{{"dem", p.dem},
                {"decoder", p.counts.decoder},
                {"shots", p.counts.shots},
-               {"added_shots", p.added},
+               {"added_shots", p.added()},
                {"failures", p.counts.errors},
-               {"refused", p.refused},
-               {"unanswered", p.unanswered},
-               {"late", p.late},
                {"logical_error_rate", p.errors().rate()},
                {"interval_95", {low, high}},
                {"cpu_ns_per_shot", cpu_ns(p)}};
+      if (p.run) // of the shots before it only the failures are known
+        one.update(case_fields(*p.run));
       if (p.labels.distance != 0)
         one["distance"] = p.labels.distance;
       if (p.labels.noise != 0)
@@ -267,7 +275,8 @@ private:
       const std::string id = strong_id_of(dem, one.name, options_.errors);
       auto point = std::ranges::find(points_, id, [](const rate_point &p) { return p.counts.strong_id; });
       if (point == points_.end())
-        point = points_.insert(points_.end(), {{0, 0, 0, 0, one.name, id, metadata_of(name, labels)}, name, labels});
+        point =
+            points_.insert(points_.end(), {{0, 0, 0, 0, one.name, id, metadata_of(name, labels)}, name, labels, {}});
       else if (point->task != SIZE_MAX)
         throw usage_error(fmt::format("--dem {}: this model and decoder {} are named twice", path, one.name));
       if (point->counts.discards != 0)
@@ -295,13 +304,11 @@ private:
       point.counts.shots += row.shots;
       point.counts.errors += row.errors;
       point.counts.seconds += row.seconds;
-      point.added += row.shots;
-      point.refused += now.refused - written.refused;
-      point.unanswered += now.unanswered - written.unanswered;
-      point.late += now.deadlines.late - written.deadlines.late;
       written = now;
     };
-    save(decoding.run(save));
+    const sampled_decoding::sums_of_cases sums = decoding.run(save);
+    save(sums);
+    point.run = sums.front();
   }
 
   const bench_decoding_options &options_;
@@ -342,26 +349,35 @@ std::string plot_of(const json &report, bool per_round) {
                     [](double p) { return fmt::format("{:g}", p); });
 }
 
+/// Names of the models that are in no plot, with commas.
+std::string unlabelled(const json &report) {
+  std::string names;
+  for (const json &p : report["points"])
+    if (!p.contains("distance") || !p.contains("p"))
+      names += (names.empty() ? "" : ", ") + p["dem"].get<std::string>();
+  return names;
+}
+
 std::string curve_html(const json &report) {
   html_page page("Logical error rates");
   page.add("Per shot", plot_of(report, false));
   page.add("Per round", plot_of(report, true));
   std::vector<std::vector<std::string>> rows{
-      {"", "d", "p", "rounds", "shots", "failures", "per shot", "95 % interval", "CPU a shot"}};
-  std::string unlabelled;
+      {"", "model", "d", "p", "rounds", "shots", "failures", "per shot", "95 % interval", "CPU a shot"}};
   for (const json &p : report["points"]) {
     const auto text = [&p](const char *name) { return p.contains(name) ? p[name].dump() : "-"; };
     rows.push_back(
-        {p["decoder"].get<std::string>(), text("distance"), text("p"), text("rounds"), text("shots"), text("failures"),
-         fmt::format("{:.3g}", p["logical_error_rate"].get<double>()),
+        {p["decoder"].get<std::string>(), p["dem"].get<std::string>(), text("distance"), text("p"), text("rounds"),
+         text("shots"), text("failures"), fmt::format("{:.3g}", p["logical_error_rate"].get<double>()),
          fmt::format("{:.3g} to {:.3g}", p["interval_95"][0].get<double>(), p["interval_95"][1].get<double>()),
          format_ns(p["cpu_ns_per_shot"].get<double>())});
-    if (!p.contains("distance") || !p.contains("p"))
-      unlabelled += (unlabelled.empty() ? "" : ", ") + p["dem"].get<std::string>();
   }
   page.add("Points", html_table(rows));
-  if (!unlabelled.empty())
-    page.add("Not in the plots", html_paragraph("Distance or p is not in the name of the file: " + unlabelled));
+  page.add("Times of shots, and shots without an answer, of this run", case_tables(report["points"], [](const json &p) {
+             return p["decoder"].get<std::string>() + " on " + p["dem"].get<std::string>();
+           }));
+  if (const std::string names = unlabelled(report); !names.empty())
+    page.add("Not in the plots", html_paragraph("Distance or p is not in the name of the file: " + names));
   return page.text(report);
 }
 
@@ -401,15 +417,25 @@ int run_error_curve(const bench_decoding_options &o, const output &out) {
     throw usage_error("--dem is missing: name the files of detector error models, or with --csv the counts to draw");
   if (o.duration_s != 0)
     throw usage_error("--duration: with several models, or --csv, only --shots and --failures end the work");
-  std::optional<output_file> svg;
-  if (!o.svg_file.empty())
-    svg.emplace("--svg", o.svg_file);
   error_curve curve(o);
+  std::optional<output_file> svg;
+  if (!o.svg_file.empty()) {
+    if (const std::string refusal = curve.why_not_drawn(); !refusal.empty())
+      throw usage_error("--svg: " + refusal);
+    svg.emplace("--svg", o.svg_file);
+  }
   const interrupt_guard guard; // until here there is nothing to report
   curve.go(out);
   const json report = curve.report();
-  if (svg)
-    svg->write([&](std::ostream &file) { file << svg_file(plot_of(report, false)); });
+  if (svg) {
+    const std::string picture = svg_file(plot_of(report, false)), names = unlabelled(report);
+    if (picture.empty()) // the run was ended before its first shots
+      print_error("--svg {}: there is no point to draw; no picture is written\n", o.svg_file);
+    else
+      svg->write([&](std::ostream &file) { file << picture; });
+    if (!names.empty())
+      out.text("not in the picture, for want of d or p in the name: {}\n", names);
+  }
   const std::uint64_t added = curve.added();
   return out.finish(report, "", kExitCheckFailed,
                     ended(guard.interrupted(), added, curve.complete() ? added : kNotKnown, "new shots"), &curve_html);

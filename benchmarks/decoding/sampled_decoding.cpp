@@ -6,6 +6,7 @@
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/common/terminal.h"
+#include "tools/html/html_page.h"
 #include "tools/shots/own_data.h"
 #include "tools/shots/sampled_shots.h"
 
@@ -15,6 +16,8 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -101,6 +104,86 @@ private:
 
 } // namespace
 
+void unanswered_counts::add(qec::decode_status status) noexcept {
+  if (!unanswered_shots::add(status))
+    ++(status == qec::decode_status::internal_error ? failed : refused);
+}
+
+void unanswered_counts::operator+=(const unanswered_counts &more) noexcept {
+  not_converged += more.not_converged;
+  at_deadline += more.at_deadline;
+  refused += more.refused;
+  failed += more.failed;
+}
+
+namespace {
+
+/// The parts of the shots without an answer in time: the names of their fields, and what people read.
+constexpr struct {
+  const char *field, *text;
+  std::uint64_t (*count)(const case_counts &);
+} kUnansweredParts[] = {
+    {"not_converged", "not converged", [](const case_counts &c) { return c.unanswered.not_converged; }},
+    {"deadline_without_solution", "at the deadline without a solution",
+     [](const case_counts &c) { return c.unanswered.at_deadline; }},
+    {"refused", "refused by the decoder", [](const case_counts &c) { return c.unanswered.refused; }},
+    {"decoder_failures", "in which the decoder failed", [](const case_counts &c) { return c.unanswered.failed; }},
+    {"late", "answered late", [](const case_counts &c) { return c.deadlines.late; }},
+};
+
+} // namespace
+
+std::string case_text(const case_counts &counts) {
+  std::string text = fmt::format("  time of a shot  {}\n", latency_line(counts.shot_ns));
+  const qec::deadline_counts &deadlines = counts.deadlines;
+  if (deadlines.met + deadlines.missed != 0)
+    text += fmt::format("  deadlines       {} met, {} missed\n", deadlines.met, deadlines.missed);
+  std::string parts;
+  for (const auto &part : kUnansweredParts)
+    if (const std::uint64_t count = part.count(counts); count != 0)
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", count, part.text);
+  return parts.empty() ? text : text + fmt::format("  failures        among them {}\n", parts);
+}
+
+json case_fields(const case_counts &counts) {
+  json fields{{"unanswered", counts.unanswered.total()}};
+  for (const auto &part : kUnansweredParts)
+    fields[part.field] = part.count(counts);
+  if (counts.deadlines.met + counts.deadlines.missed != 0) {
+    fields["deadline_met"] = counts.deadlines.met;
+    fields["deadline_missed"] = counts.deadlines.missed;
+    fields["deadline_late"] = counts.deadlines.late;
+  }
+  fields["shot_ns"] = latency_json(counts.shot_ns);
+  return fields;
+}
+
+std::string case_tables(const json &cases, const std::function<std::string(const json &)> &name_of) {
+  std::vector<std::vector<std::string>> times{{"time of a shot", "shots", "p50", "p90", "p99", "p99.9", "max"}},
+      unanswered{{"shots without an answer in time"}};
+  for (const auto &part : kUnansweredParts)
+    unanswered[0].emplace_back(part.text);
+  unanswered[0].emplace_back("deadlines missed");
+  std::uint64_t any = 0;
+  for (const json &c : cases) {
+    if (!c.contains("shot_ns")) // of an earlier run
+      continue;
+    const json &ns = c["shot_ns"];
+    std::vector<std::string> row{name_of(c), ns["count"].dump()}, counts{row[0]};
+    for (const char *const percentile : {"p50", "p90", "p99", "p99.9", "max"})
+      row.push_back(format_ns(ns[percentile].get<double>()));
+    for (const auto &part : kUnansweredParts) {
+      any += c[part.field].get<std::uint64_t>();
+      counts.push_back(c[part.field].dump());
+    }
+    counts.push_back(c.contains("deadline_missed") ? c["deadline_missed"].dump() : "-");
+    any += c.value("deadline_missed", std::uint64_t{0});
+    times.push_back(std::move(row));
+    unanswered.push_back(std::move(counts));
+  }
+  return (times.size() == 1 ? "" : html_table(times)) + (any == 0 ? "" : html_table(unanswered));
+}
+
 void case_counts::operator+=(const case_counts &more) noexcept {
   errors.shots += more.errors.shots;
   errors.with += more.errors.with;
@@ -108,10 +191,10 @@ void case_counts::operator+=(const case_counts &more) noexcept {
   errors.only_with += more.errors.only_with;
   errors.only_without += more.errors.only_without;
   events += more.events;
-  refused += more.refused;
   unanswered += more.unanswered;
   deadlines += more.deadlines;
   ns += more.ns;
+  shot_ns.merge(more.shot_ns);
 }
 
 std::vector<decoding_case> cases_of(const bench_decoding_options &o) {
@@ -203,12 +286,14 @@ private:
     std::vector<bool> wrong(first);
     const qec::deadline_counts before = with.inner().deadlines();
     const double begin = qec::thread_seconds();
+    std::uint64_t shot_begin = now_ns(); // as `decode`: one reading of the clock for each shot
     for (std::size_t i = first; i < shots && !interrupt_guard::is_grace_over(); ++i) {
       const qec::decode_status status = with.decode(shot(i), nullptr, flags_[i]);
-      const bool at_deadline = status == qec::decode_status::deadline;
-      count.refused += status != qec::decode_status::ok && !at_deadline;
+      const std::uint64_t shot_end = now_ns();
+      count.shot_ns.record(shot_end - std::exchange(shot_begin, shot_end));
       count.events += with.decoded_events();
-      count.unanswered += !with.has_solution();
+      if (!with.has_solution())
+        count.unanswered.add(status);
       // At a deadline the best solution so far is the answer. One after it is too late.
       wrong.push_back(!with.has_solution() || with.is_late() || !std::ranges::equal(with.observables(), truth(i)));
     }

@@ -6,7 +6,10 @@
 #include "benchmarks/decoding/bench_decoding.h"
 #include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/model_sampler.h"
+#include "tools/common/latency_histogram.h"
+#include "tools/common/report.h"
 #include "tools/shots/config_shots.h"
+#include "tools/shots/own_data.h"
 
 #include <cstdint>
 #include <functional>
@@ -16,16 +19,34 @@
 
 namespace cudaq::realtime::tools {
 
+/// Shots without a solution, each in one of these.
+struct unanswered_counts : unanswered_shots {
+  std::uint64_t refused = 0; ///< the decoder does not take the shot, or no set of errors explains it
+  std::uint64_t failed = 0;  ///< internal errors, an exception of a plug-in among them
+
+  void add(qec::decode_status status) noexcept;
+  void operator+=(const unanswered_counts &more) noexcept;
+  [[nodiscard]] std::uint64_t total() const noexcept { return unanswered_shots::total() + refused + failed; }
+};
+
 /// What a case did with some shots.
 struct case_counts {
   paired_errors errors{}; ///< `without` is the reference
-  std::uint64_t events = 0, refused = 0;
-  std::uint64_t unanswered = 0; ///< shots without a solution: the refused ones, and those at their deadline
+  std::uint64_t events = 0;
+  unanswered_counts unanswered;
   qec::deadline_counts deadlines;
   double ns = 0;
+  latency_histogram shot_ns; ///< wall-clock time of each shot, also of those without a solution
 
   void operator+=(const case_counts &more) noexcept;
 };
+
+/// Below the row of a case: the times of its shots, its deadlines, and which of its failures are no wrong answers.
+std::string case_text(const case_counts &counts);
+/// The same as fields of a report.
+json case_fields(const case_counts &counts);
+/// The same as tables of a page, a row for each of `cases`, which have these fields and one that names them.
+std::string case_tables(const json &cases, const std::function<std::string(const json &)> &name_of);
 
 /// A decoder, with its deadline and the predecoder before it.
 struct decoding_case {

@@ -3,13 +3,18 @@
 #include "tools/html/plot_frame.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <set>
 
 namespace cudaq::realtime::tools {
 namespace {
 
-/// The ends of both axes.
+constexpr plot_height kSquare{kSquareTop, kSquareBottom};
+constexpr double kCap = 3.5;  ///< half of the width of an interval's end
+constexpr double kBeside = 5; ///< between intervals of curves at one x
+
+/// The ends of both axes, with room around the points and their intervals.
 struct curve_ranges {
   double first = 0, last = 0, lowest = 1, highest = 0;
 
@@ -20,9 +25,22 @@ struct curve_ranges {
         last = std::max(last, p.x);
         for (const double rate : {p.rate, p.low})
           lowest = rate > 0 ? std::min(lowest, rate) : lowest;
+        has_arrows = has_arrows || p.low <= 0;
+        // Of a curve without a single failure only the high ends are known.
+        lowest = p.high > 0 ? std::min(lowest, p.high) : lowest;
         highest = std::max({highest, p.rate, p.high});
       }
+    if (highest == 0)
+      return;
+    const double across = std::pow(std::max(last / first, 1.2), 0.06), along = std::pow(highest / lowest, 0.05);
+    first /= across;
+    last *= across;
+    lowest /= has_arrows ? 2 * along : 1.1 * along;
+    highest *= 1.1 * along;
   }
+
+private:
+  bool has_arrows = false;
 };
 
 /// The values of x themselves if these are few and their labels do not touch; else round values.
@@ -46,9 +64,30 @@ std::vector<axis_tick> x_ticks(const std::vector<plotted_curve> &curves, const p
 
 std::string rate_label(double rate) { return fmt::format("{:g}", rate); }
 
+/// From `high` to `low`, which are pixels, so `low` is the larger one. `open`: the low end is not known.
+std::string interval(std::size_t colour, double x, double high, double low, bool open) {
+  std::string path = fmt::format("M{:.1f} {:.1f}h{:.1f}M{:.1f} {:.1f}V{:.1f}", x - kCap, high, 2 * kCap, x, high, low);
+  if (open)
+    path += fmt::format("m{0:.1f} {1:.1f}l{2:.1f} {3:.1f}l{2:.1f} {1:.1f}", -kCap, -2 * kCap, kCap, 2 * kCap);
+  else
+    path += fmt::format("M{:.1f} {:.1f}h{:.1f}", x - kCap, low, 2 * kCap);
+  return fmt::format(R"(<path class="s{} interval" d="{}"/>)", colour, path);
+}
+
 void replace_all(std::string &text, const std::string &from, const std::string &to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
+}
+
+/// The style of plots with the values of `colours`, which are "--name:value;...".
+std::string style_with(const std::string &colours) {
+  std::string style = std::string(kPlotStyle) + ".back{fill:var(--back)}";
+  for (std::size_t at = 0; at < colours.size();) {
+    const std::size_t colon = colours.find(':', at), next = std::min(colours.find(';', at), colours.size());
+    replace_all(style, "var(" + colours.substr(at, colon - at) + ")", colours.substr(colon + 1, next - colon - 1));
+    at = next + 1;
+  }
+  return style;
 }
 
 } // namespace
@@ -59,44 +98,47 @@ std::string curve_plot(const std::vector<plotted_curve> &curves, const std::stri
   if (ends.highest == 0)
     return "";
   const plot_axis x = plot_axis::logarithmic(ends.first, ends.last, kLeft, kRight);
-  const plot_axis y = plot_axis::logarithmic(ends.lowest, ends.highest, kBottom, kTop);
-  std::string out = horizontal(x, x_ticks(curves, x, label), x_title + " (logarithmic)") +
-                    vertical(y, ticks(y, 7, &rate_label), rates + " (logarithmic)");
+  const plot_axis y = plot_axis::logarithmic(ends.lowest, ends.highest, kSquare.bottom, kSquare.top);
+  const std::string what = rates + " over " + x_title;
+  std::string out = horizontal(x, x_ticks(curves, x, label), x_title + " (logarithmic)", kSquare) +
+                    vertical(y, ticks(y, 9, &rate_label), rates + " (logarithmic)", kSquare) +
+                    fmt::format(R"(<rect class="frame" x="{0}" y="{1}" width="{2}" height="{3}"/>)"
+                                R"(<text class="heading" x="{4}" y="{5}" text-anchor="middle">{6}</text>)",
+                                kLeft, kSquare.top, kRight - kLeft, kSquare.bottom - kSquare.top, (kLeft + kRight) / 2,
+                                kSquare.top - 16, html_text(what));
   std::vector<named_line> names;
-  for (const plotted_curve &c : curves) {
+  for (std::size_t k = 0; k < curves.size(); ++k) {
+    const plotted_curve &c = curves[k];
+    const double beside = std::clamp(kBeside * (static_cast<double>(k) - static_cast<double>(curves.size() - 1) / 2),
+                                     -3 * kBeside, 3 * kBeside);
     const std::size_t colour = c.colour % kColours;
     const std::string css = fmt::format("s{} d{}", colour, c.dashes % kColours);
     std::string line, points;
     for (const plotted_rate &p : c.points) {
+      const double at = x.at(p.x) + beside;
       if (p.high > p.low)
-        points += fmt::format(R"(<path class="s{} interval" d="M{:.1f} {:.1f}V{:.1f}"/>)", colour, x.at(p.x),
-                              y.at(p.high), y.at(p.low));
+        points += interval(colour, at, y.at(p.high), p.low > 0 ? y.at(p.low) : kSquare.bottom - 2, p.low <= 0);
       if (p.rate <= 0)
         continue;
-      line += fmt::format("{:.1f},{:.1f} ", x.at(p.x), y.at(p.rate));
-      points += fmt::format(R"(<circle class="f{}" cx="{:.1f}" cy="{:.1f}" r="3"/>)", colour, x.at(p.x), y.at(p.rate));
+      line += fmt::format("{:.1f},{:.1f} ", at, y.at(p.rate));
+      points += fmt::format(R"(<circle class="f{}" cx="{:.1f}" cy="{:.1f}" r="3"/>)", colour, at, y.at(p.rate));
     }
     out += polyline(css, line) + points;
     names.push_back({c.name, css});
   }
-  return plot(rates + " over " + x_title, out, names);
+  return plot(what, out, names, kSquare);
 }
 
 std::string svg_file(const std::string &plot) {
   const std::size_t begin = plot.find("<svg"), end = plot.find("</svg>");
   if (begin == std::string::npos || end == std::string::npos)
     return "";
-  std::string style = kPlotStyle;
-  const std::string colours = kLightColours;
-  for (std::size_t at = 0; at < colours.size();) { // "--name:value;..."
-    const std::size_t colon = colours.find(':', at), next = std::min(colours.find(';', at), colours.size());
-    replace_all(style, "var(" + colours.substr(at, colon - at) + ")", colours.substr(colon + 1, next - colon - 1));
-    at = next + 1;
-  }
   std::string picture = plot.substr(begin, end - begin) + "</svg>\n";
   const std::size_t content = picture.find('>') + 1;
-  picture.insert(content, "<!-- SPDX-License-Identifier: Apache-2.0 --><style>text{font-family:sans-serif}" + style +
-                              R"(</style><rect width="100%" height="100%" fill="#fff"/>)");
+  picture.insert(content, "<!-- SPDX-License-Identifier: Apache-2.0 --><style>text{font-family:sans-serif}" +
+                              style_with(kLightColours) + "@media (prefers-color-scheme:dark){" +
+                              style_with(kDarkColours) +
+                              R"(}</style><rect class="back" width="100%" height="100%" fill="#fff"/>)");
   picture.insert(picture.find(' '), R"( xmlns="http://www.w3.org/2000/svg")");
   return picture;
 }

@@ -11,8 +11,6 @@ namespace {
 
 // In print the light colours are used.
 constexpr const char *kStyle = R"css(
-@media (prefers-color-scheme:dark){:root{--back:#15181b;--text:#e7e9eb;--soft:#a3abb2;--line:#3a4147;--good:#6fce8c;
---bad:#ff8a80;--c0:#79b0ee;--c1:#f0a06a;--c2:#7fcf93;--c3:#c79bea}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:60rem;padding:1rem;background:var(--back);color:var(--text);
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
@@ -54,17 +52,30 @@ std::string machine_text(const json &machine) {
                      governor.empty() ? "" : ", governor " + governor);
 }
 
+/// Shots without an answer: the sum of the fields of this name, at any depth.
+std::uint64_t unanswered_in(const json &figures) {
+  std::uint64_t sum = 0;
+  for (const auto &[name, value] : figures.items())
+    sum += value.is_structured()                                ? unanswered_in(value)
+           : name == "unanswered" && value.is_number_unsigned() ? value.get<std::uint64_t>()
+                                                                : 0;
+  return sum;
+}
+
 std::string header(const std::string &title, const std::string &unchecked, const json &report) {
   const bool ok = report.value("ok", false), partial = report.value("exit_status", 0) == kExitInterrupted;
   const bool is_unchecked = ok && !unchecked.empty();
-  const std::string result = is_unchecked ? "Nothing was checked: " + unchecked
-                             : ok         ? "Good: every check passed"
-                             : partial    ? "Not complete: " + report.value("error", std::string())
-                                          : "Failed: " + report.value("error", std::string("unknown"));
+  const std::uint64_t unanswered = ok ? unanswered_in(report) : 0;
+  const std::string result = is_unchecked      ? "Nothing was checked: " + unchecked
+                             : unanswered != 0 ? fmt::format("Complete, but {} shot{} no answer: failures of the rate",
+                                                             unanswered, unanswered == 1 ? " has" : "s have")
+                             : ok              ? "Good: every check passed"
+                             : partial         ? "Not complete: " + report.value("error", std::string())
+                                               : "Failed: " + report.value("error", std::string("unknown"));
   return fmt::format("<h1>{}</h1>\n<p class=\"result {}\">{}{}</p>\n<dl>\n", html_text(title),
-                     is_unchecked ? ""
-                     : ok         ? "good"
-                                  : "bad",
+                     is_unchecked || unanswered != 0 ? ""
+                     : ok                            ? "good"
+                                                     : "bad",
                      html_text(result), report.value("interrupted", false) ? " (ended by a signal)" : "") +
          fact("Command", report.value("command_line", std::string())) +
          fact("Machine", machine_text(report["machine"])) +
@@ -101,11 +112,11 @@ void html_page::add(const std::string &heading, const std::string &content) {
 
 std::string html_page::text(const json &report) const {
   std::string page =
-      fmt::format(
-          "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-          "<title>{}</title>\n<style>:root{{color-scheme:light dark;{}}}{}{}</style>\n</head>\n<body>\n<main>\n",
-          html_text(title_), kLightColours, kPlotStyle, kStyle) +
+      fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                  "<title>{}</title>\n<style>:root{{color-scheme:light dark;{}}}{}\n"
+                  "@media (prefers-color-scheme:dark){{:root{{{}}}}}{}</style>\n</head>\n<body>\n<main>\n",
+                  html_text(title_), kLightColours, kPlotStyle, kDarkColours, kStyle) +
       header(title_, unchecked_, report);
   for (const auto &[heading, content] : sections_)
     page += fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", html_text(heading), content);

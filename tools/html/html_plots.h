@@ -50,8 +50,8 @@ struct plotted_ratio {
 };
 std::string ratio_plot(const std::vector<plotted_ratio> &ratios);
 
-/// A rate, and its interval as a vertical line; one that begins at 0 goes to the axis. Without an interval low and high
-/// are the rate.
+/// A rate, and its interval as a vertical line with ends. One that begins at 0 has an arrow downwards in place of its
+/// low end. Without an interval low and high are the rate.
 struct plotted_rate {
   double x, rate, low, high;
 };
@@ -61,11 +61,13 @@ struct plotted_curve {
   std::size_t colour = 0, dashes = 0;
   std::vector<plotted_rate> points; ///< in the order of x
 };
-/// Rates over x, both axes logarithmic. A rate of 0 has no point. `label`: of a value of x. "" without points.
+/// Rates over x, both axes logarithmic, nearly square, with a heading. A rate of 0 has no point. Intervals of several
+/// curves at one x stand beside each other. `label`: of a value of x. "" without points.
 std::string curve_plot(const std::vector<plotted_curve> &curves, const std::string &x_title, const std::string &rates,
                        std::string (*label)(double));
 
-/// The first picture of a plot as a file of its own, in light colours, for programs that know little of CSS.
+/// The first picture of a plot as a file of its own, also for programs that know little of CSS: these show it in light
+/// colours, others in dark ones where the reader prefers them. "" without a picture.
 std::string svg_file(const std::string &plot);
 
 /// `text` with &, <, > and quotes as HTML needs them.

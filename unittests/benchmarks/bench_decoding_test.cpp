@@ -15,8 +15,10 @@ nlohmann::json counts(const std::string &options) {
                                  "/surface_z_d5_p0.005.dem " + options);
   if (report.is_discarded())
     return {};
-  for (auto &one : report.at("cases"))
+  for (auto &one : report.at("cases")) {
     one.erase("cpu_ns_per_shot");
+    one.erase("shot_ns");
+  }
   return {{"shots", report.at("shots")}, {"cases", report.at("cases")}};
 }
 
@@ -44,6 +46,51 @@ TEST(BenchDecoding, LateAnswersAreFailures) {
   EXPECT_EQ(report.at("cases").at(0).at("late"), 500);
   EXPECT_EQ(report.at("cases").at(0).at("unanswered"), 0);
   EXPECT_EQ(report.at("cases").at(0).at("failures"), 500);
+}
+
+TEST(BenchDecoding, HasTheTailOfADecoderThatGivesUpAndCountsItsShotsApart) {
+  const scratch_folder scratch;
+  const std::string page = scratch.path() / "page.html";
+  const program_result run = run_program(
+      "decoding --json --shots 500 --predecoder none --decoder relay-bp:pre_iter=2,num_sets=0,set_max_iter=1 "
+      "lookup:deadline_us=0.001 lookup --dem " +
+      std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.005.dem --html " + page);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto cases = run.json().at("cases");
+  ASSERT_EQ(cases.size(), 3);
+  for (const auto &c : cases) {
+    EXPECT_EQ(c.at("shot_ns").at("count"), 500) << "also those without a solution";
+    EXPECT_LE(c.at("shot_ns").at("p50"), c.at("shot_ns").at("p99.9"));
+    EXPECT_GE(c.at("failures"), c.at("unanswered"));
+    EXPECT_EQ(c.at("refused").get<int>() + c.at("decoder_failures").get<int>(), 0);
+  }
+  EXPECT_GT(cases.at(0).at("not_converged"), 0);
+  EXPECT_EQ(cases.at(0).at("not_converged"), cases.at(0).at("unanswered"));
+  EXPECT_EQ(cases.at(1).at("deadline_missed"), 500);
+  EXPECT_EQ(cases.at(1).at("not_converged"), 0);
+  const std::string html = read_file(page);
+  EXPECT_FALSE(contains(html, "Good: every check passed")) << "no green result over shots without an answer";
+  EXPECT_TRUE(contains(html, "no answer: failures of the rate"));
+  EXPECT_TRUE(contains(html, "<th>not converged</th>"));
+  const program_result text = run_program(
+      "decoding --shots 500 --predecoder none --decoder relay-bp:pre_iter=2,num_sets=0,set_max_iter=1 --dem " +
+      std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.005.dem");
+  EXPECT_TRUE(contains(text.out, "  time of a shot  ")) << text.out;
+  EXPECT_TRUE(contains(text.out, " not converged\n")) << text.out;
+}
+
+// The plug-in throws nothing, but breaks the contract: its status is not one of a decode.
+TEST(BenchDecoding, CountsAShotInWhichTheDecoderFailsApart) {
+  const scratch_folder scratch;
+  const std::string model = scratch.path() / "broken.dem";
+  std::ofstream(model) << "error(0.5) D0 L0\n";
+  const auto report = run_good_program("decoding --json --shots 100 --predecoder none --dem " + model + " --decoder " +
+                                       std::string(CUDAQ_TEST_BREAKING_PLUGIN) + ":break=status");
+  ASSERT_FALSE(report.is_discarded());
+  const auto &c = report.at("cases").at(0);
+  EXPECT_GT(c.at("decoder_failures"), 0);
+  EXPECT_EQ(c.at("decoder_failures"), c.at("unanswered"));
+  EXPECT_EQ(c.at("refused"), 0);
 }
 
 TEST(BenchDecoding, AnotherSeedSendsOtherShots) {

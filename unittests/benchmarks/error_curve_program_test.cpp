@@ -137,6 +137,21 @@ TEST_F(ErrorCurveProgram, DrawsTheCountsOfSinter) {
   EXPECT_FALSE(contains(picture, "var(")) << "for programs without CSS variables";
 }
 
+TEST_F(ErrorCurveProgram, RefusesAPictureWithoutDistanceOrErrorRateBeforeTheWork) {
+  std::filesystem::copy_file(file("d=3,p=0.003,r=3.dem"), file("mine.dem"));
+  refused("--shots 100 --dem " + file("mine.dem") + " --csv " + file("counts.csv") + " --svg " + file("curve.svg"),
+          "--svg: no model has its distance d and its error rate p in the name of its file, as "
+          "surface_d5_p0.003_r5.dem or d=5,p=0.003,r=5.dem (mine.dem)");
+  EXPECT_FALSE(std::filesystem::exists(file("curve.svg")));
+  EXPECT_FALSE(std::filesystem::exists(file("counts.csv")));
+  const program_result run = run_program("decoding --decoder lookup --shots 100 --dem " + file("mine.dem") + " " +
+                                         models() + " --svg " + file("curve.svg"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_TRUE(contains(run.out, "not in the picture, for want of d or p in the name: mine.dem\n")) << run.out;
+  EXPECT_TRUE(contains(run.out, "d=3,p=0.005,r=3.dem ")) << "each row has its model: " << run.out;
+  EXPECT_TRUE(contains(read_file(file("curve.svg")), "lookup, d = 3"));
+}
+
 TEST_F(ErrorCurveProgram, ThePictureOfTheDocumentsShowsItsCounts) {
   const std::string counts = std::string(CUDAQ_FIGURES) + "/correlated.csv";
   points("--csv " + counts + " --svg " + file("picture.svg"));

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <string>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -34,7 +36,43 @@ TEST(CurvePlot, ARateOfZeroHasAnIntervalOnly) {
   EXPECT_TRUE(has(plot, "<path class=\"s0 interval\""));
   EXPECT_FALSE(has(plot, "<circle"));
   EXPECT_FALSE(has(plot, "nan") || has(plot, "inf")) << plot;
+  EXPECT_TRUE(has(plot, "l3.5 7.0l3.5 -7.0\"")) << "an arrow: the low end is not known" << plot;
   EXPECT_EQ(curve_plot({{"none", 0, 0, {}}}, "x", "rates", &percent), "");
+}
+
+/// The numbers after each `before`.
+std::vector<double> numbers(const std::string &text, const std::string &before) {
+  std::vector<double> all;
+  for (std::size_t at = 0; (at = text.find(before, at)) != std::string::npos; at += before.size())
+    all.push_back(std::stod(text.substr(at + before.size())));
+  return all;
+}
+
+TEST(CurvePlot, IsNearlySquareAndItsIntervalsStayInsideAndBesideEachOther) {
+  const std::vector<plotted_rate> points{{0.001, 0, 0, 0.0004}, {0.002, 0.001, 0.0002, 0.003}, {0.004, 0.9, 0.8, 1}};
+  const std::string plot = curve_plot({{"a", 0, 0, points}, {"b", 1, 0, points}}, "x", "rates", &percent);
+  EXPECT_TRUE(has(plot, "<text class=\"heading\"")) << plot;
+  const double left = numbers(plot, "<rect class=\"frame\" x=\"").at(0);
+  const std::string frame = plot.substr(plot.find("class=\"frame\""));
+  const double width = numbers(frame, " width=\"").at(0), height = numbers(frame, " height=\"").at(0);
+  EXPECT_LT(width / height, 1.25);
+  EXPECT_GT(width / height, 0.8);
+  const std::vector<double> bars = numbers(plot, "interval\" d=\"M"); // the left ends of their upper caps
+  ASSERT_EQ(bars.size(), 6U);
+  for (const double x : bars) {
+    EXPECT_GT(x, left + 5) << plot;
+    EXPECT_LT(x + 7, left + width - 5) << plot;
+  }
+  for (std::size_t k = 0; k < 3; ++k)
+    EXPECT_GT(bars[k + 3] - bars[k], 4) << "the same x in both curves";
+  for (const double y : numbers(plot, " cy=\""))
+    EXPECT_LT(y, 620) << plot;
+}
+
+TEST(CurvePlot, CutsANameThatIsLongerThanItsRow) {
+  const std::string plot = curve_plot({{std::string(300, 'n'), 0, 0, {{1, 0.1, 0.1, 0.1}}}}, "x", "rates", &percent);
+  EXPECT_TRUE(has(plot, "nnn...</text>")) << plot;
+  EXPECT_FALSE(has(plot, std::string(100, 'n')));
 }
 
 TEST(CurvePlot, AFileOfItsOwnNeedsNoPage) {
@@ -42,6 +80,7 @@ TEST(CurvePlot, AFileOfItsOwnNeedsNoPage) {
   EXPECT_TRUE(file.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=")) << file;
   EXPECT_TRUE(file.ends_with("</svg>\n"));
   EXPECT_TRUE(has(file, ".s0{stroke:#2563a8}"));
+  EXPECT_TRUE(has(file, "@media (prefers-color-scheme:dark){") && has(file, ".s0{stroke:#79b0ee}"));
   EXPECT_FALSE(has(file, "var(") || has(file, "<div"));
   EXPECT_EQ(svg_file(""), "");
 }
