@@ -175,6 +175,27 @@ void take_node_line(const counter_line &line, const std::string &name, std::vect
       member = count;
 }
 
+/// The name of a counter for people, without what each has: "transport dropped, long" of
+/// cudaq_transport_dropped_total{transport="udp",reason="long"}.
+std::string short_name(const counter_line &line) {
+  constexpr std::string_view kOfServer = "cudaq_server_", kOfRouter = "cudaq_router_", kOfAll = "cudaq_",
+                             kTotal = "_total";
+  std::string_view name = line.name;
+  for (const std::string_view prefix : {kOfServer, kOfRouter, kOfAll})
+    if (name.starts_with(prefix)) {
+      name.remove_prefix(prefix.size());
+      break;
+    }
+  if (name.ends_with(kTotal))
+    name.remove_suffix(kTotal.size());
+  std::string text(name);
+  std::ranges::replace(text, '_', ' ');
+  for (const auto &[label, value] : line.labels)
+    if (label != "transport")
+      text += ", " + (label == "reason" ? value : label + " " + value);
+  return text;
+}
+
 /// All that the server gives to one connection.
 std::string read_page(const sockaddr_un &address, std::uint64_t end) {
   const unix_connection server;
@@ -222,7 +243,7 @@ server_counters parse_counters(const std::string &text) {
       throw std::runtime_error(std::string(kNotCounters) + ": " + std::string(line.substr(0, 60)));
     for (const auto &[name, member] : plain)
       if (read.name == name) {
-        member = static_cast<std::uint64_t>(read.value);
+        member += static_cast<std::uint64_t>(read.value);
         any = true;
         server.is_router = server.is_router || read.name.starts_with("cudaq_router_");
       }
@@ -231,6 +252,10 @@ server_counters parse_counters(const std::string &text) {
       take_decoder_line(read, decoder_of(server, places, id));
     else if (const auto node = read.labels.find("node"); node != read.labels.end())
       take_node_line(read, node->second, server.nodes);
+    else if (read.name.ends_with("_total") && read.name.starts_with("cudaq_"))
+      server.others.emplace_back(short_name(read), static_cast<std::uint64_t>(read.value));
+    if (read.name == "cudaq_transport_dropped_total" && label_of(read, "reason") == "magic")
+      server.bad_magic += static_cast<std::uint64_t>(read.value);
   }
   if (!any)
     throw std::runtime_error(kNotCounters);

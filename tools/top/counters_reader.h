@@ -32,7 +32,11 @@ struct counted_node {
 
 /// The counters of a server, or of a router, at one moment.
 struct server_counters {
-  std::uint64_t processed = 0, in_flight = 0, strays = 0, bad_magic = 0, reloads = 0;
+  std::uint64_t processed = 0, in_flight = 0, strays = 0, reloads = 0;
+  std::uint64_t bad_magic = 0; ///< dropped by the dispatcher, or by the transport before it
+  /// All that the server counts besides its decoders and nodes, such as each reason of a drop, in the order of the
+  /// page: "dropped_bad_magic", "transport dropped, long". What is new in a later server is here, too.
+  std::vector<std::pair<std::string, std::uint64_t>> others;
   std::vector<counted_decoder> decoders;
   bool is_router = false; ///< then `processed` and `strays` are its requests and stray messages, and it has no decoder
   std::vector<counted_node> nodes;

@@ -153,6 +153,8 @@ server_sample sample_between(const server_counters &before, const server_counter
   s.strays = grown(before.strays, after.strays);
   s.bad_magic = grown(before.bad_magic, after.bad_magic);
   s.reloads = grown(before.reloads, after.reloads);
+  s.others = grown_by_name(before.others, after.others);
+  s.total_others = after.others;
   s.total_processed = after.processed;
   s.is_router = after.is_router;
   for (const counted_node &node : after.nodes) {
@@ -216,7 +218,11 @@ json sample_json(const server_sample &s) {
     nodes = json::array();
   for (const sampled_node &node : s.nodes)
     nodes.push_back(node_json(node, s.seconds));
+  json counters = json::object();
+  for (std::size_t k = 0; k < s.others.size(); ++k)
+    counters[s.others[k].first] = {{"interval", s.others[k].second}, {"total", s.total_others[k].second}};
   return {{"seconds", s.seconds},
+          {"counters", counters},
           {"total_processed", s.total_processed},
           {"nodes", nodes},
           {"processed", s.processed},
@@ -229,6 +235,15 @@ json sample_json(const server_sample &s) {
 }
 
 namespace {
+
+/// Each reason why a request was not served is here, whatever the transport counts.
+std::string others_text(const server_sample &s) {
+  std::string text;
+  for (std::size_t k = 0; k < s.others.size(); ++k)
+    if (const auto &[name, total] = s.total_others[k]; total != 0)
+      text += fmt::format("{:>36} {:>12} {:>16}\n", name, s.others[k].second, total);
+  return text.empty() ? text : fmt::format("{:>36} {:>12} {:>16}\n", "counter", "now", "since the start") + text;
+}
 
 std::string router_text(const server_sample &s) {
   std::string text =
@@ -244,7 +259,7 @@ std::string router_text(const server_sample &s) {
                         format_rate(static_cast<double>(n.answered) / s.seconds), lost, n.refused, n.late, n.losses,
                         node.total.forwarded, node.total.lost);
   }
-  return text + "Decoders are shown by `top` on the counters of each node.\n";
+  return text + others_text(s) + "Decoders are shown by `top` on the counters of each node.\n";
 }
 
 std::string totals_text(const server_sample &s) {
@@ -306,7 +321,7 @@ std::string sample_text(const server_sample &s) {
                         format_rate(static_cast<double>(d.shots) / s.seconds), d.waiting, latency(50), latency(99),
                         latency(99.9), count_of(d.answers, &is_busy), errors_of(d));
   }
-  text += totals_text(s) + deadlines_text(s) + races_text(s);
+  text += totals_text(s) + deadlines_text(s) + races_text(s) + others_text(s);
   if (std::ranges::none_of(s.decoders, &sampled_decoder::is_stream))
     return text;
   text += fmt::format("{:>10} {:>11} {:>11} {:>10} {:>10} {:>9} {:>9} {:>9}\n", "stream", "rounds/s", "final/s", "lag",

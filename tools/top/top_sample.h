@@ -37,6 +37,8 @@ struct server_sample {
   double seconds = 0;
   std::uint64_t total_processed = 0; ///< since the start
   std::uint64_t processed = 0, in_flight = 0, strays = 0, bad_magic = 0, reloads = 0;
+  /// Besides decoders and nodes, such as each reason of a drop: of the interval, and since the start in this order.
+  std::vector<std::pair<std::string, std::uint64_t>> others, total_others;
   std::vector<sampled_decoder> decoders;
   bool is_router = false;
   std::vector<sampled_node> nodes;
@@ -46,8 +48,8 @@ struct server_sample {
 server_sample sample_between(const server_counters &before, const server_counters &after, double seconds);
 
 json sample_json(const server_sample &sample);
-/// A line for the server, a table of the decoders, and one each of streams, deadlines and races if there are any. Of a
-/// router a line, and a table of its nodes.
+/// A line for the server, a table of the decoders, one each of streams, deadlines and races if there are any, and
+/// one of all other counters that are not 0. Of a router a line, a table of its nodes, and the last one.
 std::string sample_text(const server_sample &sample);
 
 } // namespace cudaq::realtime::tools

@@ -72,6 +72,31 @@ TEST(TopSample, HasNoTablesOfWhatADecoderDoesNotHave) {
   EXPECT_FALSE(has(sample_text(s), "race")) << sample_text(s);
 }
 
+TEST(TopSample, ShowsEachReasonOfADropThatTheServerCountsAlsoOneThatItDoesNotKnow) {
+  const auto page = [](int dropped) {
+    return fmt::format("cudaq_server_processed_total 5\ncudaq_server_stray_requests_total 3\n"
+                       "cudaq_server_dropped_bad_magic_total 1\n"
+                       "cudaq_transport_received_total{{transport=\"udp\"}} 200\n"
+                       "cudaq_transport_dropped_total{{transport=\"udp\",reason=\"magic\"}} {0}\n"
+                       "cudaq_transport_dropped_total{{transport=\"udp\",reason=\"long\"}} 4\n"
+                       "cudaq_transport_dropped_total{{transport=\"udp\",reason=\"short\"}} 0\n"
+                       "cudaq_transport_gone_to_mars_total{{transport=\"udp\"}} 2\n"
+                       "cudaq_transport_peers{{transport=\"udp\"}} 9\n# EOF\n",
+                       dropped);
+  };
+  const server_sample s = sample_between(parse_counters(page(100)), parse_counters(page(130)), 1);
+  const std::string text = sample_text(s);
+  EXPECT_TRUE(has(text, ", 30 of a wrong magic,")) << text;
+  EXPECT_TRUE(has(text, "            transport dropped, magic           30              130\n")) << text;
+  EXPECT_TRUE(has(text, "             transport dropped, long            0                4\n")) << text;
+  EXPECT_TRUE(has(text, "              transport gone to mars            0                2\n")) << text;
+  EXPECT_FALSE(has(text, "short")) << "a count of 0 is not shown" << text;
+  const json counters = sample_json(s).at("counters");
+  EXPECT_EQ(counters.at("transport dropped, magic"), (json{{"interval", 30}, {"total", 130}}));
+  EXPECT_EQ(counters.at("transport dropped, short").at("total"), 0);
+  EXPECT_EQ(sample_json(s).at("dropped_bad_magic"), 30);
+}
+
 std::string router_page(int forwarded, int joined) {
   return fmt::format("cudaq_router_requests_total {0}\ncudaq_router_stray_messages_total 2\n"
                      "cudaq_router_node_joined{{node=\"north\"}} 1\ncudaq_router_node_joined{{node=\"south\"}} {1}\n"
