@@ -4,11 +4,13 @@
 #include "lib/qec/server/server_config.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
+#include "tools/common/log_line.h"
 #include "tools/common/output_file.h"
 #include "tools/route/route_config.h"
 #include "tools/route/route_counters.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
+#include "tools/services/client_log.h"
 #include "tools/services/ucx_library.h"
 #include "tools/shots/shot_plan.h"
 
@@ -111,6 +113,7 @@ private:
       notes_; ///< lines that wait for the main thread: the router's thread must not wait for stdout
   detail::router_engine engine_;
   counter_listeners listeners_;
+  client_log client_log_{transport_};
 };
 
 detail::ucx_link_options routing::link_options() const {
@@ -154,6 +157,7 @@ void routing::note(std::uint32_t node, node_state state, const std::string &carr
     line += " state=lost";
   else
     return; // an attempt to connect
+  line += std::string(" time=") + log_time().text.data();
   const std::lock_guard<std::mutex> lock(notes_mutex_);
   notes_.push_back(std::move(line));
 }
@@ -197,6 +201,7 @@ void routing::run(signal_events &signals) {
       if (fd.revents != 0)
         listeners_.answer(fd.fd, [this] { return route_counters_text(engine_, config_.nodes, transport_); });
     announce_notes();
+    client_log_.look();
     signals.clear();
     if (signals.end_is_wanted())
       return;
@@ -220,8 +225,9 @@ void routing::reload() {
     reason = e.what();
   }
   if (!reason.empty())
-    print_error("cudaq-realtime: {}\n", reason);
-  announce("CUDAQ_REALTIME_ROUTER_CONFIG_" + outcome); // after the reason, for programs that wait for this line
+    print_log("{}\n", reason);
+  write_event(lines_,
+              "CUDAQ_REALTIME_ROUTER_CONFIG_" + outcome); // after the reason, for programs that wait for this line
 }
 
 bool routing::drain() {

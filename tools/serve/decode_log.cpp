@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/decode_log.h"
 
-#include "tools/common/report.h"
+#include "tools/common/log_line.h"
 
 #include <algorithm>
 
@@ -34,8 +34,7 @@ void decode_log::look_at_failures() {
     const cudaq::qec::realtime::decode_failures found = decoder.failures();
     if (found.count == decoders_[k].failures)
       continue;
-    print_error("cudaq-realtime: decoder {}: failed decodes: {}; the last one: {}\n", decoder.limits().id, found.count,
-                found.last);
+    print_log("decoder {}: failed decodes: {}; the last one: {}\n", decoder.limits().id, found.count, found.last);
     decoders_[k].failures = found.count;
     failures_logged_ = clock::now();
   }
@@ -60,10 +59,10 @@ void decode_log::look_at_decode(cudaq::qec::realtime::served_decoder &decoder, s
     return;
   before.reported = true;
   const auto text = [](auto ns) { return format_ns(static_cast<double>(ns)); };
-  print_error("cudaq-realtime: decoder {}: the decode of a request has taken {} so far{}; later requests for this "
-              "decoder wait\n",
-              decoder.limits().id, text(taken.count()),
-              deadline_ns == 0 ? "" : fmt::format(", its deadline is {}", text(deadline_ns)));
+  print_log("decoder {}: the decode of a request has taken {} so far{}; later requests for this "
+            "decoder wait\n",
+            decoder.limits().id, text(taken.count()),
+            deadline_ns == 0 ? "" : fmt::format(", its deadline is {}", text(deadline_ns)));
 }
 
 } // namespace cudaq::realtime::tools

@@ -7,12 +7,14 @@
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/end_watch.h"
+#include "tools/common/log_line.h"
 #include "tools/common/output_file.h"
 #include "tools/serve/background_task.h"
 #include "tools/serve/decode_log.h"
 #include "tools/serve/serve_config.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
+#include "tools/services/client_log.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -56,9 +58,9 @@ std::vector<std::string> chosen_args(const serve_options &o, const server_ns::ho
 
 /// The lines of a reload. They exist from the start on, so that a reload without memory has one, too.
 struct reload_lines {
-  const std::string applied = "QEC_DECODING_SERVER_CONFIG_APPLIED\n",
-                    rejected = "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active\n",
-                    busy = "QEC_DECODING_SERVER_CONFIG_BUSY\n",
+  const std::string applied = "QEC_DECODING_SERVER_CONFIG_APPLIED",
+                    rejected = "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active",
+                    busy = "QEC_DECODING_SERVER_CONFIG_BUSY",
                     no_memory = "cudaq-realtime: out of memory while --config was read again\n";
 };
 
@@ -84,7 +86,7 @@ public:
 
   /// Prints a line that other programs wait for: to stdout, unless this is for JSON only.
   void announce(const std::string &line) const { write_log_line(lines_, line + "\n"); }
-  void announce_busy_reload() const noexcept { write_log_line(lines_, reload_lines_.busy); }
+  void announce_busy_reload() const noexcept { write_event(lines_, reload_lines_.busy); }
   void start();
   void announce_queue_pair() const;
   /// Returns when the program must end.
@@ -123,6 +125,7 @@ private:
   std::size_t next_listener_ = 0;
   std::unique_ptr<background_task> reload_task_; ///< the last reload
   decode_log decode_log_{server_};
+  client_log client_log_{transport_};
   std::uint64_t processed_ = 0, processed_since_ = now_ns(); ///< the count of requests, and when it changed
 };
 
@@ -132,7 +135,7 @@ serving::~serving() {
   try {
     ended = !running_ || drain();
   } catch (const std::exception &e) {
-    print_error("cudaq-realtime: {}\n", e.what());
+    print_log("{}\n", e.what());
   }
   if (!ended || !finish_reload())
     leave(unended_text());
@@ -202,6 +205,7 @@ void serving::look_around(int wait_ms) {
   if (options_.timeout_s > 0 && static_cast<double>(now_ns() - processed_since_) > options_.timeout_s * 1e9)
     return signals_.begin_end();
   decode_log_.look();
+  client_log_.look();
   answer_a_reader(fds);
 }
 
@@ -236,11 +240,11 @@ void serving::reload() noexcept {
 void serving::finish_reload_with(const std::string &line, const char *reason) const noexcept {
   try {
     if (*reason != '\0')
-      print_error("cudaq-realtime: {}\n", reason);
+      print_log("{}\n", reason);
   } catch (const std::bad_alloc &) {
     write_text(stderr, reload_lines_.no_memory);
   }
-  write_log_line(lines_, line);
+  write_event(lines_, line);
   if (!signals_.end_is_wanted())
     notify_service_manager("READY=1");
 }
@@ -273,7 +277,7 @@ void serving::leave(const std::string &problem) noexcept {
   try {
     status = report(problem);
   } catch (const std::exception &e) {
-    print_error("cudaq-realtime: {}\n", e.what());
+    print_log("{}\n", e.what());
   }
   listeners_.close_all();
   std::fflush(nullptr);
@@ -378,7 +382,7 @@ int run_serve(const serve_options &options, const output &out) {
     return check(options, out, signals);
   auto loaded = load_until_end("--config", options.config, signals);
   if (!loaded) {
-    print_error("cudaq-realtime: the end came while --config {} was read; nothing was served\n", options.config);
+    print_log("the end came while --config {} was read; nothing was served\n", options.config);
     leave_now(out.finish(unserved()));
   }
   serving server(options, std::move(*loaded), out, signals);
@@ -387,7 +391,7 @@ int run_serve(const serve_options &options, const output &out) {
   if (!server.drain())
     server.leave(server.unended_text());
   if (!server.finish_reload()) {
-    print_error("cudaq-realtime: the end came while --config {} was read again\n", options.config);
+    print_log("the end came while --config {} was read again\n", options.config);
     server.announce_busy_reload();
     server.leave("");
   }

@@ -133,4 +133,14 @@ std::string transport_counters_text(const provider_service &transport) {
          rows_text<adapter_statistics>(library, "cudaq_cpu_roce_get_statistics", endpoint, kAdapterRows);
 }
 
+client_counts clients_of(const provider_service &transport) {
+  const provider_statistics library(transport.library());
+  const std::string &endpoint = transport.endpoint();
+  if (const auto all = library.read<adapter_statistics>("cudaq_cpu_roce_get_statistics", endpoint))
+    return {all->peers, all->peers_lost};
+  if (const auto all = library.read<udp_statistics>("cudaq_udp_get_statistics", endpoint))
+    return {all->peers + all->peers_expired, all->peers_expired};
+  return {};
+}
+
 } // namespace cudaq::realtime::tools

@@ -5,11 +5,19 @@
 
 #include "tools/services/provider_service.h"
 
+#include <cstdint>
 #include <string>
 
 namespace cudaq::realtime::tools {
 
 /// The families cudaq_transport_* of the service's provider; "" if the provider counts nothing. Both shapes.
 std::string transport_counters_text(const provider_service &transport);
+
+/// Clients since the start: peers of a connection (cpu_roce), or addresses that are remembered (udp and roce with a
+/// replay window). 0 for a provider that does not know them.
+struct client_counts {
+  std::uint64_t came = 0, went = 0;
+};
+client_counts clients_of(const provider_service &transport);
 
 } // namespace cudaq::realtime::tools

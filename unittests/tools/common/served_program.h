@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
+#include <regex>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <thread>
@@ -97,13 +99,17 @@ public:
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 
-  /// The next line of stdout; "" at its end or after the limit.
+  /// The next line of stdout; "" at its end or after the limit. Without the time at the end of a line that has one.
   std::string line() {
     for (;;) {
       if (const std::size_t end = text_.find('\n'); end != std::string::npos) {
         std::string found = text_.substr(0, end);
         text_.erase(0, end + 1);
-        return found;
+        static const std::regex kTime(R"( time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$)");
+        const bool is_event =
+            found.find("_CONFIG_") != std::string::npos || found.starts_with("CUDAQ_REALTIME_ROUTER_NODE ");
+        EXPECT_TRUE(!is_event || std::regex_search(found, kTime)) << found;
+        return std::regex_replace(found, kTime, "");
       }
       pollfd fd{out_, POLLIN, 0};
       char part[4096];

@@ -6,6 +6,7 @@
 #include "unittests/tools/serve/serve_fixture.h"
 
 #include <arpa/inet.h>
+#include <regex>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -113,6 +114,16 @@ TEST_F(ServeTransport, ShowsItsTransportsCountersOverUdp) {
                        "refused_total,reason=\"truncated\" 1", "refused_total,reason=\"busy\" 0", "replayed_total 1",
                        "unanswered_total 0", "errors_total,reason=\"send\" 0", "peers 1"});
   EXPECT_FALSE(contains(counters_at(counters_path()), "cudaq_transport_packets_total"));
+  const program_result top = run_program("top --count 1 --interval 0.1 --counters " + counters_path());
+  for (const char *const line : {"transport dropped, short            0                2\n",
+                                 "transport dropped, magic            0                1\n",
+                                 "transport refused, truncated            0                1\n"})
+    EXPECT_TRUE(contains(top.out, line)) << line << top.out << top.err;
+  server.until([&] { return contains(read_file(err()), "clients: "); });
+  EXPECT_TRUE(std::regex_search(
+      read_file(err()),
+      std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z cudaq-realtime: clients: 1 came, 0 went; 1 now\n)")))
+      << read_file(err());
 }
 
 /// A SEND of one packet, whose last four bytes make `finding` of it.
