@@ -284,31 +284,43 @@ private:
     constexpr std::uint32_t kMaxEdgesToWarm = 5000;
     constexpr auto kLongest = std::chrono::milliseconds(500);
     const auto begin = std::chrono::steady_clock::now();
-    constexpr std::uint32_t kOneIn = 100;
+    constexpr std::size_t kOneIn = 100;
     std::uint32_t random = 2463534242U; // Marsaglia's xorshift32: the same warm-up in every run
     std::vector<std::uint8_t> fired(static_cast<std::size_t>(num_detectors()));
     std::vector<std::uint64_t> events;
     std::vector<std::uint8_t> out(observable_bytes());
     std::vector<correction_edge> edges(options_.edges ? graph_.graph.edges.size() : 0);
     decode_details details{.edges = edges};
+    struct ends {
+      std::size_t first, second;
+    };
+    std::vector<ends> edges_of_model; // the graph has a list, and reading it for each shot takes long
+    edges_of_model.reserve(graph_.graph.edges.size());
     std::vector<std::uint32_t> degree(fired.size());
-    for (const auto &edge : graph_.graph.edges)
+    for (const auto &edge : graph_.graph.edges) {
+      edges_of_model.push_back({edge.node1, edge.node2});
       for (const std::size_t end : {edge.node1, edge.node2})
         if (end != SIZE_MAX && ++degree[end] > kMaxEdgesToWarm)
           return;
+    }
+    if (edges_of_model.empty())
+      return;
+    const auto below = [&random](std::size_t limit) {
+      random ^= random << 13;
+      random ^= random >> 17;
+      random ^= random << 5;
+      return random % limit;
+    };
     for (int shot = 0; shot < kShots && errors < kErrors && std::chrono::steady_clock::now() - begin < kLongest;
          ++shot) {
       std::fill(fired.begin(), fired.end(), std::uint8_t{0});
-      for (const auto &edge : graph_.graph.edges) {
-        random ^= random << 13;
-        random ^= random >> 17;
-        random ^= random << 5;
-        if (random % kOneIn != 0)
-          continue;
-        ++errors;
-        fired[edge.node1] ^= 1;
-        if (edge.node2 != SIZE_MAX)
-          fired[edge.node2] ^= 1;
+      const std::size_t in_shot = 1 + below(1 + 2 * edges_of_model.size() / kOneIn);
+      errors += in_shot;
+      for (std::size_t k = 0; k < in_shot; ++k) {
+        const ends &edge = edges_of_model[below(edges_of_model.size())];
+        fired[edge.first] ^= 1;
+        if (edge.second != SIZE_MAX)
+          fired[edge.second] ^= 1;
       }
       events.clear();
       for (std::size_t k = 0; k < fired.size(); ++k)

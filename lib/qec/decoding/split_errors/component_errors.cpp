@@ -70,37 +70,66 @@ expected<> check_group(const detector_error_model &model, std::span<const std::s
                 ": a decoder that takes components as errors would be wrong; the decoder bp-osd takes errors whole");
 }
 
-/// Components with equal detectors are neighbours in a list that is sorted by a number of the detectors.
+/// The components with detectors: first those whose lowest detector is 0, then 1, ..., each in the order of the model.
+struct by_lowest_detector {
+  explicit by_lowest_detector(const detector_error_model &model) : first(model.num_detectors + 1) {
+    const auto lowest = [&](const dem_component &c) { return model.targets[c.first_target]; };
+    for (const dem_component &c : model.components)
+      if (c.detectors != 0)
+        ++first[lowest(c) + 1];
+    for (std::size_t k = 1; k < first.size(); ++k)
+      first[k] += first[k - 1];
+    order.resize(first.back());
+    std::vector<std::size_t> next(first.begin(), first.end() - 1);
+    for (std::size_t k = 0; k < model.components.size(); ++k)
+      if (model.components[k].detectors != 0)
+        order[next[lowest(model.components[k])]++] = k;
+  }
+  std::vector<std::size_t> first; ///< of each detector, into `order`; one more than detectors
+  std::vector<std::size_t> order;
+};
+
 expected<> check_components(const detector_error_model &model) {
   const auto &all = model.components;
   if (std::ranges::adjacent_find(all, {}, &dem_component::mechanism) == all.end())
     return {}; // no error is split
+  const by_lowest_detector sorted(model);
   std::vector<std::pair<std::uint64_t, std::size_t>> by_detectors;
-  by_detectors.reserve(all.size());
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    std::uint64_t number = 0;
-    for (const std::uint64_t detector : model.detectors_of(all[k]))
-      number = splitmix(number + detector + kSplitmixStep);
-    if (all[k].detectors != 0)
-      by_detectors.emplace_back(number, k);
-  }
-  std::ranges::sort(by_detectors);
   std::vector<std::size_t> same;
-  for (auto begin = by_detectors.begin(), end = begin; begin != by_detectors.end(); begin = end) {
-    const dem_component &first = all[begin->second];
-    bool differ = false, has_part = false;
-    same.clear();
-    for (; end != by_detectors.end() && end->first == begin->first; ++end) {
-      const dem_component &c = all[end->second];
-      if (!std::ranges::equal(model.detectors_of(c), model.detectors_of(first)))
-        continue; // by chance they have one number
-      same.push_back(end->second);
-      differ |= !std::ranges::equal(model.observables_of(c), model.observables_of(first));
-      has_part |= is_part(all, end->second);
+  for (std::size_t detector = 0; detector < model.num_detectors; ++detector) {
+    const auto of_detector =
+        std::span(sorted.order).subspan(sorted.first[detector], sorted.first[detector + 1] - sorted.first[detector]);
+    // Those of most detectors flip the same observables, mostly none.
+    const auto flips_others = [&](std::size_t k) {
+      return !std::ranges::equal(model.observables_of(all[k]), model.observables_of(all[of_detector.front()]));
+    };
+    if (std::ranges::none_of(of_detector, flips_others))
+      continue;
+    // Components with equal detectors are neighbours in a list that is sorted by a number of the detectors.
+    by_detectors.clear();
+    for (const std::size_t k : of_detector) {
+      std::uint64_t number = 0;
+      for (const std::uint64_t target : model.detectors_of(all[k]))
+        number = splitmix(number + target + kSplitmixStep);
+      by_detectors.emplace_back(number, k);
     }
-    if (differ && has_part)
-      if (expected<> result = check_group(model, same); result.failed())
-        return result;
+    std::ranges::sort(by_detectors);
+    for (auto begin = by_detectors.begin(), end = begin; begin != by_detectors.end(); begin = end) {
+      const dem_component &first = all[begin->second];
+      bool differ = false, has_part = false;
+      same.clear();
+      for (; end != by_detectors.end() && end->first == begin->first; ++end) {
+        const dem_component &c = all[end->second];
+        if (!std::ranges::equal(model.detectors_of(c), model.detectors_of(first)))
+          continue; // by chance they have one number
+        same.push_back(end->second);
+        differ |= !std::ranges::equal(model.observables_of(c), model.observables_of(first));
+        has_part |= is_part(all, end->second);
+      }
+      if (differ && has_part)
+        if (expected<> result = check_group(model, same); result.failed())
+          return result;
+    }
   }
   return {};
 }
