@@ -12,10 +12,12 @@ import numpy.typing as npt
 from . import _native
 from .arguments import (FLAG, Flags, Form, Model, decoder_name, flag_records, heralds_text, model_text, to_native,
                         whole_number)
+from .matrix import Matrix, errors_of_edges, text_of_matrices
 
 Bits = npt.NDArray[np.uint8]
 MAX_THREADS = 1024
-DEADLINE = 9  # the status
+INTERNAL_ERROR, DEADLINE = 5, 9  # statuses
+_INT64 = np.dtype(np.int64)
 
 
 class Deadlines(NamedTuple):
@@ -76,6 +78,22 @@ class Decoder:
     def __init__(self, name: str | os.PathLike[str], dem: Model, heralds: str | os.PathLike[str] | None = None):
         self._name, self._dem, self._heralds = decoder_name(name), model_text(dem), heralds_text(heralds)
         self._native = _native.NativeDecoder(self._name, self._dem, self._heralds)
+        self._observables = self._native.num_observables
+        self._edges: tuple[dict[tuple[int, int], int], int] | None = None  # errors_of_edges of the model
+
+    @classmethod
+    def from_matrix(cls, check_matrix: Matrix, priors: npt.ArrayLike, observables: Matrix | None = None, *,
+                    name: str | os.PathLike[str] = "auto") -> Decoder:
+        """A decoder for errors that are columns of matrices: check k is detector k, column k is error k.
+
+        check_matrix: bool or 0/1 [checks, columns], a numpy array or a sparse matrix of scipy. Each column has a check,
+            and no two are equal with equal observables.
+        priors: the probability of each error: one number for all, or float [columns].
+        observables: as check_matrix [observables, columns]; None: there are none, and the answer is decode_to_vector.
+        name: as of Decoder. Matching gives vectors as "pymatching:edges=1".
+        Raises ValueError with the column that does not fit, or the reason of the decoder.
+        """
+        return cls(name, text_of_matrices(check_matrix, priors, observables))
 
     def __reduce__(self) -> tuple[type[Decoder], tuple[str, str, str | None]]:
         return type(self), (self._name, self._dem, self._heralds)
@@ -168,6 +186,14 @@ class Decoder:
             with takes_flags; of others NotImplementedError.
         Raises DecodeError.
         """
+        if (deadline_us is None and flags is None and not (return_weight or return_late)
+                and type(events) is np.ndarray and events.dtype is _INT64 and events.ndim == 1):
+            answer = np.zeros(self._observables, np.uint8)
+            failure: Any = self._native.decode_plain(events, answer)
+            if failure is None:
+                return answer
+            if failure:
+                raise DecodeError(failure[0], best=answer if failure[1] else None, fault=failure[2])
         if deadline_us is not None and not (isinstance(deadline_us, (int, float)) and 0 < deadline_us <= 1e9):
             raise ValueError(f"deadline_us is {deadline_us!r:.60}, accepted: microseconds, above 0 and at most 1e9")
         indices = to_native(events, self.num_detectors, "indices", "events")
@@ -187,7 +213,7 @@ class Decoder:
         flags: as of decode. Only of decoders that give edges ("pymatching:edges=1"); of others NotImplementedError.
         Raises DecodeError.
         """
-        if not self._native.gives_edges:
+        if not self._native.gives_edges or self._heralds is not None:
             raise NotImplementedError(f"the decoder {self._name} gives no edges; 'pymatching:edges=1' does")
         indices = to_native(events, self.num_detectors, "indices", "events")
         edges = np.empty((max(1, self.num_detectors), 2), dtype=np.int64)
@@ -212,11 +238,78 @@ class Decoder:
             raise DecodeError(status, fault=fault)
         return errors[:count].copy()
 
+    def _error_numbers(self) -> tuple[dict[tuple[int, int], int], int] | None:
+        """None of a decoder that gives errors itself. Of one that gives edges: errors_of_edges."""
+        if self._native.num_errors:
+            return None
+        if not self._native.gives_edges or self._heralds is not None:
+            raise NotImplementedError(f"the decoder {self._name} knows no errors of its correction; 'bp-osd', "
+                                      "'relay-bp' and 'pymatching:edges=1' do")
+        if self._edges is None:
+            try:
+                self._edges = errors_of_edges(self._dem)
+            except ValueError as error:
+                raise NotImplementedError(f"the errors of edges: {error}") from None
+        return self._edges
+
+    def decode_to_vector(self, events: Sequence[int] | npt.NDArray[Any], *, flags: Flags | None = None) -> Bits:
+        """The errors of the correction of one shot, as a vector: uint8[errors], of from_matrix [columns].
+
+        events: as of decode: indices, np.flatnonzero(syndrome). The vector has this syndrome:
+            check_matrix @ vector % 2. Errors are counted as in decode_to_errors_array.
+        flags: as of decode. Of decoders that give errors (bp-osd, relay-bp), or edges ("pymatching:edges=1") of a model
+            without loops whose edges are errors, each of one; of others NotImplementedError.
+        Raises DecodeError.
+        """
+        numbers = self._error_numbers()
+        if numbers is None:
+            vector = np.zeros(self._native.num_errors, np.uint8)
+            vector[self.decode_to_errors_array(events, flags=flags)] = 1
+            return vector
+        of_edge, count = numbers
+        vector = np.zeros(count, np.uint8)
+        for first, second in self.decode_to_edges_array(events, flags=flags).tolist():
+            edge = (min(first, second), max(first, second))
+            if edge not in of_edge:
+                raise NotImplementedError(f"the edge {edge} of the correction is not one error of the model; 'bp-osd' "
+                                          "gives errors of such models")
+            vector[of_edge[edge]] ^= 1
+        return vector
+
+    def decode_batch_to_vectors(self, shots: npt.ArrayLike, *, bit_packed_shots: bool = False, threads: int = 1,
+                                statuses: npt.NDArray[np.int32] | None = None) -> Bits:
+        """The same for many shots: uint8 [shots, errors].
+
+        shots, threads, statuses: as of decode_batch; a shot without a solution has the vector 0. Decoders that give
+        edges use one thread.
+        """
+        numbers = self._error_numbers()
+        form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
+        packed = to_native(shots, self.num_detectors, form, "shots")
+        if numbers is None:
+            vectors = np.zeros((len(packed), self._native.num_errors), np.uint8)
+            self._decode_rows(packed, threads=threads, statuses=statuses, vectors=vectors)
+            return vectors
+        whole_number(threads, "threads", 0, MAX_THREADS)
+        rows = unpacked_rows(packed, self.num_detectors)
+        found = result_array(statuses, "statuses", len(rows), np.int32)
+        vectors = np.zeros((len(rows), numbers[1]), np.uint8)
+        for shot, row in enumerate(rows):
+            found[shot] = 0
+            try:
+                vectors[shot] = self.decode_to_vector(np.flatnonzero(row))
+            except DecodeError as error:
+                if statuses is None:
+                    raise DecodeError(error.status, shot, fault=error.fault) from None
+                found[shot] = error.status
+        return vectors
+
     def decode_batch(self, shots: npt.ArrayLike, *, bit_packed_shots: bool = False,
                      bit_packed_predictions: bool = False, threads: int = 1,
                      statuses: npt.NDArray[np.int32] | None = None,
                      solved: npt.NDArray[np.bool_] | None = None,
                      late: npt.NDArray[np.bool_] | None = None,
+                     weights: npt.NDArray[np.float64] | None = None,
                      flags: Sequence[Flags | None] | None = None) -> Bits:
         """Decodes many shots.
 
@@ -227,15 +320,27 @@ class Decoder:
             answer is the best solution so far, or 0 without one, and `deadlines` counts it.
         solved: writeable bool [shots] that gets whether the answer of each shot is a solution, late ones too.
         late: writeable bool [shots] that gets whether each shot ended after its deadline, and not with the status 9.
+        weights: writeable float64 [shots] that gets the weight of each correction, NaN without one, as of decode.
         flags: for each shot what decode takes, or None.
         Returns uint8 [shots, num_observables], with bit_packed_predictions [shots, (num_observables + 7) // 8].
         """
         form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
         events = to_native(shots, self.num_detectors, form, "shots")
+        out = self._decode_rows(events, threads=threads, statuses=statuses, solved=solved, late=late, weights=weights,
+                                flags=flags)
+        return out if bit_packed_predictions else unpacked_rows(out, self.num_observables)
+
+    def _decode_rows(self, events: Bits, *, threads: int, statuses: npt.NDArray[np.int32] | None,
+                     solved: npt.NDArray[np.bool_] | None = None, late: npt.NDArray[np.bool_] | None = None,
+                     weights: npt.NDArray[np.float64] | None = None, vectors: Bits | None = None,
+                     flags: Sequence[Flags | None] | None = None) -> Bits:
+        """decode_batch of packed rows, which are checked. `vectors`: zeros, or None."""
         threads = whole_number(threads, "threads", 0, MAX_THREADS)
         found = result_array(statuses, "statuses", len(events), np.int32)
         has_solution = result_array(solved, "solved", len(events), np.bool_)
         is_late = result_array(late, "late", len(events), np.bool_)
+        weighed = np.empty(0) if weights is None else result_array(weights, "weights", len(events), np.float64)
+        corrections = np.empty((0, 0), np.uint8) if vectors is None else vectors
         of_shots = [] if flags is None else [self._flags(given, f"flags[{k}]") for k, given in enumerate(flags)]
         if flags is not None and len(of_shots) != len(events):
             raise ValueError(f"flags has {len(of_shots)} entries, accepted: one for each of the {len(events)} shots")
@@ -243,10 +348,10 @@ class Decoder:
         ends = np.cumsum([one.size // FLAG.itemsize for one in of_shots], dtype=np.uint64)
         out = np.zeros((len(events), self._native.observable_bytes), dtype=np.uint8)
         faulty, fault = self._native.decode_batch(events, out, found, has_solution.view(np.uint8),
-                                                  is_late.view(np.uint8), threads or len(os.sched_getaffinity(0)),
-                                                  all_flags, ends)
+                                                  is_late.view(np.uint8), weighed, corrections,
+                                                  threads or len(os.sched_getaffinity(0)), all_flags, ends)
         failed = np.flatnonzero((found != 0) & (found != DEADLINE))
         if statuses is None and failed.size:
             shot = int(failed[0])
             raise DecodeError(int(found[shot]), shot, fault=fault if shot == faulty else "")
-        return out if bit_packed_predictions else unpacked_rows(out, self.num_observables)
+        return out

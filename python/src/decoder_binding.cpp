@@ -143,6 +143,35 @@ public:
             with.has_solution(), with.is_late(), fault_of(status, with)};
   }
 
+  /// One shot without anything else: int64 indices of events in, uint8 observables out, 0 or 1. None after the status
+  /// ok. Else its status, whether there is a solution, and decoder::fault(). False: nothing was decoded, because the
+  /// arrays want another look.
+  nb::object decode_plain(array<const std::int64_t, 1> events, array<std::uint8_t, 1> out) {
+    // As indices, bits would have some twice.
+    const auto is_bit = [](std::int64_t event) { return event == 0 || event == 1; };
+    const std::span<const std::int64_t> given(events.data(), events.size());
+    if (out.size() != num_observables() || (given.size() == num_detectors() && std::ranges::all_of(given, is_bit)) ||
+        std::ranges::any_of(given, [](std::int64_t event) { return event < 0; }))
+      return nb::bool_(false);
+    renew_after_fork();
+    decode_status status{};
+    bool has_solution = false;
+    std::string fault;
+    {
+      const gil_released released;
+      const locked_instances locked(*this);
+      packed_.resize(observable_bytes());
+      status = first().decode({reinterpret_cast<const std::uint64_t *>(given.data()), given.size()}, packed_);
+      has_solution = first().has_solution();
+      fault = fault_of(status, first());
+      for (std::size_t k = 0; k < out.size(); ++k)
+        out.data()[k] = packed_[k / 8] >> (k % 8) & 1;
+    }
+    if (status == decode_status::ok)
+      return nb::none();
+    return nb::make_tuple(static_cast<int>(status), has_solution, fault);
+  }
+
   /// The errors of one shot go to `out`. Returns the status, their count, and decoder::fault().
   std::tuple<int, std::size_t, std::string> decode_errors(array<const std::uint64_t, 1> events,
                                                           array<std::uint64_t, 1> out, flag_bytes flags) {
@@ -178,19 +207,23 @@ public:
   }
 
   /// Rows of bits in, rows of bits, and of each row its status, whether there is a solution, and whether it is late (0
-  /// or 1) out. `threads` threads decode a part of the rows each. `flags`: of all rows, one after another; row i has
-  /// those before the record ends_of_flags[i]; empty: none has any. Returns the first row whose status has a fault, and
-  /// decoder::fault(); without one the number of rows, and "". After Ctrl-C the threads end after their shots, and the
-  /// exception of Python is thrown.
+  /// or 1) out. `weights`: of each row its weight, or empty. `corrections`: rows of 0 that get 1 at each error of the
+  /// correction, or empty. `threads` threads decode a part of the rows each. `flags`: of all rows, one after another;
+  /// row i has those before the record ends_of_flags[i]; empty: none has any. Returns the first row whose status has a
+  /// fault, and decoder::fault(); without one the number of rows, and "". After Ctrl-C the threads end after their
+  /// shots, and the exception of Python is thrown.
   std::tuple<std::size_t, std::string> decode_batch(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out,
                                                     array<std::int32_t, 1> statuses, array<std::uint8_t, 1> solved,
-                                                    array<std::uint8_t, 1> late, std::size_t threads, flag_bytes flags,
-                                                    array<const std::uint64_t, 1> ends_of_flags) {
+                                                    array<std::uint8_t, 1> late, array<double, 1> weights,
+                                                    array<std::uint8_t, 2> corrections, std::size_t threads,
+                                                    flag_bytes flags, array<const std::uint64_t, 1> ends_of_flags) {
     const std::size_t shots = events.shape(0);
     const shot_probabilities all_flags(reinterpret_cast<const error_probability *>(flags.data()),
                                        flags.size() / sizeof(error_probability)); // no array of the caller
     if (events.shape(1) != event_bytes() || out.shape(0) != shots || out.shape(1) != observable_bytes() ||
         statuses.shape(0) != shots || solved.shape(0) != shots || late.shape(0) != shots ||
+        (weights.size() != 0 && weights.size() != shots) ||
+        (corrections.size() != 0 && (corrections.shape(0) != shots || corrections.shape(1) != num_errors())) ||
         (ends_of_flags.size() != 0 &&
          (ends_of_flags.size() != shots || ends_of_flags.data()[shots - 1] != all_flags.size())))
       throw std::invalid_argument("the arrays do not fit the decoder and each other");
@@ -214,6 +247,7 @@ public:
         const std::size_t begin = shots * t / threads, count = shots * (t + 1) / threads - begin;
         const bool is_caller = t + 1 == threads;
         const auto part = [&, t, begin, count, is_caller] {
+          std::vector<std::uint64_t> errors(corrections.size() != 0 ? num_errors() : 0);
           for (std::size_t i = begin; i < begin + count && !stop.load(std::memory_order_relaxed); ++i) {
             if (is_caller)
               signals.look();
@@ -222,9 +256,15 @@ public:
               const std::uint64_t first_flag = i == 0 ? 0 : ends_of_flags.data()[i - 1];
               of_shot = all_flags.subspan(first_flag, ends_of_flags.data()[i] - first_flag);
             }
-            const decode_status status =
-                locked.all[t]->decode_bits({events.data() + i * event_bytes(), event_bytes()},
-                                           {out.data() + i * observable_bytes(), observable_bytes()}, of_shot);
+            decode_details details{.errors = errors};
+            const bool is_detailed = weights.size() != 0 || !errors.empty();
+            const decode_status status = locked.all[t]->decode_bits(
+                {events.data() + i * event_bytes(), event_bytes()},
+                {out.data() + i * observable_bytes(), observable_bytes()}, of_shot, is_detailed ? &details : nullptr);
+            if (weights.size() != 0)
+              weights.data()[i] = details.weight;
+            for (std::size_t k = 0; k < details.num_errors && !errors.empty(); ++k)
+              corrections.data()[i * errors.size() + errors[k]] = 1;
             statuses.data()[i] = static_cast<std::int32_t>(status);
             solved.data()[i] = locked.all[t]->has_solution() ? 1 : 0;
             late.data()[i] = locked.all[t]->is_late() ? 1 : 0;
@@ -301,6 +341,7 @@ private:
   std::string name_, dem_;
   std::optional<std::string> heralds_; ///< the text of a file of heralds
   std::unique_ptr<instances> made_;
+  std::vector<std::uint8_t> packed_; ///< of decode_plain; with the lock
   process_of_threads threads_, in_call_;
 };
 
@@ -327,10 +368,12 @@ void bind_decoder(nb::module_ &m) {
       .def_prop_ro("member_faults", &native_decoder::member_faults)
       .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"), nb::arg("weigh"),
            nb::arg("deadline_us"), nb::arg("flags"))
+      .def("decode_plain", &native_decoder::decode_plain, nb::arg("events"), nb::arg("out"))
       .def("decode_errors", &native_decoder::decode_errors, nb::arg("events"), nb::arg("out"), nb::arg("flags"))
       .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"), nb::arg("flags"))
       .def("decode_batch", &native_decoder::decode_batch, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
-           nb::arg("solved"), nb::arg("late"), nb::arg("threads"), nb::arg("flags"), nb::arg("ends_of_flags"));
+           nb::arg("solved"), nb::arg("late"), nb::arg("weights"), nb::arg("corrections"), nb::arg("threads"),
+           nb::arg("flags"), nb::arg("ends_of_flags"));
 }
 
 } // namespace cudaq_python

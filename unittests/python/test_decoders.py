@@ -153,6 +153,34 @@ def test_a_shot_that_cannot_be_decoded_names_its_status_and_row():
         decoder.decode([0, 0])
 
 
+def test_an_array_of_indices_is_decoded_and_refused_as_a_list_is(breaking_plugin):
+    model = CHAIN + "\nerror(0.1) D2 L1\nerror(0.1) D4"
+    decoder = Decoder("lookup", model)
+    cases = [[], [0], [1, 0], [2, 4], [3], [-1], [5], [2**62], [0, 0], [0, 1, 1, 0, 1], [[0]]]
+
+    def outcome(given, of=decoder):
+        try:
+            return of.decode(given).tolist()
+        except (DecodeError, ValueError) as error:
+            return type(error), str(error)
+
+    for case in cases:
+        whole = np.array(case, dtype=np.int64)
+        assert outcome(whole) == outcome(np.array(case, dtype=np.int32) if np.abs(whole).max(initial=0) < 2**31
+                                         else case), case
+        spread = np.repeat(whole, 2, axis=-1)[..., ::2]  # not contiguous
+        assert outcome(spread) == outcome(whole), case
+    assert outcome(np.array([0])) == [1, 0] and outcome(np.array([3]))[0] is DecodeError
+    assert outcome(np.array([0, 1, 1, 0, 1]))[0] is outcome(np.array([-1]))[0] is ValueError
+    broken = Decoder(f"{breaking_plugin}:break=status", "error(0.1) D0 L0\nerror(0.1) D1 L1")
+    assert "plug-in breaking: decode returned 17" in outcome(np.array([0]), broken)[1]
+    late = Decoder("relay-bp:num_sets=1000000,stop_nconv=1000000,deadline_us=30000", BICYCLE)
+    with pytest.raises(DecodeError) as failure:
+        late.decode(np.array([0, 1, 2]) * np.array([1, 1, 1]))
+    assert failure.value.status == 9 and failure.value.best.tolist() == [1, 0]
+    assert sum(late.deadlines[:2]) == 1  # decoded once
+
+
 def test_other_python_threads_run_while_a_batch_is_decoded():
     circuit = surface_code(9, 0.02)
     decoder = Decoder("pymatching", circuit.detector_error_model(decompose_errors=True))
