@@ -11,9 +11,10 @@ from ._native import version as __version__
 from .client import Client, ServerError, ServerRestarted
 from .decoders import Decoder, DecodeError
 from .dispatcher import Answer, Dispatcher
+from .function_decoder import FunctionDecoder
 from .pipeline import Pipeline, Report, StageError
 from .stream import StreamDecoder
 
-__all__ = ["Answer", "Client", "Decoder", "DecodeError", "Dispatcher", "Pipeline", "Report", "ServerError",
-           "ServerRestarted", "StageError", "StreamDecoder", "decoder_names", "pymatching_version", "rpc_status_text",
-           "__version__"]
+__all__ = ["Answer", "Client", "Decoder", "DecodeError", "Dispatcher", "FunctionDecoder", "Pipeline", "Report",
+           "ServerError", "ServerRestarted", "StageError", "StreamDecoder", "decoder_names", "pymatching_version",
+           "rpc_status_text", "__version__"]

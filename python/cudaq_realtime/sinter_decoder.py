@@ -5,8 +5,9 @@
 """
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Callable, Literal, Union, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +17,19 @@ import stim
 from ._native import decoder_names
 from .arguments import to_native
 from .decoders import DEADLINE, Bits, DecodeError, Decoder
+from .function_decoder import Function, FunctionDecoder
 from .heralds import HeraldedModel
 
 
 NOT_CONVERGED = 7  # the status
 Unanswered = Literal["failure", "discard"]
 Late = Literal["unanswered", "answer"]
+FunctionOf = Callable[[stim.DetectorErrorModel], Function]
 
 
 @dataclass(frozen=True)
 class CompiledSinterDecoder(sinter.CompiledDecoder):
-    decoder: Decoder
+    decoder: Union[Decoder, FunctionDecoder]
     unanswered: Unanswered = "failure"
     late: Late = "unanswered"
 
@@ -77,7 +80,9 @@ def with_whole_errors(dem: stim.DetectorErrorModel) -> stim.DetectorErrorModel:
 
 @dataclass(frozen=True)
 class SinterDecoder(sinter.Decoder):
-    """name: as of Decoder. It can be pickled, so sinter's worker processes can use it.
+    """name: as of Decoder, or a function: the model of a task -> a function of a shot, as of FunctionDecoder. It can be
+    pickled if the function can, so sinter's worker processes can use it.
+    deadline_us: of a function, as of FunctionDecoder; a name has it among its settings.
 
     A shot without an answer (relay-bp did not converge, or there was no solution at deadline_us of the name) is one of
     sinter's errors, as `cudaq-realtime decode` counts it; unanswered="discard": one of its discards, and the rate is
@@ -85,20 +90,27 @@ class SinterDecoder(sinter.Decoder):
     (a decoder that ignores its deadline, or a last step that took longer). Another shot that cannot be decoded raises
     DecodeError, which ends the collection.
 
-    sinter gives each decoder a model with Stim's decomposition. pymatching-correlated decodes it without, if it can
-    split the errors itself: it is better then (docs/decoding.md). keep_decomposition=True: as it is given.
+    sinter gives each decoder a model with Stim's decomposition. Matching (also as "auto", and in windows that name it)
+    decodes it without, if it can split the errors itself: it is better then (docs/decoding.md). bp-osd and
+    relay-bp take errors whole in any case; a function gets the model as sinter gives it. keep_decomposition=True: also
+    matching, so that its answers are those of sinter's "pymatching".
 
     heralded: of a circuit with heralds (heralded_model(circuit)), which is decoded in place of the model of the task.
     Give the task a model of all detectors, such as circuit.detector_error_model(approximate_disjoint_errors=True):
-    sinter's own one fails where heralds are in errors that it decomposes."""
+    sinter's own one fails where heralds are in errors that it decomposes. Not with a function."""
 
-    name: str = "auto"
+    name: Union[str, FunctionOf] = "auto"
     unanswered: Unanswered = "failure"
     late: Late = "unanswered"
     keep_decomposition: bool = False
     heralded: HeraldedModel | None = None
+    deadline_us: Union[float, None] = None
 
     def __post_init__(self) -> None:
+        if self.deadline_us is not None and not callable(self.name):
+            raise ValueError(f"deadline_us is for functions; of a name it is a setting: '{self.name}:deadline_us=...'")
+        if self.heralded is not None and callable(self.name):
+            raise ValueError("heralded is for decoders of this library, not for a function")
         if self.unanswered not in get_args(Unanswered):
             raise ValueError(f"unanswered is {self.unanswered!r:.60}, accepted: 'failure', 'discard'")
         if self.late not in get_args(Late):
@@ -107,17 +119,23 @@ class SinterDecoder(sinter.Decoder):
     def compile_decoder_for_dem(self, *, dem: stim.DetectorErrorModel) -> CompiledSinterDecoder:
         return CompiledSinterDecoder(self._decoder_for(dem), self.unanswered, self.late)
 
-    def _decoder_for(self, dem: stim.DetectorErrorModel) -> Decoder:
+    def _decoder_for(self, dem: stim.DetectorErrorModel) -> Union[Decoder, FunctionDecoder]:
+        if callable(self.name):
+            return FunctionDecoder(self.name(dem), dem, deadline_us=self.deadline_us)
         if self.heralded is not None:
             if dem.num_detectors != self.heralded.num_detectors:
                 raise ValueError(f"the model of the task has {dem.num_detectors} detectors, and the circuit of the "
                                  f"heralds {self.heralded.num_detectors}")
             return Decoder(self.name, self.heralded.dem, self.heralded.heralds)
-        if self.name.startswith("pymatching-correlated") and not self.keep_decomposition:
+        is_auto = re.match("auto(:|$)", self.name) is not None
+        if ("pymatching" in self.name or is_auto) and not self.keep_decomposition:
             try:
-                return Decoder(self.name, with_whole_errors(dem))
+                made = Decoder(self.name, with_whole_errors(dem))
             except ValueError:  # an error that is no edge in each part
                 pass
+            else:
+                if not is_auto or "pymatching" in made.name:  # else it took bp-osd, which is slow
+                    return made
         return Decoder(self.name, dem)
 
 

@@ -17,6 +17,7 @@ from cudaq_realtime import (Answer, Client, DecodeError, Decoder, Dispatcher, Pi
                             ServerRestarted, StageError, StreamDecoder)
 from cudaq_realtime.client import Committed, Description
 from cudaq_realtime.decoders import Deadlines
+from cudaq_realtime.function_decoder import FunctionDecoder
 from cudaq_realtime.sinter_decoder import CompiledSinterDecoder, SinterDecoder
 
 CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1"
@@ -53,6 +54,7 @@ EXAMPLES = {
     Decoder: (lambda: Decoder("lookup", CHAIN), None),
     Description: (lambda: Description(16, 0, 1, 77), None),
     Dispatcher: (lambda: Dispatcher({"echo": echo}, slots=3, slot_size=256), used_dispatcher),
+    FunctionDecoder: (lambda: FunctionDecoder(echo, CHAIN, deadline_us=1e6), None),
     Pipeline: (lambda: Pipeline("lookup", CHAIN, predecoder=echo, workers=1, slots=4),
                lambda p: [run_report(p)[key] for key in ("decoder", "predecoder", "workers", "slots", "shots")]),
     Report: (lambda: run_report(Pipeline("lookup", CHAIN)),

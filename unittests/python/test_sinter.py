@@ -9,7 +9,7 @@ import pytest
 import sinter
 import stim
 from cudaq_realtime import DecodeError, Decoder, decoder_names
-from cudaq_realtime.sinter_decoder import SinterDecoder, sinter_decoders
+from cudaq_realtime.sinter_decoder import SinterDecoder, sinter_decoders, with_whole_errors
 
 
 def repetition_code(noise, distance=5):
@@ -22,7 +22,7 @@ def test_answers_equal_those_of_sinters_pymatching():
     dem = circuit.detector_error_model(decompose_errors=True)
     shots = circuit.compile_detector_sampler(seed=3).sample(5000, bit_packed=True)
     theirs = sinter.BUILT_IN_DECODERS["pymatching"].compile_decoder_for_dem(dem=dem)
-    ours = SinterDecoder("pymatching").compile_decoder_for_dem(dem=dem)
+    ours = SinterDecoder("pymatching", keep_decomposition=True).compile_decoder_for_dem(dem=dem)
     expected = theirs.decode_shots_bit_packed(bit_packed_detection_event_data=shots)
     got = ours.decode_shots_bit_packed(bit_packed_detection_event_data=shots)
     assert got.dtype == np.uint8 and got.shape == expected.shape
@@ -45,27 +45,38 @@ def test_correlated_matching_equals_pymatchings_and_is_better_than_plain():
     assert (answers["pymatching-correlated"] != expected).any(axis=1).mean() <= 0.005  # ties
 
 
-def test_correlated_matching_gets_whole_errors_and_is_better_with_them():
+@pytest.mark.parametrize("name, max_ratio", [("pymatching-correlated", 0.95), ("pymatching", 0.99), ("auto", 0.99)])
+def test_matching_gets_whole_errors_and_is_better_with_them(name, max_ratio):
     circuit = stim.Circuit.generated("surface_code:rotated_memory_x", distance=3, rounds=3,
                                      after_clifford_depolarization=0.01, before_measure_flip_probability=0.01)
     dem = circuit.detector_error_model(decompose_errors=True)
-    shots, flips = circuit.compile_detector_sampler(seed=5).sample(40000, separate_observables=True, bit_packed=True)
+    shots, flips = circuit.compile_detector_sampler(seed=5).sample(100_000, separate_observables=True, bit_packed=True)
 
     def answers(decoder):
         return decoder.compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(bit_packed_detection_event_data=shots)
 
-    whole = answers(SinterDecoder("pymatching-correlated"))
-    expected = Decoder("pymatching-correlated", circuit.detector_error_model()).decode_batch(
+    whole = answers(SinterDecoder(name))
+    expected = Decoder(name, circuit.detector_error_model()).decode_batch(
         shots, bit_packed_shots=True, bit_packed_predictions=True)
     assert (whole != expected).mean() <= 0.005  # ties
     wrong = int((whole != flips).sum())
-    split = int((answers(SinterDecoder("pymatching-correlated", keep_decomposition=True)) != flips).sum())
-    assert 0 < wrong < 0.95 * split, (wrong, split)
+    split = int((answers(SinterDecoder(name, keep_decomposition=True)) != flips).sum())
+    assert 0 < wrong < max_ratio * split, (wrong, split)
+
+
+def test_windows_that_name_matching_get_whole_errors():
+    circuit = stim.Circuit.generated("surface_code:rotated_memory_x", distance=3, rounds=30,
+                                     after_clifford_depolarization=0.004)
+    dem = circuit.detector_error_model(decompose_errors=True)
+    name = "sliding-window:inner=pymatching-correlated"
+    whole = SinterDecoder(name).compile_decoder_for_dem(dem=dem).decoder
+    assert "^" in str(dem) and whole == Decoder(name, with_whole_errors(dem)) != Decoder(name, dem)
 
 
 def test_a_model_whose_errors_cannot_be_split_keeps_its_decomposition():
     dem = stim.DetectorErrorModel("error(0.1) D0 D1 ^ D2 D3 L0\nerror(0.1) D0 D2\nerror(0.1) D1\nerror(0.1) D3 D1")
-    SinterDecoder("pymatching-correlated").compile_decoder_for_dem(dem=dem)
+    for name in ("pymatching-correlated", "auto"):  # which would take bp-osd of whole errors
+        assert "pymatching" in SinterDecoder(name).compile_decoder_for_dem(dem=dem).decoder.name
     with pytest.raises(ValueError, match="4 detectors"):
         Decoder("pymatching-correlated", dem.__class__(str(dem).replace("^ ", "")))
 
