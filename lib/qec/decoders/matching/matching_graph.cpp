@@ -171,50 +171,70 @@ expected<> check_correlated_graph(const detector_error_model &model) {
 }
 
 matching_graph make_correlated_graph(const detector_error_model &model) {
-  // Stim's form of the parsed model: without loops, and with targets that cancel left out. Its instructions refer to
-  // these two lists, which do not move: Stim's own buffers are used without a look whether malloc has refused them.
-  std::vector<stim::DemTarget> targets;
-  std::vector<double> probabilities;
-  std::size_t max_targets = 2; // of the last two instructions
-  for (const auto &c : model.components)
-    max_targets += model.detectors_of(c).size() + model.observables_of(c).size() + 1;
-  targets.reserve(max_targets);
-  probabilities.reserve(model.components.size());
-  stim::DetectorErrorModel flat;
-  const auto append = [&](stim::DemInstructionType type, std::size_t first_target, std::size_t first_argument) {
-    flat.instructions.push_back({{probabilities.data() + first_argument, probabilities.data() + probabilities.size()},
-                                 {targets.data() + first_target, targets.data() + targets.size()},
-                                 "",
-                                 type});
+  // As detector_error_model_to_user_graph, with the same sums in the same order; that one searches in a map of maps.
+  struct correlated_edge {
+    pm::UserEdge *in_graph;
+    double marginal = 0;                                   ///< probability
+    std::vector<std::pair<std::uint32_t, double>> joint{}; ///< with another edge
   };
+  matching_graph made{pm::UserGraph(model.num_detectors, model.num_observables), {}};
+  std::vector<correlated_edge> edges;
+  std::vector<std::vector<std::pair<std::size_t, std::uint32_t>>> edges_at(model.num_detectors); // the second, number
+  const auto number_of = [&](const dem_component &c) {
+    const auto detectors = model.detectors_of(c), observables = model.observables_of(c);
+    const std::size_t first = detectors.front(), second = c.detectors == 2 ? detectors.back() : SIZE_MAX;
+    const double weight = pm::to_weight_for_correlations(c.probability);
+    const index_list flipped(observables.begin(), observables.end());
+    if (second == SIZE_MAX)
+      made.graph.add_or_merge_boundary_edge(first, flipped, weight, c.probability, pm::INDEPENDENT);
+    else
+      made.graph.add_or_merge_edge(first, second, flipped, weight, c.probability, pm::INDEPENDENT);
+    auto &at = edges_at[first];
+    const auto found = std::ranges::find(at, second, &std::pair<std::size_t, std::uint32_t>::first);
+    if (found != at.end())
+      return found->second;
+    at.emplace_back(second, static_cast<std::uint32_t>(edges.size()));
+    edges.push_back({.in_graph = &made.graph.edges.back()});
+    return at.back().second;
+  };
+  const auto joint_of = [&edges](std::uint32_t edge, std::uint32_t other) -> double & {
+    if (edge == other)
+      return edges[edge].marginal;
+    auto &joint = edges[edge].joint;
+    const auto found = std::ranges::find(joint, other, &std::pair<std::uint32_t, double>::first);
+    return found != joint.end() ? found->second : joint.emplace_back(other, 0.0).second;
+  };
+  std::vector<std::uint32_t> of_error;
   for (auto c = model.components.begin(); c != model.components.end();) {
+    of_error.clear();
     const auto first = c;
-    const std::size_t first_target = targets.size();
-    for (; c != model.components.end() && c->mechanism == first->mechanism; ++c) {
-      if (c->detectors == 0)
-        continue;
-      if (targets.size() != first_target)
-        targets.push_back(stim::DemTarget::separator());
-      for (const std::uint64_t detector : model.detectors_of(*c))
-        targets.push_back(stim::DemTarget::relative_detector_id(detector));
-      for (const std::uint64_t observable : model.observables_of(*c))
-        targets.push_back(stim::DemTarget::observable_id(observable));
-    }
-    if (targets.size() == first_target)
-      continue;
-    probabilities.push_back(first->probability);
-    append(stim::DemInstructionType::DEM_ERROR, first_target, probabilities.size() - 1);
+    for (; c != model.components.end() && c->mechanism == first->mechanism; ++c)
+      if (c->detectors != 0)
+        of_error.push_back(number_of(*c));
+    const auto add = [p = first->probability](double &to) { to = merged_probability(to, p); };
+    for (std::size_t k = 0; k < of_error.size(); ++k)
+      for (std::size_t l = k + 1; l < of_error.size(); ++l) {
+        add(joint_of(of_error[k], of_error[l]));
+        add(joint_of(of_error[l], of_error[k]));
+      }
+    for (const std::uint32_t edge : of_error)
+      add(edges[edge].marginal);
   }
-  const auto declare = [&](stim::DemInstructionType type, stim::DemTarget last) {
-    targets.push_back(last);
-    append(type, targets.size() - 1, probabilities.size());
+  const auto nodes_of = [&edges](const std::pair<std::uint32_t, double> &joint) {
+    const pm::UserEdge &edge = *edges[joint.first].in_graph;
+    return std::pair(edge.node1, edge.node2);
   };
-  if (model.num_detectors != 0)
-    declare(stim::DemInstructionType::DEM_DETECTOR, stim::DemTarget::relative_detector_id(model.num_detectors - 1));
-  if (model.num_observables != 0)
-    declare(stim::DemInstructionType::DEM_LOGICAL_OBSERVABLE,
-            stim::DemTarget::observable_id(model.num_observables - 1));
-  return {pm::detector_error_model_to_user_graph(flat, true, pm::NUM_DISTINCT_WEIGHTS), {}};
+  for (correlated_edge &edge : edges) {
+    if (edge.marginal == 0)
+      continue;
+    std::ranges::sort(edge.joint, {}, nodes_of);
+    for (const auto &joint : edge.joint) {
+      const auto [node1, node2] = nodes_of(joint);
+      edge.in_graph->implied_weights_for_other_edges.push_back(
+          {node1, node2, pm::to_weight_for_correlations(std::min(0.5, joint.second / edge.marginal))});
+    }
+  }
+  return made;
 }
 
 std::unique_ptr<pm::Mwpm> make_matcher(matching_graph &from, bool with_search_graph) {
