@@ -15,7 +15,7 @@ fi
 "$root/scripts/bootstrap.sh" build
 mkdir -p "$folder"
 [ -x "$folder/venv/bin/python" ] || python3 -m venv "$folder/venv"
-"$folder/venv/bin/pip" install --quiet "$root" stim==1.15.0 pymatching==2.3.1 ldpc==2.4.1 relay_bp==0.2.1 \
+"$folder/venv/bin/pip" install --quiet "$root" stim==1.16.0 pymatching==2.4.0 ldpc==2.4.1 relay_bp==0.2.1 \
   numpy==2.4.6 scipy matplotlib
 # One thread for each library, as for ours.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1

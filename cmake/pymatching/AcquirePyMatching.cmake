@@ -10,10 +10,10 @@
 #   3. pip download, by package name          from the index that the user's pip uses
 # A second configuration finds the extracted sources; it neither runs pip nor changes files.
 
-set(CUDAQ_PYMATCHING_VERSION 2.3.1)
-set(CUDAQ_STIM_VERSION 1.15.0)
-set(CUDAQ_PYMATCHING_SHA256 dac1afab0a190a003a3689a18c3afc5c99a5beaa6a099d79e3d4c8b24c1fa7c5)
-set(CUDAQ_STIM_SHA256 95236006859d6754be99629d4fb44788e742e962ac8c59caad421ca088f7350e)
+set(CUDAQ_PYMATCHING_VERSION 2.4.0)
+set(CUDAQ_STIM_VERSION 1.16.0)
+set(CUDAQ_PYMATCHING_SHA256 0c30dafa506b086f50d15530debd7b7b39228597d22c52d5ccd114bcbb0a2326)
+set(CUDAQ_STIM_SHA256 9092a996429dcf616d8d4ca01fec886b7b310caf9425a39fcfe499005636bd52)
 
 set(CUDAQ_PYMATCHING_DIR "" CACHE PATH "PyMatching source tree to use instead of a download")
 set(CUDAQ_STIM_DIR "" CACHE PATH "Stim source tree to use instead of a download")

@@ -58,7 +58,7 @@ struct dem_limits {
   std::uint64_t nesting = 1024;                   ///< of repeat blocks; the parser needs no stack for it, but Stim does
 };
 
-/// Parses Stim's text format. Accepts and refuses the same texts as Stim 1.15.0 when it reads a file,
+/// Parses Stim's text format. Accepts and refuses the same texts as Stim 1.16.0 when it reads a file,
 /// except for the limits. docs/decoding.md, "The text of a model", describes the format. An error text begins
 /// "line N: ".
 ///

@@ -45,7 +45,7 @@ double out_of_range(std::string_view number) {
   return power + (negative ? -exponent : exponent) < 0 ? 0 : HUGE_VAL;
 }
 
-/// Follows Stim 1.15.0 character by character (stim/dem/detector_error_model.cc, stim/circuit/circuit.h). A text that
+/// Follows Stim 1.16.0 character by character (stim/dem/detector_error_model.cc, stim/circuit/circuit.h). A text that
 /// ends inside a line is read as if a line end followed.
 class reader {
 public:
