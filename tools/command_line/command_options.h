@@ -36,9 +36,13 @@ inline CLI::Validator number_between(double low, double high) {
 }
 
 /// An option whose value is one of `words`; --help shows the default.
+/// `others`: what else than the words is taken. The help lists the words.
 inline CLI::Option *add_choice(CLI::App &command, const char *name, std::string &value, const char *text,
-                               const std::vector<std::string> &words) {
-  return command.add_option(name, value, text)->capture_default_str()->check(CLI::IsMember(words));
+                               const std::vector<std::string> &words, bool (*others)(const std::string &) = nullptr) {
+  CLI::Validator known = CLI::IsMember(words);
+  if (others != nullptr)
+    known.operation([others, test = known](std::string &word) { return others(word) ? std::string() : test(word); });
+  return command.add_option(name, value, text)->capture_default_str()->check(known);
 }
 
 /// An option that has a new name, or new ones. The old one works for one minor version, is not in the help, and prints

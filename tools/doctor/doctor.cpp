@@ -3,6 +3,7 @@
 
 #include "tools/common/machine.h"
 #include "tools/common/terminal.h"
+#include "tools/services/provider_service.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -42,12 +43,16 @@ int run_doctor(const doctor_options &o, const output &out) {
   const system_files files(o.root);
   std::vector<std::pair<std::string, std::vector<finding>>> parts;
   const cuda_probe probe = probe_cuda();
+  const bool own = is_provider_path(o.transport);
+  if (own && o.port != 0)
+    throw usage_error("--port: it has no effect with a provider of your own; its options follow --");
   if (!o.transport.empty()) // first: it may refuse the name
-    parts.emplace_back("transport " + o.transport, check_transport(files, probe, o.transport, o.port));
+    parts.emplace_back("transport " + o.transport, own ? own_provider_lines(o.transport, o.provider_options)
+                                                       : check_transport(files, probe, o.transport, o.port));
   parts.emplace(parts.begin(), "machine", check_machine(files, allowed_cores()));
   parts.emplace(parts.begin() + 1, "gpu", check_gpu(files, probe));
   parts.emplace_back("self-test", check_dispatcher());
-  if (!o.transport.empty())
+  if (!o.transport.empty() && !own)
     for (const finding &f : check_loopback(o.transport, static_cast<std::uint64_t>(o.timeout_s * 1e9)))
       parts.back().second.push_back(f);
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 
@@ -24,10 +25,11 @@ struct finding {
 };
 
 struct doctor_options {
-  std::string transport; ///< "": no checks of a transport
-  int port = 0;          ///< of the transport; 0: not checked
-  double timeout_s = 5;  ///< for each step of the transport's self-test
-  std::string root;      ///< folder in which /sys, /proc and /dev are looked up; "": this machine
+  std::string transport; ///< "": no checks of a transport; a / or the end .so: the path of a provider of the user
+  std::vector<std::string> provider_options; ///< of such a provider
+  int port = 0;                              ///< of the transport; 0: not checked
+  double timeout_s = 5;                      ///< for each step of the transport's self-test
+  std::string root;                          ///< folder in which /sys, /proc and /dev are looked up; "": this machine
 };
 
 /// Returns an exit_code: kExitCheckFailed if a line is wrong.

@@ -23,6 +23,8 @@ std::vector<finding> network_card_lines(const system_files &files);
 /// RDMA adapters, their ports and GIDs, and the rights.
 std::vector<finding> rdma_lines(const system_files &files);
 std::vector<finding> ucx_lines();
+/// Whether the provider with this library can be loaded and makes an instance: its shape and slots.
+std::vector<finding> own_provider_lines(const std::string &library, const std::vector<std::string> &options);
 /// Whether a client of this machine can map requests that the provider shm holds in memory of a GPU, for each GPU.
 std::vector<finding> gpu_request_lines(const cuda_probe &probe);
 std::vector<finding> gpu_roce_lines(const system_files &files, const cuda_probe &probe);

@@ -2,6 +2,7 @@
 #include "tools/command_line/command_options.h"
 #include "tools/command_line/commands.h"
 #include "tools/doctor/doctor.h"
+#include "tools/services/provider_service.h"
 
 namespace cudaq::realtime::tools {
 
@@ -17,9 +18,11 @@ Examples:
   cudaq-realtime doctor --transport udp --port 5000
   cudaq-realtime doctor --transport roce --port 4791
   cudaq-realtime doctor --transport ucx
+  cudaq-realtime doctor --transport ./libmy-provider.so -- --socket=/run/decoder.sock
   cudaq-realtime doctor --json doctor.json)");
-  add_choice(doctor, "--transport", o.transport, "also what this transport needs",
-             {"udp", "roce", "shm", "cpu_roce", "gpu-roce", "ucx"});
+  add_choice(doctor, "--transport", o.transport,
+             "also what this transport needs; or whether a provider of your own, by its path, can be served",
+             {"udp", "roce", "shm", "cpu_roce", "gpu-roce", "ucx"}, is_provider_path);
   doctor
       .add_option("--port", o.port,
                   "this port must be free: UDP with --transport udp or roce, TCP with cpu_roce or ucx; 0: not checked")
@@ -31,7 +34,11 @@ Examples:
       ->check(number_between(0.01, 3600));
   doctor.add_option("--root", o.root, "folder whose sys, proc and dev are read instead of this machine's")
       ->type_name("FOLDER");
-  run_when_chosen(doctor, chosen, [options](const output &out) { return run_doctor(*options, out); });
+  run_when_chosen(doctor, chosen, [options, &chosen](const output &out) {
+    options->provider_options = chosen.after_dashes;
+    return run_doctor(*options, out);
+  });
+  doctor.parse_complete_callback([&chosen, &o] { chosen.takes_words = is_provider_path(o.transport); });
 }
 
 } // namespace cudaq::realtime::tools

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/doctor_checks.h"
 
+#include "tools/services/provider_service.h"
+
 #include <cstdio>
 
 namespace cudaq::realtime::tools {
@@ -158,6 +160,20 @@ std::vector<finding> gpu_request_lines(const cuda_probe &probe) {
                        remedy});
   }
   return lines;
+}
+
+std::vector<finding> own_provider_lines(const std::string &library, const std::vector<std::string> &options) {
+  try {
+    const provider_service service(provider_library(library), options, CUDAQ_WAIT_SPIN_YIELD);
+    return {{"provider", grade::good,
+             fmt::format("shape {}, {} slots of {} bytes; {}", service.shape(), service.num_slots(),
+                         service.slot_bytes(), service.endpoint().empty() ? "no endpoint line" : service.endpoint()),
+             ""},
+            {"loopback", grade::warning, "not tested: doctor has no client of this provider",
+             "start `serve --transport " + library + "`, and send from its peer"}};
+  } catch (const std::exception &e) { // usage_error and api_error
+    return {{"provider", grade::wrong, e.what(), "remove the reason that the text names"}};
+  }
 }
 
 std::vector<finding> check_transport(const system_files &files, const cuda_probe &probe, const std::string &transport,

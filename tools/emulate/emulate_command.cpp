@@ -2,6 +2,7 @@
 #include "tools/command_line/command_options.h"
 #include "tools/command_line/commands.h"
 #include "tools/emulate/emulate.h"
+#include "tools/services/provider_service.h"
 
 #include <algorithm>
 
@@ -45,6 +46,11 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
         if (!applies && emulate.get_option(option)->count() != 0)
           throw CLI::ValidationError(option, "it has no effect with " + with);
     };
+    if (is_provider_path(o.transport))
+      throw CLI::ValidationError(
+          "--transport", o.transport + " has the side of the server only, and emulate has no client of it: it plays "
+                                       "over udp, roce and shm, with `ring` in this process. Send the requests by the "
+                                       "provider's own peer; `doctor --transport PATH` checks the provider");
     const std::string transport = "--transport " + o.transport;
     refuse(o.transport == "shm", transport, {"--name"});
     const bool over_network = o.transport == "udp" || o.transport == "roce";
@@ -86,7 +92,7 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   CLI::App &emulate = *program.add_subcommand("emulate", "a control system in software: plays syndromes to a server");
   emulate.footer(kEmulateFooter);
   add_choice(emulate, "--transport", o.transport, "how requests reach the server; ring: the server is in this process",
-             {"udp", "roce", "shm", "ring"});
+             {"udp", "roce", "shm", "ring"}, is_provider_path);
   emulate.add_option("--address,--bridge-ip", o.address, "udp, roce: the server's IP address")->capture_default_str();
   emulate.add_option("--port", o.port, "the server's UDP port; roce: 4791 if it is not given")
       ->check(CLI::Range(1, 65535));

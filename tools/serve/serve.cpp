@@ -15,6 +15,7 @@
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/client_log.h"
+#include "tools/services/transport_counters.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -40,20 +41,33 @@ constexpr auto kAfterEndLimit = 3s;
 /// 2: answers_by_status has names and counts all functions, in place of busy and failed_one_shots.
 constexpr int kServeSchemaVersion = 2;
 
-/// A provider of this project gets slots in which each decoder's shot fits, unless its options name a size.
-std::vector<std::string> chosen_args(const serve_options &o, const server_ns::hosted_server &host,
-                                     const std::string &library) {
+std::vector<std::string> given_args(const serve_options &o, const server_ns::hosted_server &host) {
   const bool same = o.transport.empty() || o.transport == host.config().transport;
-  std::vector<std::string> args =
-      o.provider_options.empty() && same ? host.config().transport_args : o.provider_options;
-  const auto names_size = [](const std::string &arg) { return arg.starts_with("--slot-size"); };
-  const auto is_own = [&](const char *name) {
-    return library.ends_with(std::string("libcudaq-realtime-bridge-") + name + ".so");
-  };
-  if (host.slot_bytes() > server_ns::kUsualSlotSize && (is_own("udp") || is_own("roce") || is_own("shm")) &&
-      std::none_of(args.begin(), args.end(), names_size))
-    args.push_back(fmt::format("--slot-size={}", host.slot_bytes()));
-  return args;
+  return o.provider_options.empty() && same ? host.config().transport_args : o.provider_options;
+}
+
+bool names_size(const std::vector<std::string> &args) {
+  return std::ranges::any_of(
+      args, [](const std::string &arg) { return arg.starts_with("--slot-size") || arg.starts_with("--page-size"); });
+}
+
+/// The provider, with slots in which the request of a whole shot of each decoder fits, unless its options name a size:
+/// then a control system may send a shot in parts. Throws usage_error if its slots are smaller without that.
+provider_service sized_transport(const serve_options &o, const server_ns::hosted_server &host,
+                                 const std::string &library) {
+  std::vector<std::string> args = given_args(o, host);
+  const cudaq_wait_policy_t wait = wait_policy_of(o.wait, false);
+  const bool named = names_size(args);
+  if (!named && host.slot_bytes() > server_ns::kUsualSlotSize) {
+    std::vector<std::string> sized = args;
+    sized.push_back(fmt::format("--slot-size={}", host.slot_bytes()));
+    try {
+      return {library, sized, wait};
+    } catch (const usage_error &) {
+      // A provider without this option. It says below what else is wrong with the options, or has slots of its own.
+    }
+  }
+  return {library, args, wait};
 }
 
 /// The lines of a reload. They exist from the start on, so that a reload without memory has one, too.
@@ -72,8 +86,12 @@ public:
         host_(std::move(loaded)), server_(host_.server()),
         few_cores_(std::thread::hardware_concurrency() < server_.threads_for(o.decoder_threads) + 3),
         library_(provider_library(chosen_transport(o.transport, host_.config().transport))),
-        transport_(library_, chosen_args(o, host_, library_), wait_policy_of(o.wait, false)),
-        listeners_(o.counters, o.prometheus_port) {
+        transport_(sized_transport(o, host_, library_)), listeners_(o.counters, o.prometheus_port) {
+    if (transport_.slot_bytes() < host_.slot_bytes() && !names_size(given_args(o, host_)))
+      throw usage_error(fmt::format(
+          "--transport {}: its slots have {} bytes, and the request of a whole shot needs a slot of {}: set the size "
+          "by an option of the provider. If shots come in parts, name the size (--slot-size={})",
+          library_, transport_.slot_bytes(), host_.slot_bytes(), transport_.slot_bytes()));
     if (const auto result = host_.check_slots(transport_.slot_bytes()); result.failed())
       throw usage_error(
           fmt::format("--config {}: {}; give the provider larger slots (--slot-size)", o.config, result.text()));
@@ -108,6 +126,7 @@ private:
   void reload() noexcept;
   void finish_reload_with(const std::string &line, const char *reason) const noexcept;
   void answer_a_reader(const std::vector<pollfd> &fds);
+  void log_long_messages();
   std::string counters() const { return counters_text(server_, transport_, host_.reloads()); }
 
   const serve_options &options_;
@@ -127,6 +146,7 @@ private:
   decode_log decode_log_{server_};
   client_log client_log_{transport_};
   std::uint64_t processed_ = 0, processed_since_ = now_ns(); ///< the count of requests, and when it changed
+  std::uint64_t long_messages_ = 0, long_messages_ns_ = 0;   ///< those that were logged, and when
 };
 
 // After an error, while it runs: as at its normal end.
@@ -170,6 +190,21 @@ void serving::answer_a_reader(const std::vector<pollfd> &fds) {
   }
 }
 
+/// At most once a second: each message of a control system may be too long.
+void serving::log_long_messages() {
+  const std::uint64_t now = now_ns();
+  if (now - long_messages_ns_ < 1'000'000'000)
+    return;
+  long_messages_ns_ = now;
+  const std::uint64_t count = long_message_count(transport_);
+  if (count <= long_messages_) // an endpoint line that cannot be read counts none
+    return;
+  long_messages_ = count;
+  print_error("cudaq-realtime: {} message{} longer than a slot of {} bytes {} not executed; the request of a whole "
+              "shot needs {}: see --slot-size of the provider\n",
+              count, count == 1 ? "" : "s", transport_.slot_bytes(), count == 1 ? "was" : "were", host_.slot_bytes());
+}
+
 void serving::run() {
   for (bool connected = false; !signals_.end_is_wanted();) {
     if (!connected && transport_.connect(50'000'000)) {
@@ -206,6 +241,7 @@ void serving::look_around(int wait_ms) {
     return signals_.begin_end();
   decode_log_.look();
   client_log_.look();
+  log_long_messages();
   answer_a_reader(fds);
 }
 

@@ -19,8 +19,10 @@
 
 namespace cudaq::realtime::tools {
 
+bool is_provider_path(const std::string &name) { return name.find('/') != std::string::npos || name.ends_with(".so"); }
+
 std::string provider_library(const std::string &name) {
-  if (name.find('/') != std::string::npos || name.ends_with(".so"))
+  if (is_provider_path(name))
     return name;
   std::string dashes = name, underscores = name;
   std::replace(dashes.begin(), dashes.end(), '_', '-');
@@ -150,7 +152,7 @@ provider_service::provider_service(const std::string &library, const std::vector
             cudaq_bridge_create_from_library(&bridge_, library.c_str(), count, pointers.data());
         status != CUDAQ_OK)
       refuse_to_create(library, status, cudaq_last_error_message());
-    read_endpoint();
+    endpoint_ = endpoint_now();
     require_ok(cudaq_bridge_get_ring_geometry(bridge_, &config_.num_slots, &config_.slot_size),
                "cudaq_bridge_get_ring_geometry");
     create_dispatcher(wait);
@@ -160,10 +162,9 @@ provider_service::provider_service(const std::string &library, const std::vector
   }
 }
 
-void provider_service::read_endpoint() {
+std::string provider_service::endpoint_now() const {
   char endpoint[1024] = "";
-  if (cudaq_bridge_get_endpoint_info(bridge_, endpoint, sizeof endpoint) == CUDAQ_OK)
-    endpoint_ = endpoint;
+  return cudaq_bridge_get_endpoint_info(bridge_, endpoint, sizeof endpoint) == CUDAQ_OK ? endpoint : "";
 }
 
 void provider_service::create_dispatcher(cudaq_wait_policy_t wait) {
@@ -225,7 +226,7 @@ bool provider_service::connect(std::uint64_t timeout_ns) {
   if (status != CUDAQ_ERR_TIMEOUT)
     require_ok(status, "cudaq_bridge_connect_timeout");
   if (status == CUDAQ_OK)
-    read_endpoint(); // some transports know their numbers only now
+    endpoint_ = endpoint_now(); // some transports know their numbers only now
   return status == CUDAQ_OK;
 }
 

@@ -12,7 +12,10 @@
 
 namespace cudaq::realtime::tools {
 
-/// The library of a provider. A text with a / or the end .so is taken as it is. Of a name, the library
+/// A text with a / or the end .so: no name of a provider, but where its library is.
+bool is_provider_path(const std::string &name);
+
+/// The library of a provider. A path is taken as it is. Of a name, the library
 /// libcudaq-realtime-bridge-NAME.so (with - for _) is looked for beside the program, in the library folder of an
 /// install tree and in that of a build tree; else the dynamic linker looks for it.
 std::string provider_library(const std::string &name);
@@ -62,7 +65,10 @@ public:
   /// within this time; then nothing is disconnected, and the objects of the handlers must stay. Throws api_error.
   [[nodiscard]] bool stop(std::uint64_t timeout_ns);
 
+  /// As it was at the start, or after connect.
   [[nodiscard]] const std::string &endpoint() const noexcept { return endpoint_; }
+  /// Asks the provider; "" if it has none.
+  [[nodiscard]] std::string endpoint_now() const;
   /// As the constructor got it.
   [[nodiscard]] const std::string &library() const noexcept { return library_; }
   [[nodiscard]] std::uint32_t num_slots() const noexcept { return config_.num_slots; }
@@ -74,7 +80,6 @@ public:
   [[nodiscard]] cudaq_dispatcher_stats_t stats() const;
 
 private:
-  void read_endpoint();
   void create_dispatcher(cudaq_wait_policy_t wait);
   bool release() noexcept;
 

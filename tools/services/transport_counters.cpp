@@ -6,6 +6,7 @@
 #include "cudaq/realtime/daemon/bridge/udp_provider.h"
 #include "tools/services/provider_statistics.h"
 
+#include <charconv>
 #include <fmt/core.h>
 #include <span>
 
@@ -141,6 +142,17 @@ client_counts clients_of(const provider_service &transport) {
   if (const auto all = library.read<udp_statistics>("cudaq_udp_get_statistics", endpoint))
     return {all->peers + all->peers_expired, all->peers_expired};
   return {};
+}
+
+std::uint64_t long_message_count(const provider_service &transport) {
+  const provider_statistics library(transport.library());
+  if (const auto all = library.read<udp_statistics>("cudaq_udp_get_statistics", transport.endpoint()))
+    return all->dropped_long;
+  if (const auto all = library.read<adapter_statistics>("cudaq_cpu_roce_get_statistics", transport.endpoint()))
+    return all->dropped_long;
+  const std::string word = endpoint_value(transport.endpoint_now(), "too_long", "");
+  std::uint64_t count = 0;
+  return std::from_chars(word.data(), word.data() + word.size(), count).ec == std::errc() ? count : 0;
 }
 
 } // namespace cudaq::realtime::tools

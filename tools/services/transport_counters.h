@@ -20,4 +20,8 @@ struct client_counts {
 };
 client_counts clients_of(const provider_service &transport);
 
+/// Messages that were longer than a slot and not executed, as the provider counts them: in its statistics, or as the
+/// word too_long of its endpoint line, which a provider of the user may have. 0: it counts none.
+std::uint64_t long_message_count(const provider_service &transport);
+
 } // namespace cudaq::realtime::tools

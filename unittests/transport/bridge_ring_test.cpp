@@ -151,6 +151,20 @@ TEST_P(BridgeRing, AnswersNeitherBadFramesNorUnknownFunctions) {
   EXPECT_EQ(result, "bcd");
 }
 
+TEST_P(BridgeRing, AnswersAndCountsARequestThatIsLongerThanASlot) {
+  socket_peer peer(path_);
+  ASSERT_NO_FATAL_FAILURE(connect_and_launch());
+  peer.request(7, 4, std::string(105, 'x')); // one byte more than a slot
+  const auto [header, result] = peer.answer();
+  EXPECT_EQ(header.request_id, 4u);
+  EXPECT_EQ(header.status, CUDAQ_RPC_ERR_BAD_ARG_LEN);
+  if (GetParam() >= 2) {
+    char endpoint[256];
+    CUDAQ_ASSERT_OK(cudaq_bridge_get_endpoint_info(bridge_, endpoint, sizeof(endpoint)));
+    EXPECT_EQ(endpoint, "transport=socket path=" + path_ + " too_long=1");
+  }
+}
+
 TEST_P(BridgeRing, HasOneShapeOnly) {
   cudaq_unified_dispatch_ctx_t unified;
   EXPECT_EQ(cudaq_bridge_get_transport_context(bridge_, UNIFIED, &unified), CUDAQ_ERR_UNSUPPORTED);

@@ -38,7 +38,8 @@ struct provider {
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
   int listener = -1, peer = -1, wake = -1;
-  std::atomic<bool> stopping{false}; // never cleared: disconnect may come before connect has begun
+  std::atomic<std::uint64_t> too_long{0}; // messages
+  std::atomic<bool> stopping{false};      // never cleared: disconnect may come before connect has begun
   std::thread pump;
 
   ~provider() {
@@ -125,14 +126,30 @@ cudaq_status_t connect_peer(void *handle) {
   return p.peer >= 0 ? CUDAQ_OK : system_failed("accept");
 }
 
+/// A request that does not fit into a slot is counted and answered: its sender would wait in vain.
+void refuse_long(provider &p, const cudaq_rpc_header_t &request) {
+  ++p.too_long;
+  cudaq_rpc_response_t answer{};
+  answer.magic = CUDAQ_RPC_MAGIC_RESPONSE;
+  answer.status = CUDAQ_RPC_ERR_BAD_ARG_LEN;
+  answer.request_id = request.request_id;
+  answer.ptp_timestamp = request.ptp_timestamp;
+  (void)send(p.peer, &answer, sizeof(answer), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /// Moves one message into the free slot `slot`. False: there is none, or it is no frame and is dropped.
 bool receive(provider &p, std::uint32_t slot) {
   std::uint8_t *const to = p.ring.rx_data_host + slot * p.ring.rx_stride_sz;
   const ssize_t n = recv(p.peer, to, p.slot_size, MSG_DONTWAIT | MSG_TRUNC);
   cudaq_rpc_header_t header;
-  if (n < static_cast<ssize_t>(sizeof(header)) || n > static_cast<ssize_t>(p.slot_size))
+  if (n < static_cast<ssize_t>(sizeof(header)))
     return false;
   std::memcpy(&header, to, sizeof(header));
+  if (n > static_cast<ssize_t>(p.slot_size)) {
+    if (header.magic == CUDAQ_RPC_MAGIC_REQUEST)
+      refuse_long(p, header);
+    return false;
+  }
   if (header.arg_len > static_cast<std::size_t>(n) - sizeof(header)) // the rest of the slot is of an older request
     return false;
   cudaq_host_ringbuffer_signal_slot(&p.ring, slot);
@@ -204,7 +221,9 @@ cudaq_status_t disconnect(void *handle) {
 }
 
 cudaq_status_t get_endpoint_info(void *handle, char *buffer, std::size_t length) {
-  const int n = std::snprintf(buffer, length, "transport=socket path=%s", of(handle).path.c_str());
+  provider &p = of(handle);
+  const std::string counts = p.too_long != 0 ? " too_long=" + std::to_string(p.too_long) : "";
+  const int n = std::snprintf(buffer, length, "transport=socket path=%s%s", p.path.c_str(), counts.c_str());
   return n >= 0 && static_cast<std::size_t>(n) < length ? CUDAQ_OK
                                                         : fail(CUDAQ_ERR_INVALID_ARG, "the buffer is too small");
 }
