@@ -21,20 +21,16 @@ namespace cudaq::realtime::tools {
 namespace {
 
 std::vector<std::string> stream_problems(const stream_play_result &r, bool interrupted, std::uint64_t wanted) {
-  std::vector<std::string> problems;
-  const auto none = [&problems](std::uint64_t count, const char *what) {
-    if (count != 0)
-      problems.push_back(fmt::format("{} {}", count, what));
-  };
-  none(r.lost, "requests without an answer");
-  none(r.bad_status, "answers with an error status");
-  none(r.wrong_echo, "answers with a wrong timestamp");
-  none(r.mismatches, "frames that are not the expected ones");
+  problem_list problems;
+  problems.none(r.lost, "requests without an answer");
+  problems.none(r.bad_status, "answers with an error status");
+  problems.none(r.wrong_echo, "answers with a wrong timestamp");
+  problems.none(r.mismatches, "frames that are not the expected ones");
   if (r.stalled)
-    problems.emplace_back("no progress");
+    problems.texts.emplace_back("no progress");
   else if (!interrupted && r.ended < wanted)
-    problems.emplace_back("not all experiments were played to their end");
-  return problems;
+    problems.texts.emplace_back("not all experiments were played to their end");
+  return problems.texts;
 }
 
 json rounds_json(const latency_histogram &h) {

@@ -6,8 +6,20 @@
 #include "tools/common/terminal.h"
 
 #include <cstdint>
+#include <fmt/format.h>
+#include <string>
+#include <vector>
 
 namespace cudaq::realtime::tools {
+
+/// What went wrong in a run.
+struct problem_list {
+  void none(std::uint64_t count, const char *what) {
+    if (count != 0)
+      texts.push_back(fmt::format("{} {}", count, what));
+  }
+  std::vector<std::string> texts;
+};
 
 /// Calls turn() until the player is done, and shows how far it is. After a signal it is interrupted.
 template <class Player, class Count>

@@ -4,6 +4,7 @@
 #include "cudaq/qec/decoding/decoder.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "lib/qec/server/session/wire_requests.h"
+#include "tools/emulate/play_loop.h"
 
 #include <algorithm>
 #include <bit>
@@ -59,23 +60,19 @@ std::uint32_t player::streams(const emulate_options &o) {
 std::uint32_t player::id_window(const emulate_options &o) { return 4 * std::bit_ceil(streams(o)); }
 
 std::vector<std::string> problems_of(const play_result &r, bool interrupted, std::uint64_t wanted) {
-  std::vector<std::string> problems;
-  const auto none = [&problems](std::uint64_t count, const char *what) {
-    if (count != 0)
-      problems.push_back(fmt::format("{} {}", count, what));
-  };
-  none(r.lost, "requests without an answer");
-  none(r.bad_status - r.at_deadline - r.not_converged - r.busy_given_up, "answers with an error status");
-  none(r.at_deadline, "shots that reached the deadline of their decoder");
-  none(r.not_converged, "shots that their decoder found no solution for");
-  none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
-  none(r.wrong_echo, "answers with a wrong timestamp");
-  none(r.mismatches, "corrections that are not the expected ones");
+  problem_list problems;
+  problems.none(r.lost, "requests without an answer");
+  problems.none(r.bad_status - r.at_deadline - r.not_converged - r.busy_given_up, "answers with an error status");
+  problems.none(r.at_deadline, "shots that reached the deadline of their decoder");
+  problems.none(r.not_converged, "shots that their decoder found no solution for");
+  problems.none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
+  problems.none(r.wrong_echo, "answers with a wrong timestamp");
+  problems.none(r.mismatches, "corrections that are not the expected ones");
   if (r.stalled)
-    problems.push_back("no progress");
+    problems.texts.push_back("no progress");
   else if (!interrupted && wanted != 0 && r.answered + r.lost + r.bad_status < wanted)
-    problems.push_back("not all shots were played");
-  return problems;
+    problems.texts.push_back("not all shots were played");
+  return problems.texts;
 }
 
 player::player(const emulate_options &options, const shot_plan &plan, bool check, link &to,
