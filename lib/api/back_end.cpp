@@ -16,11 +16,11 @@ slot_ring view_of(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &
   return view;
 }
 
-memory_claim claim_of(const wiring &w, const cudaq_dispatcher_config_t &c) {
+memory_claim claim_of(const wiring &w, const cudaq_dispatcher_config_t &c, std::uint32_t known_slots) {
   const bool brings_its_ring = c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE && c.kernel_type == CUDAQ_KERNEL_UNIFIED;
   const cudaq_ringbuffer_t *ring = w.ring && !brings_its_ring ? &*w.ring : nullptr;
   const volatile void *shared_ring = ring != nullptr && c.shared_ring_mode != 0 ? identity_of(*ring) : nullptr;
-  return {ring, c, shared_ring, w.shutdown_flag, w.stats};
+  return {ring, known_slots, shared_ring, w.shutdown_flag, w.stats};
 }
 
 } // namespace cudaq::realtime::detail

@@ -119,8 +119,8 @@ inline const volatile void *identity_of(const cudaq_ringbuffer_t &ring) {
   return ring.rx_flags_host != nullptr ? ring.rx_flags_host : ring.rx_flags;
 }
 
-/// The memory that a run with this wiring uses.
-memory_claim claim_of(const wiring &w, const cudaq_dispatcher_config_t &config);
+/// The memory that a run with this wiring uses. `known_slots`: of the ring, as of memory_claim.
+memory_claim claim_of(const wiring &w, const cudaq_dispatcher_config_t &config, std::uint32_t known_slots);
 
 /// The result of cudaq_dispatch_launch_state(): not NULL while the calling thread is in the launch function of a start.
 inline thread_local void *launch_state_of_this_thread = nullptr;

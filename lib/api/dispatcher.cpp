@@ -27,13 +27,16 @@ int device_of_this_thread() {
 }
 
 /// The host path serves a configuration that names no device, and a dataplane of any number of slots.
-cudaq_dispatcher_config_t completed(cudaq_dispatcher_config_t c) {
+full_config completed(const cudaq_dispatcher_config_t &given) {
+  full_config c{given, given.num_slots};
   if (c.dispatch_path != CUDAQ_DISPATCH_PATH_HOST)
     return c;
   if (c.device_id < 0)
     c.device_id = device_of_this_thread();
-  if (is_unified_host(c) && c.num_slots == 0)
+  if (is_unified_host(c) && c.num_slots == 0) {
     c.num_slots = kDataplaneSlots;
+    c.known_slots = 1;
+  }
   return c;
 }
 
@@ -48,7 +51,7 @@ cudaq_ringbuffer_t with_stride(cudaq_ringbuffer_t ring, const cudaq_dispatcher_c
 
 cudaq_dispatcher_t::cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_dispatcher_config_t &given)
     : manager(m), config(completed(given)) {
-  const cudaq_dispatcher_config_t &c = config;
+  const full_config &c = config;
   wiring_.options = default_dispatcher_options();
   grace_period_ns_.set(wiring_.options.grace_period_ns);
 #if defined(CUDAQ_REALTIME_HAS_CUDART)

@@ -105,7 +105,7 @@ struct cudaq_dispatcher_t {
   const cudaq::realtime::detail::back_end &path() const { return *path_; }
 
   cudaq_dispatch_manager_t &manager;
-  const cudaq_dispatcher_config_t config;
+  const cudaq::realtime::detail::full_config config;
 
 private:
   /// Runs `body` while no other control call runs. Refused in a handler of this dispatcher: stop would wait for the

@@ -13,12 +13,11 @@ std::uintptr_t address_of(const volatile void *p) { return reinterpret_cast<std:
 
 } // namespace
 
-memory_claim::memory_claim(const cudaq_ringbuffer_t *ring, const cudaq_dispatcher_config_t &config,
-                           const volatile void *shared_ring, const volatile int *shutdown_flag,
-                           const std::uint64_t *stats)
+memory_claim::memory_claim(const cudaq_ringbuffer_t *ring, std::uint32_t known_slots, const volatile void *shared_ring,
+                           const volatile int *shutdown_flag, const std::uint64_t *stats)
     : shared_ring_(shared_ring) {
   if (ring != nullptr) {
-    add_ring(*ring, known_slots(config));
+    add_ring(*ring, known_slots);
     ring_record *record = find_record(ring->rx_flags_host);
     record = record != nullptr ? record : find_record(ring->tx_flags_host);
     owner_word_ = record != nullptr ? &record->owner : nullptr;

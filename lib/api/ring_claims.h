@@ -20,9 +20,10 @@ namespace cudaq::realtime::detail {
 /// What a run uses. Plain addresses: nothing is read or written through them.
 class memory_claim {
 public:
-  /// `shared_ring`: identifies the ring if it may have other members, else NULL.
-  memory_claim(const cudaq_ringbuffer_t *ring, const cudaq_dispatcher_config_t &config,
-               const volatile void *shared_ring, const volatile int *shutdown_flag, const std::uint64_t *stats);
+  /// `known_slots`: how far the arrays of the ring certainly reach. `shared_ring`: identifies the ring if it may have
+  /// other members, else NULL.
+  memory_claim(const cudaq_ringbuffer_t *ring, std::uint32_t known_slots, const volatile void *shared_ring,
+               const volatile int *shutdown_flag, const std::uint64_t *stats);
 
   /// Names the first two ranges that overlap.
   expected<> check_against(const memory_claim &other) const;

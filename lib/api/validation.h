@@ -25,10 +25,10 @@ inline bool is_unified_host(const cudaq_dispatcher_config_t &config) {
 }
 /// The most slots of a dataplane whose number the program does not say.
 inline constexpr std::uint32_t kDataplaneSlots = 4096;
-/// How far the memory of a ring certainly reaches, in slots.
-inline std::uint32_t known_slots(const cudaq_dispatcher_config_t &config) {
-  return is_unified_host(config) && config.num_slots == kDataplaneSlots ? 1 : config.num_slots;
-}
+/// A configuration with all numbers that a run needs.
+struct full_config : cudaq_dispatcher_config_t {
+  std::uint32_t known_slots = 0; ///< how far the memory of a ring certainly reaches; 1 if the program named no number
+};
 
 /// The side that accesses a ring: selects the members of cudaq_ringbuffer_t that a rule checks.
 enum class ring_side { host, device };
@@ -38,12 +38,13 @@ expected<> check_host_views(const cudaq_ringbuffer_t &ring);
 expected<> check_device_views(const cudaq_ringbuffer_t &ring);
 expected<> check_alignment(const cudaq_ringbuffer_t &ring, ring_side side);
 expected<> check_strides(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config, ring_side side);
-expected<> check_overlap(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config, ring_side side);
+expected<> check_overlap(const cudaq_ringbuffer_t &ring, std::uint32_t known_slots, ring_side side);
 /// In place, the device stages the whole slot, because handlers get separate input and output areas.
 expected<> check_staging(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
 /// On a ring whose requests are in device memory, only a device may read them.
 expected<> check_requests_are_near(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
-expected<> validate_host_ring(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
+expected<> validate_host_ring(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config,
+                              std::uint32_t known_slots);
 /// On a shared ring the host routes the kernel's requests, so it must be able to access the ring.
 expected<> check_shared_views(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
 expected<> validate_device_ring(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);

@@ -103,21 +103,21 @@ expected<> check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_con
   return {};
 }
 
-expected<> check_overlap(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
+expected<> check_overlap(const cudaq_ringbuffer_t &r, std::uint32_t known_slots, ring_side side) {
   const auto arrays = arrays_of(r, side);
-  const std::size_t slots = known_slots(c);
+  const std::size_t slots = known_slots;
   const std::size_t bytes[4] = {slots * sizeof(std::uint64_t), slots * sizeof(std::uint64_t), slots * r.rx_stride_sz,
                                 slots * r.tx_stride_sz};
   const std::size_t count = is_in_place(r, side) ? 3 : 4;
   for (std::size_t a = 0; a < count; ++a)
     if (arrays[a].address() > UINTPTR_MAX - bytes[a])
       return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s reaches beyond the address space (%u slots)",
-                         arrays[a].field, c.num_slots);
+                         arrays[a].field, known_slots);
   for (std::size_t a = 0; a < count; ++a)
     for (std::size_t b = a + 1; b < count; ++b)
       if (arrays[a].address() < arrays[b].address() + bytes[b] && arrays[b].address() < arrays[a].address() + bytes[a])
         return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s and %s overlap (%u slots)", arrays[a].field,
-                           arrays[b].field, c.num_slots);
+                           arrays[b].field, known_slots);
   return {};
 }
 
@@ -150,11 +150,12 @@ expected<> check_requests_are_near(const cudaq_ringbuffer_t &r, const cudaq_disp
                           : "config->shared_ring_mode is set, so that the host routes the requests");
 }
 
-expected<> validate_host_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+expected<> validate_host_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c,
+                              std::uint32_t known_slots) {
   constexpr ring_side side = ring_side::host;
   return first_of([&] { return check_host_views(r); }, [&] { return check_alignment(r, side); },
                   [&] { return check_requests_are_near(r, c); }, [&] { return check_strides(r, c, side); },
-                  [&] { return check_overlap(r, c, side); });
+                  [&] { return check_overlap(r, known_slots, side); });
 }
 
 expected<> check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
@@ -177,14 +178,14 @@ expected<> check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dispatche
   if (in_place != is_in_place(r, ring_side::host))
     return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer: one view is in place (tx_data is NULL or rx_data) and the "
                                               "other is not; the host routes a shared ring, so both must agree");
-  return validate_host_ring(r, c);
+  return validate_host_ring(r, c, c.num_slots);
 }
 
 expected<> validate_device_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   constexpr ring_side side = ring_side::device;
   return first_of([&] { return check_device_views(r); }, [&] { return check_alignment(r, side); },
                   [&] { return check_requests_are_near(r, c); }, [&] { return check_strides(r, c, side); },
-                  [&] { return check_overlap(r, c, side); }, [&] { return check_staging(r, c); },
+                  [&] { return check_overlap(r, c.num_slots, side); }, [&] { return check_staging(r, c); },
                   [&] { return check_shared_views(r, c); });
 }
 

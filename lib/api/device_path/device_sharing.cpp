@@ -67,7 +67,7 @@ expected<> device_back_end::take_ring(wiring &w) {
       return result;
     held_ring_ = identity_of(*w.ring);
   }
-  return manager_.claim(this, claim_of(w, config_));
+  return manager_.claim(this, claim_of(w, config_, config_.num_slots));
 }
 
 expected<> device_back_end::prepare_sharing(const wiring &w, dispatch_params &p) {

@@ -29,7 +29,7 @@ expected<> host_back_end::acquire_ring(wiring &w, host_setup &setup) {
       result.failed())
     return result;
   held_ring_ = identity_of(*w.ring);
-  if (expected<> result = manager_.claim(this, claim_of(w, config_)); result.failed())
+  if (expected<> result = manager_.claim(this, claim_of(w, config_, config_.known_slots)); result.failed())
     return result;
   if (shared) {
     setup.jobs = setup.router->jobs();

@@ -10,10 +10,11 @@ namespace cudaq::realtime::detail {
 
 class host_back_end final : public back_end {
 public:
-  host_back_end(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config)
-      : manager_(manager), config_(config) {}
+  host_back_end(cudaq_dispatch_manager_t &manager, const full_config &config) : manager_(manager), config_(config) {}
 
-  expected<> check_ring(cudaq_ringbuffer_t &ring) const override { return validate_host_ring(ring, config_); }
+  expected<> check_ring(cudaq_ringbuffer_t &ring) const override {
+    return validate_host_ring(ring, config_, config_.known_slots);
+  }
   const char *missing_call(const wiring &w) const override;
   expected<> start(wiring &w) override { return begin_run(w, true); }
   run_phase look() const override {
@@ -48,7 +49,7 @@ private:
   expected<> make_launcher(const wiring &w, host_setup &setup);
 
   cudaq_dispatch_manager_t &manager_;
-  const cudaq_dispatcher_config_t config_;
+  const full_config config_;
   host_dispatcher host_;
   mutable std::mutex reading_;      ///< excludes describe and read_times while start binds the ring
   std::shared_ptr<job_table> jobs_; ///< of a ring that is not shared

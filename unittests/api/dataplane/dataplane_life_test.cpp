@@ -157,6 +157,24 @@ TEST(CpuDataplaneWiring, ConfigurationsThatCannotBeServedAreRefused) {
   EXPECT_TRUE(error_contains("config->num_slots is 16777217")) << cudaq_last_error_message();
 }
 
+// 4096 slots are kept for a dataplane whose number is not named.
+TEST(CpuDataplaneWiring, OfAnyNamedNumberOfSlotsIsRefusedIfItsArraysOverlap) {
+  for (const std::uint32_t slots : {0u, 4095u, 4096u, 4097u}) {
+    fake_provider provider({4097, 64, false});
+    manager_handle manager;
+    cudaq_dispatcher_config_t config = unified_config({4097, 64, false});
+    config.num_slots = slots;
+    dispatcher_view view;
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager.get, &config, &view.get));
+    cudaq_cpu_dataplane_t plane = provider.plane;
+    plane.ring.tx_data_host = plane.ring.rx_data_host + std::size_t{4094} * 64;
+    const cudaq_status_t status = cudaq_dispatcher_set_cpu_dataplane(view.get, &plane);
+    EXPECT_EQ(status, slots == 0 ? CUDAQ_OK : CUDAQ_ERR_INVALID_ARG) << slots;
+    EXPECT_TRUE(slots == 0 || error_contains("rx_data_host and tx_data_host overlap")) << cudaq_last_error_message();
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(view.get));
+  }
+}
+
 TEST(CpuDataplaneWiring, TakesThePlaceOfTheRing) {
   manager_handle manager;
   host_ring ring;

@@ -110,7 +110,7 @@ private:
 TEST(RingKinds, TheHostPathAndSharedRingsRefuseThem) {
   const auto memory = std::make_unique<ring_with_record>();
   cudaq_dispatcher_config_t config = host_config({4, 64, false});
-  detail::expected<> result = detail::validate_host_ring(memory->ring, config);
+  detail::expected<> result = detail::validate_host_ring(memory->ring, config, config.num_slots);
   EXPECT_EQ(result.status(), CUDAQ_ERR_UNSUPPORTED);
   EXPECT_NE(result.text().find("dispatch_path is 1 (host)"), std::string::npos) << result.text();
   EXPECT_NE(result.text().find("memory_kind 1 (mapped)"), std::string::npos) << result.text();

@@ -251,7 +251,7 @@ TEST(RingOwners, ARingThatALoopHasLeftToAGraphStays) {
   const auto other = make(manager, unused);
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(other->get, &r.ring));
   detail::ring_claims claims;
-  const detail::memory_claim claim(&r.ring, host_config(kShape), nullptr, nullptr, nullptr);
+  const detail::memory_claim claim(&r.ring, kShape.num_slots, nullptr, nullptr, nullptr);
   EXPECT_TRUE(claims.add(&r, claim).ok());
   r.expect_kept();
   claims.leave_to_a_graph();
