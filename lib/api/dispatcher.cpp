@@ -153,7 +153,8 @@ expected<> cudaq_dispatcher_t::refuse_unless(cudaq_dispatch_path_t path, const c
     return {};
   const bool host = config.dispatch_path == CUDAQ_DISPATCH_PATH_HOST;
   return make_reason(CUDAQ_ERR_UNSUPPORTED, "%s belongs to the %s path; config->dispatch_path is %s", what,
-                     host ? "device" : "host", host ? "1 (host)" : "0 (device)");
+                     host ? "device" : "host",
+                     host ? "1 (host)" : "0 (device), also if it was not set: set it to CUDAQ_DISPATCH_PATH_HOST");
 }
 
 template <class Check, class Set>

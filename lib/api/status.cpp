@@ -29,7 +29,7 @@ const char *cudaq_status_string(cudaq_status_t status) {
   case CUDAQ_ERR_CUDA:
     return "CUDAQ_ERR_CUDA: a CUDA call failed";
   case CUDAQ_ERR_UNSUPPORTED:
-    return "CUDAQ_ERR_UNSUPPORTED: this build or this machine cannot do it";
+    return "CUDAQ_ERR_UNSUPPORTED: this build, this machine or the other side does not do it";
   case CUDAQ_ERR_TIMEOUT:
     return "CUDAQ_ERR_TIMEOUT: a deadline passed";
   case CUDAQ_ERR_STATE:

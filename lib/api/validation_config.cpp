@@ -48,12 +48,13 @@ expected<> check_device_path(const cudaq_dispatcher_config_t &c) {
 #if !defined(CUDAQ_REALTIME_HAS_CUDART)
   return make_reason(CUDAQ_ERR_UNSUPPORTED,
                      "config->dispatch_path is %d (device): this library was built without the "
-                     "CUDA runtime; it serves the host path only",
+                     "CUDA runtime; it serves the host path only, CUDAQ_DISPATCH_PATH_HOST",
                      static_cast<int>(c.dispatch_path));
 #else
   if (c.dispatch_mode == CUDAQ_DISPATCH_HOST_CALL)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "config->dispatch_mode is 2 (host call) but config->dispatch_path is 0 "
-                                              "(device), whose kernels cannot call host functions");
+                                              "(device), also if it was not set, whose kernels cannot call host "
+                                              "functions: set it to CUDAQ_DISPATCH_PATH_HOST");
   if (c.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH && c.kernel_type != CUDAQ_KERNEL_REGULAR)
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
                        "config->dispatch_mode is 1 (graph launch) but config->kernel_type is %d: the graph scheduler "
