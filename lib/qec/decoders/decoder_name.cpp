@@ -81,10 +81,7 @@ expected<> decoder_settings::check() const {
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (!used_[i]) {
       const std::string &key = all_[i].first;
-      std::string similar = rt::did_you_mean(rt::similar_words(key, known_));
-      // What sliding-window does not know is a setting of its inner decoder, which refuses it.
-      if (similar.empty())
-        similar = rt::did_you_mean(rt::similar_words(key, {"inner", "commit", "buffer", "rounds"}));
+      const std::string similar = rt::did_you_mean(rt::similar_words(key, known_));
       return reason("unknown setting \"" + key + "\": known are " + joined(known_) +
                     (similar.empty() ? "" : "." + similar));
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/stream_settings.h"
 
+#include "lib/base/similar_words.h"
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -8,12 +10,13 @@
 namespace cudaq::qec::realtime {
 namespace {
 
+constexpr std::array<std::string_view, 5> kOwnKeys = {"inner", "commit", "buffer", "rounds", "mode"};
+
 bool has_windows(std::string_view name) { return name.substr(0, name.find_first_of(":(")) == "sliding-window"; }
 
 } // namespace
 
 expected<stream_options> read_stream_settings(const decoder_settings::list &all) {
-  constexpr std::array<std::string_view, 5> kOwnKeys = {"inner", "commit", "buffer", "rounds", "mode"};
   constexpr std::uint64_t kMaxRounds = 1'000'000;
   decoder_settings::list own, inner;
   for (const auto &setting : all)
@@ -71,6 +74,24 @@ expected<stream_options> with_settings_of_name(stream_options options) {
     return reason(options.decoder + ": " + twice + " is also given outside of the name, with another value");
   options.decoder = named->decoder;
   return options;
+}
+
+std::string with_settings_of_stream(std::string refusal) {
+  namespace rt = cudaq::realtime::detail;
+  constexpr std::string_view kUnknown = "unknown setting \"", kSuggestion = ". Did you mean";
+  const std::size_t at = refusal.find(kUnknown);
+  if (at == std::string::npos)
+    return refusal;
+  const std::string_view rest = std::string_view(refusal).substr(at + kUnknown.size());
+  const std::vector<std::string> own(kOwnKeys.begin(), kOwnKeys.end());
+  const std::string similar = rt::did_you_mean(rt::similar_words(rest.substr(0, rest.find('"')), own));
+  const std::size_t end = std::min(refusal.find(kSuggestion, at), refusal.size());
+  std::string known = "; of the windows:";
+  for (const std::string &key : own)
+    known += (key == own.front() ? " " : ", ") + key;
+  if (!similar.empty())
+    refusal.replace(end, std::string::npos, "." + similar);
+  return refusal.insert(end, known);
 }
 
 } // namespace cudaq::qec::realtime

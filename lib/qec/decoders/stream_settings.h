@@ -17,4 +17,8 @@ namespace cudaq::qec::realtime {
 /// what read_stream_settings refuses; a setting that name and options have with different values.
 [[nodiscard]] expected<stream_options> with_settings_of_name(stream_options options);
 
+/// A refusal by the inner decoder, which got each setting that sliding-window does not know: if it does not know one
+/// either, the text also has the settings of sliding-window, and those that the key may mean.
+[[nodiscard]] std::string with_settings_of_stream(std::string refusal);
+
 } // namespace cudaq::qec::realtime

@@ -114,7 +114,7 @@ stream_result made_or_throw(const stream_source &source, std::uint64_t push_bits
 stream_result failed(const std::exception &failure) {
   const bool machine_lacks = dynamic_cast<const stream_machine_error *>(&failure) != nullptr ||
                              dynamic_cast<const std::bad_alloc *>(&failure) != nullptr;
-  return {nullptr, std::string("stream decoder: ") + failure.what(), machine_lacks};
+  return {nullptr, "stream decoder: " + with_settings_of_stream(failure.what()), machine_lacks};
 }
 
 } // namespace

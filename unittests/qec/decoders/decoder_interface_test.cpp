@@ -246,7 +246,6 @@ TEST(DecoderNames, ASettingReachesItsDecoderAndAnUnknownOneIsRefused) {
       {"relay_bp", "plug-in. Did you mean relay-bp"},
       {"bposd", "plug-in. Did you mean bp-osd?"},
       {"relay-bp:num_set=3", ". Did you mean num_sets?"},
-      {"lookup:commits=3", "Did you mean commit?"}, // as the inner decoder of windows
       {"", "unknown decoder \"\""}};
   for (const auto &[name, text] : wrong) {
     const decoder_result made = make_decoder(name, "error(0.1) D0");

@@ -44,6 +44,23 @@ TEST(StreamName, RefusesASettingWithTwoValues) {
             std::string::npos);
 }
 
+TEST(StreamName, NamesTheSettingsOfTheWindowsBesideThoseOfTheirDecoder) {
+  const auto refused = [](const std::string &settings) {
+    return description_of({.decoder = "sliding-window:inner=lookup,commit=4,buffer=2," + settings});
+  };
+  const std::string own = "; of the windows: inner, commit, buffer, rounds, mode";
+  const std::string wrong = refused("commits=3");
+  EXPECT_NE(wrong.find("unknown setting \"commits\": known are predecoder"), std::string::npos) << wrong;
+  EXPECT_TRUE(wrong.ends_with(own + ". Did you mean commit?")) << wrong;
+  EXPECT_TRUE(refused("buffers=3").ends_with(own + ". Did you mean buffer?")) << refused("buffers=3");
+  EXPECT_TRUE(refused("dept=3").ends_with(own + ". Did you mean depth?")) << refused("dept=3");
+  EXPECT_TRUE(refused("speed=3").ends_with(own)) << refused("speed=3");
+  const std::string shots = make_decoder("sliding-window:inner=lookup,commit=4,buffer=2,commits=3", kText).error;
+  EXPECT_TRUE(shots.ends_with(own + ". Did you mean commit?")) << shots;
+  EXPECT_EQ(make_decoder("lookup:commits=3", kText).error.find("Did you mean"), std::string::npos)
+      << "it has no windows";
+}
+
 TEST(StreamName, IsTheSameInC) {
   cudaq_qec_stream_options_t options{};
   options.struct_size = sizeof options;
