@@ -25,16 +25,15 @@ constexpr std::optional<experimental::tensor_type> tensor_type_of(int data_type)
   return kTypes[data_type];
 }
 
-/// Sets an open batch (dimension 0 is -1) to 1. Throws std::runtime_error if another dimension is open, since its
-/// size is unknown, or if the tensor has no elements.
+/// Sets each dynamic dimension (-1), the batch or another one, to 1, as the specification does. Throws
+/// std::runtime_error if the tensor has no elements.
 inline std::vector<std::int64_t> pinned_shape(const std::string &name, std::span<const std::int64_t> shape) {
   std::vector<std::int64_t> pinned(shape.begin(), shape.end());
   for (std::size_t i = 0; i < pinned.size(); ++i) {
-    if (i == 0 && pinned[i] < 0)
+    if (pinned[i] < 0)
       pinned[i] = 1;
-    if (pinned[i] <= 0)
-      throw std::runtime_error("tensor \"" + name + "\": dimension " + std::to_string(i) + " is " +
-                               (pinned[i] < 0 ? "dynamic, which only the batch (dimension 0) may be" : "0"));
+    if (pinned[i] == 0)
+      throw std::runtime_error("tensor \"" + name + "\": dimension " + std::to_string(i) + " is 0");
   }
   return pinned;
 }

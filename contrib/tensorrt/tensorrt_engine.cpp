@@ -154,7 +154,7 @@ private:
     if (is_input) {
       const std::vector<std::int64_t> pinned = pinned_shape(name, shape);
       require(pinned == shape || context_->setInputShape(raw_name, dims_of(pinned)), log_,
-              "tensor \"" + name + "\" cannot have batch 1: the engine was built for other batch sizes");
+              "tensor \"" + name + "\" cannot have 1 in each dynamic dimension: the engine was built for other sizes");
       shape = pinned;
     }
     tensors_.push_back({name, *known, std::move(shape), is_input});
@@ -215,7 +215,7 @@ public:
     if (!parser->parse(model.data(), model.size(), "/dev/null/model.onnx"))
       fail(log_, "the ONNX model could not be parsed" + parser_errors(*parser));
     const auto config = owned(builder->createBuilderConfig(), log_, "createBuilderConfig");
-    pin_batch(*builder, *network, *config);
+    pin_dimensions(*builder, *network, *config);
     const auto made = owned(builder->buildSerializedNetwork(*network, *config), log_, "building the engine");
     const auto *at = static_cast<const std::uint8_t *>(made->data());
     log_.take(); // drops messages of calls that succeeded
@@ -236,8 +236,9 @@ private:
         text += (text.empty() ? ": node " : "; node ") + std::to_string(e->node()) + ": " + e->desc();
     return text;
   }
-  /// Makes inputs and outputs row-major, and fixes an open batch to 1 in the only optimisation profile.
-  void pin_batch(nvinfer1::IBuilder &builder, nvinfer1::INetworkDefinition &network, nvinfer1::IBuilderConfig &config) {
+  /// Makes inputs and outputs row-major, and fixes dynamic dimensions to 1 in the only optimisation profile.
+  void pin_dimensions(nvinfer1::IBuilder &builder, nvinfer1::INetworkDefinition &network,
+                      nvinfer1::IBuilderConfig &config) {
     constexpr nvinfer1::TensorFormats kRowMajor = 1U << static_cast<unsigned>(nvinfer1::TensorFormat::kLINEAR);
     nvinfer1::IOptimizationProfile *profile = nullptr; // owned by the builder
     for (std::int32_t i = 0; i < network.getNbInputs(); ++i) {
@@ -254,7 +255,7 @@ private:
       using enum nvinfer1::OptProfileSelector;
       for (const auto which : {kMIN, kOPT, kMAX})
         require(profile->setDimensions(input->getName(), which, dims_of(pinned)), log_,
-                std::string("pinning the batch of input \"") + input->getName() + "\" failed");
+                std::string("pinning the dimensions of input \"") + input->getName() + "\" failed");
     }
     for (std::int32_t i = 0; i < network.getNbOutputs(); ++i)
       if (nvinfer1::ITensor *const output = network.getOutput(i); output != nullptr)
