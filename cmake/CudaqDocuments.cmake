@@ -9,7 +9,15 @@ install(FILES tools/data/README.md DESTINATION "${_documents}/tools/data")
 install(DIRECTORY docs DESTINATION "${_documents}"
         PATTERN archive EXCLUDE # for those who change the code
         PATTERN site EXCLUDE
-        PATTERN "examples/CMakeLists.txt" EXCLUDE) # for this source tree
+        PATTERN "examples/CMakeLists.txt" EXCLUDE # for this source tree
+        PATTERN "examples/decoders.yaml" EXCLUDE)
+# The same file, with the model where an installation has it.
+file(RELATIVE_PATH _data "${CMAKE_INSTALL_FULL_DOCDIR}/docs/examples"
+     "${CMAKE_INSTALL_FULL_DATADIR}/cudaq-realtime/data")
+file(READ docs/examples/decoders.yaml _decoders)
+string(REPLACE "../../tools/data" "${_data}" _decoders "${_decoders}")
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/decoders.yaml" CONTENT "${_decoders}" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/decoders.yaml" DESTINATION "${_documents}/docs/examples")
 install(DIRECTORY "${PROJECT_BINARY_DIR}/site/" DESTINATION "${_documents}/html" OPTIONAL)
 
 find_package(Python3 COMPONENTS Interpreter QUIET)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The installed documents are whole: documents.py PREFIX. Links between pages lead somewhere. Each page that a library,
-a program or a man page names is installed. Each function of docs/api/index.md has a man page."""
+a program or a man page names is installed, and each model that a configuration names. Each function of
+docs/api/index.md has a man page."""
 import pathlib
 import re
 import sys
@@ -24,6 +25,11 @@ for file in [*prefix.glob("bin/*"), *prefix.glob("lib*/**/*.so"), *prefix.glob("
         named += 1
         if before != b"share/doc/cudaq-realtime/" or not (documents / page.decode()).exists():
             problems.append(f"{file.relative_to(prefix)} names {(before + page).decode()}, which is not installed")
+
+for file in documents.rglob("*.yaml"):
+    for model in re.findall(r"^ *dem_file: (\S+)", file.read_text(), flags=re.MULTILINE):
+        if not (file.parent / model).exists():
+            problems.append(f"{file.relative_to(documents)}: {model} does not exist")
 
 manual = prefix / "share/man/man3"
 for function in re.findall(r"^\| `(\w+)` \|", (documents / "docs/api/index.md").read_text(), flags=re.MULTILINE):
