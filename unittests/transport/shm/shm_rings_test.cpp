@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rings of several clients in one dataplane: the test plays the dispatcher's loop, step by step.
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/shm/loop_by_hand.h"
+#include "unittests/transport/shm/shm_process.h"
 
 namespace cudaq::realtime::test {
 namespace {
@@ -222,6 +224,33 @@ TEST(ShmRings, TheEndOfTheServerIsReportedToItsClients) {
   loop.provider.destroy();
   EXPECT_EQ(cudaq_shm_client_alive(client->get), 0);
   EXPECT_EQ(cudaq_shm_client_wait(client->get, 0, kPatience), CUDAQ_ERR_STATE);
+}
+
+TEST(ShmExample, CollectsALateAnswerBeforeItUsesTheSlotAgain) {
+  loop_by_hand loop("1");
+  child_process example({CUDAQ_SHM_EXAMPLE, loop.name, "7", "5", "1000"}); // 5 requests in 4 slots, 1 ms for each
+  std::uint32_t slot = 0;
+  for (std::uint32_t id = 0; id < 4; ++id) {
+    ASSERT_TRUE(loop.poll_until(slot)); // after the first one: it went on without the answer
+    EXPECT_EQ(slot, id);
+    if (id != 0)
+      loop.answer(slot);
+  }
+  EXPECT_EQ(loop.request_id(0), 0u) << "no request is written into a slot whose answer is not collected";
+  loop.answer(0);
+  ASSERT_TRUE(loop.poll_until(slot));
+  EXPECT_EQ(slot, 0u);
+  EXPECT_EQ(loop.request_id(0), 4u);
+  loop.answer(0);
+  std::multiset<std::string> lines;
+  for (int k = 0; k < 5; ++k) {
+    const std::string line = example.line();
+    const bool any = line.starts_with("late ") && !line.starts_with("late 0:"); // 1 ms is short on a busy machine
+    lines.insert(line.substr(any ? 5 : 0));
+  }
+  EXPECT_EQ(lines, (std::multiset<std::string>{"late 0: status 0, ", "1: status 0, ", "2: status 0, ", "3: status 0, ",
+                                               "4: status 0, "}));
+  EXPECT_EQ(example.wait(), 0);
 }
 
 } // namespace
