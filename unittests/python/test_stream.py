@@ -2,8 +2,12 @@
 """Streams: rounds in pieces of any size, the same answers as shots; ends, errors, threads."""
 import itertools
 import os
+import pathlib
 import pickle
+import re
+import shutil
 import signal
+import subprocess
 import threading
 import time
 
@@ -11,6 +15,8 @@ import numpy as np
 import pytest
 import stim
 from cudaq_realtime import DecodeError, Decoder, StreamDecoder
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs/decoders/streaming.md"
 
 
 def surface_code(rounds, distance=3, noise=0.004):
@@ -268,3 +274,21 @@ def test_the_handler_of_a_signal_cannot_call_the_object_whose_call_it_interrupts
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+# The example of docs/decoders/streaming.md: a shot of Stim's b8 as a stream, and all shots by windows.
+@pytest.mark.skipif(not (shutil.which("stim") and shutil.which("cudaq-realtime")), reason="needs both programs")
+def test_the_example_of_the_page_decodes_shots(tmp_path):
+    blocks = re.findall(r"^```text\n(.*?)^```$", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
+    (example,) = [block for block in blocks if "stim convert" in block]
+    circuit = stim.Circuit.generated("surface_code:rotated_memory_z", distance=3, rounds=20,
+                                     after_clifford_depolarization=0.003, before_measure_flip_probability=0.003)
+    circuit.to_file(tmp_path / "circuit.stim")
+    circuit.detector_error_model(decompose_errors=True).to_file(tmp_path / "model.dem")
+    circuit.compile_detector_sampler(seed=3).sample_write(50, filepath=str(tmp_path / "shots.b8"), format="b8")
+    run = subprocess.run(["bash", "-eo", "pipefail", "-c", example], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.split()
+    assert lines[-52:-50][0] == "21"  # Stim's 20 rounds are 21 here
+    assert lines[-51] == lines[-50]  # the last frame is the prediction of the first shot
+    assert len(lines[-50:]) == 50
