@@ -138,7 +138,7 @@ TEST_F(ErrorCurveProgram, DrawsTheCountsOfSinter) {
 }
 
 TEST_F(ErrorCurveProgram, RefusesAPictureWithoutDistanceOrErrorRateBeforeTheWork) {
-  std::filesystem::copy_file(file("d=3,p=0.003,r=3.dem"), file("mine.dem"));
+  std::ofstream(file("mine.dem")) << "error(0.1) D0 L0\n";
   refused("--shots 100 --dem " + file("mine.dem") + " --csv " + file("counts.csv") + " --svg " + file("curve.svg"),
           "--svg: no model has its distance d and its error rate p in the name of its file, as "
           "surface_d5_p0.003_r5.dem or d=5,p=0.003,r=5.dem (mine.dem)");

@@ -180,7 +180,7 @@ public:
       return all;
     });
   }
-  std::uint64_t sent() const { return next_id_; }
+  std::uint64_t sent() const { return sent_; }
   std::uint64_t good_shots() const {
     std::uint64_t sum = 0;
     for (const stream &s : streams_)
@@ -208,8 +208,10 @@ private:
   };
 
   void send(std::uint32_t id, std::uint32_t function, const bytes &payload) {
-    const auto number = static_cast<std::uint32_t>(next_id_++);
-    ASSERT_TRUE(client_.send(number, function, payload));
+    std::uint32_t number = next_id_++;
+    for (int tries = 0; !client_.send(number, function, payload); number = next_id_++)
+      ASSERT_LT(++tries, 1000) << "a stopped node holds a request at this place of the window, but not at so many";
+    ++sent_;
     open_[number] = {id, function, std::chrono::steady_clock::now()};
     ++streams_[id].open;
   }
@@ -258,7 +260,8 @@ private:
   std::map<std::uint32_t, open_request> open_;
   std::map<std::int32_t, std::uint64_t> by_status_;
   std::mt19937 random_;
-  std::uint64_t next_id_ = 0;
+  std::uint32_t next_id_ = 0;
+  std::uint64_t sent_ = 0;
   std::chrono::nanoseconds longest_{0};
   bool paused_ = false;
 };
