@@ -2,6 +2,7 @@
 #include "lib/shared_ring/ring_router.h"
 
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 namespace cudaq::realtime::detail {
@@ -69,6 +70,17 @@ void ring_router::park(std::uint32_t i, const request &r) {
   ++table_.parked;
 }
 
+/// Reads the header of slot i, whose rx was `flag`. False if a dispatcher outside may have answered the slot
+/// meanwhile, so that the producer may be filling it: then look again. The words are read with acquire: rx must be
+/// read after them.
+bool ring_router::read_untorn(std::uint32_t i, std::uint64_t flag, request &r) const {
+  const auto *const slot = reinterpret_cast<const volatile std::uint64_t *>(table_.ring.rx_slot(i));
+  const std::uint64_t words[] = {load_acquire(slot[0]), load_acquire(slot[1]), load_acquire(slot[2])};
+  static_assert(sizeof(words) == sizeof(r));
+  std::memcpy(&r, words, sizeof(r));
+  return table_.ring.ready(i) == flag && same_header(r, read_header<request>(table_.ring.rx_slot(i)));
+}
+
 // The parked requests are in ring order, beginning at the cursor. A slot that a dispatcher outside has answered is left
 // to the cursor: what it holds now is younger than the slots before it.
 void ring_router::hand_out_parked() {
@@ -79,10 +91,11 @@ void ring_router::hand_out_parked() {
     --left;
     if (table_.settled_phase(i) != job_phase::parked)
       continue;
-    const request &r = table_[i].req;
     const std::uint64_t flag = table_.ring.ready(i);
-    ring_member *const receiver = flag != 0 ? receiver_of(r.function_id) : nullptr;
-    if (receiver != nullptr) {
+    request r;
+    if (flag == 0 || !read_untorn(i, flag, r) || !same_header(r, table_[i].req))
+      continue;
+    if (ring_member *const receiver = receiver_of(r.function_id)) {
       hand_over(i, r, flag, *receiver);
       --table_.parked;
     }
@@ -135,13 +148,6 @@ void ring_router::hand_over(std::uint32_t i, const request &r, std::uint64_t fla
   counts.count_drop(what.what);
   table_[i].state.enter(job_phase::open);
   table_.ring.release_rx(i);
-}
-
-/// Reads the header of slot i, whose rx was `flag`. False if a dispatcher outside may have answered the slot meanwhile,
-/// so that the producer may be filling it: then look again.
-bool ring_router::read_untorn(std::uint32_t i, std::uint64_t flag, request &r) const {
-  r = read_header<request>(table_.ring.rx_slot(i));
-  return table_.ring.ready(i) == flag && same_header(r, read_header<request>(table_.ring.rx_slot(i)));
 }
 
 bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_counters &counts) {
