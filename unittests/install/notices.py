@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""THIRD_PARTY_NOTICES.txt names each installed program and library in which code of another project is found:
-notices.py PREFIX. The code is found by texts and type names that it leaves in a stripped file."""
+"""THIRD_PARTY_NOTICES.txt names each installed program and library in which code of another project is found,
+with the text of each licence and the versions of cmake/pymatching: notices.py PREFIX. The code is found by texts and
+type names that it leaves in a stripped file."""
 import pathlib
 import re
 import sys
@@ -36,6 +37,15 @@ for file in files:
         places = next((places for heading, places in named.items() if heading.startswith(project)), set())
         if name not in places and not ("decoder plug-ins" in places and "chromobius" in name):
             missing.append(f"{file.relative_to(prefix)} has code of {project}, its notice names only {sorted(places)}")
+for name, text in re.findall(r"^=+\n(\S.*)\nLicence: .*\nUsed in: .*\n=+\n\n(.*)$", notices, flags=re.MULTILINE):
+    if "was not found" in text:
+        missing.append(f"{name}: the text of its licence is missing")
+acquired = (pathlib.Path(__file__).parents[2] / "cmake/pymatching/AcquirePyMatching.cmake").read_text()
+for project in ("PyMatching", "Stim"):
+    # The first number only: a directory of the user may have another version.
+    wanted = re.search(rf"set\(CUDAQ_{project.upper()}_VERSION (\d+)\.", acquired)[1]
+    missing += [f"{heading}: the version of another project" for heading in named
+                if re.match(rf"{project} (?!{wanted}\.)\d", heading)]
 print("\n".join(missing))
-print(f"{len(files)} files, {found} times code of others, {len(missing)} not named")
+print(f"{len(files)} files, {found} times code of others, {len(missing)} faults")
 sys.exit(1 if missing or found < 3 else 0)
