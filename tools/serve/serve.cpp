@@ -200,9 +200,9 @@ void serving::log_long_messages() {
   if (count <= long_messages_) // an endpoint line that cannot be read counts none
     return;
   long_messages_ = count;
-  print_error("cudaq-realtime: {} message{} longer than a slot of {} bytes {} not executed; the request of a whole "
-              "shot needs {}: see --slot-size of the provider\n",
-              count, count == 1 ? "" : "s", transport_.slot_bytes(), count == 1 ? "was" : "were", host_.slot_bytes());
+  print_log("{} message{} longer than a slot of {} bytes {} not executed; the request of a whole shot needs {}: see "
+            "--slot-size of the provider\n",
+            count, count == 1 ? "" : "s", transport_.slot_bytes(), count == 1 ? "was" : "were", host_.slot_bytes());
 }
 
 void serving::run() {
