@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The statuses of the decoding server stand in one list, the enumeration of decoding_server_wire.h. Compared with it:
-names and numbers of each other list and of each place in the documents that names both; and the meanings that programs
-print, which are the comments of the header."""
+names and numbers of each other list and of each place in the documents that names both; the ranges of all statuses, "1
+to N"; and the meanings that programs print, which are the comments of the header."""
 import ast
 import re
 
@@ -76,5 +76,8 @@ for path in tree.files():
             word, number = name or other_name, int(value or other_value)
             if word in STATUSES and STATUSES[word] != number:
                 problems.append(f"{path}: {word} is {number}; {HEADER} has {STATUSES[word]}")
+        for last in re.findall(r"\b1\s+to\s+(\d+)(?:,\s+or\s+-1\s+to|:\s+`decoding_server_wire)", tree.text(path)):
+            if STATUSES and int(last) != max(STATUSES.values()):
+                problems.append(f"{path}: 1 to {last}; the last status of {HEADER} is {max(STATUSES.values())}")
 found = len(STATUSES) if text_of(HEADER) else 1
 tree.report(problems, found, "statuses of the server are the same in all lists")
