@@ -36,6 +36,12 @@ TEST(CpuRoceCredits, AnAnswerHasNothingOfAnEarlierOne) {
     ASSERT_EQ(frame[i], 0) << i;
 }
 
+TEST(CpuRoceCredits, ASlotThatTheLoopDoesNotHaveIsNeitherAnsweredNorDropped) {
+  exchange_rig rig;
+  EXPECT_EQ(rig.exchange.answer(9).text(), "slot 9: the loop does not have it");
+  EXPECT_EQ(rig.exchange.drop(0).status(), CUDAQ_ERR_INVALID_ARG);
+}
+
 TEST(CpuRoceCredits, WithRcOneReceiveIsPostedForEachFreeSlot) {
   detail::cpu_roce_options options = rig_options();
   options.reliable = true;

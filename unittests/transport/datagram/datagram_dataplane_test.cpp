@@ -59,6 +59,26 @@ TEST(UdpDataplane, DisconnectsWhileTheLoopPolls) {
   EXPECT_EQ(late.load(), 0);
 }
 
+TEST(UdpDataplane, FillsTheRestOfASlotWithZeros) {
+  rig r;
+  udp_peer peer(r.port);
+  for (std::uint32_t slot = 0; slot < 4; ++slot)
+    std::memset(r.memory.rx_slot(slot), 0xAA, 64);
+  peer.send(request_bytes(1, 1, {1, 2, 3}));
+  EXPECT_EQ(r.request(r.next()), request_bytes(1, 1, {1, 2, 3}, 64));
+}
+
+TEST(UdpDataplane, TheRxFlagOfASlotIsSetWhileTheLoopHasIt) {
+  rig r;
+  udp_peer peer(r.port);
+  peer.send(request_bytes(1, 1, {1}));
+  const std::uint32_t slot = r.next();
+  EXPECT_NE(r.memory.ring.rx_flags_host[slot], 0u);
+  r.answer(slot, {1});
+  EXPECT_EQ(r.memory.ring.rx_flags_host[slot], 0u);
+  EXPECT_EQ(r.plane.publish(slot).text(), "slot " + std::to_string(slot) + ": the loop does not have it");
+}
+
 TEST(UdpDataplane, ServesAnIpv6Peer) {
   detail::datagram_options options = small_slots();
   options.bind_address = "::1";

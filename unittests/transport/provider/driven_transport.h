@@ -71,6 +71,10 @@ public:
   // --- the control thread; of providers over datagrams ---
   virtual detail::expected<> disconnect() { return {CUDAQ_ERR_UNSUPPORTED, "not driven"}; }
   virtual void launch() {}
+  /// Until a datagram waits in the system.
+  virtual void wait_for_arrival() {}
+  /// Answers that were sent, where the provider counts them.
+  virtual std::optional<std::uint64_t> replied() { return {}; }
   /// Requests that the loop has dropped, where the provider counts them.
   virtual std::optional<std::uint64_t> unanswered() { return {}; }
 
@@ -130,6 +134,8 @@ public:
   }
   detail::expected<> disconnect() override { return unified_ ? plane_.disconnect() : pump_.disconnect(); }
   void launch() override { plane_.launch(); }
+  void wait_for_arrival() override { exchange_.socket().wait(true, kDeadline); }
+  std::optional<std::uint64_t> replied() override { return exchange_.counters().replied.value(); }
   std::optional<std::uint64_t> unanswered() override { return exchange_.counters().unanswered.value(); }
 
 private:
@@ -218,6 +224,7 @@ public:
     EXPECT_EQ(rig_.exchange.drop(slot).text(), "");
     used_[slot] = false;
   }
+  std::optional<std::uint64_t> replied() override { return rig_.exchange.counters().replied.value(); }
   std::optional<std::uint64_t> unanswered() override { return rig_.exchange.counters().unanswered.value(); }
 
 private:

@@ -49,6 +49,15 @@ TEST(ShmCreate, DescribesItself) {
   EXPECT_GE(num_slots, 12u);
 }
 
+TEST(ShmCreate, HasEightSlotsOf256BytesWithoutAnOption) {
+  const provider_handle p({"--name", own_name("default")});
+  ASSERT_EQ(p.status, CUDAQ_OK) << p.text;
+  std::uint32_t num_slots = 0, slot_size = 0;
+  ASSERT_EQ(p.table->get_ring_geometry(p.handle, &num_slots, &slot_size), CUDAQ_OK);
+  EXPECT_EQ(num_slots, 8u);
+  EXPECT_EQ(slot_size, 256u);
+}
+
 TEST(ShmCreate, RefusesWrongOptionsWithTheirNames) {
   const std::string name = own_name("wrong");
   expect_refused({"--strict", "--name", name, "--nmu-slots=8"}, CUDAQ_ERR_INVALID_ARG,

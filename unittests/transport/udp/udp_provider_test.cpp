@@ -48,6 +48,16 @@ TEST_F(UdpProvider, RefusesWithATextWhatItCannotOpen) {
   EXPECT_EQ(none, nullptr);
 }
 
+TEST_F(UdpProvider, NamesItsAddressAndTakesASizeOfSlotsAsItIs) {
+  ASSERT_EQ(create({"--slot-size=100"}), CUDAQ_OK) << library().error_text();
+  const std::string line = library().endpoint(handle);
+  EXPECT_EQ(value_of(line, "address"), "127.0.0.1");
+  EXPECT_EQ(value_of(line, "frame_size"), "100");
+  std::uint32_t slots = 0, size = 0;
+  EXPECT_EQ(library().table->get_ring_geometry(handle, &slots, &size), CUDAQ_OK);
+  EXPECT_EQ(size, 100u);
+}
+
 TEST_F(UdpProvider, MakesPinnedRingsOrSaysWhyNot) {
   cudaq_realtime_bridge_handle_t pinned = nullptr;
   const cudaq_status_t status = library().create({"--pinned-rings"}, pinned);
