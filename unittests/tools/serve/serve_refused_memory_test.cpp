@@ -45,12 +45,12 @@ protected:
   /// Reloads; of the allocations of the server from now on those from number `first` on are refused, `count` of them.
   std::string reload_without(long long first, long long count) {
     const long long now = refused_->allocations;
+    refused_->first = now + first; // while `end` is -1, none is refused
     refused_->end = now + first + count;
-    refused_->first = now + first;
     server_->signal(SIGHUP);
     const std::string line = server_->line();
-    refused_->first = -1;
     refused_->end = -1;
+    refused_->first = -1;
     return line;
   }
   /// The allocations of a whole reload.
