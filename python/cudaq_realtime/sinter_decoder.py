@@ -78,6 +78,19 @@ def with_whole_errors(dem: stim.DetectorErrorModel) -> stim.DetectorErrorModel:
     return whole
 
 
+def names_matching(name: str) -> bool:
+    """Whether a decoder of this name is matching, or has it in windows or in a race. The path of a plug-in may contain
+    the word, too."""
+    kind = re.split("[:(,]", name, maxsplit=1)[0]
+    settings = name[len(kind) + 1:]
+    if kind == "sliding-window":
+        inner = re.search("(?:^|,)inner=(.*)", settings)
+        return inner is not None and names_matching(inner[1])
+    if kind == "race":
+        return any(names_matching(member) for member in settings.split("|"))
+    return kind in ("pymatching", "pymatching-correlated")
+
+
 @dataclass(frozen=True)
 class SinterDecoder(sinter.Decoder):
     """name: as of Decoder, or a function: the model of a task -> a function of a shot, as of FunctionDecoder. It can be
@@ -128,7 +141,7 @@ class SinterDecoder(sinter.Decoder):
                                  f"heralds {self.heralded.num_detectors}")
             return Decoder(self.name, self.heralded.dem, self.heralded.heralds)
         is_auto = re.match("auto(:|$)", self.name) is not None
-        if ("pymatching" in self.name or is_auto) and not self.keep_decomposition:
+        if (names_matching(self.name) or is_auto) and not self.keep_decomposition:
             try:
                 made = Decoder(self.name, with_whole_errors(dem))
             except ValueError:  # an error that is no edge in each part
