@@ -33,12 +33,15 @@ find_packages() {
         skip "pip did not install the packages ($needed): $(tail -n 1 "$cache/pip.log")"
       have_all "$python" || skip "pip installed the packages ($needed), but they cannot be imported"
     fi
-    # Once, and without their dependencies, which would change the versions of the others.
+    # Until it succeeds once, and without their dependencies, which would change the versions of the others.
     if [[ ! -e $cache/optional ]]; then
       # shellcheck disable=SC2086
-      timeout 100 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
-        ${optional//_/-} >>"$cache/pip.log" 2>&1 || echo "without $optional: $(tail -n 1 "$cache/pip.log")"
-      touch "$cache/optional"
+      if timeout 100 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+        ${optional//_/-} >>"$cache/pip.log" 2>&1; then
+        touch "$cache/optional"
+      else
+        echo "without $optional: $(tail -n 1 "$cache/pip.log")"
+      fi
     fi
     exec 9>&-
   fi

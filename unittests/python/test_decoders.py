@@ -153,6 +153,17 @@ def test_a_shot_that_cannot_be_decoded_names_its_status_and_row():
         decoder.decode([0, 0])
 
 
+def best_at_deadline(decode):
+    """The best solution, and the decodes that it took: a busy machine may leave no time to find one."""
+    for decodes in range(1, 101):
+        with pytest.raises(DecodeError) as failure:
+            decode()
+        assert failure.value.status == 9
+        if failure.value.best is not None:
+            return failure.value.best.tolist(), decodes
+    return None, decodes
+
+
 def test_an_array_of_indices_is_decoded_and_refused_as_a_list_is(breaking_plugin):
     model = CHAIN + "\nerror(0.1) D2 L1\nerror(0.1) D4"
     decoder = Decoder("lookup", model)
@@ -175,10 +186,9 @@ def test_an_array_of_indices_is_decoded_and_refused_as_a_list_is(breaking_plugin
     broken = Decoder(f"{breaking_plugin}:break=status", "error(0.1) D0 L0\nerror(0.1) D1 L1")
     assert "plug-in breaking: decode returned 17" in outcome(np.array([0]), broken)[1]
     late = Decoder("relay-bp:num_sets=1000000,stop_nconv=1000000,deadline_us=30000", BICYCLE)
-    with pytest.raises(DecodeError) as failure:
-        late.decode(np.array([0, 1, 2]) * np.array([1, 1, 1]))
-    assert failure.value.status == 9 and failure.value.best.tolist() == [1, 0]
-    assert sum(late.deadlines[:2]) == 1  # decoded once
+    best, decodes = best_at_deadline(lambda: late.decode(np.array([0, 1, 2]) * np.array([1, 1, 1])))
+    assert best == [1, 0]
+    assert sum(late.deadlines[:2]) == decodes  # each decoded once
 
 
 def test_other_python_threads_run_while_a_batch_is_decoded():
@@ -242,9 +252,7 @@ def test_a_deadline_ends_a_decode_with_the_best_solution_or_none():
     with pytest.raises(DecodeError) as failure:
         decoder.decode([0, 1, 2], deadline_us=1e-3)
     assert failure.value.status == 9 and failure.value.best is None
-    with pytest.raises(DecodeError) as failure:
-        decoder.decode([0, 1, 2], deadline_us=30000)
-    assert failure.value.status == 9 and failure.value.best.tolist() == [1, 0]
+    assert best_at_deadline(lambda: decoder.decode([0, 1, 2], deadline_us=30000))[0] == [1, 0]
     assert Decoder("relay-bp", BICYCLE).decode([0, 1], deadline_us=1e9).tolist() == [0, 1]
     for bad in [0, -1, "5", 2e9]:
         with pytest.raises(ValueError, match="deadline_us"):
