@@ -45,7 +45,7 @@ def test_correlated_matching_equals_pymatchings_and_is_better_than_plain():
     assert (answers["pymatching-correlated"] != expected).any(axis=1).mean() <= 0.005  # ties
 
 
-# Stim samples other shots where SIMD has another width. The seeds 1 to 8 gave ratios of 0.83 to 0.88 (correlated) and
+# Stim samples other shots where SIMD has another width. Eight samples gave ratios of 0.83 to 0.88 (correlated) and of
 # 0.93 to 0.95: their means are six standard deviations below the limits.
 @pytest.mark.parametrize("name, max_ratio", [("pymatching-correlated", 0.95), ("pymatching", 0.99), ("auto", 0.99)])
 def test_matching_gets_whole_errors_and_is_better_with_them(name, max_ratio):
