@@ -25,13 +25,16 @@ namespace {
 constexpr std::size_t kBatch = kSampledBatch; ///< shots that every case decodes in turn
 constexpr std::uint64_t kBetweenSaves_ns = 5'000'000'000;
 
-std::vector<qec::offline_decoder> make_decoders(const sampled_task &task) {
+std::vector<qec::offline_decoder> make_decoders(const sampled_task &task, std::uint64_t num_detectors) {
   std::vector<qec::offline_decoder> made;
   for (const decoding_case &c : task.cases) {
     std::unique_ptr<qec::predecoder> first;
     qec::decoder_result second = qec::make_decoder(c.decoder, task.dem);
     if (!second)
       refuse(second.machine_lacks, fmt::format("--dem {}: {}", task.dem_file, second.error));
+    if (second.instance->num_detectors() != num_detectors)
+      throw usage_error(fmt::format("{}: it has {} detectors, the sampled shots have {}", c.decoder,
+                                    second.instance->num_detectors(), num_detectors));
     if (c.deadline_us != 0) {
       if (!second.instance->obeys_deadline())
         throw usage_error(fmt::format("--deadlines: {} does not end at a deadline", second.instance->name()));
@@ -217,8 +220,9 @@ std::vector<decoding_case> cases_of(const bench_decoding_options &o) {
 class sampled_decoding::batch_decoder {
 public:
   explicit batch_decoder(const sampled_decoding &of)
-      : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done), decoders_(make_decoders(of.task_)),
-        cases_(of.task_.cases), errors_(errors_of(of.model_)), flags_(kBatch), shots_(kBatch * sampler_.shot_bytes()),
+      : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done),
+        decoders_(make_decoders(of.task_, of.model_.num_detectors)), cases_(of.task_.cases),
+        errors_(errors_of(of.model_)), flags_(kBatch), shots_(kBatch * sampler_.shot_bytes()),
         truth_(kBatch * sampler_.observable_bytes()) {}
 
   /// Samples batch k and decodes it with every case, without the shots that are done. A cut batch has the shots that

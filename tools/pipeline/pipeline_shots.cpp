@@ -36,6 +36,9 @@ std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::str
            fmt::format("{}: {}", shots_.name, first.ok() ? second.error : first.text()));
   if (const auto allowed = qec::check_predecoder_before(engine, second.instance->name()); allowed.failed())
     throw usage_error(fmt::format("--predecoder {}: {}", engine, allowed.text()));
+  if (second.instance->num_detectors() != shots_.num_detectors)
+    throw usage_error(fmt::format("--decoder {}: it has {} detectors, the shots have {}", decoder_,
+                                  second.instance->num_detectors(), shots_.num_detectors));
   if (why != nullptr)
     *why = second.auto_reason;
   return std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance));

@@ -4,12 +4,15 @@
 #include "lib/qec/decoding/event_bits.h"
 
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 namespace cudaq::qec::realtime {
 
 offline_decoder::offline_decoder(std::unique_ptr<predecoder> first, std::unique_ptr<decoder> second)
     : first_(std::move(first)), second_(std::move(second)), words_(second_.layout().frame_words()) {
+  if (first_ != nullptr && first_->layout().num_detectors != second_.layout().num_detectors)
+    throw std::invalid_argument("offline_decoder: decoder and predecoder have different numbers of detectors");
   if (first_ != nullptr)
     output_.resize((first_->layout().bytes() + 7) / 8);
   else

@@ -15,7 +15,8 @@ namespace cudaq::qec::realtime {
 /// A predecoder (or none) and a decoder on one shot, without a pipeline. For one thread; decode() does not allocate.
 class offline_decoder {
 public:
-  /// `first` may be null: the decoder alone.
+  /// `first` may be null: the decoder alone. Throws std::invalid_argument if the two have different numbers of
+  /// detectors.
   offline_decoder(std::unique_ptr<predecoder> first, std::unique_ptr<decoder> second);
 
   /// `shot` and observables(): as the input of predecoder::run and the output of decoder::decode.

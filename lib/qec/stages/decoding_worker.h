@@ -21,13 +21,15 @@ namespace cudaq::qec::realtime {
 /// words.
 class decoding_worker {
 public:
-  /// Throws std::invalid_argument if `input` has another number of detectors than the predecoder.
+  /// Throws std::invalid_argument if `input` or the decoder has another number of detectors than the predecoder.
   decoding_worker(std::unique_ptr<predecoder> first, std::unique_ptr<decoder> second,
                   std::optional<input_mapping> input = std::nullopt)
       : predecoder_(std::move(first)), stage_(std::move(second)), input_(std::move(input)),
         packed_(predecoder_->layout().input_bytes()), output_((predecoder_->layout().bytes() + 7) / 8) {
     if (input_ && input_->config().num_detectors() != predecoder_->layout().num_detectors)
       throw std::invalid_argument("decoding_worker: input and predecoder have different numbers of detectors");
+    if (stage_.layout().num_detectors != predecoder_->layout().num_detectors)
+      throw std::invalid_argument("decoding_worker: decoder and predecoder have different numbers of detectors");
   }
   decoding_worker(const decoding_worker &) = delete;
   decoding_worker &operator=(const decoding_worker &) = delete;

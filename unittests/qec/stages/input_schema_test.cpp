@@ -107,6 +107,9 @@ TEST(InputMapping, AnotherNumberOfDetectorsIsNoWorker) {
   EXPECT_THROW(decoding_worker(std::move(*make_predecoder("local", set.dem_text)),
                                make_decoder("auto", set.dem_text).instance, mapping),
                std::invalid_argument);
+  EXPECT_THROW(decoding_worker(std::move(*make_predecoder("passthrough", set.dem_text)),
+                               make_decoder("auto", "error(0.1) D24 L0").instance),
+               std::invalid_argument);
 }
 
 class PipelineInput : public testing::TestWithParam<input_schema> {};
