@@ -79,17 +79,24 @@ decoder_result make_named(decoder_name &wanted, const decoder_model &model, hera
   return made;
 }
 
+/// The decoder may be made elsewhere or later. Decoders make a text of what they catch.
+bool machine_lacks(const decoder_result &made) {
+  return made.machine_lacks || made.error.ends_with(std::bad_alloc().what());
+}
+
 /// A setting that the first choice does not know is an error, not a reason to take another decoder.
 chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &model, heralds_text heralds) {
   decoder_name first{first_of_auto(), settings};
   decoder_result made = make_named(first, model, heralds);
-  if (made)
+  if (made || machine_lacks(made))
     return {std::move(made), {}};
   std::string refusal = made.error;
   if (first.settings.check().failed() || first.settings.text("predecoder", "none") != "none" ||
       !first.settings.text("heralds", "").empty() || heralds) {
     decoder_name without_settings{first_of_auto(), decoder_settings{}};
-    const decoder_result plain = make_named(without_settings, model, {});
+    decoder_result plain = make_named(without_settings, model, {});
+    if (machine_lacks(plain))
+      return {std::move(plain), {}};
     if (plain)
       return {std::move(made), {}};
     refusal = plain.error;
@@ -136,8 +143,7 @@ chosen_decoder choose(std::string_view name, const decoder_model &model, heralds
     auto wanted = decoder_name::parse(name);
     chosen_decoder made = wanted->name == "auto" ? make_auto(wanted->settings, model, heralds)
                                                  : chosen_decoder{make_named(*wanted, model, heralds), {}};
-    // Decoders make a text of what they catch.
-    made.machine_lacks = made.machine_lacks || made.error.ends_with(std::bad_alloc().what());
+    made.machine_lacks = machine_lacks(made);
     return made;
   } catch (const std::exception &failure) { // out of memory
     return {{nullptr, std::string(name) + " decoder: " + failure.what(), true}, {}};

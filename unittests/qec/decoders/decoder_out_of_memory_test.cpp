@@ -85,7 +85,7 @@ TEST_P(ConstructionOutOfMemory, EveryFailedAllocationIsARefusalForTheMachine) {
   const shot_set set = load_committed(shot_set_name(3, "0.005"));
   constexpr long kMany = 1'000'000;
   allocations_left = kMany;
-  (void)make_or_throw(GetParam(), set.dem_text);
+  const std::string name = make_or_throw(GetParam(), set.dem_text)->name();
   const long all = kMany - std::exchange(allocations_left, -1);
   ASSERT_GT(all, 100);
   int refusals = 0;
@@ -96,12 +96,15 @@ TEST_P(ConstructionOutOfMemory, EveryFailedAllocationIsARefusalForTheMachine) {
     allocations_left = -1;
     refusals += !made;
     EXPECT_TRUE(made || made.machine_lacks) << after << ": " << made.error;
+    if (made) { // `auto` takes no other decoder for lack of memory
+      EXPECT_EQ(made.instance->name(), name) << after;
+    }
   }
   EXPECT_GT(refusals, all / step / 2) << "nothing was tested";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, ConstructionOutOfMemory,
-                         testing::Values("pymatching", "pymatching-correlated", "lookup", "bp-osd", "relay-bp"),
+                         testing::Values("auto", "pymatching", "pymatching-correlated", "lookup", "bp-osd", "relay-bp"),
                          kind_name);
 
 class PropagationOutOfMemory : public testing::TestWithParam<std::string> {};

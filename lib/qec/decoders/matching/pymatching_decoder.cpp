@@ -129,18 +129,26 @@ protected:
         now_->mwpm->reset();
       undo_reweight();
       return decode_status::no_solution;
+    } catch (const std::exception &failure) {
+      return abandon(failure.what());
     } catch (...) {
-      // Out of memory in the middle of a decode. The pools may list objects that were never made, so the matcher can
-      // neither be used nor destroyed: it is leaked, and the next decode makes a new one.
-      static_cast<void>(now_->mwpm.release());
-      if (now_->wide != nullptr)
-        now_->wide->abandon();
-      now_->wide.reset();
-      return decode_status::internal_error;
+      return abandon("an unknown exception");
     }
   }
 
 private:
+  /// After an exception in the middle of a decode, such as of too little memory. The pools may list objects that were
+  /// never made, so the matcher can neither be used nor destroyed: it is leaked, and the next decode makes a new one.
+  decode_status abandon(const char *why) noexcept {
+    static_cast<void>(now_->mwpm.release());
+    if (now_->wide != nullptr)
+      now_->wide->abandon();
+    now_->wide.reset();
+    std::snprintf(fault_text_.data(), fault_text_.size(), "the matching: %s", why);
+    fault_ = fault_text_.data();
+    return decode_status::internal_error;
+  }
+
   void find_parts(const detector_error_model &model) {
     connected_parts parts(model, /*by_component=*/true);
     const auto flips = [](const connected_parts::part &part) { return part.flips_observables; };
@@ -330,10 +338,10 @@ private:
       decode_status status = decode_checked(events, out, nullptr);
       if (status == decode_status::ok && options_.edges)
         status = decode_checked(events, out, &details);
-      if (status == decode_status::internal_error)
+      if (status == decode_status::internal_error && std::string_view(fault_).ends_with(std::bad_alloc().what()))
         throw std::bad_alloc();
       if (status != decode_status::ok)
-        throw std::runtime_error("a warm-up shot failed");
+        throw std::runtime_error("a warm-up shot failed: " + decode_status_text(status, fault_));
     }
   }
 
