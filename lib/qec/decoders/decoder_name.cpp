@@ -4,6 +4,7 @@
 #include "lib/base/similar_words.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace cudaq::qec::realtime {
@@ -110,10 +111,13 @@ std::size_t end_of_setting(std::string_view text, std::size_t at, bool nested) {
   return at;
 }
 
+/// Of a race or of windows: other decoders, with the paths of plug-ins, are settings.
+bool has_other_names(std::string_view text) { return text.starts_with("race:") || text.starts_with("sliding-window:"); }
+
 } // namespace
 
 expected<decoder_name> decoder_name::parse(std::string_view text) {
-  const bool is_race = text.starts_with("race:"), is_nested = is_race || text.starts_with("sliding-window:");
+  const bool is_race = text.starts_with("race:"), is_nested = has_other_names(text);
   const std::size_t plugin = is_nested ? std::string_view::npos : text.find(".so:");
   const std::size_t colon = plugin != std::string_view::npos ? plugin + 3 : text.find(':');
   decoder_name made{std::string(text.substr(0, colon)), decoder_settings{}};
@@ -151,7 +155,7 @@ std::string without_parentheses(std::string_view inner) {
 }
 
 std::string with_setting(std::string_view name, std::string_view key, std::string_view value) {
-  const bool has_settings = name.find(".so:") != std::string_view::npos ||
+  const bool has_settings = has_other_names(name) || name.find(".so:") != std::string_view::npos ||
                             (name.find(':') != std::string_view::npos && !name.ends_with(".so"));
   return std::string(name) + (has_settings ? "," : ":") + std::string(key) + "=" + std::string(value);
 }
@@ -164,15 +168,18 @@ std::string path_in(const std::string &folder, std::string_view path) {
   return folder + (folder.ends_with('/') ? "" : "/") + std::string(path);
 }
 
-std::string with_plugin_folder(std::string_view name, const std::string &folder) {
+std::string with_folder(std::string_view name, const std::string &folder) {
   std::string result;
   for (std::size_t at = 0; at < name.size();) {
     const std::string_view before = name.substr(0, at);
-    const bool begins = before.empty() || before.ends_with("race:") || before.ends_with("race(") ||
+    const bool is_file = name[at] != ',' && std::ranges::any_of(std::array{":heralds=", ",heralds=", "(heralds="},
+                                                                [&](auto key) { return before.ends_with(key); });
+    const bool begins = is_file || before.empty() || before.ends_with("race:") || before.ends_with("race(") ||
                         before.ends_with('|') || before.ends_with("inner=");
     const std::size_t end = begins ? std::max(std::min(name.find_first_of(":(,|)", at), name.size()), at + 1) : at + 1;
     const std::string token(name.substr(at, end - at));
-    result += begins && decoder_name{token, decoder_settings{}}.is_plugin() ? path_in(folder, token) : token;
+    result +=
+        is_file || (begins && decoder_name{token, decoder_settings{}}.is_plugin()) ? path_in(folder, token) : token;
     at = end;
   }
   return result;

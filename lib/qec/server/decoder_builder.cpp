@@ -2,6 +2,7 @@
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/lookup_decoder.h"
 #include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/server/sparse_model.h"
@@ -202,14 +203,30 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
 struct decoder_plan {
   std::string name, text;
   std::uint64_t bytes = 0;  ///< of memory, estimated
-  std::uint64_t digest = 0; ///< of the model
+  std::uint64_t digest = 0; ///< of the model, and of the file of heralds
   std::optional<stream_source> stream{};
 };
 
-std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, const detector_error_model &model) {
-  const std::uint64_t detectors = model.num_detectors;
-  std::uint64_t bytes =
-      sizeof(served_decoder) + detectors * sizeof(std::uint64_t) + model.num_observables + model_bytes(model);
+/// The file of the setting heralds; "" without it.
+expected<std::string> heralds_text_of(const std::string &name) {
+  auto parsed = decoder_name::parse(name); // what is no name is refused by make_decoder
+  const std::string file = parsed.ok() ? parsed->settings.text("heralds", "") : "";
+  if (file.empty())
+    return std::string();
+  auto text = read_whole_file(file);
+  if (text.failed())
+    return reason(text.status(), "heralds: " + text.text());
+  return text;
+}
+
+std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, const detector_error_model &model,
+                              const std::string &heralds) {
+  // A line of the file has one herald at most. A pair of it has at least 4 characters, and is kept in two lists.
+  const std::uint64_t detectors =
+      model.num_detectors + static_cast<std::uint64_t>(std::ranges::count(heralds, '\n')) + (heralds.empty() ? 0 : 1);
+  const std::uint64_t herald_bytes = heralds.size() + heralds.size() / 4 * 2 * sizeof(error_probability);
+  std::uint64_t bytes = sizeof(served_decoder) + detectors * sizeof(std::uint64_t) + model.num_observables +
+                        model_bytes(model) + herald_bytes;
   if (name.starts_with("lookup")) // a table of all syndromes of one part; parts of a model share its detectors
     bytes += std::min(kLookupMaxBytes, (model.num_observables / 8 + 1)
                                            << std::min<std::uint64_t>(detectors, kLookupMaxPartDetectors));
@@ -219,7 +236,7 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
 
 /// A text about a model counts the lines of the model, not those of the configuration.
 std::string with_its_lines(const decoder_config &c, const std::string &text) {
-  if (text.find("line ") == std::string::npos)
+  if (text.find("line ") == std::string::npos || text.starts_with("heralds: "))
     return text;
   if (c.has_checks)
     return text + " (line N is column N - 1 of H_sparse)";
@@ -260,7 +277,7 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
     name = name_on_gpu(c, *name);
   if (name.failed())
     return name.reason();
-  *name = with_plugin_folder(*name, folder);
+  *name = with_folder(*name, folder);
   auto text = model_text(c, *type, folder);
   if (text.failed())
     return text.reason();
@@ -278,8 +295,13 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
       return reason(with_its_lines(c, result.text()));
     if (type->table_of_errors && !fits_lookup_table(*model))
       plan.name += (plan.name == "lookup" ? ":" : ",") + depth_of(c);
-    plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model);
+    const auto heralds = heralds_text_of(plan.name);
+    if (heralds.failed())
+      return heralds.reason();
+    plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model, *heralds);
     plan.digest = model_digest(*model);
+    if (!heralds->empty())                                               // another list, other answers
+      plan.digest = (plan.digest ^ crc32_of(*heralds)) * 0x100000001b3U; // as FNV-1a
   }
   return plan;
 }
@@ -324,7 +346,11 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
   // What `auto` has chosen here may not be what it chooses elsewhere.
   constexpr std::string_view kChosen = "auto";
   const bool chosen = plan.name == kChosen || plan.name.starts_with("auto:");
-  std::string name = chosen ? made.instance->name() + plan.name.substr(kChosen.size()) : plan.name;
+  std::string name = plan.name;
+  if (chosen) { // "heralds+pymatching": the settings say what is before the decoder
+    name = made.instance->name();
+    name = name.substr(name.rfind('+') + 1) + plan.name.substr(kChosen.size());
+  }
   auto unit = unit_with(std::move(made.instance), c, plan.digest);
   if (unit.ok()) {
     (*unit)->identity()->name = std::move(name);

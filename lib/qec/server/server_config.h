@@ -45,8 +45,9 @@ struct server_config {
 /// the sizes of the models, of lookup tables and of queues.
 inline constexpr std::uint64_t kMaxDecoderBytes = std::uint64_t{4} << 30;
 
-/// Makes the decoders. `folder`: where a relative dem_file, and the relative path of a plug-in, begin. The error begins
-/// with the decoder's place; its status is CUDAQ_ERR_UNSUPPORTED if this machine lacks something, such as a GPU.
+/// Makes the decoders. `folder`: where a relative dem_file, and the relative path of a plug-in or of heralds, begin.
+/// The error begins with the decoder's place; its status is CUDAQ_ERR_UNSUPPORTED if this machine lacks something, such
+/// as a GPU.
 [[nodiscard]] expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
                                                                   const std::string &folder);
 

@@ -44,7 +44,7 @@ TEST(NestedNames, OfARaceInWindowsMakeADecoder) {
             std::string::npos);
 }
 
-TEST(NestedNames, HaveAFolderBeforeEachRelativePlugin) {
+TEST(NestedNames, HaveAFolderBeforeEachRelativePath) {
   for (const auto &[name, full] : std::initializer_list<std::pair<const char *, const char *>>{
            {"lookup", "lookup"},
            {"./x.so", "/f/x.so"},
@@ -56,8 +56,15 @@ TEST(NestedNames, HaveAFolderBeforeEachRelativePlugin) {
            {"race:./a.so(k=v/w)|/b.so|c.so:deadline_us=3,mode=best",
             "race:/f/a.so(k=v/w)|/b.so|/f/c.so:deadline_us=3,mode=best"},
            {"sliding-window:commit=3,inner=./a.so,buffer=2", "sliding-window:commit=3,inner=/f/a.so,buffer=2"},
-           {"sliding-window:inner=race(./a.so|lookup)", "sliding-window:inner=race(/f/a.so|lookup)"}})
-    EXPECT_EQ(with_plugin_folder(name, "/f"), full);
+           {"sliding-window:inner=race(./a.so|lookup)", "sliding-window:inner=race(/f/a.so|lookup)"},
+           {"bp-osd:heralds=h.txt,osd_order=3", "bp-osd:heralds=/f/h.txt,osd_order=3"},
+           {"bp-osd:osd_order=3,heralds=./a/h(1).txt", "bp-osd:osd_order=3,heralds=/f/a/h(1).txt"},
+           {"bp-osd:heralds=/h.txt", "bp-osd:heralds=/h.txt"},
+           {"auto:heralds=,predecoder=local", "auto:heralds=,predecoder=local"},
+           {"./x.so:heralds=h.txt", "/f/x.so:heralds=/f/h.txt"},
+           {"race:bp-osd(heralds=h.txt)|x.so,heralds=./h.txt",
+            "race:bp-osd(heralds=/f/h.txt)|/f/x.so,heralds=/f/h.txt"}})
+    EXPECT_EQ(with_folder(name, "/f"), full);
 }
 
 } // namespace

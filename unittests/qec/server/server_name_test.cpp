@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // get_decoder_name, and the places that texts about a configuration name.
+#include "lib/qec/decoders/decoder_name.h"
+#include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/stream/stream_factory.h"
 #include "unittests/qec/server/server_stream_support.h"
+#include "unittests/support/scratch_folder.h"
+
+#include <cstdio>
 
 namespace {
 
@@ -46,6 +51,47 @@ TEST(ServerName, HasTheSettingsAndWhatAutoHasChosen) {
   server_answer now;
   ASSERT_TRUE(server.submit(kNameFunctionId, reset_payload(3), small, {}, now));
   EXPECT_EQ(now.status, static_cast<std::int32_t>(server_status::bad_request)) << "the slot is too small";
+}
+
+TEST(ServerName, OfAutoWithHeraldsIsADecoderToo) {
+  const cudaq::realtime::test::scratch_folder folder;
+  const std::string dem = "error(0.1) D0 L0\nerror(0.1) D0\nerror(0.1) D1\n";
+  char number[16];
+  std::snprintf(number, sizeof number, "%08x", crc32_of(dem));
+  const auto write = [&](const std::string &line) {
+    std::ofstream(folder.path() / "h.txt") << "cudaq-realtime-heralds 1\nmodel " << number << "\ndetectors 3\n" << line;
+  };
+  const auto built = [&](const std::string &type) {
+    const auto config =
+        read_server_config("decoders: [{id: 3, type: '" + type +
+                           "', queue_length: 0, dem: \"error(0.1) D0 L0\\nerror(0.1) D0\\nerror(0.1) D1\\n\"}]\n");
+    EXPECT_TRUE(config.ok()) << config.text();
+    return build_decoders(*config, folder.path());
+  };
+  // The path begins in the folder of the configuration.
+  std::vector<bytes> facts;
+  for (const char *line : {"herald 0 0 0.5\n", "herald 0 0 0.4\n"}) {
+    write(line);
+    auto setups = built("bp-osd:heralds=h.txt");
+    ASSERT_TRUE(setups.ok()) << setups.text();
+    decoding_server server(std::move(*setups));
+    facts.push_back(call(server, kDescribeFunctionId, reset_payload(3)).result);
+    EXPECT_EQ(text_of(call(server, kNameFunctionId, {})), "bp-osd:heralds=" + path_in(folder.path(), "h.txt"));
+  }
+  EXPECT_NE(facts.front(), facts.back()) << "other heralds have another digest";
+  if (pymatching_available())
+    for (const char *setting : {"heralds=./h.txt", "predecoder=local"}) {
+      auto setups = built(std::string("auto:") + setting);
+      ASSERT_TRUE(setups.ok()) << setups.text();
+      decoding_server server(std::move(*setups));
+      const std::string name = text_of(call(server, kNameFunctionId, {}));
+      EXPECT_TRUE(name.starts_with("pymatching:")) << name;
+      EXPECT_TRUE(make_decoder(name, dem)) << name;
+    }
+  write("herald 0 9 0.5\n");
+  const std::string refusal = built("bp-osd:heralds=h.txt").text();
+  EXPECT_NE(refusal.find("h.txt: line 4: "), std::string::npos) << refusal;
+  EXPECT_EQ(refusal.find("a line of the field dem"), std::string::npos) << refusal;
 }
 
 TEST(ServerName, OfAStreamMakesAStreamWithTheSameWindows) {

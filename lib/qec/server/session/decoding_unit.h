@@ -40,7 +40,7 @@ class decoding_unit {
 public:
   /// `from_measurements`: row d has the measurements whose XOR is detector d; without rows the bits of a shot are the
   /// detection events themselves. `bits_per_shot`: not below the columns that it names. Throws std::bad_alloc.
-  /// `digest`: model_digest of the decoder's model.
+  /// `digest`: model_digest of the decoder's model, and of its file of heralds.
   decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_measurements, std::uint64_t bits_per_shot,
                 std::uint64_t digest = 0);
   /// `digest`: of the repeating model. Throws std::bad_alloc.
