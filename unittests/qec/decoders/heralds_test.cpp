@@ -141,6 +141,17 @@ TEST(HeraldsOfARace, AreNoAnswersOfItsMembersBeforeTheFirstShot) {
   EXPECT_EQ(decode(*tested, {0, 1, 2}), (answer{decode_status::ok, {0}}));
 }
 
+TEST(HeraldsOfARace, AreRefusedIfAMemberCannotReplaceTheirErrors) {
+  const char *const model = "error(1) D0 L0\nerror(0.1) D0\nerror(0.1) D1\n";
+  for (const char *race : {"race:bp-osd|relay-bp", "race:relay-bp|bp-osd"})
+    try {
+      (void)make_heralded(race, model, "detectors 3\nherald 1 0 0.5\n");
+      FAIL() << "it was made";
+    } catch (const std::runtime_error &refusal) {
+      EXPECT_NE(std::string(refusal.what()).find("member "), std::string::npos) << refusal.what();
+    }
+}
+
 class HeraldFile : public testing::Test {
 protected:
   static void expect_refusal(const std::string &text, const std::string &why) {
@@ -191,10 +202,12 @@ TEST_F(HeraldFile, IsASettingOfEachDecoder) {
   }
   const struct {
     std::string name, why;
-  } refused[] = {{"race:bp-osd(heralds=" + path + ")|relay-bp", "member relay-bp has 3 detectors, the first one 5"},
+  } refused[] = {{"race:bp-osd(heralds=" + path + ")|relay-bp", "heralds=FILE is a setting of the race"},
+                 {"race:bp-osd(heralds=" + path + ")|relay-bp(heralds=" + path + ")", "is a setting of the race"},
                  {"lookup:heralds=" + path, "lookup does not take probabilities"},
                  {"bp-osd:heralds=" + none, "none.txt: "},
-                 {"bp-osd:heralds=/dev/zero", "this is no file"},
+                 {"bp-osd:heralds=/dev/zero", "this is a pipe or a device"},
+                 {"bp-osd:heralds=" + folder.path().string(), "this is a folder"},
                  {"auto:heralds=" + none, "none.txt: "}};
   for (const auto &[name, why] : refused) {
     const auto made = make_decoder(name, kModel);
@@ -220,6 +233,9 @@ TEST(DecoderNameWithASetting, HasItAfterTheOthers) {
   EXPECT_EQ(with_setting("/a:b/c.so", "heralds", "a.txt"), "/a:b/c.so:heralds=a.txt");
   EXPECT_EQ(with_setting("/a/c.so:x=1", "heralds", "a.txt"), "/a/c.so:x=1,heralds=a.txt");
   EXPECT_EQ(with_setting("race:a|b", "heralds", "a.txt"), "race:a|b,heralds=a.txt");
+  EXPECT_EQ(with_setting("race:a|./p.so", "heralds", "a.txt"), "race:a|./p.so,heralds=a.txt");
+  EXPECT_EQ(with_setting("sliding-window:inner=./p.so", "heralds", "a.txt"),
+            "sliding-window:inner=./p.so,heralds=a.txt");
 }
 
 } // namespace

@@ -268,7 +268,8 @@ struct decoder_result {
 /// this library was built with it, else lookup; it is bp-osd for a model that the first choice refuses. Settings may
 /// follow, after `.so:` or the first `:`: "bp-osd:osd_order=7,max_iterations=60". Several decoders on the same shot:
 /// "race:relay-bp|bp-osd(osd_order=0),mode=first". Known to every decoder: `predecoder=NAME`, which runs before it
-/// (`local` before pymatching only), and `deadline_us=N`: set_budget. docs/decoding.md lists the settings.
+/// (`local` before pymatching only), `heralds=FILE` (heralds.h), and `deadline_us=N`: set_budget. docs/decoding.md
+/// lists the settings.
 ///
 /// Threads: may be called from any thread. A plug-in is loaded at the first use and unloaded after its last decoder.
 /// The error text says what is wrong, with the line of the model, and which decoder takes such a model.

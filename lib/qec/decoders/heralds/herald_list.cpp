@@ -137,8 +137,13 @@ expected<herald_list> parse_heralds(std::string_view text, const decoder_model &
 
 expected<herald_list> load_heralds(const std::string &path, const decoder_model &model) {
   std::error_code fault;
-  if (!std::filesystem::is_regular_file(path, fault)) // a pipe would be waited for
-    return reason(path + ": " + (fault ? fault.message() : "this is no file"));
+  const std::filesystem::file_type type = std::filesystem::status(path, fault).type();
+  if (fault)
+    return reason(path + ": " + fault.message());
+  if (type == std::filesystem::file_type::directory)
+    return reason(path + ": this is a folder");
+  if (type != std::filesystem::file_type::regular) // a pipe would be waited for
+    return reason(path + ": this is a pipe or a device: copy its contents into a file");
   const std::uint64_t size = std::filesystem::file_size(path, fault);
   if (fault || size > kMaxFileBytes)
     return reason(path + ": " + (fault ? fault.message() : "the file has more than 1 GiB"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/heralds/heralded_decoder.h"
 
+#include "lib/qec/decoders/heralds/list_trial.h"
+
 #include <string>
 #include <utility>
 
@@ -79,11 +81,10 @@ decoder_result make_heralded_decoder(herald_list heralds, std::unique_ptr<decode
   if (inner->num_detectors() != heralds.detector.size())
     return {nullptr, "heralds: the decoder has " + std::to_string(inner->num_detectors()) +
                          " detectors, and the model of the heralds " + std::to_string(heralds.detector.size())};
-  // With it matching makes the graph of such shots. Whether the decoder finds a solution does not matter here. A race
-  // would count it as an answer of a member.
+  // With it matching makes the graph of such shots.
   std::vector<std::uint8_t> observables(inner->observable_bytes());
-  if (inner->wins().empty() && inner->decode({}, observables, heralds.errors) == decode_status::bad_probability)
-    return {nullptr, std::string("heralds: ") + inner->fault()};
+  if (const decode_status status = try_list(*inner, observables, heralds.errors); !takes_list(status))
+    return {nullptr, "heralds: " + decode_status_text(status, inner->fault())};
   return {std::make_unique<heralded_decoder>(std::move(heralds), std::move(inner), (*model.errors())->num_errors), {}};
 }
 

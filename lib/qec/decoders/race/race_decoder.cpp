@@ -14,6 +14,7 @@
 // a loser of the shot before.
 #include "lib/base/runner.h"
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/heralds/list_trial.h"
 #include "lib/qec/decoders/stop_check.h"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ struct member {
   rt::loop_thread thread;
 };
 
-class race_decoder final : public decoder {
+class race_decoder final : public decoder, public list_trial {
 public:
   race_decoder(std::vector<std::pair<std::string, std::unique_ptr<decoder>>> members, bool takes_first)
       : decoder(members.front().second->num_detectors(), members.front().second->num_observables()),
@@ -114,6 +115,17 @@ public:
       if (const char *const why = m.with->refuses_probabilities())
         return why;
     return nullptr;
+  }
+  /// Before the first shot, when the threads of the members use none of them. It counts as no answer of a member.
+  decode_status try_list(shot_probabilities probabilities) noexcept override {
+    for (member &m : members_) {
+      const decode_status status = realtime::try_list(*m.with, m.observables, probabilities);
+      if (!takes_list(status)) {
+        std::snprintf(fault_.data(), fault_.size(), "member %s: %s", m.name.c_str(), m.with->fault());
+        return status;
+      }
+    }
+    return decode_status::ok;
   }
   double smallest_probability() const noexcept override {
     const auto of = [](const member &m) { return m.with->smallest_probability(); };
@@ -345,6 +357,8 @@ decoder_result make_race_decoder(const decoder_model &model, decoder_settings &s
       return failed(names.text());
     std::vector<std::pair<std::string, std::unique_ptr<decoder>>> members;
     for (const std::string &name : *names) {
+      if (auto parsed = decoder_name::parse(name); parsed.ok() && !parsed->settings.text("heralds", "").empty())
+        return failed("member " + name + ": heralds=FILE is a setting of the race, after all members");
       chosen_decoder made = choose_decoder(name, model);
       if (!made) {
         decoder_result refused = failed("member " + name + ": " + made.error);
@@ -354,11 +368,6 @@ decoder_result make_race_decoder(const decoder_model &model, decoder_settings &s
       if (!made.instance->obeys_deadline())
         return failed("member " + name + ": " + made.instance->name() +
                       " cannot be cancelled; bp-osd, relay-bp and plug-ins with decode_until can");
-      // With heralds of its own a member counts other detectors.
-      if (!members.empty() && made.instance->num_detectors() != members.front().second->num_detectors())
-        return failed("member " + name + " has " + std::to_string(made.instance->num_detectors()) +
-                      " detectors, the first one " + std::to_string(members.front().second->num_detectors()) +
-                      "; heralds=FILE is a setting of the race");
       members.emplace_back(name, std::move(made.instance));
     }
     auto race = std::make_unique<race_decoder>(std::move(members), takes_first);
