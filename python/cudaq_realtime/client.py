@@ -36,7 +36,7 @@ STATUSES = {  # as in decoding_server_wire.h; unittests/lint/statuses.py compare
     6: "SYNDROMES_DROPPED: a request is missing, the server was started again, or a tail lacks bits",
     7: "STREAM_MISALIGNED: a tail at a wrong place or with a wrong length",
     8: "DEADLINE: the decode reached its deadline: the next shot begins; a stream is broken",
-    9: "NOT_CONVERGED: the decoder found no solution: the next shot begins; a stream is broken",
+    9: "NOT_CONVERGED: the decoder found no solution: send a reset before the next shot",
 }
 
 

@@ -19,7 +19,7 @@ constexpr std::array kTexts = {
     "SYNDROMES_DROPPED: a request is missing, the server was started again, or a tail lacks bits",
     "STREAM_MISALIGNED: a tail at a wrong place or with a wrong length",
     "DEADLINE: the decode reached its deadline: the next shot begins; a stream is broken",
-    "NOT_CONVERGED: the decoder found no solution: the next shot begins; a stream is broken",
+    "NOT_CONVERGED: the decoder found no solution: send a reset before the next shot",
 };
 
 } // namespace

@@ -54,21 +54,24 @@ TEST(ServerDeadline, OfADecoderThatIgnoresItIsAnsweredAndCountedAsLate) {
   EXPECT_EQ(server.decoders()[0]->counts().deadlines.late, 2U);
 }
 
-TEST(ServerNotConverged, IsAnsweredAndTheNextShotBegins) {
+// A requester may ignore the answers of enqueue: then it sees the lost shot by get_corrections.
+TEST(ServerNotConverged, IsAnsweredUntilAReset) {
   decoding_server server(one_setup({.id = kId}, unit_with("lookup:depth=1")));
   EXPECT_EQ(enqueue(server, 1, "1000"), answered(server_status::ok));
   for (int again = 0; again < 2; ++again)
     EXPECT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(kId, 2, "0110"), 7, 70),
-              answered(server_status::not_converged))
-        << "the same request again is no other shot";
-  EXPECT_EQ(server.decoders()[0]->counts().repeated, 1U);
-  EXPECT_EQ(enqueue(server, 3, "0001"), answered(server_status::ok)) << "nothing latches";
-  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 4)), answered(server_status::ok, "1001"))
-      << "nothing was added";
+              answered(server_status::not_converged));
+  EXPECT_EQ(enqueue(server, 3, "0001"), answered(server_status::not_converged)) << "it latches";
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 4)), answered(server_status::not_converged));
+  EXPECT_EQ(call(server, kResetFunctionId, reset_payload(kId)), answered(server_status::ok));
+  EXPECT_EQ(enqueue(server, 1, "0001"), answered(server_status::ok));
   EXPECT_EQ(call(server, kOneShotFunctionId, packed("0110")).status,
             static_cast<std::int32_t>(decode_status::not_converged));
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 4)), answered(server_status::ok, "0001"))
+      << "qec_decode does not latch";
   const decoder_counts counts = server.decoders()[0]->counts();
-  EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::not_converged)], 3U);
+  EXPECT_EQ(counts.shots, 2U) << "those that were decoded, of both functions";
+  EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::not_converged)], 5U);
   EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::internal)], 0U);
   EXPECT_EQ(server.decoders()[0]->failures().last, decode_status_text(decode_status::not_converged));
 }

@@ -41,7 +41,7 @@ typedef enum cudaq_qec_server_status_t {
   CUDAQ_QEC_SERVER_SYNDROMES_DROPPED = 6, /* a request is missing, the server was started again, or a tail lacks bits */
   CUDAQ_QEC_SERVER_STREAM_MISALIGNED = 7, /* a tail at a wrong place or with a wrong length */
   CUDAQ_QEC_SERVER_DEADLINE = 8,     /* the decode reached its deadline: the next shot begins; a stream is broken */
-  CUDAQ_QEC_SERVER_NOT_CONVERGED = 9 /* the decoder found no solution: the next shot begins; a stream is broken */
+  CUDAQ_QEC_SERVER_NOT_CONVERGED = 9 /* the decoder found no solution: send a reset before the next shot */
 } cudaq_qec_server_status_t;
 
 /* Payload of enqueue_syndromes; ceil(num_bits / 8) bytes follow it. */

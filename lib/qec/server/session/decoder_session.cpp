@@ -117,10 +117,9 @@ server_answer decoder_session::execute(const wire_request &request, std::span<st
   return {};
 }
 
-/// A shot without an answer ends with it. The rounds of a stream build on those before them.
+/// A shot ends at its deadline. The rounds of a stream build on those before them.
 bool decoder_session::goes_on_after(server_status status) const noexcept {
-  return status == server_status::ok ||
-         (!unit_->is_stream() && (status == server_status::deadline || status == server_status::not_converged));
+  return status == server_status::ok || (!unit_->is_stream() && status == server_status::deadline);
 }
 
 void decoder_session::reset() noexcept {

@@ -27,16 +27,13 @@ server_status shot_session::append(const wire_request &request) noexcept {
 server_status shot_session::decode_shot() noexcept {
   const decode_status status = used_unit().decode_stream(shot_.bytes(), observables_);
   shot_.clear();
-  const bool has_failed = status != decode_status::ok && status != decode_status::deadline;
-  if (has_failed)
+  if (status != decode_status::ok && status != decode_status::deadline) {
     note_failure(status);
-  if (has_failed && status != decode_status::not_converged)
-    return server_status::internal;
+    return status == decode_status::not_converged ? server_status::not_converged : server_status::internal;
+  }
   note_member_faults();
   ++shots_;
   unread_ = true;
-  if (has_failed)
-    return server_status::not_converged; // nothing to add
   for (std::size_t i = 0; i < corrections_.size(); ++i)
     corrections_[i] = static_cast<std::uint8_t>(corrections_[i] ^ observables_[i]);
   return status == decode_status::ok && !unit().is_late() ? server_status::ok : server_status::deadline;

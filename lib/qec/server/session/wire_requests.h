@@ -79,7 +79,7 @@ enum class server_status : std::int32_t {
   stream_misaligned = CUDAQ_QEC_SERVER_STREAM_MISALIGNED,
   /// Of enqueue: the shot's decode reached its deadline; its best solution so far counts, if there is one.
   deadline = CUDAQ_QEC_SERVER_DEADLINE,
-  /// Of enqueue: the decoder found no solution of the shot within its limits; nothing was added.
+  /// The decoder found no solution of the shot, or of a window, within its limits; it latches.
   not_converged = CUDAQ_QEC_SERVER_NOT_CONVERGED
 };
 inline constexpr std::size_t kServerStatuses = 10;

@@ -64,8 +64,8 @@ exchange("get_decoder_name", NAME, struct.pack("<Q", 3), OK, b"lookup")
 exchange("name_of_an_unknown_decoder", NAME, struct.pack("<Q", 99), INVALID_DECODER)
 exchange("name_of_a_wrong_length", NAME, struct.pack("<I", 3), BAD_REQUEST)
 enqueue("enqueue_not_converged", 5, 1, "1100000000", NOT_CONVERGED)
-enqueue("enqueue_the_next_shot", 5, 2, "0010000000", OK)
-get_corrections("get_without_the_first", 5, 10, 0, OK, "0010000000")
+enqueue("enqueue_after_it", 5, 2, "0010000000", NOT_CONVERGED)
+get_corrections("get_after_it", 5, 10, 0, NOT_CONVERGED)
 
 
 def write(name):
