@@ -60,5 +60,43 @@ TEST(MatchingGraph, EqualsPyMatchingsOfRandomModelsBitByBit) {
   }
 }
 
+using joint_bits = std::tuple<std::size_t, std::size_t, std::uint64_t>;
+
+std::vector<std::pair<edge_bits, std::vector<joint_bits>>> correlated_bits_of(const pm::UserGraph &graph) {
+  const std::vector<edge_bits> edges = bits_of(graph);
+  std::vector<std::pair<edge_bits, std::vector<joint_bits>>> all;
+  for (std::size_t k = 0; const pm::UserEdge &e : graph.edges) {
+    std::vector<joint_bits> joint;
+    for (const pm::ImpliedWeightUnconverted &other : e.implied_weights_for_other_edges)
+      joint.emplace_back(other.node1, other.node2, std::bit_cast<std::uint64_t>(other.implied_weight));
+    all.emplace_back(edges[k++], std::move(joint));
+  }
+  return all;
+}
+
+void expect_pymatchings_correlated_graph(const std::string &dem) {
+  const auto model = parse_dem(dem);
+  ASSERT_TRUE(model.ok()) << model.text();
+  const auto theirs =
+      pm::detector_error_model_to_user_graph(stim::DetectorErrorModel(dem), true, pm::NUM_DISTINCT_WEIGHTS);
+  EXPECT_EQ(correlated_bits_of(make_correlated_graph(*model).graph), correlated_bits_of(theirs));
+}
+
+TEST(CorrelatedGraph, EqualsPyMatchingsOfACommittedModel) {
+  expect_pymatchings_correlated_graph(load_committed("surface_z_d3_p0.005").dem_text);
+}
+
+// Each edge has up to 200 partners: a search gets an index.
+TEST(CorrelatedGraph, EqualsPyMatchingsWhereAnEdgeHasManyPartners) {
+  std::mt19937 random(7);
+  std::string dem;
+  for (int k = 0; k < 4000; ++k) {
+    const auto probability = std::to_string(std::uniform_real_distribution(0.001, 0.01)(random));
+    dem += "error(" + probability + ") D" + std::to_string(random() % 3) + " ^ D" + std::to_string(3 + random() % 200) +
+           " D300\n";
+  }
+  expect_pymatchings_correlated_graph(dem);
+}
+
 } // namespace
 } // namespace cudaq::qec::realtime::test

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxCorrelated = 64;
 constexpr std::uint32_t kMaxErrorsAtADetector = 20000;
+constexpr std::size_t kMaxSearched = 64; ///< entries of a list; those of a longer one have an index
 
 using index_list = std::vector<std::size_t>;
 using variants = edge_variants;
@@ -197,12 +199,23 @@ matching_graph make_correlated_graph(const detector_error_model &model) {
     edges.push_back({.in_graph = &made.graph.edges.back()});
     return at.back().second;
   };
-  const auto joint_of = [&edges](std::uint32_t edge, std::uint32_t other) -> double & {
+  std::unordered_map<std::uint64_t, std::size_t> places; // by an edge whose `joint` is long, and the other edge
+  const auto joint_of = [&](std::uint32_t edge, std::uint32_t other) -> double & {
     if (edge == other)
       return edges[edge].marginal;
     auto &joint = edges[edge].joint;
+    const auto key_with = [edge](std::uint32_t number) { return std::uint64_t{edge} << 32 | number; };
+    if (joint.size() > kMaxSearched) {
+      const auto [at, is_new] = places.try_emplace(key_with(other), joint.size());
+      return is_new ? joint.emplace_back(other, 0.0).second : joint[at->second].second;
+    }
     const auto found = std::ranges::find(joint, other, &std::pair<std::uint32_t, double>::first);
-    return found != joint.end() ? found->second : joint.emplace_back(other, 0.0).second;
+    if (found != joint.end())
+      return found->second;
+    joint.emplace_back(other, 0.0);
+    for (std::size_t place = 0; joint.size() > kMaxSearched && place < joint.size(); ++place)
+      places.emplace(key_with(joint[place].first), place);
+    return joint.back().second;
   };
   std::vector<std::uint32_t> of_error;
   for (auto c = model.components.begin(); c != model.components.end();) {
