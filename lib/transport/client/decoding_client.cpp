@@ -5,6 +5,7 @@
 #include "lib/transport/client/request_driver.h"
 
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -135,6 +136,14 @@ expected<std::int32_t> describe(cudaq_qec_client_t &client, std::uint64_t decode
   return news->status;
 }
 
+/// By the wall clock, in units of 10 us: the ids of a client that is opened later are later ones. To a replay window of
+/// the server all clients that had one port, one after the other, are one peer, whose ids count up.
+std::uint32_t ids_after() {
+  constexpr int kUnit = 10;
+  return static_cast<std::uint32_t>(std::chrono::system_clock::now().time_since_epoch() /
+                                    std::chrono::microseconds(kUnit));
+}
+
 cudaq_status_t open_client(const char *function, cudaq_qec_client_t **out_client,
                            const cudaq_qec_client_options_t *options, bool checks_time, auto &&make_link) {
   return guarded(function, [&]() -> expected<> {
@@ -148,8 +157,9 @@ cudaq_status_t open_client(const char *function, cudaq_qec_client_t **out_client
       return link;
     const auto known = static_cast<std::uint32_t>((*link)->slot_size());
     const std::uint32_t frame = known != 0 ? known : o.slot_size != 0 ? o.slot_size : kLargestFrame;
-    const repeat_rules rules{o.repeat_after_ns, CUDAQ_QEC_REPEAT_SECONDS * kSecond, true, CUDAQ_QEC_REPEAT_REQUESTS - 1,
-                             checks_time};
+    const repeat_rules rules{
+        o.repeat_after_ns, CUDAQ_QEC_REPEAT_SECONDS * kSecond, true, CUDAQ_QEC_REPEAT_REQUESTS - 1, checks_time,
+        ids_after()};
     *out_client = new cudaq_qec_client_t(request_driver(std::move(*link), o.max_open, frame, rules));
     return {};
   });

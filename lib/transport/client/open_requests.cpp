@@ -23,7 +23,8 @@ std::uint64_t after(std::uint64_t time, std::uint64_t duration) {
 } // namespace
 
 open_requests::open_requests(std::uint32_t window, std::uint32_t frame_bytes, const repeat_rules &rules)
-    : rules_(rules), frame_bytes_(frame_bytes), requests_(window), frames_(std::size_t{window} * frame_bytes) {}
+    : rules_(rules), frame_bytes_(frame_bytes), requests_(window), frames_(std::size_t{window} * frame_bytes),
+      last_id_(rules.ids_after) {}
 
 std::optional<std::uint32_t> open_requests::begin(const cudaq_rpc_header_t &header, std::span<const std::uint8_t> head,
                                                   std::span<const std::uint8_t> payload, bool renews,

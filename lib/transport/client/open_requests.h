@@ -35,6 +35,7 @@ struct repeat_rules {
   /// An answer that echoes another time than its frame has is a stray one: it may be for another process that had this
   /// port, or forged.
   bool checks_time = false;
+  std::uint32_t ids_after = 0; ///< last_id() before the first request
 };
 
 class open_requests {
@@ -91,7 +92,7 @@ public:
   [[nodiscard]] std::uint64_t next_time() const { return next_time_; }
   [[nodiscard]] std::uint32_t size() const { return open_; }
   [[nodiscard]] std::uint32_t window() const { return static_cast<std::uint32_t>(requests_.size()); }
-  /// The largest id that was sent, as ids count up.
+  /// The largest id that was sent, as ids count up. Before that: ids_after of the rules.
   [[nodiscard]] std::uint32_t last_id() const { return last_id_; }
   [[nodiscard]] std::uint64_t repeated() const { return repeated_; } ///< frames that were not the first of a request
   [[nodiscard]] std::uint64_t busy() const { return busy_; }         ///< answers BUSY of both kinds, to open requests

@@ -30,6 +30,23 @@ TEST(DecodingClient, RepeatsEqualBytesUntilTheAnswerComes) {
   EXPECT_EQ(counts.slot_size, 256u);
 }
 
+// Else a replay window of the server takes its requests for those of a client that had its port before.
+TEST(DecodingClient, HasLaterIdsThanAClientThatWasOpenedBefore) {
+  played_server server([](const played_request &, std::size_t) { return played_answer{}; });
+  cudaq_qec_client_answer_t answer;
+  for (int opened = 0; opened < 2; ++opened) {
+    udp_client client(server.port(), CUDAQ_QEC_CLIENT_NEVER);
+    for (int k = 0; k < 3; ++k)
+      ASSERT_EQ(client.call(CUDAQ_QEC_RESET_DECODER, kBody, answer), CUDAQ_OK) << cudaq_qec_client_error();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1)); // units of 10 us
+  }
+  const auto sent = server.requests();
+  ASSERT_EQ(sent.size(), 6u);
+  for (std::size_t k = 1; k < sent.size(); ++k)
+    EXPECT_GT(static_cast<std::int32_t>(sent[k].header.request_id - sent[k - 1].header.request_id), 0) << k;
+  EXPECT_GT(sent[3].header.request_id - sent[2].header.request_id, 50u) << "not the next one by chance";
+}
+
 TEST(DecodingClient, KeepsTheTwoKindsOfBusyApart) {
   played_server server([](const played_request &, std::size_t number) {
     const std::int32_t statuses[] = {CUDAQ_RPC_ERR_BUSY, CUDAQ_QEC_SERVER_BUSY, CUDAQ_QEC_SERVER_OK};
