@@ -197,13 +197,14 @@ void player::take(const link_answer &answer, std::uint64_t now) {
     s.busy.refused(now);
     if (s.busy.lasts(now, timeout_ns_)) {
       ++result_.busy_given_up;
+      ++busy_in_row_;
       take_error(s, status);
     }
     return;
   }
   s.busy.accepted();
   quiet_since_ns_ = now;
-  lost_in_row_ = 0;
+  lost_in_row_ = busy_in_row_ = 0;
   refused_ = false;
   if (status != 0) {
     take_error(s, status);

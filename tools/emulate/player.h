@@ -99,8 +99,9 @@ private:
     busy_backoff busy;
   };
 
-  /// The server may be dead. One lost request does not say so: until the next one is due nothing can be answered.
-  bool losing() const { return lost_in_row_ > 1; }
+  /// The server may be dead, or stay busy. One lost request does not say so: until the next one is due nothing can
+  /// be answered.
+  bool losing() const { return lost_in_row_ + busy_in_row_ > 1; }
   bool begun_all() const { return result_.shots >= max_shots_; }
   bool begin_shot(stream &s, std::uint64_t now);
   bool send(std::uint32_t number, std::uint64_t now);
@@ -131,8 +132,9 @@ private:
   std::uint64_t max_shots_, begin_ns_ = 0, last_answer_ns_ = 0;
   /// The last answer that was not BUSY; or, unless requests are lost in a row, the time when something was open again.
   std::uint64_t quiet_since_ns_ = 0;
-  std::uint64_t lost_in_row_ = 0; ///< requests that were given up since the last answer that was not BUSY
-  bool refused_ = false;          ///< a request was answered as busy since the last other answer
+  /// Requests that were given up since the last answer that was not BUSY: without an answer, and as BUSY.
+  std::uint64_t lost_in_row_ = 0, busy_in_row_ = 0;
+  bool refused_ = false; ///< a request was answered as busy since the last other answer
   std::uint32_t open_ = 0, turns_ = 0;
   exchange_record *record_ = nullptr;
   play_result result_;

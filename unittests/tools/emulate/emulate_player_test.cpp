@@ -383,6 +383,20 @@ TEST(Player, StopsIfTheServerAnswersNothingButBusy) {
   EXPECT_EQ(r.notes.back(), "the server has answered nothing but BUSY for twice the timeout");
 }
 
+// Each shot is given up, and the next one begins: that is no progress.
+TEST(Player, StopsIfEachShotOfItsOnlyStreamIsBusyUntilItIsGivenUp) {
+  for (const char *protocol : {"decode", "server"}) {
+    play_bench b(1000);
+    b.options.protocol = protocol;
+    b.options.window = 1;
+    b.options.timeout_s = 0.00005;
+    b.to.busy = 1 << 30;
+    const play_result r = b.run(10'000'000);
+    EXPECT_TRUE(r.stalled) << protocol;
+    EXPECT_LT(r.shots, 20u) << protocol;
+  }
+}
+
 TEST(Player, IsNotKeptInATurnByAServerThatFloods) {
   play_bench b;
   b.to.flood = 1 << 20;
