@@ -13,7 +13,7 @@ install(DIRECTORY docs DESTINATION "${_documents}"
         PATTERN "examples/decoders.yaml" EXCLUDE)
 # The same file, with the model where an installation has it.
 file(RELATIVE_PATH _data "${CMAKE_INSTALL_FULL_DOCDIR}/docs/examples"
-     "${CMAKE_INSTALL_FULL_DATADIR}/cudaq-realtime/data")
+     "${CMAKE_INSTALL_PREFIX}/${CUDAQ_DATA_FOLDER}")
 file(READ docs/examples/decoders.yaml _decoders)
 string(REPLACE "../../tools/data" "${_data}" _decoders "${_decoders}")
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/decoders.yaml" CONTENT "${_decoders}" @ONLY)

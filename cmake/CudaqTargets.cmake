@@ -2,6 +2,7 @@
 # Settings that all targets of the project share: language level, warnings, sanitizers, CUDA headers. Functions for
 # precompiled headers, for the linker, and for third-party code.
 include(GNUInstallDirs)
+set(CUDAQ_DATA_FOLDER "share/cudaq-realtime/data") # of the recorded shots, below the prefix of an installation
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
