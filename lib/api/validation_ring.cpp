@@ -6,6 +6,7 @@
 #include "lib/kernel_abi/graph_params.h"
 
 #include <array>
+#include <string>
 
 namespace cudaq::realtime::detail {
 namespace {
@@ -109,15 +110,16 @@ expected<> check_overlap(const cudaq_ringbuffer_t &r, std::uint32_t known_slots,
   const std::size_t bytes[4] = {slots * sizeof(std::uint64_t), slots * sizeof(std::uint64_t), slots * r.rx_stride_sz,
                                 slots * r.tx_stride_sz};
   const std::size_t count = is_in_place(r, side) ? 3 : 4;
+  const std::string which = known_slots == 1 ? "the first slot" : std::to_string(known_slots) + " slots";
   for (std::size_t a = 0; a < count; ++a)
     if (arrays[a].address() > UINTPTR_MAX - bytes[a])
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s reaches beyond the address space (%u slots)",
-                         arrays[a].field, known_slots);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s reaches beyond the address space (%s)", arrays[a].field,
+                         which.c_str());
   for (std::size_t a = 0; a < count; ++a)
     for (std::size_t b = a + 1; b < count; ++b)
       if (arrays[a].address() < arrays[b].address() + bytes[b] && arrays[b].address() < arrays[a].address() + bytes[a])
-        return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s and %s overlap (%u slots)", arrays[a].field,
-                           arrays[b].field, known_slots);
+        return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s and %s overlap (%s)", arrays[a].field,
+                           arrays[b].field, which.c_str());
   return {};
 }
 
