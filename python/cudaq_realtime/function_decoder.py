@@ -74,7 +74,7 @@ class FunctionDecoder:
                 raise ValueError(f"deadline_us is {deadline_us}, accepted: microseconds, above 0 and at most 1e9")
         self._arguments = function, model_text(dem), deadline_us
         # bp-osd takes every model; it only tells how many detectors and observables there are.
-        sizes = _native.NativeDecoder("bp-osd", self._arguments[1])
+        sizes = _native.NativeDecoder("bp-osd", self._arguments[1], None)
         self.num_detectors: int = sizes.num_detectors
         self.num_observables: int = sizes.num_observables
         self._met = self._missed = self._late = 0
