@@ -208,12 +208,13 @@ class Decoder:
 
     def decode_to_edges_array(self, events: Sequence[int] | npt.NDArray[Any], *,
                               flags: Flags | None = None) -> npt.NDArray[np.int64]:
-        """The edges of the correction: int64[edges, 2], two detectors each, -1 for the boundary.
+        """The edges of the correction: int64[edges, 2], two detectors each, -1 for the boundary. With heralds they are
+        detectors of the shot.
 
         flags: as of decode. Only of decoders that give edges ("pymatching:edges=1"); of others NotImplementedError.
         Raises DecodeError.
         """
-        if not self._native.gives_edges or self._heralds is not None:
+        if not self._native.gives_edges:
             raise NotImplementedError(f"the decoder {self._name} gives no edges; 'pymatching:edges=1' does")
         indices = to_native(events, self.num_detectors, "indices", "events")
         edges = np.empty((max(1, self.num_detectors), 2), dtype=np.int64)
@@ -242,9 +243,12 @@ class Decoder:
         """None of a decoder that gives errors itself. Of one that gives edges: errors_of_edges."""
         if self._native.num_errors:
             return None
-        if not self._native.gives_edges or self._heralds is not None:
+        if not self._native.gives_edges:
             raise NotImplementedError(f"the decoder {self._name} knows no errors of its correction; 'bp-osd', "
                                       "'relay-bp' and 'pymatching:edges=1' do")
+        if self.name.startswith("heralds+"):  # edges have detectors of the shot, and the model has others
+            raise NotImplementedError(f"the decoder {self._name} knows no errors of its correction with heralds; "
+                                      "'bp-osd' and 'relay-bp' do")
         if self._edges is None:
             try:
                 self._edges = errors_of_edges(self._dem)
@@ -258,7 +262,7 @@ class Decoder:
         events: as of decode: indices, np.flatnonzero(syndrome). The vector has this syndrome:
             check_matrix @ vector % 2. Errors are counted as in decode_to_errors_array.
         flags: as of decode. Of decoders that give errors (bp-osd, relay-bp), or edges ("pymatching:edges=1") of a model
-            without loops whose edges are errors, each of one; of others NotImplementedError.
+            without loops and heralds whose edges are errors, each of one; of others NotImplementedError.
         Raises DecodeError.
         """
         numbers = self._error_numbers()

@@ -204,6 +204,37 @@ def test_heralds_of_another_model_are_refused():
         Decoder("pymatching", made.dem, 7)
 
 
+@pytest.mark.parametrize("is_setting", [True, False])
+def test_edges_with_heralds_are_of_detectors_of_the_shot_and_are_no_errors(is_setting, tmp_path):
+    made = heralded_model(stim.Circuit("""
+        R 0 1
+        HERALDED_ERASE(0.1) 0 1
+        DETECTOR rec[-2]
+        DETECTOR rec[-1]
+        X_ERROR(0.01) 0 1
+        M 0 1
+        DETECTOR rec[-2]
+        DETECTOR rec[-1]
+        OBSERVABLE_INCLUDE(0) rec[-2]"""))
+    path = tmp_path / "heralds.txt"
+    path.write_text(made.heralds)
+
+    def made_of(name):
+        if is_setting:
+            return Decoder(f"{name},heralds={path}" if ":" in name else f"{name}:heralds={path}", made.dem)
+        return Decoder(name, made.dem, made.heralds)
+
+    decoder = made_of("pymatching:edges=1")
+    assert sorted(decoder.decode_to_edges_array([2]).ravel().tolist()) == [-1, 2]
+    assert sorted(decoder.decode_to_edges_array([1, 3]).ravel().tolist()) == [-1, 3]
+    for call, shot in ((decoder.decode_to_vector, [2]), (decoder.decode_batch_to_vectors, [[0, 0, 1, 0]])):
+        with pytest.raises(NotImplementedError, match="with heralds; 'bp-osd' and 'relay-bp' do"):
+            call(shot)
+    # Errors are those of the model: 0 and 1, and 2 and 3 of the heralds.
+    assert made_of("bp-osd").decode_to_vector([2]).tolist() == [1, 0, 0, 0]
+    assert made_of("bp-osd").decode_to_vector([1, 3]).tolist() == [0, 0, 0, 1]
+
+
 def test_sinter_decodes_with_heralds():
     circuit = surface_code(3, 0.9)
     task = sinter.Task(circuit=circuit, detector_error_model=circuit.detector_error_model(
