@@ -284,8 +284,8 @@ class Decoder:
                                 statuses: npt.NDArray[np.int32] | None = None) -> Bits:
         """The same for many shots: uint8 [shots, errors].
 
-        shots, threads, statuses: as of decode_batch; a shot without a solution has the vector 0. Decoders that give
-        edges use one thread.
+        shots, threads, statuses: as of decode_batch, but without statuses a shot that has no solution at its deadline
+        raises, too; with them it has the vector 0. Decoders that give edges use one thread.
         """
         numbers = self._error_numbers()
         form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
@@ -354,7 +354,10 @@ class Decoder:
         faulty, fault = self._native.decode_batch(events, out, found, has_solution.view(np.uint8),
                                                   is_late.view(np.uint8), weighed, corrections,
                                                   threads or len(os.sched_getaffinity(0)), all_flags, ends)
-        failed = np.flatnonzero((found != 0) & (found != DEADLINE))
+        is_answered = (found == 0) | (found == DEADLINE)
+        if vectors is not None:  # 0 would be a correction that has no syndrome
+            is_answered &= has_solution
+        failed = np.flatnonzero(~is_answered)
         if statuses is None and failed.size:
             shot = int(failed[0])
             raise DecodeError(int(found[shot]), shot, fault=fault if shot == faulty else "")

@@ -159,6 +159,20 @@ def test_a_syndrome_that_no_column_explains_has_its_status_and_no_correction(nam
         decoder.decode_to_vector([0])
 
 
+def test_a_shot_without_a_solution_at_its_deadline_raises_unless_statuses_are_wanted():
+    checks, priors, syndromes = ring_code()
+    syndromes = syndromes[syndromes.any(axis=1)][:3]
+    decoder = Decoder.from_matrix(checks, priors, name="bp-osd:deadline_us=0.001")
+    for call in (lambda: decoder.decode_batch_to_vectors(syndromes),
+                 lambda: decoder.decode_to_vector(np.flatnonzero(syndromes[0]))):
+        with pytest.raises(DecodeError) as raised:
+            call()
+        assert raised.value.status == 9
+    statuses = np.empty(3, dtype=np.int32)
+    assert not decoder.decode_batch_to_vectors(syndromes, statuses=statuses).any()
+    assert (statuses == 9).all()
+
+
 def test_weights_want_an_array_of_their_own_and_are_nan_without_a_weight():
     decoder = Decoder("lookup", "error(0.1) D0")
     weights = np.empty(1)
