@@ -90,10 +90,16 @@ class Decoder:
             and no two are equal with equal observables.
         priors: the probability of each error: one number for all, or float [columns].
         observables: as check_matrix [observables, columns]; None: there are none, and the answer is decode_to_vector.
-        name: as of Decoder. Matching gives vectors as "pymatching:edges=1".
+        name: as of Decoder. "auto" without observables tries "pymatching:edges=1" first: matching that gives vectors.
         Raises ValueError with the column that does not fit, or the reason of the decoder.
         """
-        return cls(name, text_of_matrices(check_matrix, priors, observables))
+        text = text_of_matrices(check_matrix, priors, observables)
+        if name == "auto" and observables is None:
+            try:
+                return cls("pymatching:edges=1", text)
+            except ValueError:  # not for matching, or a build without it; another reason is that of "auto", too
+                pass
+        return cls(name, text)
 
     def __reduce__(self) -> tuple[type[Decoder], tuple[str, str, str | None]]:
         return type(self), (self._name, self._dem, self._heralds)

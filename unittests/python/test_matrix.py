@@ -143,6 +143,20 @@ def test_decoders_that_know_no_errors_say_which_do():
         Decoder("pymatching:edges=1", loop).decode_to_vector([0])
 
 
+def test_matrices_without_observables_give_vectors_also_without_a_name():
+    checks, priors, syndromes = ring_code()
+    no_graph = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]], dtype=np.uint8)
+    for matrix, name, shots in ((checks, "pymatching", syndromes[:20]), (HAMMING, "pymatching", SYNDROMES),
+                                (no_graph, "bp-osd", no_graph.T)):
+        decoder = Decoder.from_matrix(matrix, priors if matrix is checks else 0.05)
+        assert decoder.name == name
+        assert np.array_equal(decoder.decode_batch_to_vectors(shots) @ matrix.T % 2, shots)
+    with_observables = Decoder.from_matrix(checks, priors, np.eye(9, dtype=np.uint8))
+    assert with_observables == Decoder.from_matrix(checks, priors, np.eye(9, dtype=np.uint8), name="auto")
+    with pytest.raises(NotImplementedError, match="'pymatching:edges=1' do"):
+        with_observables.decode_to_vector([0])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_syndrome_that_no_column_explains_has_its_status_and_no_correction(name):
     decoder = Decoder.from_matrix([[1], [1]], 0.1, name=name)
