@@ -104,7 +104,8 @@ def table(given):
 
 
 def curve(given):
-    """Rates over the strength of the noise, at one share: lines cross at the threshold."""
+    """Rates over the strength of the noise, at one share: lines cross at the threshold. A point without a wrong shot is
+    a triangle at the upper end of its interval, and no line goes through it."""
     noises = [float(noise) for noise in np.geomspace(0.003, 0.04, 7)]
     lines = {}
     for distance in given.distances:
@@ -112,13 +113,16 @@ def curve(given):
             wrong = measure(distance, given.shares[-1], noise, given.shots, given.seed)
             print(distance, noise, wrong, flush=True)
             for k, name in enumerate(("with heralds", "without")):
-                lines.setdefault((name, distance), []).append((noise, max(wrong[k], 0.5) / given.shots))
+                lines.setdefault((name, distance), []).append((noise, wrong[k], given.shots))
     with open(given.svg, "w", encoding="utf-8") as file:
         file.write(drawing(lines, given.shares[-1]))
 
 
 def drawing(lines, share):
-    low = math.floor(math.log10(min(rate for points in lines.values() for _, rate in points)))
+    """lines: of each name and distance its points: the noise, wrong shots, and all shots."""
+    def height_of(wrong, shots):
+        return wrong / shots if wrong else interval(0, shots)[1]
+    low = math.floor(math.log10(min(height_of(*point[1:]) for points in lines.values() for point in points)))
     width, height, left, bottom = 640, 400, 70, 50
 
     def at(noise, rate):
@@ -142,13 +146,22 @@ def drawing(lines, share):
     for (name, distance), points in lines.items():
         colour = colours[distances.index(distance) % 4]
         dash = "" if name == "with heralds" else ' stroke-dasharray="5 4"'
-        path = " L".join(at(*point) for point in points)
-        parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+        path = " L".join(at(noise, wrong / shots) for noise, wrong, shots in points if wrong)
+        if path:
+            parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+        for noise, wrong, shots in points:
+            if not wrong:
+                parts.append(f'<path d="M{at(noise, height_of(wrong, shots))} l5,-8 h-10 z" fill="{colour}"><title>'
+                             f'none of {shots} shots is wrong: below {height_of(wrong, shots):.1e}</title></path>')
     for k, (name, distance) in enumerate(sorted(lines)):
         y, colour = 40 + 18 * k, colours[distances.index(distance) % 4]
         dash = "" if name == "with heralds" else ' stroke-dasharray="5 4"'
         parts.append(f'<path d="M{width - 122},{y - 4} h18" stroke="{colour}" stroke-width="2"{dash}/>'
                      f'<text x="{width - 100}" y="{y}">d{distance} {name}</text>')
+    if any(not wrong for points in lines.values() for _, wrong, _ in points):
+        y = 40 + 18 * len(lines)
+        parts.append(f'<path d="M{width - 109},{y} l5,-8 h-10 z" fill="#555"/>'
+                     f'<text x="{width - 100}" y="{y}">none: below it</text>')
     return "\n".join(parts) + "\n</svg>\n"
 
 

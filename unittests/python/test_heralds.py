@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model and the heralds of a circuit. The oracles are PyMatching with the probabilities of one shot, and every set
 of errors of a small circuit."""
+import importlib.util
 import itertools
+import pathlib
 import pickle
 import subprocess
 import sys
@@ -233,6 +235,20 @@ def test_edges_with_heralds_are_of_detectors_of_the_shot_and_are_no_errors(is_se
     # Errors are those of the model: 0 and 1, and 2 and 3 of the heralds.
     assert made_of("bp-osd").decode_to_vector([2]).tolist() == [1, 0, 0, 0]
     assert made_of("bp-osd").decode_to_vector([1, 3]).tolist() == [0, 0, 0, 1]
+
+
+def test_a_point_without_a_wrong_shot_is_drawn_as_a_bound():
+    path = pathlib.Path(__file__).parents[2] / "benchmarks/decoding/erasure_figures.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    figures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    noises = (0.003, 0.01, 0.03)
+    drawn = figures.drawing({("without", 3): [(noise, 600, 6000) for noise in noises],
+                             ("with heralds", 3): [(noise, wrong, 6000) for noise, wrong in zip(noises, (0, 0, 60))],
+                             ("with heralds", 5): [(noise, 0, 6000) for noise in noises]}, 0.9)
+    assert drawn.count("none of 6000 shots is wrong: below 6.4e-04") == 5 and drawn.count("none: below it") == 1
+    assert drawn.count('fill="none"') == 2  # a line with one point, and none of d5
+    assert "none: below it" not in figures.drawing({("without", 3): [(0.01, 600, 6000)]}, 0.9)
 
 
 def test_sinter_decodes_with_heralds():
