@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import zlib
 from typing import FrozenSet, Iterator, NamedTuple
@@ -275,6 +276,8 @@ def main(arguments: list[str] | None = None) -> int:
                         help="heralded instructions that are in no detector are errors as all others")
     given = parser.parse_args(arguments)
     try:
+        if len({os.path.realpath(path) for path in (given.circuit, given.dem, given.heralds)}) < 3:
+            raise ValueError("the circuit, --dem and --heralds are not three files: one would overwrite another")
         made = heralded_model(stim.Circuit.from_file(given.circuit), decompose_errors=not given.whole_errors,
                               approximate_disjoint_errors=given.approximate_disjoint_errors,
                               allow_unseen=given.allow_unseen)

@@ -14,7 +14,7 @@ import pytest
 import sinter
 import stim
 from cudaq_realtime import Decoder
-from cudaq_realtime.heralds import heralded_model, independent_paulis
+from cudaq_realtime.heralds import heralded_model, independent_paulis, main
 from cudaq_realtime.sinter_decoder import SinterDecoder
 
 
@@ -196,6 +196,17 @@ def test_the_command_writes_files_for_the_program(tmp_path):
     (tmp_path / "circuit.stim").write_text("R 0\nHERALDED_ERASE(0.1) 0\n")
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 2 and "is in no detector" in ended.stderr
+
+
+def test_the_command_overwrites_no_file_of_its_own(tmp_path, capsys):
+    circuit, link = tmp_path / "circuit.stim", tmp_path / "link"
+    surface_code(3, 0.5).to_file(circuit)
+    link.symlink_to(circuit)
+    text, out = circuit.read_bytes(), tmp_path / "out"
+    for dem, heralds in ((out, out), (circuit, out), (out, circuit), (link, out), (f"{tmp_path}/./out", out)):
+        assert main([str(circuit), "--dem", str(dem), "--heralds", str(heralds)]) == 2
+        assert "are not three files" in capsys.readouterr().err
+    assert circuit.read_bytes() == text and not out.exists()
 
 
 def test_heralds_of_another_model_are_refused():
