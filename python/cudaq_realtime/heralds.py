@@ -22,11 +22,17 @@ Symptom = FrozenSet[stim.DemTarget]
 class HeraldedModel(NamedTuple):
     """dem: the text of a model without heralds; heralds: the text of a file of heralds for it; num_detectors: of a
     shot, with the heralds; approximated: heralds whose X, Y and Z exclude each other in a way that no independent
-    errors have, so that only the probability of each edge is exact."""
+    errors have, so that only the probability of each edge is exact; all_detectors: digest_of the circuit's model of all
+    detectors, detector_error_model(approximate_disjoint_errors=True)."""
     dem: str
     heralds: str
     num_detectors: int
     approximated: int
+    all_detectors: int
+
+
+def digest_of(dem: stim.DetectorErrorModel) -> int:
+    return zlib.crc32(str(dem).encode())
 
 
 def independent_paulis(x: float, y: float, z: float) -> tuple[tuple[float, float, float], bool]:
@@ -260,7 +266,8 @@ def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, appr
         lines.append(line + "\n")
     text = str(dem)
     head = f"cudaq-realtime-heralds 1\nmodel {zlib.crc32(text.encode()):08x}\ndetectors {read.num_detectors}\n"
-    return HeraldedModel(text, head + "".join(lines), read.num_detectors, approximated)
+    all_detectors = circuit.detector_error_model(approximate_disjoint_errors=True)
+    return HeraldedModel(text, head + "".join(lines), read.num_detectors, approximated, digest_of(all_detectors))
 
 
 def main(arguments: list[str] | None = None) -> int:

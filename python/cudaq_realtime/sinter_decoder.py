@@ -18,7 +18,7 @@ from ._native import decoder_names
 from .arguments import to_native
 from .decoders import DEADLINE, Bits, DecodeError, Decoder
 from .function_decoder import Function, FunctionDecoder
-from .heralds import HeraldedModel
+from .heralds import HeraldedModel, digest_of
 
 
 NOT_CONVERGED = 7  # the status
@@ -109,8 +109,10 @@ class SinterDecoder(sinter.Decoder):
     matching, so that its answers are those of sinter's "pymatching".
 
     heralded: of a circuit with heralds (heralded_model(circuit)), which is decoded in place of the model of the task.
-    Give the task a model of all detectors, such as circuit.detector_error_model(approximate_disjoint_errors=True):
-    sinter's own one fails where heralds are in errors that it decomposes. Not with a function."""
+    Give the task the model circuit.detector_error_model(approximate_disjoint_errors=True): sinter's own one fails where
+    heralds are in errors that it decomposes, and the model of another circuit is refused. So each strength of the noise
+    has a decoder of its own, which its tasks name (sinter.Task(decoder=...)). Not with a function or
+    keep_decomposition; HeraldedModel has its own."""
 
     name: Union[str, FunctionOf] = "auto"
     unanswered: Unanswered = "failure"
@@ -124,6 +126,9 @@ class SinterDecoder(sinter.Decoder):
             raise ValueError(f"deadline_us is for functions; of a name it is a setting: '{self.name}:deadline_us=...'")
         if self.heralded is not None and callable(self.name):
             raise ValueError("heralded is for decoders of this library, not for a function")
+        if self.keep_decomposition and (self.heralded is not None or callable(self.name)):
+            raise ValueError("keep_decomposition is for a name without heralded: a function gets the model as sinter "
+                             "gives it, and heralded_model(circuit, decompose_errors=...) decides for heralds")
         if self.unanswered not in get_args(Unanswered):
             raise ValueError(f"unanswered is {self.unanswered!r:.60}, accepted: 'failure', 'discard'")
         if self.late not in get_args(Late):
@@ -139,6 +144,10 @@ class SinterDecoder(sinter.Decoder):
             if dem.num_detectors != self.heralded.num_detectors:
                 raise ValueError(f"the model of the task has {dem.num_detectors} detectors, and the circuit of the "
                                  f"heralds {self.heralded.num_detectors}")
+            if digest_of(dem) != self.heralded.all_detectors:
+                raise ValueError("the model of the task is not that of the circuit of the heralds; accepted: "
+                                 "circuit.detector_error_model(approximate_disjoint_errors=True), and for each strength "
+                                 "of the noise a SinterDecoder of its own")
             return Decoder(self.name, self.heralded.dem, self.heralded.heralds)
         is_auto = re.match("auto(:|$)", self.name) is not None
         if (names_matching(self.name) or is_auto) and not self.keep_decomposition:

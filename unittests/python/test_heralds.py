@@ -14,7 +14,7 @@ import pytest
 import sinter
 import stim
 from cudaq_realtime import Decoder
-from cudaq_realtime.heralds import heralded_model, independent_paulis, main
+from cudaq_realtime.heralds import HeraldedModel, heralded_model, independent_paulis, main
 from cudaq_realtime.sinter_decoder import SinterDecoder
 
 
@@ -273,3 +273,23 @@ def test_sinter_decodes_with_heralds():
         SinterDecoder("pymatching", heralded=heralded_model(circuit)).compile_decoder_for_dem(
             dem=surface_code(3, 0).detector_error_model(approximate_disjoint_errors=True)[:0] + stim.DetectorErrorModel(
                 "detector D23"))
+
+
+def test_sinter_decodes_each_strength_of_the_noise_with_its_own_heralds():
+    circuits = {f"heralds {noise}": surface_code(3, 0.9, noise) for noise in (0.01, 0.02)}
+    custom = {name: SinterDecoder("pymatching", heralded=heralded_model(one)) for name, one in circuits.items()}
+    tasks = [sinter.Task(circuit=one, decoder=name, json_metadata=name, detector_error_model=one.detector_error_model(
+        approximate_disjoint_errors=True)) for name, one in circuits.items()]
+    stats = sinter.collect(num_workers=1, tasks=tasks, max_shots=200, custom_decoders=custom)
+    assert {one.json_metadata for one in stats} == set(circuits) and all(one.shots == 200 for one in stats)
+    for circuit in (circuits["heralds 0.02"], surface_code(3, 0.9)[:-1]):  # of another noise; without an observable
+        with pytest.raises(ValueError, match="is not that of the circuit of the heralds; accepted"):
+            custom["heralds 0.01"].compile_decoder_for_dem(
+                dem=circuit.detector_error_model(approximate_disjoint_errors=True))
+
+
+@pytest.mark.parametrize("arguments", [{"name": lambda dem: None},
+                                       {"heralded": HeraldedModel("error(0.1) D0", "", 1, 0, 0)}])
+def test_a_decoder_of_sinter_that_cannot_keep_a_decomposition_refuses_to(arguments):
+    with pytest.raises(ValueError, match="keep_decomposition is for a name without heralded"):
+        SinterDecoder(keep_decomposition=True, **arguments)
