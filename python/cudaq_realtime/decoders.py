@@ -16,7 +16,7 @@ from .matrix import Matrix, errors_of_edges, text_of_matrices
 
 Bits = npt.NDArray[np.uint8]
 MAX_THREADS = 1024
-INTERNAL_ERROR, DEADLINE = 5, 9  # statuses
+OUT_OF_RANGE, REPEATED, INTERNAL_ERROR, DEADLINE = 1, 2, 5, 9  # statuses
 _INT64 = np.dtype(np.int64)
 
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from . import _native
 from .arguments import Form, Model, model_text, positive_number, to_native
-from .decoders import DEADLINE, INTERNAL_ERROR, Bits, Deadlines, DecodeError, result_array, unpacked_rows
+from .decoders import (DEADLINE, INTERNAL_ERROR, OUT_OF_RANGE, REPEATED, Bits, Deadlines, DecodeError, result_array,
+                       unpacked_rows)
 
 Function = Callable[[Bits], npt.ArrayLike]
 MAX_STUCK = 4  # calls that have not returned
@@ -127,7 +128,12 @@ class FunctionDecoder:
     def decode(self, events: Sequence[int] | npt.NDArray[Any]) -> Bits:
         """As of Decoder: indices in, observables out. Raises DecodeError."""
         shot = np.zeros(self.num_detectors, np.uint8)
-        shot[to_native(events, self.num_detectors, "indices", "events").astype(np.intp)] = 1
+        indices = to_native(events, self.num_detectors, "indices", "events")
+        if indices.size and indices.max() >= self.num_detectors:
+            raise DecodeError(OUT_OF_RANGE)
+        if np.unique(indices).size != indices.size:
+            raise DecodeError(REPEATED)
+        shot[indices.astype(np.intp)] = 1
         return self._decode(shot)[0]
 
     def decode_batch(self, shots: npt.ArrayLike, *, bit_packed_shots: bool = False,

@@ -77,6 +77,17 @@ def test_a_function_that_raises_or_returns_something_else_is_an_internal_error(d
     assert decoder.decode([1]).tolist() == [0]  # it goes on
 
 
+@pytest.mark.parametrize("events", [[7], [2], [2**63], [2**64 - 1], [1, 1], [0, 1, 0], [7, 7]])
+def test_wrong_indices_have_the_status_that_decoders_give_them(events):
+    raised = []
+    for decoder in (Decoder("lookup", CHAIN), FunctionDecoder(left_one, CHAIN)):
+        with pytest.raises(DecodeError) as error:
+            decoder.decode(np.array(events, np.uint64))
+        raised.append(error.value.status)
+    assert raised[0] == raised[1] == (2 if events in ([1, 1], [0, 1, 0]) else 1)
+    assert FunctionDecoder(left_one, CHAIN).decode([]).tolist() == [0]
+
+
 def test_a_shot_that_does_not_return_has_the_status_of_a_deadline_and_the_next_is_decoded(stuck):
     decoder = FunctionDecoder(stuck, CHAIN, deadline_us=200_000)
     statuses, solved = np.empty(4, np.int32), np.empty(4, bool)
