@@ -2,10 +2,12 @@
 """A function in Python in the place of a decoder."""
 from __future__ import annotations
 
+import atexit
 import os
 import queue
 import threading
 import time
+import weakref
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -18,6 +20,7 @@ from .decoders import (DEADLINE, INTERNAL_ERROR, OUT_OF_RANGE, REPEATED, Bits, D
 
 Function = Callable[[Bits], npt.ArrayLike]
 MAX_STUCK = 4  # calls that have not returned
+EXIT_S = 0.5  # how long the interpreter's end waits for calls
 
 
 class _Call:
@@ -41,6 +44,7 @@ class _Worker:
         self.calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self._serve, args=(function, self.calls), daemon=True)
         self.thread.start()
+        _calls_of[self.thread] = self.calls
 
     @staticmethod  # it does not keep its owner alive
     def _serve(function: Function, calls: queue.SimpleQueue[_Call | None]) -> None:
@@ -50,6 +54,20 @@ class _Worker:
 
     def end(self) -> None:
         self.calls.put(None)
+
+
+_calls_of: weakref.WeakKeyDictionary[threading.Thread, queue.SimpleQueue[_Call | None]] = weakref.WeakKeyDictionary()
+
+
+@atexit.register
+def _end_workers() -> None:
+    """A thread that waits for calls at the interpreter's end would keep its function, and what that holds."""
+    workers, until = list(_calls_of.items()), time.monotonic() + EXIT_S
+    for _, calls in workers:
+        calls.put(None)
+    for thread, _ in workers:
+        if thread is not threading.current_thread():  # which a function is on after a fork of its own
+            thread.join(max(0.0, until - time.monotonic()))
 
 
 class FunctionDecoder:

@@ -69,6 +69,32 @@ def test_a_daemon_thread_does_not_disturb_the_end_of_the_interpreter(work):
         assert ended.returncode == 3, ended.stderr
 
 
+def test_nothing_is_left_of_a_function_with_a_deadline_at_the_end():
+    for last in ("", "del mine", "raise SystemExit(0)"):
+        program = f"""
+import numpy as np
+from cudaq_realtime import Decoder, FunctionDecoder
+inner = Decoder("lookup", {CHAIN!r})
+mine = FunctionDecoder(lambda shot: inner.decode(np.flatnonzero(shot)), {CHAIN!r}, deadline_us=30e6)
+assert mine.decode([0]).tolist() == [1]
+{last}"""
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+        assert (ended.returncode, ended.stderr) == (0, "")  # no leaks
+
+
+def test_a_function_that_does_not_return_does_not_stop_the_end():
+    program = f"""
+import time
+from cudaq_realtime import DecodeError, FunctionDecoder
+mine = FunctionDecoder(lambda shot: time.sleep(3600), {CHAIN!r}, deadline_us=1000)
+try:
+    mine.decode([0])
+except DecodeError as error:
+    raise SystemExit(error.status)"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 9, ended.stderr
+
+
 def in_child(work):
     """Runs `work` in a child of fork, which then ends as Python does. Returns what it has printed."""
     read, write = os.pipe()
