@@ -81,7 +81,8 @@ class FunctionDecoder:
     once. The time ends late, by some milliseconds, while other threads of Python run, and not before a function of C
     that keeps the GIL returns. Without a deadline the function runs on the calling thread, which waits for it.
     A shot whose function raises, or returns what does not fit, has the status 5, and `fault` of the error says why.
-    Threads: any may call; the calls of one object run one after another. The wait for it is a part of the deadline.
+    Threads: any may call; the calls of one object run one after another. The wait for it is a part of the deadline. The
+    function may call its own decoder only without a deadline; with one it gets a RuntimeError.
     """
 
     def __init__(self, function: Function, dem: Model, *, deadline_us: float | None = None):
@@ -96,14 +97,15 @@ class FunctionDecoder:
         sizes = _native.NativeDecoder("bp-osd", self._arguments[1], None)
         self.num_detectors: int = sizes.num_detectors
         self.num_observables: int = sizes.num_observables
-        self._met = self._missed = self._late = 0
+        self._deadlines = Deadlines(0, 0, 0)
         self._renew()
 
     def _renew(self) -> None:
         self._pid = os.getpid()
-        self._lock = threading.RLock()  # the function may call its own decoder
+        self._lock = threading.RLock()  # without a deadline the function may call its own decoder
+        self._counting = threading.Lock()
         self._worker: _Worker | None = None
-        self._stuck: list[threading.Thread] = []
+        self._stuck: list[threading.Thread] = []  # written with the lock
 
     def __del__(self) -> None:
         worker = getattr(self, "_worker", None)
@@ -130,13 +132,12 @@ class FunctionDecoder:
     @property
     def deadlines(self) -> Deadlines:
         """As of Decoder."""
-        return Deadlines(self._met, self._missed, self._late)
+        return self._deadlines
 
     @property
     def stuck_calls(self) -> int:
         """Calls that were given up at their deadline and have not returned."""
-        self._stuck = [thread for thread in self._stuck if thread.is_alive()]
-        return len(self._stuck)
+        return sum(thread.is_alive() for thread in self._stuck)
 
     def __call__(self, shot: npt.ArrayLike) -> Bits:
         """The function itself, with its deadline: bits in, bits out. Raises DecodeError."""
@@ -203,24 +204,28 @@ class FunctionDecoder:
         until = time.monotonic() + deadline_us / 1e6
         call = self._call_until(shot, until)
         if not call.done.is_set():
-            self._missed += 1
+            self._count(Deadlines(0, 1, 0))
             raise DecodeError(DEADLINE)
         is_late = time.monotonic() > until
-        self._late += is_late
-        self._missed += is_late
-        self._met += not is_late
+        self._count(Deadlines(not is_late, is_late, is_late))
         return self._answer_of(call), is_late
+
+    def _count(self, more: Deadlines) -> None:
+        with self._counting:
+            self._deadlines = Deadlines(*(int(a + b) for a, b in zip(self._deadlines, more)))
 
     def _call_until(self, shot: Bits, until: float) -> _Call:
         """A call that is done, or was given up."""
         if self._pid != os.getpid():  # threads of the parent are not here
             self._renew()
+        self._refuse_own_threads()
         call = _Call(shot)
         if not self._lock.acquire(timeout=max(0.0, until - time.monotonic())):
             return call
         try:
             if self._worker is None:
-                if self.stuck_calls >= MAX_STUCK:
+                self._stuck = [thread for thread in self._stuck if thread.is_alive()]
+                if len(self._stuck) >= MAX_STUCK:
                     return call
                 self._worker = _Worker(self._arguments[0])
             worker = self._worker
@@ -230,11 +235,18 @@ class FunctionDecoder:
             finally:  # also after Ctrl-C
                 if not call.done.is_set():
                     worker.end()
-                    self._stuck.append(worker.thread)
+                    self._stuck = [*self._stuck, worker.thread]  # first: _refuse_own_threads reads both unlocked
                     self._worker = None
         finally:
             self._lock.release()
         return call
+
+    def _refuse_own_threads(self) -> None:
+        """The caller of the function holds the lock, and waits for this thread."""
+        worker, this = self._worker, threading.current_thread()
+        if (worker is not None and worker.thread is this) or this in self._stuck:
+            raise RuntimeError("the function has called its own decoder, which has a deadline: the call would wait for "
+                               "itself. Call the function, or make a decoder of its own for the inner call")
 
     def _answer_of(self, call: _Call) -> Bits:
         if call.error is not None and not isinstance(call.error, Exception):

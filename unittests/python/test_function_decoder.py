@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A function as a decoder: its answers, its deadline, and calls that do not return."""
 import os
+import queue
+import sys
 import threading
 import time
 
@@ -132,9 +134,52 @@ def test_a_function_may_call_its_own_decoder_and_ends_in_time():
 
     decoder = FunctionDecoder(again, CHAIN)
     assert decoder([1, 0]).tolist() == [0]
-    decoder = FunctionDecoder(again, CHAIN, deadline_us=50_000)
-    with pytest.raises(DecodeError):
+    decoder = FunctionDecoder(again, CHAIN, deadline_us=60e6)
+    begin = time.monotonic()
+    with pytest.raises(DecodeError, match="RuntimeError: the function has called its own decoder, which has a") as raised:
         decoder([1, 0])
+    assert raised.value.status == 5 and time.monotonic() - begin < 30
+    assert decoder([0, 1]).tolist() == [0] and decoder.stuck_calls == 0  # it goes on
+
+
+def test_a_call_that_was_given_up_may_not_call_its_own_decoder():
+    faults, given_up = queue.SimpleQueue(), threading.Event()
+
+    def again(shot):
+        if shot[0]:
+            assert given_up.wait(60)
+            try:
+                decoder([0, 1])
+            except RuntimeError as error:
+                faults.put(error)
+        return left_one(shot)
+
+    decoder = FunctionDecoder(again, CHAIN, deadline_us=1000)
+    with pytest.raises(DecodeError) as raised:
+        decoder([1, 0])
+    given_up.set()
+    assert raised.value.status == 9 and "has called its own decoder" in str(faults.get(timeout=30))
+
+
+def test_counts_are_whole_while_threads_call_and_look():
+    decoder = FunctionDecoder(left_one, CHAIN, deadline_us=60e6)
+
+    def call():
+        for _ in range(200):
+            decoder([0, 1])
+            assert decoder.stuck_calls == 0
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=call) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(before)
+    assert decoder.deadlines == (800, 0, 0)
 
 
 def test_a_dispatcher_goes_on_while_a_function_does_not_return(stuck):
