@@ -146,8 +146,8 @@ class SinterDecoder(sinter.Decoder):
                                  f"heralds {self.heralded.num_detectors}")
             if digest_of(dem) != self.heralded.all_detectors:
                 raise ValueError("the model of the task is not that of the circuit of the heralds; accepted: "
-                                 "circuit.detector_error_model(approximate_disjoint_errors=True), and for each strength "
-                                 "of the noise a SinterDecoder of its own")
+                                 "circuit.detector_error_model(approximate_disjoint_errors=True), and for each "
+                                 "strength of the noise a SinterDecoder of its own")
             return Decoder(self.name, self.heralded.dem, self.heralded.heralds)
         is_auto = re.match("auto(:|$)", self.name) is not None
         if (names_matching(self.name) or is_auto) and not self.keep_decomposition:

@@ -136,7 +136,7 @@ def test_a_function_may_call_its_own_decoder_and_ends_in_time():
     assert decoder([1, 0]).tolist() == [0]
     decoder = FunctionDecoder(again, CHAIN, deadline_us=60e6)
     begin = time.monotonic()
-    with pytest.raises(DecodeError, match="RuntimeError: the function has called its own decoder, which has a") as raised:
+    with pytest.raises(DecodeError, match="RuntimeError: the function has called its own decoder") as raised:
         decoder([1, 0])
     assert raised.value.status == 5 and time.monotonic() - begin < 30
     assert decoder([0, 1]).tolist() == [0] and decoder.stuck_calls == 0  # it goes on
