@@ -18,11 +18,13 @@ from cudaq_realtime import (Answer, Client, DecodeError, Decoder, Dispatcher, Pi
 from cudaq_realtime.client import Committed, Description
 from cudaq_realtime.decoders import Deadlines
 from cudaq_realtime.function_decoder import FunctionDecoder
+from cudaq_realtime.heralds import HeraldedModel, heralded_model
 from cudaq_realtime.sinter_decoder import CompiledSinterDecoder, SinterDecoder
 
 CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1"
 UNSOLVED = "error(0.1) D0 D1 L0"
 LOOP = "repeat 5 {\n    detector(0) D0\n    error(0.1) D0 L0\n    shift_detectors(1) 1\n}"
+HERALDED = "R 0\nHERALDED_ERASE(0.1) 0\nDETECTOR rec[-1]\nM 0\nDETECTOR rec[-1]"
 
 
 def echo(payload):
@@ -55,6 +57,7 @@ EXAMPLES = {
     Description: (lambda: Description(16, 0, 1, 77), None),
     Dispatcher: (lambda: Dispatcher({"echo": echo}, slots=3, slot_size=256), used_dispatcher),
     FunctionDecoder: (lambda: FunctionDecoder(echo, CHAIN, deadline_us=1e6), None),
+    HeraldedModel: (lambda: heralded_model(stim.Circuit(HERALDED)), None),
     Pipeline: (lambda: Pipeline("lookup", CHAIN, predecoder=echo, workers=1, slots=4),
                lambda p: [run_report(p)[key] for key in ("decoder", "predecoder", "workers", "slots", "shots")]),
     Report: (lambda: run_report(Pipeline("lookup", CHAIN)),
