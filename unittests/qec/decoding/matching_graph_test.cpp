@@ -86,7 +86,7 @@ TEST(CorrelatedGraph, EqualsPyMatchingsOfACommittedModel) {
   expect_pymatchings_correlated_graph(load_committed("surface_z_d3_p0.005").dem_text);
 }
 
-// Each edge has up to 200 partners: a search gets an index.
+// Those of D0, D1 and D2 have up to 200: their search has an index.
 TEST(CorrelatedGraph, EqualsPyMatchingsWhereAnEdgeHasManyPartners) {
   std::mt19937 random(7);
   std::string dem;
