@@ -144,11 +144,12 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
     out.raw(case_text(c));
     list.push_back(case_json(cases[k], c, k == 0));
   }
-  json report{{"method",
+  json report{{"schema_version", kDecodingSchemaVersion},
+              {"method",
                "shots sampled from the model's error instructions; every case decodes the same "
                "shots; CPU time of the thread, with predecoder and unpacking, without sampling. Deadlines are "
-               "wall-clock times from the begin of each decode, and so are the times of shots; a shot without an "
-               "answer in time is a failure"},
+               "wall-clock times from the begin of each decode, times of shots from the end of the decode before; a shot "
+               "without an answer in time is a failure"},
               {"dem", dem_file},
               {"detectors", model.num_detectors},
               {"observables", model.num_observables},

@@ -249,7 +249,8 @@ public:
       }
       list.push_back(std::move(one));
     }
-    return {{"method",
+    return {{"schema_version", kDecodingSchemaVersion},
+            {"method",
              "shots sampled from the errors of each model until so many shots are decoded, or so many have failed; a "
              "shot fails if any observable is wrong; Wilson's 95 % intervals; CPU time of the thread without sampling"},
             {"csv", options_.csv_file},
@@ -308,7 +309,8 @@ private:
     };
     const sampled_decoding::sums_of_cases sums = decoding.run(save);
     save(sums);
-    point.run = sums.front();
+    if (sums.front().errors.shots != 0) // a signal came before the first ones
+      point.run = sums.front();
   }
 
   const bench_decoding_options &options_;

@@ -25,16 +25,17 @@ namespace {
 constexpr std::size_t kBatch = kSampledBatch; ///< shots that every case decodes in turn
 constexpr std::uint64_t kBetweenSaves_ns = 5'000'000'000;
 
-std::vector<qec::offline_decoder> make_decoders(const sampled_task &task, std::uint64_t num_detectors) {
+std::vector<qec::offline_decoder> make_decoders(const sampled_task &task, const qec::detector_error_model &model) {
   std::vector<qec::offline_decoder> made;
   for (const decoding_case &c : task.cases) {
     std::unique_ptr<qec::predecoder> first;
     qec::decoder_result second = qec::make_decoder(c.decoder, task.dem);
     if (!second)
       refuse(second.machine_lacks, fmt::format("--dem {}: {}", task.dem_file, second.error));
-    if (second.instance->num_detectors() != num_detectors)
-      throw usage_error(fmt::format("{}: it has {} detectors, the sampled shots have {}", c.decoder,
-                                    second.instance->num_detectors(), num_detectors));
+    if (const auto detectors = static_cast<std::uint64_t>(second.instance->num_detectors());
+        detectors != static_cast<std::uint64_t>(model.num_detectors))
+      throw usage_error(fmt::format("--decoder {}: it decodes shots of {} detectors, those sampled from {} have {}",
+                                    c.decoder, detectors, task.dem_file, model.num_detectors));
     if (c.deadline_us != 0) {
       if (!second.instance->obeys_deadline())
         throw usage_error(fmt::format("--deadlines: {} does not end at a deadline", second.instance->name()));
@@ -131,7 +132,7 @@ constexpr struct {
      [](const case_counts &c) { return c.unanswered.at_deadline; }},
     {"refused", "refused by the decoder", [](const case_counts &c) { return c.unanswered.refused; }},
     {"decoder_failures", "in which the decoder failed", [](const case_counts &c) { return c.unanswered.failed; }},
-    {"late", "answered late", [](const case_counts &c) { return c.deadlines.late; }},
+    {"late", "answered late", [](const case_counts &c) { return c.late; }},
 };
 
 } // namespace
@@ -196,6 +197,7 @@ void case_counts::operator+=(const case_counts &more) noexcept {
   events += more.events;
   unanswered += more.unanswered;
   deadlines += more.deadlines;
+  late += more.late;
   ns += more.ns;
   shot_ns.merge(more.shot_ns);
 }
@@ -220,9 +222,8 @@ std::vector<decoding_case> cases_of(const bench_decoding_options &o) {
 class sampled_decoding::batch_decoder {
 public:
   explicit batch_decoder(const sampled_decoding &of)
-      : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done),
-        decoders_(make_decoders(of.task_, of.model_.num_detectors)), cases_(of.task_.cases),
-        errors_(errors_of(of.model_)), flags_(kBatch), shots_(kBatch * sampler_.shot_bytes()),
+      : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done), decoders_(make_decoders(of.task_, of.model_)),
+        cases_(of.task_.cases), errors_(errors_of(of.model_)), flags_(kBatch), shots_(kBatch * sampler_.shot_bytes()),
         truth_(kBatch * sampler_.observable_bytes()) {}
 
   /// Samples batch k and decodes it with every case, without the shots that are done. A cut batch has the shots that
@@ -298,6 +299,7 @@ private:
       count.events += with.decoded_events();
       if (!with.has_solution())
         count.unanswered.add(status);
+      count.late += with.has_solution() && with.is_late(); // without a solution it is counted already
       // At a deadline the best solution so far is the answer. One after it is too late.
       wrong.push_back(!with.has_solution() || with.is_late() || !std::ranges::equal(with.observables(), truth(i)));
     }

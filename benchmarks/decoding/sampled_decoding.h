@@ -35,11 +35,15 @@ struct case_counts {
   std::uint64_t events = 0;
   unanswered_counts unanswered;
   qec::deadline_counts deadlines;
+  std::uint64_t late = 0; ///< answers after their deadline; deadlines.late also has shots without a solution
   double ns = 0;
-  latency_histogram shot_ns; ///< wall-clock time of each shot, also of those without a solution
+  latency_histogram shot_ns; ///< wall-clock time of each shot since the one before, also of those without a solution
 
   void operator+=(const case_counts &more) noexcept;
 };
+
+/// Of the reports that have case_fields. In 1 `refused` had also the shots that did not converge or failed.
+inline constexpr int kDecodingSchemaVersion = 2;
 
 /// Below the row of a case: the times of its shots, its deadlines, and which of its failures are no wrong answers.
 std::string case_text(const case_counts &counts);

@@ -52,13 +52,16 @@ std::string machine_text(const json &machine) {
                      governor.empty() ? "" : ", governor " + governor);
 }
 
-/// Shots without an answer: the sum of the fields of this name, at any depth.
+/// Decodes without an answer in time: the sum of `unanswered`, and of `late` beside it, at any depth. Several decoders
+/// may have decoded the same shot.
 std::uint64_t unanswered_in(const json &figures) {
+  const bool has_unanswered = figures.is_object() && figures.contains("unanswered");
   std::uint64_t sum = 0;
   for (const auto &[name, value] : figures.items())
-    sum += value.is_structured()                                ? unanswered_in(value)
-           : name == "unanswered" && value.is_number_unsigned() ? value.get<std::uint64_t>()
-                                                                : 0;
+    if (value.is_structured())
+      sum += unanswered_in(value);
+    else if (value.is_number_unsigned() && has_unanswered && (name == "unanswered" || name == "late"))
+      sum += value.get<std::uint64_t>();
   return sum;
 }
 
@@ -67,7 +70,8 @@ std::string header(const std::string &title, const std::string &unchecked, const
   const bool is_unchecked = ok && !unchecked.empty();
   const std::uint64_t unanswered = ok ? unanswered_in(report) : 0;
   const std::string result = is_unchecked      ? "Nothing was checked: " + unchecked
-                             : unanswered != 0 ? fmt::format("Complete, but {} shot{} no answer: failures of the rate",
+                             : unanswered != 0 ? fmt::format("Complete, but {} decode{} no answer in time: failures of "
+                                                             "the rate",
                                                              unanswered, unanswered == 1 ? " has" : "s have")
                              : ok              ? "Good: every check passed"
                              : partial         ? "Not complete: " + report.value("error", std::string())

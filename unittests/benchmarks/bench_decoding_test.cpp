@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `decoding`: what it counts does not depend on the number of threads.
+#include "lib/qec/decoding/model_text_file.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/interrupted_program.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
+#include <cstdio>
 #include <gtest/gtest.h>
 
 namespace cudaq::realtime::tools::test {
@@ -48,6 +50,31 @@ TEST(BenchDecoding, LateAnswersAreFailures) {
   EXPECT_EQ(report.at("cases").at(0).at("failures"), 500);
 }
 
+TEST(BenchDecoding, CountsALateShotWithoutASolutionOnce) {
+  const auto report = run_good_program(
+      "decoding --json --shots 500 --predecoder none --dem " + std::string(CUDAQ_TEST_DATA) +
+      "/surface_z_d3_p0.005.dem --decoder relay-bp:pre_iter=2,num_sets=0,set_max_iter=1,deadline_us=0.001");
+  ASSERT_FALSE(report.is_discarded());
+  const auto &c = report.at("cases").at(0);
+  EXPECT_GT(c.at("unanswered"), 0);
+  EXPECT_LE(c.at("unanswered").get<int>() + c.at("late").get<int>(), 500);
+  EXPECT_LE(c.at("unanswered").get<int>() + c.at("late").get<int>(), c.at("failures").get<int>());
+}
+
+TEST(BenchDecoding, RefusesADecoderOfOtherDetectorsThanTheModelHas) {
+  const scratch_folder scratch;
+  const std::string model = scratch.path() / "model.dem", heralds = scratch.path() / "heralds.txt";
+  const std::string text = "error(0.1) D0\nerror(0.1) D1 L0\n";
+  std::ofstream(model) << text;
+  char number[16];
+  std::snprintf(number, sizeof number, "%08x", static_cast<unsigned>(cudaq::qec::realtime::crc32_of(text)));
+  std::ofstream(heralds) << "cudaq-realtime-heralds 1\nmodel " << number << "\ndetectors 3\nherald 1 1 0.5\n";
+  const program_result run = run_program("decoding --shots 10 --dem " + model + " --decoder bp-osd 'bp-osd:heralds=" +
+                                         heralds + "'");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_TRUE(contains(run.err, "it decodes shots of 3 detectors, those sampled from " + model + " have 2")) << run.err;
+}
+
 TEST(BenchDecoding, HasTheTailOfADecoderThatGivesUpAndCountsItsShotsApart) {
   const scratch_folder scratch;
   const std::string page = scratch.path() / "page.html";
@@ -64,13 +91,17 @@ TEST(BenchDecoding, HasTheTailOfADecoderThatGivesUpAndCountsItsShotsApart) {
     EXPECT_GE(c.at("failures"), c.at("unanswered"));
     EXPECT_EQ(c.at("refused").get<int>() + c.at("decoder_failures").get<int>(), 0);
   }
+  EXPECT_EQ(run.json().at("schema_version"), 2);
   EXPECT_GT(cases.at(0).at("not_converged"), 0);
   EXPECT_EQ(cases.at(0).at("not_converged"), cases.at(0).at("unanswered"));
   EXPECT_EQ(cases.at(1).at("deadline_missed"), 500);
   EXPECT_EQ(cases.at(1).at("not_converged"), 0);
   const std::string html = read_file(page);
   EXPECT_FALSE(contains(html, "Good: every check passed")) << "no green result over shots without an answer";
-  EXPECT_TRUE(contains(html, "no answer: failures of the rate"));
+  const auto without_answer = cases.at(0).at("unanswered").get<int>() + cases.at(1).at("unanswered").get<int>() +
+                              cases.at(1).at("late").get<int>();
+  EXPECT_TRUE(contains(html, "Complete, but " + std::to_string(without_answer) +
+                                 " decodes have no answer in time: failures of the rate"));
   EXPECT_TRUE(contains(html, "<th>not converged</th>"));
   const program_result text = run_program(
       "decoding --shots 500 --predecoder none --decoder relay-bp:pre_iter=2,num_sets=0,set_max_iter=1 --dem " +
