@@ -57,12 +57,12 @@ void decode_log::look_at_decode(cudaq::qec::realtime::served_decoder &decoder, s
   const std::uint64_t deadline_ns = decoder.identity()->deadline_ns;
   if (taken < long_decode(deadline_ns))
     return;
-  before.reported = true;
   const auto text = [](auto ns) { return format_ns(static_cast<double>(ns)); };
   print_log("decoder {}: the decode of a request has taken {} so far{}; later requests for this "
             "decoder wait\n",
             decoder.limits().id, text(taken.count()),
             deadline_ns == 0 ? "" : fmt::format(", its deadline is {}", text(deadline_ns)));
+  before.reported = true; // after the line: without memory it comes later
 }
 
 } // namespace cudaq::realtime::tools

@@ -51,20 +51,20 @@ bool names_size(const std::vector<std::string> &args) {
       args, [](const std::string &arg) { return arg.starts_with("--slot-size") || arg.starts_with("--page-size"); });
 }
 
-/// The provider, with slots in which the request of a whole shot of each decoder fits, unless its options name a size:
-/// then a control system may send a shot in parts. Throws usage_error if its slots are smaller without that.
+/// The provider, with slots in which the request of a whole shot of each decoder fits, unless its options name a size,
+/// or it refuses the option: then a control system may send a shot in parts.
 provider_service sized_transport(const serve_options &o, const server_ns::hosted_server &host,
                                  const std::string &library) {
   std::vector<std::string> args = given_args(o, host);
   const cudaq_wait_policy_t wait = wait_policy_of(o.wait, false);
-  const bool named = names_size(args);
-  if (!named && host.slot_bytes() > server_ns::kUsualSlotSize) {
+  if (!names_size(args) && host.slot_bytes() > server_ns::kUsualSlotSize) {
     std::vector<std::string> sized = args;
     sized.push_back(fmt::format("--slot-size={}", host.slot_bytes()));
     try {
       return {library, sized, wait};
     } catch (const usage_error &) {
       // A provider without this option. It says below what else is wrong with the options, or has slots of its own.
+    } catch (const api_error &) { // the same, with another status
     }
   }
   return {library, args, wait};
@@ -87,16 +87,16 @@ public:
         few_cores_(std::thread::hardware_concurrency() < server_.threads_for(o.decoder_threads) + 3),
         library_(provider_library(chosen_transport(o.transport, host_.config().transport))),
         transport_(sized_transport(o, host_, library_)), listeners_(o.counters, o.prometheus_port) {
-    if (transport_.slot_bytes() < host_.slot_bytes() && !names_size(given_args(o, host_)))
-      throw usage_error(fmt::format(
-          "--transport {}: its slots have {} bytes, and the request of a whole shot needs a slot of {}: set the size "
-          "by an option of the provider. If shots come in parts, name the size (--slot-size={})",
-          library_, transport_.slot_bytes(), host_.slot_bytes(), transport_.slot_bytes()));
     if (const auto result = host_.check_slots(transport_.slot_bytes()); result.failed())
       throw usage_error(
           fmt::format("--config {}: {}; give the provider larger slots (--slot-size)", o.config, result.text()));
     if (const auto result = host_.attach(transport_.dispatcher()); result.failed())
       throw api_error(result.text());
+    if (transport_.slot_bytes() < host_.shot_request_bytes() && !names_size(given_args(o, host_)))
+      print_log("--transport {}: its slots have {} bytes, and the request of a whole shot needs {}: shots must come in "
+                "parts{}\n",
+                library_, transport_.slot_bytes(), host_.shot_request_bytes(),
+                host_.slot_bytes() == 0 ? "" : ", or an option of the provider must set the size");
   }
   ~serving();
   serving(const serving &) = delete;
@@ -199,20 +199,26 @@ void serving::log_long_messages() {
   const std::uint64_t count = long_message_count(transport_);
   if (count <= long_messages_) // an endpoint line that cannot be read counts none
     return;
-  long_messages_ = count;
-  print_log("{} message{} longer than a slot of {} bytes {} not executed; the request of a whole shot needs {}: see "
-            "--slot-size of the provider\n",
-            count, count == 1 ? "" : "s", transport_.slot_bytes(), count == 1 ? "was" : "were", host_.slot_bytes());
+  const std::string need = host_.slot_bytes() == 0 // no slot is so large
+                               ? ""
+                               : fmt::format("; the request of a whole shot needs {}: see --slot-size of the provider",
+                                             host_.shot_request_bytes());
+  print_log("{} message{} longer than a slot of {} bytes {} not executed{}\n", count,
+              count == 1 ? "" : "s", transport_.slot_bytes(), count == 1 ? "was" : "were", need);
+  long_messages_ = count; // after the line: without memory it comes later
 }
 
 void serving::run() {
-  for (bool connected = false; !signals_.end_is_wanted();) {
-    if (!connected && transport_.connect(50'000'000)) {
-      transport_.launch();
-      announce_queue_pair();
-      connected = true;
-    }
+  for (bool connected = false, announced = false; !signals_.end_is_wanted();) {
     try {
+      if (!connected && transport_.connect(50'000'000)) {
+        transport_.launch();
+        connected = true;
+      }
+      if (connected && !announced) {
+        announce_queue_pair();
+        announced = true;
+      }
       look_around(connected ? 100 : 0);
     } catch (const std::bad_alloc &) { // the decoders serve without this thread
       std::this_thread::sleep_for(10ms);
@@ -239,10 +245,10 @@ void serving::look_around(int wait_ms) {
   }
   if (options_.timeout_s > 0 && static_cast<double>(now_ns() - processed_since_) > options_.timeout_s * 1e9)
     return signals_.begin_end();
+  answer_a_reader(fds); // before the lines, which may find no memory again and again
   decode_log_.look();
   client_log_.look();
   log_long_messages();
-  answer_a_reader(fds);
 }
 
 /// Not on the main thread: a file or a plug-in may take any time.

@@ -222,12 +222,15 @@ void provider_service::serve(std::uint32_t function_id, cudaq_host_handler_v2_t 
 void provider_service::start() { require_ok(cudaq_dispatcher_start(dispatcher_), "cudaq_dispatcher_start"); }
 
 bool provider_service::connect(std::uint64_t timeout_ns) {
-  const cudaq_status_t status = cudaq_bridge_connect_timeout(bridge_, timeout_ns);
-  if (status != CUDAQ_ERR_TIMEOUT)
-    require_ok(status, "cudaq_bridge_connect_timeout");
-  if (status == CUDAQ_OK)
+  if (!connected_) { // without memory below it is called again, and an instance connects once
+    const cudaq_status_t status = cudaq_bridge_connect_timeout(bridge_, timeout_ns);
+    if (status != CUDAQ_ERR_TIMEOUT)
+      require_ok(status, "cudaq_bridge_connect_timeout");
+    connected_ = status == CUDAQ_OK;
+  }
+  if (connected_)
     endpoint_ = endpoint_now(); // some transports know their numbers only now
-  return status == CUDAQ_OK;
+  return connected_;
 }
 
 void provider_service::launch() { require_ok(cudaq_bridge_launch(bridge_), "cudaq_bridge_launch"); }

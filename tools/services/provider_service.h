@@ -89,7 +89,7 @@ private:
   cudaq_dispatcher_config_t config_{};
   cudaq_ringbuffer_t ring_{};
   cudaq_cpu_dataplane_t dataplane_{};
-  bool unified_ = false;
+  bool unified_ = false, connected_ = false;
   const std::string library_;
   std::string endpoint_;
   /// The words that the dispatcher reads and writes; left in memory together with it.

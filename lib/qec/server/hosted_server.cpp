@@ -21,10 +21,17 @@ namespace {
 /// The slot in the job of a request that came by submit; its generation is the address of an answer_function.
 constexpr std::uint32_t kNoSlot = UINT32_MAX;
 
-std::uint32_t slot_bytes_of(const std::vector<decoder_setup> &setups) {
+std::uint64_t shot_bits_of(const std::vector<decoder_setup> &setups) {
   std::uint64_t bits = 0;
   for (const decoder_setup &setup : setups)
-    bits = std::max({bits, setup.unit->bits_per_shot(), setup.unit->num_detectors(), setup.unit->num_observables()});
+    bits = std::max({bits, setup.unit->bits_per_shot(), setup.unit->num_detectors()});
+  return bits;
+}
+
+std::uint32_t slot_bytes_of(const std::vector<decoder_setup> &setups) {
+  std::uint64_t bits = shot_bits_of(setups);
+  for (const decoder_setup &setup : setups)
+    bits = std::max(bits, setup.unit->num_observables());
   return usual_slot_size(bits);
 }
 
@@ -46,7 +53,8 @@ expected<loaded_config> load_config(std::string_view yaml, const std::string &fo
 }
 
 hosted_server::hosted_server(loaded_config loaded)
-    : config_(std::move(loaded.config)), slot_bytes_(slot_bytes_of(loaded.setups)), server_(std::move(loaded.setups)) {}
+    : config_(std::move(loaded.config)), slot_bytes_(slot_bytes_of(loaded.setups)),
+      shot_request_bytes_(enqueue_bytes(shot_bits_of(loaded.setups))), server_(std::move(loaded.setups)) {}
 
 expected<> hosted_server::check_slots(std::uint32_t slot_bytes) const {
   for (const auto &decoder : server_.decoders()) {

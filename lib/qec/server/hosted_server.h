@@ -38,6 +38,8 @@ public:
 
   /// Bytes of a slot that holds the request and the answer of a whole shot of each decoder: usual_slot_size.
   [[nodiscard]] std::uint32_t slot_bytes() const noexcept { return slot_bytes_; }
+  /// Bytes of the longest request of a whole shot: a slot of so many has room for it.
+  [[nodiscard]] std::uint64_t shot_request_bytes() const noexcept { return shot_request_bytes_; }
   /// Fails if an answer of a decoder is longer than a slot of this size.
   [[nodiscard]] expected<> check_slots(std::uint32_t slot_bytes) const;
   /// Makes this server the handler of its functions, in a dispatcher that does not run. At most once. The dispatcher
@@ -76,6 +78,7 @@ private:
 
   const server_config config_;
   const std::uint32_t slot_bytes_;
+  const std::uint64_t shot_request_bytes_;
   cudaq_dispatcher_t *dispatcher_ = nullptr;
   cudaq::realtime::detail::counter reloads_;
   running_calls submits_;  ///< of this object; they call the functions that take answers

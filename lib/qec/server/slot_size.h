@@ -12,12 +12,16 @@ namespace cudaq::qec::realtime {
 
 inline constexpr std::uint32_t kUsualSlotSize = 256; ///< of the providers
 
+/// Bytes of an enqueue request of so many bits, with its header.
+inline std::uint64_t enqueue_bytes(std::uint64_t bits) {
+  return CUDAQ_RPC_HEADER_SIZE + kEnqueueHeadBytes + (bits + 7) / 8;
+}
+
 /// 256 bytes, or more if a whole shot of `bits` needs more in one enqueue request: a multiple of 128, which RoCE needs.
 /// 0: no slot is so large; the shot must come in several requests.
 inline std::uint32_t usual_slot_size(std::uint64_t bits) {
   constexpr std::uint64_t unit = 128, max_size = 65408;
-  const std::uint64_t bytes = CUDAQ_RPC_HEADER_SIZE + kEnqueueHeadBytes + (bits + 7) / 8;
-  const std::uint64_t size = std::max<std::uint64_t>(kUsualSlotSize, (bytes + unit - 1) / unit * unit);
+  const std::uint64_t size = std::max<std::uint64_t>(kUsualSlotSize, (enqueue_bytes(bits) + unit - 1) / unit * unit);
   return size > max_size ? 0 : static_cast<std::uint32_t>(size);
 }
 

@@ -1,26 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example's socket provider with slots of 256 bytes only: it ignores --slot-size, or refuses it after --refuse.
+// The example's socket provider with another option for the size of a slot, --bytes=N: it ignores --slot-size, or
+// refuses it after --refuse and --refuse-otherwise, with two statuses.
 #include "cudaq/realtime/daemon/bridge/bridge_types.h"
 
 #define cudaq_realtime_get_bridge_interface example_interface
 #include "docs/examples/transport/socket_provider.cpp"
 #undef cudaq_realtime_get_bridge_interface
 
+#include <string>
 #include <vector>
 
 static cudaq_status_t create_fixed(void **handle, int argc, char **argv) {
   std::vector<char *> kept;
-  bool refuses = false, sized = false;
+  std::string size;
+  cudaq_status_t refusal = CUDAQ_OK;
+  bool sized = false;
   for (int i = 0; i < argc; ++i) {
-    const bool is_size = std::strncmp(argv[i], "--slot-size=", 12) == 0,
-               is_refuse = std::strcmp(argv[i], "--refuse") == 0;
-    sized = sized || is_size;
-    refuses = refuses || is_refuse;
-    if (!is_size && !is_refuse)
+    const std::string word = argv[i];
+    if (word.rfind("--slot-size=", 0) == 0)
+      sized = true;
+    else if (word.rfind("--bytes=", 0) == 0)
+      size = "--slot-size=" + word.substr(8);
+    else if (word == "--refuse")
+      refusal = CUDAQ_ERR_INVALID_ARG;
+    else if (word == "--refuse-otherwise")
+      refusal = CUDAQ_ERR_UNSUPPORTED;
+    else
       kept.push_back(argv[i]);
   }
-  if (refuses && sized)
-    return fail(CUDAQ_ERR_INVALID_ARG, "there is no option --slot-size");
+  if (sized && refusal != CUDAQ_OK)
+    return fail(refusal, "there is no option --slot-size");
+  if (!size.empty())
+    kept.push_back(size.data());
   return create(handle, static_cast<int>(kept.size()), kept.data());
 }
 

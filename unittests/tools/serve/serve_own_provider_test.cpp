@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider of the user gets slots in which a whole shot fits, or the start says which size is missing.
+// A provider of the user gets slots in which a whole shot fits, or the start says which size a whole shot needs.
 #include "unittests/tools/serve/serve_fixture.h"
 
 #include <arpa/inet.h>
@@ -53,12 +53,39 @@ TEST_F(ServeOwnProvider, GetsSlotsInWhichAWholeShotFits) {
   EXPECT_EQ(answer.result, bytes{1});
 }
 
-TEST_F(ServeOwnProvider, WithSmallSlotsOfItsOwnIsRefusedWithTheSizeThatIsNeeded) {
-  for (const std::vector<std::string> &options : {std::vector<std::string>{}, {"--refuse"}}) {
-    const std::string text = refusal(over(CUDAQ_TEST_FIXED_SLOTS_PROVIDER, options));
-    EXPECT_TRUE(contains(text, "its slots have 256 bytes, and the request of a whole shot needs a slot of 384"))
-        << text;
+TEST_F(ServeOwnProvider, WithSmallSlotsOfItsOwnServesShotsInPartsAndSaysWhichSizeAWholeOneNeeds) {
+  for (const std::vector<std::string> &options :
+       {std::vector<std::string>{}, {"--refuse"}, {"--refuse-otherwise"}, {"--bytes=128"}}) {
+    running_program server(over(CUDAQ_TEST_FIXED_SLOTS_PROVIDER, options), err());
+    const std::string bytes_text = contains(options.empty() ? "" : options[0], "128") ? "128" : "256";
+    EXPECT_TRUE(contains(server.line(), " slot_size=" + bytes_text)) << read_file(err());
+    EXPECT_TRUE(contains(read_file(err()), "its slots have " + bytes_text +
+                                               " bytes, and the request of a whole shot needs 294: shots must come in "
+                                               "parts"))
+        << read_file(err());
+    socket_peer peer(socket());
+    constexpr std::size_t kPart = 8 * 32; // bits
+    std::uint64_t counter = 0;
+    for (std::size_t at = 0; at < kDetectors; at += kPart) {
+      const std::size_t bits = std::min(kPart, kDetectors - at);
+      bytes events((bits + 7) / 8);
+      events[0] = at == 0 ? 1 : 0; // detector 0
+      EXPECT_EQ(peer.call(kEnqueue, joined(numbers({6, counter++, 0, bits}), events)).status, 0);
+    }
+    const wire_answer answer = peer.call(kGet, joined(numbers({6, 1}), {1}));
+    EXPECT_EQ(answer.status, 0);
+    EXPECT_EQ(answer.result, bytes{1});
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.wait(), 0);
   }
+}
+
+TEST_F(ServeOwnProvider, WithSlotsThatAWholeShotFitsInIsServedWithoutALine) {
+  running_program server(over(CUDAQ_TEST_FIXED_SLOTS_PROVIDER, {"--bytes=320"}), err());
+  EXPECT_TRUE(contains(server.line(), " slot_size=320")) << read_file(err());
+  EXPECT_FALSE(contains(read_file(err()), "whole shot")) << read_file(err());
+  socket_peer peer(socket());
+  EXPECT_EQ(peer.call(kEnqueue, whole_shot()).status, 0);
 }
 
 TEST_F(ServeOwnProvider, SaysWhatElseIsWrongWithItsOptions) {
@@ -72,7 +99,7 @@ TEST_F(ServeOwnProvider, KeepsASizeThatIsNamedAndSaysThatRequestsAreLongerThanIt
   socket_peer peer(socket());
   EXPECT_EQ(peer.call(kEnqueue, whole_shot()).status, CUDAQ_RPC_ERR_BAD_ARG_LEN);
   const std::regex line(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z cudaq-realtime: 1 message longer than a slot of )"
-                        "256 bytes was not executed; the request of a whole shot needs 384");
+                        "256 bytes was not executed; the request of a whole shot needs 294");
   server.until([&] { return std::regex_search(read_file(err()), line); });
   EXPECT_TRUE(std::regex_search(read_file(err()), line)) << read_file(err());
 }
