@@ -64,7 +64,7 @@ std::vector<std::string> problems_of(const play_result &r, bool interrupted, std
   problems.none(r.lost, "requests without an answer");
   problems.none(r.bad_status - r.at_deadline - r.not_converged - r.busy_given_up, "answers with an error status");
   problems.none(r.at_deadline, "shots that reached the deadline of their decoder");
-  problems.none(r.not_converged, "shots that their decoder found no solution for");
+  problems.none(r.not_converged - r.no_solution_expected, "shots that their decoder found no solution for");
   problems.none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
   problems.none(r.wrong_echo, "answers with a wrong timestamp");
   problems.none(r.mismatches, "corrections that are not the expected ones");
@@ -231,8 +231,13 @@ void player::take_error(stream &s, std::int32_t status) {
     return status == (server_ ? static_cast<std::int32_t>(of_server) : static_cast<std::int32_t>(of_decode)) ? 1 : 0;
   };
   result_.at_deadline += counted(qec::server_status::deadline, qec::decode_status::deadline);
-  result_.not_converged += counted(qec::server_status::not_converged, qec::decode_status::not_converged);
-  note(s, fmt::format("status {}: {}", status, answer_status_text(server_, status)));
+  const std::uint64_t given_up = counted(qec::server_status::not_converged, qec::decode_status::not_converged);
+  result_.not_converged += given_up;
+  if (given_up != 0 && check_ &&
+      unanswered_shots::agree(qec::decode_status::not_converged, plan_.expected_status(s.shot)))
+    ++result_.no_solution_expected;
+  else
+    note(s, fmt::format("status {}: {}", status, answer_status_text(server_, status)));
   reset_or_end_shot(s, is_busy(server_, status));
 }
 
@@ -255,7 +260,13 @@ void player::finish_shot(stream &s, std::span<const std::uint8_t> correction, st
   end_shot(s);
   ++result_.answered;
   result_.shot_time.record(now - s.due_ns);
-  if (check_ && !std::ranges::equal(correction, plan_.expected_row(s.shot))) {
+  const qec::decode_status offline = plan_.expected_status(s.shot);
+  if (check_ && !unanswered_shots::agree(qec::decode_status::ok, offline)) {
+    ++result_.mismatches;
+    note(s, fmt::format("a correction of shot {} of the set, expected none ({})", s.shot,
+                        qec::decode_status_text(offline)));
+  } else if (check_ && offline == qec::decode_status::ok &&
+             !std::ranges::equal(correction, plan_.expected_row(s.shot))) {
     ++result_.mismatches;
     note(s, fmt::format("the correction of shot {} of the set is not the expected one", s.shot));
   }

@@ -60,12 +60,14 @@ std::uint64_t shot_plan::expect_answers_of(decode_service &service, std::uint64_
   const std::size_t bytes = shots_.observable_bytes();
   const std::uint64_t needed = std::min<std::uint64_t>(count, order_.size());
   expected_.assign(order_.size() * bytes, 0);
+  statuses_.assign(order_.size(), qec::decode_status::ok);
   progress display({"expected answers", "shots", needed});
   for (std::uint64_t k = 0; k < needed; ++k) {
     if (k % kShotsPerProgress == 0)
       display.show(k, now_ns());
     const std::uint32_t shot = shot_of(k);
-    static_cast<void>(service.decode(shots_.detection_row(shot), std::span(expected_).subspan(shot * bytes, bytes)));
+    statuses_[shot] =
+        service.decode(shots_.detection_row(shot), std::span(expected_).subspan(shot * bytes, bytes));
   }
   expects_offline_ = true;
   return needed;

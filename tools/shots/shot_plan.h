@@ -27,8 +27,8 @@ public:
   void decode_offline(decode_service &service, bool use_offline);
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
-  /// The expected answers of the first `count` requests become those of `service`, decoded on this thread. Those of a
-  /// shot that it cannot decode are 0. Returns the shots that were decoded.
+  /// The expected answers of the first `count` requests become those of `service`, decoded on this thread. A
+  /// shot that it cannot decode has none: expected_status. Returns the shots that were decoded.
   std::uint64_t expect_answers_of(decode_service &service, std::uint64_t count);
   /// Shot of request `sequence`.
   [[nodiscard]] std::uint32_t shot_of(std::uint64_t sequence) const noexcept {
@@ -37,7 +37,7 @@ public:
   [[nodiscard]] std::span<const std::uint8_t> expected_row(std::uint32_t shot) const noexcept {
     return std::span(expected_).subspan(shot * shots_.observable_bytes(), shots_.observable_bytes());
   }
-  /// The status of the offline decode of a shot: ok, not_converged or deadline.
+  /// The status of the offline decode of a shot: after decode_offline ok, not_converged or deadline.
   [[nodiscard]] qec::decode_status expected_status(std::uint32_t shot) const noexcept {
     return statuses_.empty() ? qec::decode_status::ok : statuses_[shot];
   }
