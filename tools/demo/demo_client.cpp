@@ -111,6 +111,7 @@ void answer_collector::check(const answer &a) {
   } else if (const auto status = static_cast<qec::decode_status>(a.header.status); result_.undecided.add(status)) {
     if (!unanswered_shots::agree(status, state_.plan.expected_status(a.tag))) {
       ++result_.mismatches;
+      ++result_.missing;
       note(a, fmt::format("no answer ({}), expected one", qec::decode_status_text(status)));
     }
   } else if (a.header.status != 0) {

@@ -45,6 +45,7 @@ struct pass_result {
   std::uint64_t bad_status = 0;           ///< answers with another error status than those of `undecided`
   unanswered_shots undecided;             ///< answers that say that the decoder has none
   std::uint64_t mismatches = 0;     ///< answers with a wrong length, or another correction or status than expected
+  std::uint64_t missing = 0;        ///< of mismatches: no correction (`undecided`) where one was expected
   std::uint64_t logical_errors = 0; ///< corrections that differ from the true observables, if these are there
   std::uint64_t golden_logical_errors = 0; ///< the same for the set's predictions of these shots
   std::uint64_t golden_differences = 0;    ///< corrections that differ from the set's prediction

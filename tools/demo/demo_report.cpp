@@ -41,8 +41,10 @@ void print_pass(const output &out, const pass_result &r, const shot_plan &plan) 
   out.raw(draw_histogram(r.from_sent));
   const qec::shot_set &shots = plan.shots();
   const std::uint64_t corrections = r.answered - r.faults - r.bad_status - r.undecided.total();
-  out.text("  corrections   {} of {} as expected ({})", corrections - std::min(corrections, r.mismatches), corrections,
-           expected_text(plan));
+  out.text("  corrections   {} of {} as expected ({})", corrections - std::min(corrections, r.mismatches - r.missing),
+           corrections, expected_text(plan));
+  if (r.missing != 0)
+    out.text("; {} missing", r.missing);
   if (shots.has_predictions())
     out.text("; {} differ from {}", r.golden_differences, plan.predictions_name());
   out.text("\n");

@@ -166,10 +166,12 @@ private:
       const auto expected = shots_.expected(shot);
       const auto *bytes = static_cast<const std::uint8_t *>(c.response);
       const bool undecided = result_.undecided.add(status);
-      result_.error_status += !undecided && c.status != 0;
-      result_.mismatches += !unanswered_shots::agree(status, offline) ||
-                            (status == qec::decode_status::ok && offline == qec::decode_status::ok &&
-                             !std::equal(expected.begin(), expected.end(), bytes, bytes + c.response_size));
+      if (!undecided && status != qec::decode_status::ok)
+        ++result_.error_status;
+      else
+        result_.mismatches += !unanswered_shots::agree(status, offline) ||
+                              (status == qec::decode_status::ok && offline == qec::decode_status::ok &&
+                               !std::equal(expected.begin(), expected.end(), bytes, bytes + c.response_size));
     }
     if (traced_request *const r = traced(c.request_id)) {
       r->sent = sent;
