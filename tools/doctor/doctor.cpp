@@ -46,6 +46,8 @@ int run_doctor(const doctor_options &o, const output &out) {
   const bool own = is_provider_path(o.transport);
   if (own && o.port != 0)
     throw usage_error("--port: it has no effect with a provider of your own; its options follow --");
+  if (own && o.names_timeout)
+    throw usage_error("--timeout: it has no effect with a provider of your own, which has no self-test");
   if (!o.transport.empty()) // first: it may refuse the name
     parts.emplace_back("transport " + o.transport, own ? own_provider_lines(o.transport, o.provider_options)
                                                        : check_transport(files, probe, o.transport, o.port));

@@ -28,6 +28,7 @@ struct doctor_options {
   std::string transport; ///< "": no checks of a transport; a / or the end .so: the path of a provider of the user
   std::vector<std::string> provider_options; ///< of such a provider
   int port = 0;                              ///< of the transport; 0: not checked
+  bool names_timeout = false;                ///< --timeout was given
   double timeout_s = 5;                      ///< for each step of the transport's self-test
   std::string root;                          ///< folder in which /sys, /proc and /dev are looked up; "": this machine
 };

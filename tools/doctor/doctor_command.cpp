@@ -28,13 +28,15 @@ Examples:
                   "this port must be free: UDP with --transport udp or roce, TCP with cpu_roce or ucx; 0: not checked")
       ->needs("--transport")
       ->check(CLI::Range(0, 65535));
-  doctor.add_option("--timeout", o.timeout_s, "seconds for each step of the transport's self-test")
+  const CLI::Option *const timeout =
+      doctor.add_option("--timeout", o.timeout_s, "seconds for each step of the transport's self-test")
       ->capture_default_str()
       ->needs("--transport")
       ->check(number_between(0.01, 3600));
   doctor.add_option("--root", o.root, "folder whose sys, proc and dev are read instead of this machine's")
       ->type_name("FOLDER");
-  run_when_chosen(doctor, chosen, [options, &chosen](const output &out) {
+  run_when_chosen(doctor, chosen, [options, &chosen, timeout](const output &out) {
+    options->names_timeout = timeout->count() != 0;
     options->provider_options = chosen.after_dashes;
     return run_doctor(*options, out);
   });

@@ -134,6 +134,9 @@ TEST_F(ServeOwnProvider, IsCheckedByDoctor) {
   EXPECT_EQ(bad.exit_code, 1);
   EXPECT_EQ(bad.json().at("parts").at("transport " + path).at(0).at("verdict"), "wrong");
   EXPECT_TRUE(contains(bad.out, "option --slots=1: allowed:")) << bad.out;
+  const program_result timed = run_program("doctor --transport '" + path + "' --timeout 3");
+  EXPECT_EQ(timed.exit_code, 2);
+  EXPECT_TRUE(contains(timed.err, "--timeout: it has no effect with a provider of your own")) << timed.err;
   const program_result named = run_program("doctor --transport udp -- --slots=1");
   EXPECT_EQ(named.exit_code, 2) << "options of a named provider are not doctor's to pass on";
 }
