@@ -66,7 +66,7 @@ int run_top(const top_options &o, const output &out) {
   bool ended_early = false; // by a key
   const auto report = [&] {
     return out.finish(
-        {{"schema_version", 2}, // failed_one_shots is gone: answers_by_status has the answers of all functions
+        {{"schema_version", 3}, // 2: bad_magic had no drops of the transport; 1: failed_one_shots
          {"counters", o.counters},
          {"interval_seconds", o.interval_s},
          {"samples", samples}},

@@ -104,7 +104,7 @@ TEST(ReportSchema, RefusesWhatIsNotAReport) {
     report[nlohmann::json::json_pointer(pointer)] = value;
     return report;
   };
-  expect_refused(changed("/schema_version", 3), "/schema_version: 3");
+  expect_refused(changed("/schema_version", 4), "/schema_version: 4");
   expect_refused(changed("/command", "unknown"), "/command");
   expect_refused(changed("/date", "yesterday"), "/date");
   expect_refused(changed("/ok", 1), "/ok");
