@@ -144,21 +144,22 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
     out.raw(case_text(c));
     list.push_back(case_json(cases[k], c, k == 0));
   }
-  json report{{"schema_version", kDecodingSchemaVersion},
-              {"method",
-               "shots sampled from the model's error instructions; every case decodes the same "
-               "shots; CPU time of the thread, with predecoder and unpacking, without sampling. Deadlines are "
-               "wall-clock times from the begin of each decode, times of shots from the end of the decode before; a shot "
-               "without an answer in time is a failure"},
-              {"dem", dem_file},
-              {"detectors", model.num_detectors},
-              {"observables", model.num_observables},
-              {"expected_errors", decoding.sampler().expected_errors()},
-              {"errors", o.errors},
-              {"shots", reference.errors.shots},
-              {"seed", o.seed},
-              {"threads", decoding.threads()},
-              {"cases", list}};
+  json report{
+      {"schema_version", kDecodingSchemaVersion},
+      {"method",
+       "shots sampled from the model's error instructions; every case decodes the same "
+       "shots; CPU time of the thread, with predecoder and unpacking, without sampling. Deadlines are "
+       "wall-clock times from the begin of each decode, times of shots from the end of the decode before; a shot "
+       "without an answer in time is a failure"},
+      {"dem", dem_file},
+      {"detectors", model.num_detectors},
+      {"observables", model.num_observables},
+      {"expected_errors", decoding.sampler().expected_errors()},
+      {"errors", o.errors},
+      {"shots", reference.errors.shots},
+      {"seed", o.seed},
+      {"threads", decoding.threads()},
+      {"cases", list}};
   return out.finish(
       std::move(report), "", kExitCheckFailed,
       ended(guard.interrupted(), reference.errors.shots, o.duration_s != 0 ? kNotKnown : o.shots, "shots"),

@@ -222,9 +222,9 @@ std::vector<decoding_case> cases_of(const bench_decoding_options &o) {
 class sampled_decoding::batch_decoder {
 public:
   explicit batch_decoder(const sampled_decoding &of)
-      : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done), decoders_(make_decoders(of.task_, of.model_)),
-        cases_(of.task_.cases), errors_(errors_of(of.model_)), flags_(kBatch), shots_(kBatch * sampler_.shot_bytes()),
-        truth_(kBatch * sampler_.observable_bytes()) {}
+      : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done),
+        decoders_(make_decoders(of.task_, of.model_)), cases_(of.task_.cases), errors_(errors_of(of.model_)),
+        flags_(kBatch), shots_(kBatch * sampler_.shot_bytes()), truth_(kBatch * sampler_.observable_bytes()) {}
 
   /// Samples batch k and decodes it with every case, without the shots that are done. A cut batch has the shots that
   /// the one case decoded; none of several cases, since these decode one after another.

@@ -30,9 +30,9 @@ Examples:
       ->check(CLI::Range(0, 65535));
   const CLI::Option *const timeout =
       doctor.add_option("--timeout", o.timeout_s, "seconds for each step of the transport's self-test")
-      ->capture_default_str()
-      ->needs("--transport")
-      ->check(number_between(0.01, 3600));
+          ->capture_default_str()
+          ->needs("--transport")
+          ->check(number_between(0.01, 3600));
   doctor.add_option("--root", o.root, "folder whose sys, proc and dev are read instead of this machine's")
       ->type_name("FOLDER");
   run_when_chosen(doctor, chosen, [options, &chosen, timeout](const output &out) {

@@ -64,7 +64,7 @@ std::vector<std::string> problems_of(const play_result &r, bool interrupted, std
   problems.none(r.lost, "requests without an answer");
   problems.none(r.bad_status - r.at_deadline - r.not_converged - r.busy_given_up, "answers with an error status");
   problems.none(r.at_deadline, "shots that reached the deadline of their decoder");
-  problems.none(r.not_converged - r.no_solution_expected, "shots that their decoder found no solution for");
+  problems.none(r.not_converged - r.as_offline, "shots that their decoder found no solution for");
   problems.none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
   problems.none(r.wrong_echo, "answers with a wrong timestamp");
   problems.none(r.mismatches, "corrections that are not the expected ones");
@@ -235,7 +235,7 @@ void player::take_error(stream &s, std::int32_t status) {
   result_.not_converged += given_up;
   if (given_up != 0 && check_ &&
       unanswered_shots::agree(qec::decode_status::not_converged, plan_.expected_status(s.shot)))
-    ++result_.no_solution_expected;
+    ++result_.as_offline;
   else
     note(s, fmt::format("status {}: {}", status, answer_status_text(server_, status)));
   reset_or_end_shot(s, is_busy(server_, status));

@@ -38,7 +38,7 @@ struct play_result {
   std::uint64_t busy = 0;           ///< answers BUSY; such a request is sent again after a time
   std::uint64_t at_deadline = 0;    ///< of bad_status: answers DEADLINE
   std::uint64_t not_converged = 0;  ///< of bad_status: answers NOT_CONVERGED
-  std::uint64_t no_solution_expected = 0; ///< of not_converged: the same offline; failures of the rate only
+  std::uint64_t as_offline = 0;     ///< of not_converged: the same offline; failures of the rate only
   std::uint64_t busy_given_up = 0;  ///< of bad_status: requests that were BUSY for the whole timeout
   std::uint64_t bad_status = 0;     ///< other answers with an error, those two among them
   std::uint64_t wrong_echo = 0;     ///< answers with another timestamp than their request

@@ -66,8 +66,7 @@ std::uint64_t shot_plan::expect_answers_of(decode_service &service, std::uint64_
     if (k % kShotsPerProgress == 0)
       display.show(k, now_ns());
     const std::uint32_t shot = shot_of(k);
-    statuses_[shot] =
-        service.decode(shots_.detection_row(shot), std::span(expected_).subspan(shot * bytes, bytes));
+    statuses_[shot] = service.decode(shots_.detection_row(shot), std::span(expected_).subspan(shot * bytes, bytes));
   }
   expects_offline_ = true;
   return needed;

@@ -17,6 +17,9 @@
 namespace cudaq::realtime::tools {
 namespace {
 
+/// 3: dropped_bad_magic has the drops of the transport, too; 2: failed_one_shots is gone, as in serve.
+constexpr int kTopSchemaVersion = 3;
+
 constexpr const char *kHomeAndClear = "\x1b[H\x1b[J";
 
 bool rewrites() {
@@ -65,14 +68,14 @@ int run_top(const top_options &o, const output &out) {
   std::string problem;
   bool ended_early = false; // by a key
   const auto report = [&] {
-    return out.finish(
-        {{"schema_version", 3}, // 2: bad_magic had no drops of the transport; 1: failed_one_shots
-         {"counters", o.counters},
-         {"interval_seconds", o.interval_s},
-         {"samples", samples}},
-        problem, kExitRefused,
-        o.count == 0 || ended_early ? run_end{ended_early || interrupt_guard::interrupted(), ""} // its normal end
-                                    : ended(interrupt_guard::interrupted(), samples.size(), o.count, "readings"));
+    return out.finish({{"schema_version", kTopSchemaVersion},
+                       {"counters", o.counters},
+                       {"interval_seconds", o.interval_s},
+                       {"samples", samples}},
+                      problem, kExitRefused,
+                      o.count == 0 || ended_early
+                          ? run_end{ended_early || interrupt_guard::interrupted(), ""} // its normal end
+                          : ended(interrupt_guard::interrupted(), samples.size(), o.count, "readings"));
   };
   try {
     server_counters before = first_reading(o.counters);

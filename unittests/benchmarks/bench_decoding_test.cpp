@@ -69,8 +69,8 @@ TEST(BenchDecoding, RefusesADecoderOfOtherDetectorsThanTheModelHas) {
   char number[16];
   std::snprintf(number, sizeof number, "%08x", static_cast<unsigned>(cudaq::qec::realtime::crc32_of(text)));
   std::ofstream(heralds) << "cudaq-realtime-heralds 1\nmodel " << number << "\ndetectors 3\nherald 1 1 0.5\n";
-  const program_result run = run_program("decoding --shots 10 --dem " + model + " --decoder bp-osd 'bp-osd:heralds=" +
-                                         heralds + "'");
+  const program_result run =
+      run_program("decoding --shots 10 --dem " + model + " --decoder bp-osd 'bp-osd:heralds=" + heralds + "'");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_TRUE(contains(run.err, "it decodes shots of 3 detectors, those sampled from " + model + " have 2")) << run.err;
 }
