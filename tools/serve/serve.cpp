@@ -203,8 +203,8 @@ void serving::log_long_messages() {
                                ? ""
                                : fmt::format("; the request of a whole shot needs {}: see --slot-size of the provider",
                                              host_.shot_request_bytes());
-  print_log("{} message{} longer than a slot of {} bytes {} not executed{}\n", count,
-              count == 1 ? "" : "s", transport_.slot_bytes(), count == 1 ? "was" : "were", need);
+  print_log("{} message{} longer than a slot of {} bytes {} not executed{}\n", count, count == 1 ? "" : "s",
+            transport_.slot_bytes(), count == 1 ? "was" : "were", need);
   long_messages_ = count; // after the line: without memory it comes later
 }
 
