@@ -177,7 +177,11 @@ class Client:
         """
         packed, count = stream_bits(bits, count, "bits")
         with self._locked():
-            max_bits = min(MAX_BITS, 8 * (self._slot_size(decoder_id) - REQUEST_BYTES - 32))
+            slot_bytes = self._slot_size(decoder_id)
+            max_bits = min(MAX_BITS, 8 * (slot_bytes - REQUEST_BYTES - 32))
+            if max_bits < 8:
+                raise ValueError(f"the server's slots have {slot_bytes} bytes, too few for a request with bits: "
+                                 f"at least {REQUEST_BYTES + 32 + 1} (--slot-size of the server)")
             for first in range(0, count, max_bits):
                 part = min(max_bits, count - first)
                 self._counted("enqueue_syndromes", decoder_id, struct.pack("<QQ", 0, part)

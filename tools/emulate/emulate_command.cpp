@@ -30,12 +30,14 @@ Examples, with a server of `cudaq-realtime serve` in another terminal:
 
 /// What an option means that is not given.
 void set_defaults_of_streams(const CLI::App &emulate, emulate_options &o) {
-  constexpr std::uint32_t kOpenRequests = 4; // with one read they fit into the 8 slots of a server
+  // With one read they fit into the 8 slots of a server. On a link that loses requests only one with bits may be open:
+  // the server takes no counter before the one that is missing.
+  constexpr std::uint32_t kOpenRequests = 4;
   o.protocol = "server";
   if (emulate.get_option("--shots")->count() == 0)
     o.shots = 1;
   if (emulate.get_option("--window")->count() == 0)
-    o.window = kOpenRequests;
+    o.window = emulate.get_option("--retry-ms")->count() == 0 ? kOpenRequests : 1;
 }
 
 /// An option of another transport, or of the other protocol, has no effect.
@@ -139,7 +141,8 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       ->check(CLI::Range(std::size_t{0}, std::size_t{1024}));
   emulate
       .add_option("--window", o.window,
-                  "protocol decode: requests that are open at the same time; --rounds: the same, 4 by default")
+                  "protocol decode: requests that are open at the same time; --rounds: the same, 4 by default, 1 with "
+                  "--retry-ms")
       ->capture_default_str()
       ->check(CLI::Range(1u, 4096u));
   add_distance_options(emulate, chosen, o.config, "code of the recorded shots");

@@ -37,11 +37,11 @@ def bits(text):
 class Peer:
     """A server of one socket. `answers`: called with each request, returns the datagrams to send."""
 
-    def __init__(self, answers, address=("127.0.0.1", 0)):
+    def __init__(self, answers, address=("127.0.0.1", 0), slot_size=SLOT_SIZE):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(address)
         self.address = self.socket.getsockname()
-        self.answers, self.requests = answers, []
+        self.answers, self.requests, self.slot_size = answers, [], slot_size
         self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()
 
@@ -52,7 +52,7 @@ class Peer:
                 return
             self.requests.append(request)
             for answer in self.answers(request):
-                self.socket.sendto(answer.ljust(SLOT_SIZE, b"\0"), sender)
+                self.socket.sendto(answer.ljust(self.slot_size, b"\0"), sender)
 
     def __enter__(self):
         return self
@@ -213,8 +213,16 @@ def test_a_busy_transport_gets_the_same_id_and_a_busy_decoder_another_one():
         client.enqueue(0, [1])
         client.enqueue(0, [1])
     ids = [struct.unpack_from("<I", one, 12)[0] for one in peer.requests]
-    assert ids == [1, 1, 1, 2, 3, 4]
+    assert [(one - ids[0]) % 2**32 for one in ids] == [0, 0, 0, 1, 2, 3]
     assert [struct.unpack_from("<Q", one, 32)[0] for one in peer.requests] == [1, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("slot_size", [24, 48, 56])
+def test_bits_for_slots_without_room_for_one_are_refused(slot_size):
+    with Peer(lambda request: [response(request, 1)], slot_size=slot_size) as peer:
+        with Client("udp", peer.address, timeout=60) as client:
+            with pytest.raises(ValueError, match=f"slots have {slot_size} bytes, too few for a request with bits"):
+                client.enqueue(0, [1])
 
 
 def test_a_repetition_without_room_says_nothing_of_the_frame_before_it():

@@ -46,6 +46,11 @@ static int play(uint64_t decoder, const cudaq_qec_decoder_description_t *model, 
     if (enqueue(decoder, counter++, bits[0], half) || enqueue(decoder, counter++, bits[1], model->shot_bits - half) ||
         call("get_corrections", CUDAQ_QEC_GET_CORRECTIONS, &wanted, sizeof wanted, NULL, 0, &answer))
       return 1;
+    if (answer.result_bytes != (model->observables + 7) / 8) {
+      fprintf(stderr, "get_corrections: %llu bytes, not one bit for each observable\n",
+              (unsigned long long)answer.result_bytes);
+      return 1;
+    }
     printf("shot %ld: detector %llu, corrections", shot, (unsigned long long)fires);
     for (uint64_t byte = 0; byte < answer.result_bytes; ++byte)
       printf(" %02x", answer.result[byte]);
