@@ -42,7 +42,7 @@ def blocks():
     """The fenced blocks of the page: language, marks, text."""
     text = page.read_text()
     if heading:
-        section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+        section = re.search(rf"^##+ {re.escape(heading)}\n(.*?)(?=^## |^### |\Z)", text, flags=re.DOTALL | re.MULTILINE)
         if section is None:
             sys.exit(f"{page.name} has no section '{heading}'")
         text = section[1]

@@ -110,7 +110,9 @@ TEST_F(CompletionScript, OffersTheSameInZsh) {
   EXPECT_TRUE(has(offered(""), "compdef"));
   EXPECT_TRUE(has(offered("_cudaq-realtime-latency"), "--quick[4000 exchanges in 2 repetitions]"));
   const offered_words doctor = offered("_cudaq-realtime-doctor");
-  EXPECT_TRUE(has(doctor, "--transport=[also what this transport needs]:TEXT:(udp roce shm cpu_roce gpu-roce ucx)"));
+  EXPECT_TRUE(has(doctor,
+                  "--transport=[also what this transport needs; or whether a provider of your own, by its path, can be "
+                  "served]:TEXT:(udp roce shm cpu_roce gpu-roce ucx)"));
   EXPECT_TRUE(std::ranges::any_of(doctor, [](const std::string &line) {
     return line.starts_with("--json=[") && line.ends_with("]::\\[FILE\\]:_files");
   }));
