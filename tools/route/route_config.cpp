@@ -158,9 +158,11 @@ expected<> route_reader::read_node(const config_node &map, std::size_t index) {
   take_field(map, "port", node.port);
   node.drain = map.find("drain") != nullptr && map.find("drain")->text == "true";
   const auto number = static_cast<std::uint32_t>(index);
-  if (node.name.empty() || node.name.find_first_of(" =\"\\\n\t") != std::string::npos)
+  // The name is a label of the metrics, whose page is UTF-8.
+  const auto is_good = [](char c) { return c > ' ' && c < '\x7f' && c != '=' && c != '"' && c != '\\'; };
+  if (node.name.empty() || !std::ranges::all_of(node.name, is_good))
     return reason(place_of(*map.find("name")) + path + "name: \"" + node.name +
-                  "\" is not a word without space, = and quotes");
+                  "\" is not a word of ASCII without space, = and quotes");
   if (in_addr parsed{}; inet_pton(AF_INET, node.address.c_str(), &parsed) != 1)
     return reason(place_of(*map.find("address")) + path + "address: \"" + node.address + "\" is not an IPv4 address");
   if (!names_.emplace(node.name, number).second)

@@ -36,6 +36,7 @@ TEST_F(Route, NamesThePlaceOfAWrongField) {
   expect_refused("nodes: 3\n", "line 1, column 8: nodes: \"3\" is not a list of at least one map");
   expect_refused("nodes:\n  - {name: a, port: 0}\n", "line 2, column 21: nodes[0].port: \"0\" is not a whole number");
   expect_refused("nodes:\n  - {name: a b, port: 1}\n", "nodes[0].name: \"a b\" is not a word");
+  expect_refused("nodes:\n  - {name: \"a\\xFFb\", port: 1}\n", "is not a word of ASCII");
   expect_refused("nodes:\n  - {name: a, port: 1}\n  - {name: a, port: 2}\n", "line 3, column 12: nodes[1].name: a is");
   expect_refused("nodes:\n  - {name: a, port: 1, decoders: [4]}\n  - {name: b, port: 2, first_decoder: 3, "
                  "last_decoder: 5}\n",
