@@ -43,7 +43,7 @@ struct rdma_double_state {
     if (!p.connected || (options.reliable && last && p.receives == 0))
       return false;
     const std::size_t at = std::size_t{slot} * slot_size;
-    std::memcpy(memory.requests.data() + at, bytes.data(), std::min(bytes.size(), memory.requests.size() - at));
+    std::copy_n(bytes.begin(), std::min(bytes.size(), memory.requests.size() - at), memory.requests.begin() + at);
     if (last && p.receives != 0) {
       --p.receives;
       p.completions.push_back(
