@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `decoding`: what it counts does not depend on the number of threads.
-#include "lib/qec/decoding/model_text_file.h"
+#include "unittests/qec/model_text.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/interrupted_program.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
-#include <cstdio>
 #include <gtest/gtest.h>
 
 namespace cudaq::realtime::tools::test {
@@ -66,9 +65,7 @@ TEST(BenchDecoding, RefusesADecoderOfOtherDetectorsThanTheModelHas) {
   const std::string model = scratch.path() / "model.dem", heralds = scratch.path() / "heralds.txt";
   const std::string text = "error(0.1) D0\nerror(0.1) D1 L0\n";
   std::ofstream(model) << text;
-  char number[16];
-  std::snprintf(number, sizeof number, "%08x", static_cast<unsigned>(cudaq::qec::realtime::crc32_of(text)));
-  std::ofstream(heralds) << "cudaq-realtime-heralds 1\nmodel " << number << "\ndetectors 3\nherald 1 1 0.5\n";
+  std::ofstream(heralds) << cudaq::qec::realtime::test::heralds_text(text, "detectors 3\nherald 1 1 0.5\n");
   const program_result run =
       run_program("decoding --shots 10 --dem " + model + " --decoder bp-osd 'bp-osd:heralds=" + heralds + "'");
   EXPECT_EQ(run.exit_code, 2);

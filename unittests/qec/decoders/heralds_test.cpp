@@ -3,8 +3,8 @@
 // alone, or every set of errors.
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/heralds/heralded_decoder.h"
-#include "lib/qec/decoding/model_text_file.h"
 #include "unittests/qec/every_error_set.h"
+#include "unittests/qec/model_text.h"
 #include "unittests/qec/shot_lists.h"
 #include "unittests/support/scratch_folder.h"
 
@@ -13,12 +13,6 @@
 
 namespace cudaq::qec::realtime::test {
 namespace {
-
-std::string heralds_text(std::string_view model, const std::string &lines) {
-  char number[16];
-  std::snprintf(number, sizeof number, "%08x", static_cast<unsigned>(crc32_of(model)));
-  return std::string("cudaq-realtime-heralds 1\nmodel ") + number + "\n" + lines;
-}
 
 // Detectors 0, 2 and 4 of a shot are those of the model, 1 and 3 are heralds.
 constexpr const char *kModel = "error(0.1) D0 L0\nerror(0.01) D0 D1\nerror(0.15) D1\nerror(1e-9) D0 D1\n"

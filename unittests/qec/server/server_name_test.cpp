@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // get_decoder_name, and the places that texts about a configuration name.
 #include "lib/qec/decoders/decoder_name.h"
-#include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/stream/stream_factory.h"
+#include "unittests/qec/model_text.h"
 #include "unittests/qec/server/server_stream_support.h"
 #include "unittests/support/scratch_folder.h"
-
-#include <cstdio>
 
 namespace {
 
@@ -56,10 +54,8 @@ TEST(ServerName, HasTheSettingsAndWhatAutoHasChosen) {
 TEST(ServerName, OfAutoWithHeraldsIsADecoderToo) {
   const cudaq::realtime::test::scratch_folder folder;
   const std::string dem = "error(0.1) D0 L0\nerror(0.1) D0\nerror(0.1) D1\n";
-  char number[16];
-  std::snprintf(number, sizeof number, "%08x", crc32_of(dem));
   const auto write = [&](const std::string &line) {
-    std::ofstream(folder.path() / "h.txt") << "cudaq-realtime-heralds 1\nmodel " << number << "\ndetectors 3\n" << line;
+    std::ofstream(folder.path() / "h.txt") << heralds_text(dem, "detectors 3\n" + line);
   };
   const auto built = [&](const std::string &type) {
     const auto config =

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cudaq-realtime decode --flags`: probabilities that single shots replace.
-#include "lib/qec/shots/flags_file.h"
+#include "unittests/qec/model_text.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
-#include <cstdio>
 #include <gtest/gtest.h>
 
 namespace cudaq::realtime::tools::test {
@@ -20,9 +19,7 @@ protected:
   }
   /// With the head of a file for the model.
   [[nodiscard]] static std::string flags(const std::string &lines, const std::string &model = kModel) {
-    char number[16];
-    std::snprintf(number, sizeof number, "%08x", cudaq::qec::realtime::crc32_of(model));
-    return std::string("cudaq-realtime-flags 1\nmodel ") + number + "\n" + lines;
+    return cudaq::qec::realtime::test::head_of_text("cudaq-realtime-flags 1", model) + lines;
   }
   [[nodiscard]] program_result decode(const std::string &more, const std::string &decoder = "bp-osd") const {
     return run_program("decode --dem " + path("model.dem") + " --in " + path("shots.01") + " --out " + path("out.01") +

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cudaq-realtime decode --heralds`: detectors of the input that are heralds.
-#include "lib/qec/decoding/model_text_file.h"
+#include "unittests/qec/model_text.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
-#include <cstdio>
 #include <gtest/gtest.h>
 
 namespace cudaq::realtime::tools::test {
@@ -17,9 +16,7 @@ protected:
   void SetUp() override {
     file("model.dem", kModelOfHeralds);
     file("shots.01", "100\n110\n101\n111\n"); // the middle one is a herald
-    char number[16];
-    std::snprintf(number, sizeof number, "%08x", cudaq::qec::realtime::crc32_of(kModelOfHeralds));
-    file("heralds.txt", std::string("cudaq-realtime-heralds 1\nmodel ") + number + "\ndetectors 3\nherald 1 1 0.5\n");
+    file("heralds.txt", cudaq::qec::realtime::test::heralds_text(kModelOfHeralds, "detectors 3\nherald 1 1 0.5\n"));
   }
   [[nodiscard]] program_result decode(const std::string &decoder, const std::string &more = "") const {
     return run_program("decode --dem " + path("model.dem") + " --in " + path("shots.01") + " --out " + path("out.01") +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cudaq-realtime pipeline`, tested through its command line and output.
 #include "cudaq/qec/decoding/decoder.h"
-#include "lib/qec/decoding/model_text_file.h"
+#include "unittests/qec/model_text.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 #include "unittests/tools/decode/own_sets.h"
@@ -97,10 +97,8 @@ TEST(PipelineProgram, ADecoderWithHeraldsIsRefused) {
   const scratch_folder scratch;
   const std::string dem = "error(0.1) D0 L0\nerror(0.1) D1\n", model = scratch.path() / "m.dem",
                     heralds = scratch.path() / "h.txt", shots = scratch.path() / "s.01";
-  char number[16];
-  std::snprintf(number, sizeof number, "%08x", qec::realtime::crc32_of(dem));
   std::ofstream(model) << dem;
-  std::ofstream(heralds) << "cudaq-realtime-heralds 1\nmodel " << number << "\ndetectors 3\nherald 0 0 0.5\n";
+  std::ofstream(heralds) << qec::realtime::test::heralds_text(dem, "detectors 3\nherald 0 0 0.5\n");
   std::ofstream(shots) << "10\n01\n";
   const program_result r =
       run_program("pipeline --dem " + model + " --in " + shots + " --decoder bp-osd:heralds=" + heralds);
