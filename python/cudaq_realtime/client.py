@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of the decoding server (cudaq-realtime serve), and of other servers of this protocol.
-docs/packages/python_client.md is the guide, docs/transport/server.md has the bytes."""
+docs/packages/python_client.md is the guide, docs/transport/server_wire.md has the bytes."""
 from __future__ import annotations
 
 import functools
@@ -41,8 +41,8 @@ STATUSES = {  # as in decoding_server_wire.h; unittests/lint/statuses.py compare
 
 
 class ServerError(RuntimeError):
-    """The server answered with an error. `status` is the number of docs/transport/server.md (1 to 9), a status of the
-    library (-1000 and below), or of the server's own function; `function` is the name of the function."""
+    """The server answered with an error. `status` is the number of docs/transport/server_wire.md (1 to 9), a status of
+    the library (-1000 and below), or of the server's own function; `function` is the name of the function."""
 
     def __init__(self, status: int, function: str):
         self.status, self.function = status, function

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which model has the server, and is it still the same server? Asked before the first shot, and after a run with
-// errors: docs/transport/server.md, "The model of a decoder".
+// errors: docs/transport/server_wire.md, "The model of a decoder".
 #pragma once
 
 #include "lib/qec/server/session/wire_requests.h"

@@ -24,7 +24,7 @@ std::unique_ptr<decoding_unit> transparent_unit() {
   return std::make_unique<decoding_unit>(make_decoder("lookup", text).instance, sparse_rows{}, kBits);
 }
 
-/// The rules of docs/transport/server.md, written once more.
+/// The rules of docs/transport/server_wire.md, written once more.
 struct stream_model {
   std::vector<bool> shot;
   unsigned sum = 0;

@@ -257,13 +257,14 @@ OFFENCES = {
     "statuses": (
         ({WIRE: STATUSES, "python/cudaq_realtime/client.py": 'STATUSES = {\n    1: "BUSY: it had an effect",\n}\n'},
          "client.py: 1: 'BUSY: it had an effect'"),
-        ({WIRE: STATUSES, "docs/transport/server.md": f"{TEXT}| 0 | OK | |\n| 2 | BUSY | |\n"}, "server.md: BUSY: 2"),
+        ({WIRE: STATUSES, "docs/transport/server_wire.md": f"{TEXT}| 0 | OK | |\n| 2 | BUSY | |\n"},
+         "server_wire.md: BUSY: 2"),
         ({WIRE: STATUSES, "docs/transport/route.md": f"{TEXT}| 4 | BUSY | |\n"}, "route.md: BUSY: 4"),
         ({WIRE: STATUSES, "docs/design.md": f"{TEXT}# Design\n\n## The rooms\n\nBUSY (5)\n"}, "design.md: BUSY is 5"),
         ({WIRE: STATUSES, "docs/design.md": f"{TEXT}# Design\n\n## The rooms\n\n| 1 to 8, or -1 to -6 |\n"},
          "design.md: 1 to 8;"),
         ({WIRE: STATUSES.replace(" /* no effect */", "")}, "BUSY has no meaning"),
-        ({WIRE: STATUSES, "docs/transport/server.md": f"{TEXT}| 0 | OK | |\n| 1 | BUSY | |\n"}, None),
+        ({WIRE: STATUSES, "docs/transport/server_wire.md": f"{TEXT}| 0 | OK | |\n| 1 | BUSY | |\n"}, None),
     ),
     "plain_english": (
         ({"lib/base/comment.cpp": CODE + "int i; // Whoever calls this\n"}, "comment.cpp:2: 'whoever': write "),

@@ -13,7 +13,7 @@ PYTHON = "python/cudaq_realtime/client.py"
 C_TEXTS = "lib/transport/client/server_status_text.cpp"
 NAMES = "lib/qec/server/session/wire_requests.h"
 ROUTER = "lib/transport/route/request_router.h"
-TABLES = ("docs/transport/server.md", "docs/transport/route.md", "docs/guide/errors.md")
+TABLES = ("docs/transport/server_wire.md", "docs/transport/route.md", "docs/guide/errors.md")
 
 
 def text_of(path):

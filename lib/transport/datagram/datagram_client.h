@@ -3,8 +3,8 @@
 // and for the emulated control system; those of users have decoding_client.h. One thread uses an object at a time.
 //
 // Repeating is safe for requests that may be executed twice, for those of the decoding server
-// (docs/transport/server.md, "Repeated requests"), and for all requests if the provider has a replay window of at least
-// `window` ids. A repeated datagram is equal to the first one.
+// (docs/transport/server_wire.md, "Repeated requests"), and for all requests if the provider has a replay window of at
+// least `window` ids. A repeated datagram is equal to the first one.
 #pragma once
 
 #include "lib/transport/client/open_requests.h"

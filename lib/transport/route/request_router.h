@@ -28,8 +28,8 @@
 
 namespace cudaq::realtime::detail {
 
-/// What the router itself answers. Positive numbers are those of the decoding server (docs/transport/server.md); for
-/// functions that are not of it, they are negative.
+/// What the router itself answers. Positive numbers are those of the decoding server (docs/transport/server_wire.md);
+/// for functions that are not of it, they are negative.
 enum class route_status : std::int32_t {
   unknown_key = 1, ///< no node has this key
   bad_request = 2, ///< not executed: too short to have a key, or longer than the node takes

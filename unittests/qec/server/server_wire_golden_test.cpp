@@ -78,11 +78,11 @@ TEST(ServerWire, IsOnItsPageWithFramesOfTheExchanges) {
     std::ifstream file(path);
     frames.append(std::istreambuf_iterator<char>(file), {});
   }
-  std::ifstream page(CUDAQ_TEST_SERVER_PAGE);
+  std::ifstream page(CUDAQ_TEST_WIRE_PAGE);
   std::size_t found = 0;
   bool below = false;
   for (std::string line; std::getline(page, line);) {
-    below = line.starts_with("#") ? line == "### Golden frames" : below;
+    below = line.starts_with("#") ? line == "## Golden frames" : below;
     if (below && line.find(" 52515543") != std::string::npos) {
       EXPECT_NE(frames.find("\n" + line + "\n"), std::string::npos) << line;
       ++found;

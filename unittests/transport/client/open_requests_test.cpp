@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of a requester (docs/transport/server.md, "Repeated requests", "BUSY"), without network and clock.
+// The rules of a requester (docs/transport/server_wire.md, "Repeated requests", "BUSY"), without network and clock.
 #include "lib/transport/client/open_requests.h"
 
 #include "cudaq/qec/realtime/decoding_server_wire.h"

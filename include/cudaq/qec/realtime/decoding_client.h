@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A client of the decoding server (cudaq-realtime serve) in C11, over UDP or shared memory. Library:
- * libcudaq-qec-client. It does what docs/transport/server.md ("Repeated requests", "BUSY") asks of a requester:
+ * libcudaq-qec-client. It does what docs/transport/server_wire.md ("Repeated requests", "BUSY") asks of a requester:
  *   - each request has an id and a time; over UDP a frame without an answer is sent again with equal bytes, and the
  *     server executes it once;
  *   - BUSY (-1011) of the library is of one frame only: the same bytes are sent again;

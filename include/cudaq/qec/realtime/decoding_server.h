@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decoding server inside a program, in C11: decoders from a configuration, for requests of a dispatcher or of the
  * program itself. Library: libcudaq-qec-server. `cudaq-realtime serve` is such a program. decoding_server_wire.h has
- * functions, payloads and statuses; docs/transport/server.md has their rules and the configuration.
+ * functions, payloads and statuses; docs/transport/server_wire.md has their rules, server.md the configuration.
  * docs/examples/decoding_server/decoding_server.c uses it.
  *
  * Threads: submit, call and get_counts by any number of threads at once; create, serve, drain and destroy by one
@@ -43,8 +43,8 @@ typedef struct cudaq_qec_decoding_server_options_t {
 
 typedef struct cudaq_qec_decoding_server_request_t {
   uint32_t function_id; /* CUDAQ_QEC_... of decoding_server_wire.h */
-  /* With `timestamp` it tells a request that is sent again from another one (server.md, "Repeated requests"). Both 0:
-   * it is never taken for a repetition. */
+  /* With `timestamp` it tells a request that is sent again from another one (server_wire.md, "Repeated requests"). Both
+   * 0: it is never taken for a repetition. */
   uint32_t request_id;
   uint64_t timestamp;     /* nanoseconds, of the first attempt; 0: none */
   const void *payload;    /* read during the call only; NULL if it has no bytes */

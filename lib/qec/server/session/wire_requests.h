@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of the decoding server as bytes: docs/transport/server.md, "The wire". All numbers are little-endian,
-// without padding. Ids, payloads and statuses are those of the public header.
+// The requests of the decoding server as bytes: docs/transport/server_wire.md, "The wire". All numbers are
+// little-endian, without padding. Ids, payloads and statuses are those of the public header.
 #pragma once
 
 #include "cudaq/qec/realtime/decoding_server_wire.h"

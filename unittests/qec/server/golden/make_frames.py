@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes frames.txt and stream_frames.txt: requests of a control system and the answers to them, byte by byte from the
-table in docs/transport/server.md. It uses no code of the library.
+table in docs/transport/server_wire.md. It uses no code of the library.
 
 frames.txt: the decoder has the id 3, 10 detectors and 10 observables. Detector k is flipped only by an error that flips
 observable k, so an answer is the XOR of the shots. The decoder with the id 5 is the same, but knows no set of several
