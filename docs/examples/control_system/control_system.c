@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A control system for a handler of your own: a request each CYCLE_US, and its answer within LIMIT_US.
+ *   control_system HOST PORT REQUESTS CYCLE_US LIMIT_US          HOST shm: PORT is the name of the server */
+#include "control.h"
+
+enum { kFunction = 7, kEvents = 8 }; /* of handler.c: the parity of all bytes */
+
+int main(int argc, char **argv) {
+  if (argc != 6 || strtoull(argv[3], NULL, 10) == 0)
+    return fprintf(stderr, "usage: control_system HOST PORT REQUESTS CYCLE_US LIMIT_US\n"), 2;
+  const size_t requests = strtoull(argv[3], NULL, 10);
+  const uint64_t cycle_ns = strtoull(argv[4], NULL, 10) * 1000;
+  latencies_t times = {calloc(requests, sizeof(uint64_t)), 0, strtoull(argv[5], NULL, 10) * 1000, 0};
+  cudaq_qec_client_t *const client = open_client(argv[1], argv[2]);
+  if (client == NULL || times.ns == NULL)
+    return 1;
+  size_t missed = 0, wrong = 0;
+  const uint64_t begin = now_ns();
+  for (size_t k = 0; k < requests; ++k) {
+    uint8_t events[kEvents] = {0}; /* those of a real system come from its measurements */
+    events[k % kEvents] = (uint8_t)(k % 3);
+    const uint64_t due = begin + k * cycle_ns;
+    wait_until(due);
+    const cudaq_qec_client_request_t request = {
+        kFunction, CUDAQ_QEC_CLIENT_BUSY_IS_AN_ANSWER, events, kEvents, NULL, 0, times.limit_ns};
+    cudaq_qec_client_answer_t answer;
+    const cudaq_status_t status = cudaq_qec_client_call(client, &request, &answer);
+    if (status == CUDAQ_ERR_TIMEOUT) { /* no answer in time: go on without this correction */
+      ++missed;
+      continue;
+    }
+    if (status != CUDAQ_OK)
+      return fprintf(stderr, "request %zu: %s\n", k, cudaq_qec_client_error()), 1;
+    record(&times, due);
+    wrong += answer.status != 0 || answer.result_bytes != 1 || answer.result[0] != k % 3;
+  }
+  printf("requests %zu, missed %zu, wrong %zu\n", requests, missed, wrong);
+  print_latencies(&times);
+  cudaq_qec_client_close(client);
+  free(times.ns);
+  return wrong != 0 || missed == requests;
+}
