@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tools/serve/grafana_board.json asks only for what the server writes: each metric, and each label of it.
+grafana_board_test.py SOURCE PROGRAM UDP_PROVIDER FOLDER"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import urllib.request
+
+source, program, provider, folder = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
+SERIES = r"(cudaq_\w+)(?:\{([^}]*)\})?"
+
+
+def labels_of(text):
+    return set(re.findall(r"(\w+)=", text or ""))
+
+
+def page_of_a_server():
+    """The metrics page of a server with a decoder of shots, one of streams, and a transport that counts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "decoders.yaml"
+    config.write_text("decoders:\n  - {id: 0, type: bp-osd, dem: 'error(0.1) D0 L0'}\n  - {id: 1, stream: true, "
+                      "type: 'sliding-window:inner=bp-osd,commit=3,buffer=3', "
+                      f"dem_file: '{source}/tools/data/surface_loop_d3_p0.004.dem'}}\n")
+    command = [program, "serve", "--config", config, "--transport", provider, "--prometheus-port", "0", "--timeout",
+               "60", "--", "--port=0", "--unified"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            port = re.search(r"prometheus_port=(\d+)", server.stdout.readline())[1]
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
+                return page.read().decode()
+        finally:
+            server.terminate()
+
+
+def mistakes(board, written):
+    """What the board asks for and the page does not have. `instance` is a label that Prometheus adds."""
+    variables = [variable["query"]["query"] for variable in board["templating"]["list"] if variable["type"] == "query"]
+    expressions = [target["expr"] for panel in board["panels"] for target in panel["targets"]] + variables
+    found = []
+    for expression in expressions:
+        wanted = re.findall(SERIES, expression)
+        by = set(re.findall(r"\w+", " ".join(re.findall(r"by \(([^)]*)\)", expression))))
+        for name, labels in wanted:
+            if name not in written:
+                found.append(f"{name} is not written: {expression}")
+            elif unknown := (labels_of(labels) | by) - written[name] - {"instance"}:
+                found.append(f"{name} has no label {sorted(unknown)}: {expression}")
+        if not wanted:
+            found.append(f"no metric: {expression}")
+    return found
+
+
+board = json.loads((source / "tools/serve/grafana_board.json").read_text())
+written = {}
+for line in page_of_a_server().splitlines():
+    if series := re.match(SERIES, line):
+        written.setdefault(series[1], set()).update(labels_of(series[2]))
+assert len(board["panels"]) >= 8 and len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+problems = mistakes(board, written)
+# The check itself: another name, and another label.
+broken = json.dumps(board).replace("cudaq_decoder_waiting", "cudaq_decoder_queue")
+broken = json.loads(broken.replace("by (decoder, le)", "by (node, le)"))
+if not any("cudaq_decoder_queue is not" in text for text in mistakes(broken, written)) or \
+        not any("has no label ['node']" in text for text in mistakes(broken, written)):
+    problems.append("this check does not see a wrong name or label")
+print("\n".join(problems) or f"{len(board['panels'])} panels ask only for what the server writes")
+sys.exit(bool(problems))
