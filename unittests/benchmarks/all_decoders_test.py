@@ -4,6 +4,7 @@
 all_decoders_test.py SOURCE BENCH"""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,15 @@ with tempfile.TemporaryDirectory() as folder:
     assert "not taken" in rows["pymatching"] and "\npymatching: " in text, text
     for name in ("auto", "bp-osd"):
         assert "not taken" not in rows[name], text
+    # Each decoder that the program knows has a row.
+    unknown = subprocess.run([bench, "decoding", "--dem", data / "surface_z_d3_p0.003.dem", "--decoder", "unknown"],
+                             capture_output=True, text=True, check=False).stderr
+    known = [re.match("[a-z-]+", name)[0]
+             for name in unknown.split("known are ")[1].split(", and the path")[0].split(", ")]
+    assert {"pymatching", "race", "sliding-window"} <= set(known), unknown
+    for name in known:
+        assert any(re.match(rf"{name}\b(?!-)", row) for row in rows), (name, list(rows))
+
     cases = next(iter(json.loads(report.read_text()).values()))
     # The same shots: `auto` is bp-osd here.
     assert cases["auto"]["failures"] == cases["bp-osd"]["failures"] and cases["auto"]["shot_ns"]["count"] == 50, cases
