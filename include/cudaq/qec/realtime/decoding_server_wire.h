@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wire of the decoding server (cudaq-realtime serve): function ids, payloads and statuses, for control systems in C
- * and C++. A request is a frame of rpc_wire_format.h with one of these payloads. docs/transport/server.md has the
- * rules, and says how a request is repeated; decoding_client.h is a client that keeps them.
+ * and C++. A request is a frame of rpc_wire_format.h with one of these payloads. docs/transport/server_wire.md has
+ * the rules, and says how a request is repeated; decoding_client.h is a client that keeps them.
  *
  * The structs are the bytes of the wire: packed, all integers little-endian. On a machine with another byte order each
  * field must be converted. Bits are packed, the first one in bit 0 of byte 0. The server itself uses this header. */
