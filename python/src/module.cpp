@@ -3,6 +3,7 @@
 #include "threads.h"
 
 #include <cudaq/realtime/version.h>
+#include <dlfcn.h>
 #include <nanobind/stl/string.h>
 #include <string>
 
@@ -60,7 +61,15 @@ std::atomic<bool> has_ended{false};
 } // namespace
 
 bool is_finalising() {
-#if PY_VERSION_HEX >= 0x030D0000
+#if defined(Py_LIMITED_API)
+  // Asked without the GIL. The stable ABI has it from 3.13 on, so it is looked up: each version has one of both names.
+  using function = int (*)();
+  static const auto query = [] {
+    void *const found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    return reinterpret_cast<function>(found != nullptr ? found : dlsym(RTLD_DEFAULT, "_Py_IsFinalizing"));
+  }();
+  return has_ended || (query != nullptr && query() != 0);
+#elif PY_VERSION_HEX >= 0x030D0000
   return has_ended || Py_IsFinalizing() != 0;
 #else
   return has_ended || _Py_IsFinalizing() != 0;
@@ -91,7 +100,7 @@ std::string text_of_raised() {
     PyErr_Clear();
     return "an exception whose text cannot be read";
   }
-  std::string bytes = PyBytes_AS_STRING(text.ptr());
+  std::string bytes = PyBytes_AsString(text.ptr());
   bytes.erase(bytes.find_last_not_of('\n') + 1);
   return bytes;
 }
