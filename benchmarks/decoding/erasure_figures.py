@@ -4,16 +4,19 @@
 
     erasure_figures.py table [--shots N] [--distances 3,5] [--shares 0,.5,.9] [--noise .01] [--json FILE]
     erasure_figures.py curve FILE.svg [--shots N] [--distances 3,5]
+    erasure_figures.py windows [--shots N] [--distances 3,5] [--shares .5,.9]
     erasure_figures.py exact        (all errors of a code of distance 3; no samples)
 
 Goal of `table`: how many shots are wrong if the decoder knows the heralds, and if it has the average probabilities.
-Both decode the same shots. Not measured: times. The circuit is Stim's rotated surface code, distance rounds, noise of
-one strength everywhere; each error is an erasure in the given share of the cases, of a gate with two qubits each of
-them at half the rate."""
+Both decode the same shots. `windows`: how many are wrong if a stream decodes them by windows, five times as many rounds
+as the distance, beside whole shots. Not measured: times. The circuit is Stim's rotated surface code, distance rounds,
+noise of one strength everywhere; each error is an erasure in the given share of the cases, of a gate with two qubits
+each of them at half the rate."""
 import argparse
 import json
 import math
 import sys
+import tempfile
 import zlib
 
 import numpy as np
@@ -51,11 +54,11 @@ def with_erasures(circuit, share, heralded=True):
     return made
 
 
-def surface_code(distance, share, noise, heralded=True):
+def surface_code(distance, share, noise, heralded=True, rounds=None):
     return with_erasures(stim.Circuit.generated(
-        "surface_code:rotated_memory_z", distance=distance, rounds=distance, after_clifford_depolarization=noise,
-        before_round_data_depolarization=noise, before_measure_flip_probability=noise,
-        after_reset_flip_probability=noise), share, heralded)
+        "surface_code:rotated_memory_z", distance=distance, rounds=rounds or distance,
+        after_clifford_depolarization=noise, before_round_data_depolarization=noise,
+        before_measure_flip_probability=noise, after_reset_flip_probability=noise), share, heralded)
 
 
 def interval(wrong, shots, z=1.96):
@@ -101,6 +104,35 @@ def table(given):
     if given.json:
         with open(given.json, "w", encoding="ascii") as file:
             json.dump(rows, file, indent=1)
+
+
+def windows(given):
+    print("| d | erased | shots | wrong: whole shots | windows | parallel windows | ratio (95 %) | parallel |\n"
+          "|---|---|---|---|---|---|---|---|")
+    for distance in given.distances:
+        for share in given.shares:
+            circuit = surface_code(distance, share, given.noise, rounds=5 * distance)
+            made = heralded_model(circuit, fold_loops=True)
+            with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+                file.write(made.heralds)
+                file.flush()
+                names = ("pymatching:", "sliding-window:inner=pymatching,",
+                         "sliding-window:inner=pymatching,mode=parallel,")
+                decoders = [Decoder(f"{name}heralds={file.name}", made.dem) for name in names]
+            sampler = circuit.compile_detector_sampler(seed=given.seed)
+            wrong = np.zeros((3, given.shots), dtype=bool)
+            for begin in range(0, given.shots, BATCH):
+                events, flips = sampler.sample(min(BATCH, given.shots - begin), separate_observables=True)
+                for k, decoder in enumerate(decoders):
+                    wrong[k, begin:begin + len(events)] = (decoder.decode_batch(events) != flips).any(axis=1)
+            counts = wrong.sum(axis=1)
+            ratios = []
+            for k in (1, 2):
+                only, other = int((wrong[k] & ~wrong[0]).sum()), int((wrong[0] & ~wrong[k]).sum())
+                ratio, half = counts[k] / counts[0], 1.96 * math.sqrt(only + other) / counts[0]
+                ratios.append(f"{ratio:.3f} ({ratio - half:.3f} to {ratio + half:.3f})")
+            print(f"| {distance} | {share} | {given.shots} | {counts[0]} | {counts[1]} | {counts[2]} | {ratios[0]} | "
+                  f"{ratios[1]} |", flush=True)
 
 
 def curve(given):
@@ -216,7 +248,7 @@ def numbers(kind):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("table", "curve", "exact"))
+    parser.add_argument("what", choices=("table", "windows", "curve", "exact"))
     parser.add_argument("svg", nargs="?")
     parser.add_argument("--shots", type=int, default=20000)
     parser.add_argument("--distances", type=numbers(int), default=[3, 5, 7, 9])
@@ -225,7 +257,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json")
     given = parser.parse_args()
-    {"table": table, "curve": curve, "exact": exact}[given.what](given)
+    {"table": table, "windows": windows, "curve": curve, "exact": exact}[given.what](given)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from typing import FrozenSet, Iterator, NamedTuple
 
 import stim
 
+from .folding import Part, fold
+
 HERALDED = ("HERALDED_ERASE", "HERALDED_PAULI_CHANNEL_1")
 NOT_FIRED = 1e-9  # the probability of errors in the model whose herald has not fired
 Symptom = FrozenSet[stim.DemTarget]
@@ -184,8 +186,24 @@ def _detectors(symptom: Symptom) -> int:
     return sum(one.is_relative_detector_id() for one in symptom)
 
 
+def _coordinates_of_rounds(dem: stim.DetectorErrorModel, heralds: dict[int, _Op]) -> list[list[float]]:
+    """Of each detector; a herald without any has those of the next detector that has some, at the end of the last."""
+    noted = dem.get_detector_coordinates()
+    made = [noted[k] for k in range(dem.num_detectors)]
+    for k in reversed(range(len(made) - 1)):
+        if not made[k] and k in heralds:
+            made[k] = made[k + 1]
+    for k in range(1, len(made)):
+        if not made[k] and k in heralds:
+            made[k] = made[k - 1]
+    for k, its in enumerate(made):
+        if not its:
+            raise ValueError(f"detector {k} has no coordinates: the last one says its round")
+    return made
+
+
 def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, approximate_disjoint_errors: bool = False,
-                   allow_unseen: bool = False) -> HeraldedModel:
+                   allow_unseen: bool = False, fold_loops: bool = False) -> HeraldedModel:
     """The model of a circuit without its heralds, and the list of them.
 
     circuit: with HERALDED_ERASE or HERALDED_PAULI_CHANNEL_1. Their measurement must be the only one of a detector; in
@@ -194,6 +212,8 @@ def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, appr
     approximate_disjoint_errors: the same, for PAULI_CHANNEL_1 and its like.
     allow_unseen: heralded instructions whose measurement is in no detector are errors as all others, with their average
         probability.
+    fold_loops: for streams. The rounds of the circuit become a loop, and its heralds stay detectors of the model, in
+        the round of the detector after them if they have no coordinates.
     Raises ValueError for a circuit that has no such list.
     """
     read = _Circuit(circuit)
@@ -210,7 +230,7 @@ def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, appr
     heralds = dict(read.heralded())
     number_of: dict[int, int] = {}  # of each detector in the model
     for detector in range(read.num_detectors):
-        if detector not in heralds:
+        if fold_loops or detector not in heralds:
             number_of[detector] = len(number_of)
 
     def renumbered(targets: list[stim.DemTarget]) -> list[stim.DemTarget]:
@@ -242,9 +262,10 @@ def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, appr
             return parts_of[flips]
         return sorted(flips, key=lambda one: (one.is_logical_observable_id(), one.val))
 
+    parts = [Part(part.args_copy()[0], part.targets_copy()) for part in dem if part.type == "error"]
     lines = []
     approximated = 0
-    errors = sum(part.type == "error" for part in dem)
+    errors = len(parts)
     for herald, op in heralds.items():
         (x, y, z), is_exact = independent_paulis(*op.paulis[1:])
         approximated += not is_exact
@@ -261,10 +282,14 @@ def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, appr
                 raise ValueError(f"an error of the herald in detector {herald} flips {sorted(map(str, flips))} and no "
                                  "detector")
             dem.append("error", [NOT_FIRED], renumbered(targets))
+            parts.append(Part(NOT_FIRED, renumbered(targets), herald, probability))
             line += f" {errors} {probability!r}"
             errors += 1
         lines.append(line + "\n")
     text = str(dem)
+    if fold_loops:
+        text, folded_lines = fold(_coordinates_of_rounds(dem, heralds), parts, heralds)
+        lines = [folded_lines]
     head = f"cudaq-realtime-heralds 1\nmodel {zlib.crc32(text.encode()):08x}\ndetectors {read.num_detectors}\n"
     all_detectors = circuit.detector_error_model(approximate_disjoint_errors=True)
     return HeraldedModel(text, head + "".join(lines), read.num_detectors, approximated, digest_of(all_detectors))
@@ -281,13 +306,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--approximate_disjoint_errors", action="store_true", help="as of stim analyze_errors")
     parser.add_argument("--allow_unseen", action="store_true",
                         help="heralded instructions that are in no detector are errors as all others")
+    parser.add_argument("--fold_loops", action="store_true",
+                        help="for streams: the rounds become a loop, and the heralds stay detectors of the model")
     given = parser.parse_args(arguments)
     try:
         if len({os.path.realpath(path) for path in (given.circuit, given.dem, given.heralds)}) < 3:
             raise ValueError("the circuit, --dem and --heralds are not three files: one would overwrite another")
         made = heralded_model(stim.Circuit.from_file(given.circuit), decompose_errors=not given.whole_errors,
                               approximate_disjoint_errors=given.approximate_disjoint_errors,
-                              allow_unseen=given.allow_unseen)
+                              allow_unseen=given.allow_unseen, fold_loops=given.fold_loops)
         for path, text in ((given.dem, made.dem), (given.heralds, made.heralds)):
             with open(path, "w", encoding="ascii") as file:
                 file.write(text)

@@ -29,6 +29,8 @@ class StreamDecoder:
     rounds: "time": a round is a value of the last coordinate of the detectors; "index:N": N successive detectors.
     workers: threads that decode windows while the caller goes on; from 2 on windows are parallel unless the name has
         a mode. 0: each call decodes the windows that it completes.
+    heralds: the path of a file of heralds for this model (heralds.heralded_model with fold_loops): the bits have the
+        heralds, too, and a window knows those that have fired.
     Raises ValueError with the reason if there are no such windows.
 
     Threads: any may call; the calls of one object run one after another. No call holds the GIL while it decodes.
@@ -36,20 +38,22 @@ class StreamDecoder:
     """
 
     def __init__(self, dem: Model, decoder: str | os.PathLike[str] = "auto", *, commit: int = 0, buffer: int = 0,
-                 rounds: str = "time", workers: int = 0):
+                 rounds: str = "time", workers: int = 0, heralds: str | os.PathLike[str] | None = None):
         if not isinstance(rounds, str):
             raise TypeError(f"rounds is {rounds!r:.60}, accepted: 'time', or 'index:N' with N detectors a round")
         text, name = model_text(dem), decoder_name(decoder)
         commit, buffer = (whole_number(value, what, 0, MAX_ROUNDS)
                           for value, what in ((commit, "commit"), (buffer, "buffer")))
         workers = whole_number(workers, "workers", 0, MAX_WORKERS)
-        self._arguments = text, name, commit, buffer, rounds, workers
-        self._native = _native.NativeStream(name, text, commit, buffer, rounds, workers)
+        file = "" if heralds is None else os.fspath(heralds)
+        self._arguments = text, name, commit, buffer, rounds, workers, file
+        self._native = _native.NativeStream(name, text, commit, buffer, rounds, workers, file)
         self._has_ended = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        dem, decoder, commit, buffer, rounds, workers = self._arguments
-        options: dict[str, Any] = {"commit": commit, "buffer": buffer, "rounds": rounds, "workers": workers}
+        dem, decoder, commit, buffer, rounds, workers, heralds = self._arguments
+        options: dict[str, Any] = {"commit": commit, "buffer": buffer, "rounds": rounds, "workers": workers,
+                                   "heralds": heralds or None}
         return functools.partial(type(self), **options), (dem, decoder)
 
     def __eq__(self, other: object) -> bool:

@@ -37,10 +37,14 @@ class native_stream {
 
 public:
   native_stream(const std::string &decoder, const std::string &dem, std::uint64_t commit, std::uint64_t buffer,
-                const std::string &rounds, std::size_t workers) {
+                const std::string &rounds, std::size_t workers, const std::string &heralds) {
     const gil_released released;
-    stream_result made = make_stream_decoder(
-        dem, {.decoder = decoder, .commit = commit, .buffer = buffer, .rounds = rounds, .workers = workers});
+    stream_result made = make_stream_decoder(dem, {.decoder = decoder,
+                                                   .commit = commit,
+                                                   .buffer = buffer,
+                                                   .rounds = rounds,
+                                                   .workers = workers,
+                                                   .heralds = heralds});
     if (!made)
       throw std::invalid_argument(made.error);
     stream_ = std::move(made.instance);
@@ -160,9 +164,9 @@ private:
 void bind_stream(nb::module_ &m) {
   nb::class_<native_stream>(m, "NativeStream")
       .def(nb::init<const std::string &, const std::string &, std::uint64_t, std::uint64_t, const std::string &,
-                    std::size_t>(),
+                    std::size_t, const std::string &>(),
            nb::arg("decoder"), nb::arg("dem"), nb::arg("commit"), nb::arg("buffer"), nb::arg("rounds"),
-           nb::arg("workers"))
+           nb::arg("workers"), nb::arg("heralds"))
       .def("push", &native_stream::push, nb::arg("bits"), nb::arg("count"))
       .def("finish", &native_stream::finish, nb::arg("bits"), nb::arg("count"))
       .def("reset", &native_stream::reset)

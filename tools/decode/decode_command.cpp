@@ -29,7 +29,7 @@ void add_stream_options(CLI::App &decode, decode_options &o) {
   CLI::Option *const stream =
       decode.add_flag("--stream", o.stream, "decode one experiment of any length, round by round, by windows");
   for (const char *of_shots : {"--threads", "--predecoder", "--predictions", "--predictions_format",
-                               "--in_includes_appended_observables", "--flags", "--heralds", "--late"})
+                               "--in_includes_appended_observables", "--flags", "--late"})
     stream->excludes(decode.get_option(of_shots));
   const auto add_length = [&](const char *name, std::uint64_t &rounds, const char *text) {
     decode.add_option(name, rounds, text)

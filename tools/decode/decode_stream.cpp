@@ -277,9 +277,12 @@ private:
 } // namespace
 
 int run_decode_stream(const decode_options &o, const std::string &dem_text, const output &out) {
-  const auto source = qec::read_stream(
-      dem_text,
-      {.decoder = o.decoder, .commit = o.commit, .buffer = o.buffer, .rounds = o.rounds, .workers = o.workers});
+  const auto source = qec::read_stream(dem_text, {.decoder = o.decoder,
+                                                  .commit = o.commit,
+                                                  .buffer = o.buffer,
+                                                  .rounds = o.rounds,
+                                                  .workers = o.workers,
+                                                  .heralds = o.heralds});
   qec::stream_result made =
       source.ok() ? qec::make_stream_decoder(*source) : qec::stream_result{nullptr, "stream decoder: " + source.text()};
   if (!made)

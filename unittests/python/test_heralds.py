@@ -13,7 +13,7 @@ import pymatching
 import pytest
 import sinter
 import stim
-from cudaq_realtime import Decoder
+from cudaq_realtime import Decoder, StreamDecoder
 from cudaq_realtime.heralds import HeraldedModel, heralded_model, independent_paulis, main
 from cudaq_realtime.sinter_decoder import SinterDecoder
 
@@ -293,3 +293,39 @@ def test_sinter_decodes_each_strength_of_the_noise_with_its_own_heralds():
 def test_a_decoder_of_sinter_that_cannot_keep_a_decomposition_refuses_to(arguments):
     with pytest.raises(ValueError, match="keep_decomposition is for a name without heralded"):
         SinterDecoder(keep_decomposition=True, **arguments)
+
+
+def test_folded_rounds_are_the_same_model_and_decode_as_a_stream(tmp_path):
+    circuit = with_erasures(stim.Circuit.generated(
+        "surface_code:rotated_memory_z", distance=3, rounds=12, after_clifford_depolarization=0.01,
+        before_measure_flip_probability=0.01, before_round_data_depolarization=0.01), 0.9)
+    flat, folded = heralded_model(circuit), heralded_model(circuit, fold_loops=True)
+    assert "repeat" in folded.dem and stim.DetectorErrorModel(folded.dem).num_detectors == folded.num_detectors
+
+    (tmp_path / "heralds.txt").write_text(folded.heralds)
+    name = f"sliding-window:inner=pymatching,commit=3,buffer=6,heralds={tmp_path / 'heralds.txt'}"
+    decoders = [Decoder("pymatching", flat.dem, flat.heralds), Decoder("pymatching", folded.dem, folded.heralds),
+                Decoder(name, folded.dem)]
+    events, flips = circuit.compile_detector_sampler(seed=1).sample(2000, separate_observables=True)
+    wrong = [int((decoder.decode_batch(events) != flips).any(axis=1).sum()) for decoder in decoders]
+    unaware, without = Decoder("pymatching", folded.dem), events.copy()
+    without[:, list(read_heralds(folded.heralds))] = 0  # as detectors without errors they would have no solution
+    assert abs(wrong[0] - wrong[1]) <= 0.1 * wrong[0] + 3  # ties, and sums in another order
+    assert abs(wrong[2] - wrong[1]) <= 0.1 * wrong[1] + 3
+    assert 3 * wrong[2] < (unaware.decode_batch(without) != flips).any(axis=1).sum()
+
+    stream = StreamDecoder(folded.dem, "pymatching", commit=3, buffer=6, heralds=tmp_path / "heralds.txt")
+    whole = Decoder(name, folded.dem)
+    for shot in events[:50]:
+        stream.push(shot[:-stream.tail_detectors])
+        assert np.array_equal(stream.finish(shot[-stream.tail_detectors:]), whole.decode_batch(shot[None])[0])
+        stream.reset()
+    assert pickle.loads(pickle.dumps(stream)) == stream
+
+
+def test_a_model_without_repeating_rounds_is_not_folded():
+    with pytest.raises(ValueError, match="do not repeat"):
+        heralded_model(surface_code(3, 0.5), fold_loops=True)
+    bare = stim.Circuit("R 0\nHERALDED_ERASE(0.1) 0\nDETECTOR rec[-1]\nM 0\nDETECTOR rec[-1]\n")
+    with pytest.raises(ValueError, match="has no coordinates"):
+        heralded_model(bare, fold_loops=True)

@@ -66,9 +66,9 @@ decoder_result with_heralds(decoder_result made, heralds_text heralds, const std
 decoder_result make_named(decoder_name &wanted, const decoder_model &model, heralds_text heralds) {
   constexpr double kLongestUs = 1e9;
   const std::string before = wanted.settings.text("predecoder", "none");
-  const std::string heralds_file = wanted.settings.text("heralds", "");
-  // Of windows each has the time, so it is a setting of the inner decoder.
-  const double budget_us = wanted.name == "sliding-window" ? 0 : wanted.settings.real("deadline_us", 0, 0, kLongestUs);
+  const bool has_windows = wanted.name == "sliding-window"; // each of them has its heralds, and its time
+  const std::string heralds_file = has_windows ? "" : wanted.settings.text("heralds", "");
+  const double budget_us = has_windows ? 0 : wanted.settings.real("deadline_us", 0, 0, kLongestUs);
   decoder_result made = wanted.is_plugin() ? make_plugin_decoder(wanted.name, model, wanted.settings)
                                            : find_decoder(wanted.name)->make(model, wanted.settings);
   if (made && before != "none")

@@ -10,7 +10,7 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOwnKeys = {"inner", "commit", "buffer", "rounds", "mode"};
+constexpr std::array<std::string_view, 6> kOwnKeys = {"inner", "commit", "buffer", "rounds", "mode", "heralds"};
 
 bool has_windows(std::string_view name) { return name.substr(0, name.find_first_of(":(")) == "sliding-window"; }
 
@@ -27,6 +27,7 @@ expected<stream_options> read_stream_settings(const decoder_settings::list &all)
   options.commit = settings.number("commit", 0, 0, kMaxRounds);
   options.buffer = settings.number("buffer", 0, 0, kMaxRounds);
   options.rounds = settings.text("rounds", "time");
+  options.heralds = settings.text("heralds", "");
   const std::string mode = settings.choice("mode", "auto", {"auto", "sequential", "parallel"});
   options.mode = mode == "auto"         ? stream_mode::automatic
                  : mode == "sequential" ? stream_mode::sequential
@@ -69,6 +70,7 @@ expected<stream_options> with_settings_of_name(stream_options options) {
   take("commit", options.commit, named->commit, std::uint64_t{0});
   take("buffer", options.buffer, named->buffer, std::uint64_t{0});
   take("rounds", options.rounds, named->rounds, std::string("time"));
+  take("heralds", options.heralds, named->heralds, std::string());
   take("mode", options.mode, named->mode, stream_mode::automatic);
   if (!twice.empty())
     return reason(options.decoder + ": " + twice + " is also given outside of the name, with another value");

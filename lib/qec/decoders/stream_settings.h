@@ -7,9 +7,9 @@
 
 namespace cudaq::qec::realtime {
 
-/// The settings of sliding-window: inner, commit, buffer, rounds, mode; all others are those of the inner decoder,
-/// which judges them. The inner decoder may have settings of its own in parentheses: so a race has its mode. Refused: a
-/// value that is no number of rounds or no mode; an inner decoder that has windows.
+/// The settings of sliding-window: inner, commit, buffer, rounds, mode, heralds; all others are those of the inner
+/// decoder, which judges them. The inner decoder may have settings of its own in parentheses: so a race has its
+/// mode. Refused: a value that is no number of rounds or no mode; an inner decoder that has windows.
 [[nodiscard]] expected<stream_options> read_stream_settings(const decoder_settings::list &all);
 
 /// `options` with the settings of its name. options.decoder is the decoder of each window, "pymatching", or the whole

@@ -92,6 +92,7 @@ private:
     if (at == loop_ && notes_ != nullptr) {
       notes_->declared_before = notes_->declared_after = declared_;
       notes_->shift_before = notes_->shift_after = shift_;
+      notes_->errors_before = mechanism_;
     }
     // Counted in one step: a huge loop without instructions must not run.
     take(instructions_, rounds, limits_.instructions, "instructions", loop.line);

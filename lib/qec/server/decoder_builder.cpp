@@ -261,7 +261,7 @@ expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_wor
   const auto bytes = estimated_stream_bytes(*source, c.limits.queue_length);
   if (bytes.failed())
     return bytes.reason();
-  plan.digest = facts->digest;
+  plan.digest = facts->digest ^ source->heralds.digest(); // other heralds, other answers
   plan.bytes = plan.text.size() + *bytes;
   plan.stream = std::move(*source);
   return {};

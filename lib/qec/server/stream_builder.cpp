@@ -117,7 +117,8 @@ expected<std::uint64_t> estimated_stream_bytes(const stream_source &source, std:
   const std::uint64_t decoders = std::min(threads, (threads - 1) / kinds + 2);
   const std::uint64_t longest = std::max({model.head_detectors(), model.body_detectors(), model.tail_detectors()});
   return sizeof(served_decoder) + replay_bytes(model.num_observables()) +
-         model_bytes(*unrolled) / std::max<std::uint64_t>(unrolled->num_detectors, 1) * detectors * decoders +
+         (model_bytes(*unrolled) + 2 * source.heralds.bytes()) / std::max<std::uint64_t>(unrolled->num_detectors, 1) *
+             detectors * decoders +
          queue_bytes(queue_length, longest_stream_request_bits(longest));
 }
 

@@ -101,8 +101,11 @@ expected<repeating_model> repeating_model::parse(std::string_view dem_text, roun
 expected<> repeating_model::find_rounds(round_rule rule) {
   const std::string line = "line " + std::to_string(program_.instructions[loop_].line) + ": ";
   unrolled_detectors few, more;
-  const std::uint64_t detectors = unroll(program_, limits_, loop_, kFew, &few).num_detectors;
-  const std::uint64_t period = unroll(program_, limits_, loop_, kFew + 1, &more).num_detectors - detectors;
+  const detector_error_model of_few = unroll(program_, limits_, loop_, kFew, &few);
+  const detector_error_model of_more = unroll(program_, limits_, loop_, kFew + 1, &more);
+  const std::uint64_t detectors = of_few.num_detectors, period = of_more.num_detectors - detectors;
+  head_errors_ = few.errors_before;
+  body_errors_ = of_more.num_errors - of_few.num_errors;
   if (period == 0)
     return reason(line + "the loop moves no detectors (shift_detectors): all its repetitions are one round");
   // Where detectors are declared, the first declaration in the loop is that of the first round of the body; else the

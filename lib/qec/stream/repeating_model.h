@@ -40,6 +40,9 @@ public:
   [[nodiscard]] std::uint64_t head_detectors() const noexcept { return head_ends_.back(); }
   [[nodiscard]] std::uint64_t body_detectors() const noexcept { return body_ends_.back(); }
   [[nodiscard]] std::uint64_t tail_detectors() const noexcept { return tail_ends_.back(); }
+  /// Error instructions of the head, and of a repetition.
+  [[nodiscard]] std::uint64_t head_errors() const noexcept { return head_errors_; }
+  [[nodiscard]] std::uint64_t body_errors() const noexcept { return body_errors_; }
   /// The loop's number in the text.
   [[nodiscard]] std::uint64_t repetitions() const noexcept { return program_.instructions[loop_].number; }
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return program_.num_observables; }
@@ -64,6 +67,7 @@ private:
   std::vector<std::uint64_t> head_, body_, tail_;
   std::vector<std::uint64_t> head_ends_, body_ends_,
       tail_ends_; ///< sums of the sizes: entry k has those of the first k rounds
+  std::uint64_t head_errors_ = 0, body_errors_ = 0;
   std::uint64_t reach_ = 0;
 };
 

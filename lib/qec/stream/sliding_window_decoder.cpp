@@ -26,8 +26,9 @@ public:
   const char *name() const noexcept override { return "sliding-window"; }
   const char *fault() const noexcept override { return stream_->fault(); }
   const char *refuses_probabilities() const noexcept override {
-    return "sliding-window does not take probabilities of a shot: its windows have those of the model; use the inner "
-           "decoder on whole shots";
+    return "sliding-window does not take probabilities of a shot: its windows have those of the model, and of a file "
+           "of "
+           "heralds (its setting heralds=FILE); use the inner decoder on whole shots";
   }
 
 protected:

@@ -88,7 +88,7 @@ stream_result made_or_throw(const stream_source &source, std::uint64_t push_bits
       throw no_parallel_windows("commit " + std::to_string(sizes.commit) + " is less than the " +
                                 std::to_string(model.reach()) +
                                 " rounds that one error reaches over, so windows cannot be parallel");
-    return window_set(model, options.decoder, layout, threads);
+    return window_set(model, source.heralds, options.decoder, layout, threads);
   };
   const auto chosen = [&] {
     if (options.mode != stream_mode::automatic)
@@ -131,7 +131,17 @@ expected<stream_source> read_stream(std::string_view dem_text, const stream_opti
   auto model = repeating_model::parse(dem_text, *rule);
   if (model.failed())
     return model.reason();
-  return stream_source{std::move(*full), std::move(*model)};
+  stream_heralds heralds;
+  if (!full->heralds.empty()) {
+    const auto list = load_heralds(full->heralds, decoder_model(dem_text));
+    if (list.failed())
+      return reason("heralds: " + list.text());
+    auto of_stream = stream_heralds::make(*list, *model);
+    if (of_stream.failed())
+      return reason("heralds: " + full->heralds + ": " + of_stream.text());
+    heralds = std::move(*of_stream);
+  }
+  return stream_source{std::move(*full), std::move(*model), std::move(heralds)};
 }
 
 stream_result make_stream_decoder(const stream_source &source, std::uint64_t push_bits) {

@@ -25,7 +25,7 @@ stream_engine::stream_engine(window_set windows, std::shared_ptr<worker_pool> po
       description_(std::move(description)), head_(model().head_detectors()), body_(model().body_detectors()),
       tail_(model().tail_detectors()), queue_rounds_(queue_rounds),
       max_push_((queue_rounds - least_rounds(layout())) / model().body().size() * body_),
-      raw_(ring_size(model(), rounds_in_ring())), artificial_(ring_size(model(), rounds_in_ring())),
+      raw_(ring_size(model(), raw_rounds_in_ring())), artificial_(ring_size(model(), rounds_in_ring())),
       frame_((num_observables() + 7) / 8),
       flights_(std::bit_ceil((model().head().size() + rounds_in_ring()) / layout().commit + 4)) {
   for (flight &one : flights_)
@@ -285,17 +285,23 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f, const char 
       parities ^= m.parities[k];
     }
   }
+  std::vector<error_probability> &list = f.decoding->list;
+  list.clear();
+  for (const window_model::herald &one : m.heralds)
+    if (has_come(first + static_cast<std::uint64_t>(one.detector)))
+      list.insert(list.end(), m.herald_errors.begin() + static_cast<std::ptrdiff_t>(one.begin),
+                  m.herald_errors.begin() + static_cast<std::ptrdiff_t>(one.end));
   std::vector<std::uint8_t> &answer = f.decoding->answer;
   // The clock takes longer than a window without events.
   const auto now = [&] { return events.empty() ? clock::time_point() : clock::now(); };
   decoder &inner = *f.decoding->inner;
   const deadline_counts earlier = inner.deadlines();
   const clock::time_point before = now();
-  const decode_status status = inner.decode(events, answer);
+  const decode_status status = inner.decode(events, answer, list);
   f.decode_ns = static_cast<std::uint64_t>((now() - before).count());
   const deadline_counts &all = inner.deadlines();
   f.deadlines = {all.met - earlier.met, all.missed - earlier.missed, all.late - earlier.late};
-  if (status == decode_status::internal_error)
+  if (status == decode_status::internal_error || status == decode_status::bad_probability)
     why = inner.fault();
   if (!inner.has_solution())
     return status;

@@ -94,6 +94,12 @@ private:
   flight &flight_of(std::uint64_t number) noexcept { return flights_[number & (flights_.size() - 1)]; }
 
   std::uint64_t rounds_in_ring() const noexcept { return queue_rounds_ + 2 * model().body().size(); }
+  /// The same, and those before a window whose heralds it needs.
+  std::uint64_t raw_rounds_in_ring() const noexcept {
+    const std::uint64_t before = windows_.heralds().rounds_before();
+    return rounds_in_ring() + before + (before == 0 ? 0 : model().body().size());
+  }
+  bool has_come(std::uint64_t detector) const noexcept { return raw_.bits(detector / 64, detector, detector + 1) != 0; }
   void begin() noexcept;
   void cancel() noexcept;
 

@@ -15,8 +15,9 @@ namespace cudaq::qec::realtime {
 struct stream_source {
   stream_options options; ///< with the settings of the decoder's name
   repeating_model model;
+  stream_heralds heralds;
 };
-/// Reads the decoder's name and the model. The only place where a stream's model is parsed.
+/// Reads the decoder's name, the model, and the file of heralds. The only place where a stream's model is parsed.
 [[nodiscard]] expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options);
 
 /// make_stream_decoder for a model that was read before. `push_bits`: with workers and

@@ -57,11 +57,12 @@ public:
       }
       std::erase_if(parts, [&](part &one) { return !restrict(one); });
       if (!parts.empty())
-        errors_.push_back({all.front().probability, all.front().line, parts});
+        errors_.push_back({all.front().probability, all.front().line, all.front().mechanism, parts});
     }
     std::ranges::sort(made_.crossings);
     made_.crossings.erase(std::unique(made_.crossings.begin(), made_.crossings.end()), made_.crossings.end());
     add_errors();
+    add_heralds();
     return std::move(made_);
   }
 
@@ -73,6 +74,7 @@ private:
   struct error {
     double probability;
     std::uint64_t line;
+    std::uint32_t number; ///< in the unrolled model
     std::vector<part> parts;
   };
 
@@ -131,6 +133,28 @@ private:
     }
   }
 
+  /// Of the errors of the window those that have a herald, by herald.
+  void add_heralds() {
+    std::vector<std::pair<std::uint64_t, error_probability>> found; // with the herald
+    auto at = source_.heralded_.begin();
+    for (std::size_t k = 0; k < errors_.size(); ++k) { // by number, as the list
+      at = std::lower_bound(at, source_.heralded_.end(), errors_[k].number,
+                            [](const heralded_error &one, std::uint64_t number) { return one.error < number; });
+      if (at != source_.heralded_.end() && at->error == errors_[k].number)
+        found.emplace_back(at->herald, error_probability{k, at->probability});
+    }
+    std::ranges::stable_sort(found, {}, &decltype(found)::value_type::first);
+    for (const auto &[herald, listed] : found) {
+      if (herald >= made_.first_detector + made_.num_detectors)
+        break; // of those after the window nothing is known when it is decoded
+      const std::int64_t detector = static_cast<std::int64_t>(herald) - static_cast<std::int64_t>(made_.first_detector);
+      if (made_.heralds.empty() || made_.heralds.back().detector != detector)
+        made_.heralds.push_back({detector, made_.herald_errors.size(), made_.herald_errors.size()});
+      made_.herald_errors.push_back(listed);
+      ++made_.heralds.back().end;
+    }
+  }
+
   /// The observables of the window, ascending.
   index_list flipped_by(const part &one) const {
     std::uint8_t parity = 0;
@@ -155,8 +179,9 @@ private:
   std::vector<error> errors_;
 };
 
-window_source::window_source(detector_error_model model, std::vector<std::uint64_t> round_of_detector, error_form form)
-    : model_(std::move(model)), round_of_(std::move(round_of_detector)), form_(form),
+window_source::window_source(detector_error_model model, std::vector<std::uint64_t> round_of_detector, error_form form,
+                             std::vector<heralded_error> heralded)
+    : model_(std::move(model)), round_of_(std::move(round_of_detector)), form_(form), heralded_(std::move(heralded)),
       parts_(model_, form == error_form::components) {
   const auto &all = model_.components;
   first_errors_.resize((round_of_.empty() ? 0 : round_of_.back() + 1) + 1);

@@ -4,6 +4,7 @@
 #include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/split_errors/connected_parts.h"
+#include "lib/qec/stream/stream_heralds.h"
 
 #include <cstdint>
 #include <vector>
@@ -33,25 +34,35 @@ struct window_rounds {
 /// parities check the answer: each error set that explains the events gives the parities of the events, and one that
 /// does not passes each of them with the probability 1/2.
 ///
-/// Parts of the model that flip no observable (connected_parts) are left out, and so are their events.
+/// Parts of the model that flip no observable (connected_parts) are left out, and so are their events: also heralds.
 struct window_model {
+  /// A herald, and the entries of `herald_errors` that it means.
+  struct herald {
+    std::int64_t detector; ///< of the unrolled model: first_detector + this; below 0: it came before the window
+    std::size_t begin, end;
+    bool operator==(const herald &) const = default;
+  };
+
   static constexpr std::uint64_t kParities = 8;
 
   detector_error_model errors;  ///< each with the line of its error in the text of the whole model
   std::uint64_t first_detector; ///< of the unrolled model; detector k of the window is first_detector + k
   std::uint64_t num_detectors;
-  std::uint64_t num_observables;        ///< of the whole model
-  std::vector<std::uint64_t> crossings; ///< detectors of the window, ascending
-  std::vector<std::uint8_t> parities;   ///< of each detector: bit j: it is in set j
-  std::vector<std::uint8_t> is_needed;  ///< of each detector: 1, or 0 if its events are left out
+  std::uint64_t num_observables;                ///< of the whole model
+  std::vector<std::uint64_t> crossings;         ///< detectors of the window, ascending
+  std::vector<std::uint8_t> parities;           ///< of each detector: bit j: it is in set j
+  std::vector<std::uint8_t> is_needed;          ///< of each detector: 1, or 0 if its events are left out
+  std::vector<herald> heralds;                  ///< of errors of the window, ascending
+  std::vector<error_probability> herald_errors; ///< errors of the window
 };
 
 /// An unrolled model from which windows are cut. The time for a window depends on its size, not on that of the model.
 /// Of an error that was decided in part, its other components are in the window; with the form `whole` it is left out.
 class window_source {
 public:
-  /// `round_of_detector`: one for each detector of `model`, ascending.
-  window_source(detector_error_model model, std::vector<std::uint64_t> round_of_detector, error_form form);
+  /// `round_of_detector`: one for each detector of `model`, ascending. `heralded`: by error.
+  window_source(detector_error_model model, std::vector<std::uint64_t> round_of_detector, error_form form,
+                std::vector<heralded_error> heralded = {});
 
   [[nodiscard]] window_model window(window_rounds rounds) const;
   [[nodiscard]] std::uint64_t num_rounds() const noexcept { return first_errors_.size() - 1; }
@@ -65,6 +76,7 @@ private:
   const detector_error_model model_;
   const std::vector<std::uint64_t> round_of_;
   const error_form form_;
+  const std::vector<heralded_error> heralded_;
   const connected_parts parts_;
   std::uint64_t reach_ = 0;               ///< the most rounds between two detectors of one error
   std::vector<error> errors_;             ///< in the order of the text

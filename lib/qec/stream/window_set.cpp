@@ -4,6 +4,7 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/error_form.h"
+#include "lib/qec/decoders/heralds/list_trial.h"
 #include "lib/qec/decoding/split_errors/component_errors.h"
 #include "lib/qec/decoding/split_errors/connected_parts.h"
 #include "lib/qec/decoding/split_errors/decompose_errors.h"
@@ -38,10 +39,18 @@ bool are_alike(const detector_error_model &a, const detector_error_model &b) {
          });
 }
 
+bool are_alike(const window_model &a, const window_model &b) {
+  return are_alike(a.errors, b.errors) && a.heralds == b.heralds &&
+         std::ranges::equal(a.herald_errors, b.herald_errors, [](const auto &one, const auto &other) {
+           return one.error == other.error && one.probability == other.probability;
+         });
+}
+
 } // namespace
 
-window_set::window_set(repeating_model model, std::string decoder, window_layout layout, std::size_t threads)
-    : model_(std::move(model)), decoder_(std::move(decoder)), layout_(layout),
+window_set::window_set(repeating_model model, stream_heralds heralds, std::string decoder, window_layout layout,
+                       std::size_t threads)
+    : model_(std::move(model)), heralds_(std::move(heralds)), decoder_(std::move(decoder)), layout_(layout),
       common_(std::lcm(layout.stride(), body())) {
   const std::uint64_t commit = layout_.commit;
   const std::uint64_t detectors = model_.first_detector(head() + 2 * layout_.stride() - commit + layout_.buffer);
@@ -174,7 +183,7 @@ window_source window_set::source_of(std::uint64_t repetitions) const {
     throw stream_error("the repetitions of the loop are not alike: with " + std::to_string(repetitions) +
                        " of them the model has " + std::to_string(unrolled->num_detectors) + " detectors, not " +
                        std::to_string(round_of.size()));
-  return {std::move(*unrolled), std::move(round_of), form_};
+  return {std::move(*unrolled), std::move(round_of), form_, heralds_.unrolled(repetitions)};
 }
 
 /// A model in which windows up to `end` are those of a stream that goes on.
@@ -209,12 +218,24 @@ std::unique_ptr<window> window_set::build(window_model model, std::size_t decode
       throw stream_error(inner.error);
     window_decoder &one = made->decoders.emplace_back();
     one.inner = std::move(inner.instance);
+    try_heralds(made->model, one);
     one.events.reserve(made->model.num_detectors);
-    one.answer.resize(one.inner->observable_bytes());
     made->idle.push_back(&one);
   }
   made->model.errors = {};
   return made;
+}
+
+/// Gives the decoder its memory, and all heralds of the window once: what it makes at the first of them is made now.
+void window_set::try_heralds(const window_model &model, window_decoder &with) {
+  with.answer.resize(with.inner->observable_bytes());
+  if (model.herald_errors.empty())
+    return;
+  if (const char *const refusal = with.inner->refuses_probabilities())
+    throw stream_error(std::string("heralds: ") + refusal);
+  with.list.reserve(model.herald_errors.size());
+  if (const decode_status status = try_list(*with.inner, with.answer, model.herald_errors); !takes_list(status))
+    throw stream_error("heralds: " + decode_status_text(status, with.inner->fault()));
 }
 
 /// The decoder that choose_form has made, if it is for these errors; none otherwise. It is asked for once.
@@ -239,7 +260,7 @@ void window_set::find_steady() {
     const window_rounds here = layout_.rounds_of(j), there = layout_.rounds_of(j + common_windows());
     const window_source &source = source_until(there.end);
     return here.begin >= head() && model_.first_detector(here.begin) >= named &&
-           are_alike(source.window(here).errors, source.window(there).errors);
+           are_alike(source.window(here), source.window(there));
   };
   for (steady_ = 0;; steady_ += step) {
     if (steady_ > kMaxCompared / detectors)

@@ -66,6 +66,7 @@ struct window_decoder {
   std::unique_ptr<decoder> inner;
   std::vector<std::uint64_t> events; ///< room for all detectors
   std::vector<std::uint8_t> answer;
+  std::vector<error_probability> list; ///< of the heralds that have fired; room for all
 };
 
 /// One window with its decoders: as many as threads decode it at the same time.
@@ -85,9 +86,11 @@ struct decoder_choice {
 class window_set {
 public:
   /// `threads`: windows that are decoded at the same time. Throws stream_error.
-  window_set(repeating_model model, std::string decoder, window_layout layout, std::size_t threads);
+  window_set(repeating_model model, stream_heralds heralds, std::string decoder, window_layout layout,
+             std::size_t threads);
 
   [[nodiscard]] const repeating_model &model() const noexcept { return model_; }
+  [[nodiscard]] const stream_heralds &heralds() const noexcept { return heralds_; }
   [[nodiscard]] const window_layout &layout() const noexcept { return layout_; }
   [[nodiscard]] const decoder_choice &choice() const noexcept { return choice_; }
 
@@ -113,10 +116,12 @@ private:
   window_source source_of(std::uint64_t repetitions) const;
   const window_source &source_until(std::uint64_t end);
   std::unique_ptr<window> build(window_model model, std::size_t decoders, bool must_have_boundary);
+  static void try_heralds(const window_model &model, window_decoder &with);
   decoder_result take_first_decoder(const detector_error_model &errors);
   void find_steady();
 
   const repeating_model model_;
+  const stream_heralds heralds_;
   std::string decoder_;
   decoder_choice choice_;
   const window_layout layout_;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoders of streams in a configuration.
 #include "lib/qec/server/server_config.h"
+#include "unittests/qec/model_text.h"
 #include "unittests/qec/server/server_stream_support.h"
 #include "unittests/qec/stream/stream_test_support.h"
+#include "unittests/support/scratch_folder.h"
 #include "unittests/support/threads_named.h"
 
 #include <cstdio>
@@ -36,12 +38,13 @@ std::string error_of(const std::string &lines, const std::string &model = kDem) 
 }
 
 /// What 6 pushed rounds make final.
-full_answer after_six_rounds(const std::string &text, const std::string &folder = ".") {
+full_answer after_six_rounds(const std::string &text, const std::string &folder = ".",
+                             const char *bits = "100001000000") {
   auto setups = built(text, folder);
   if (setups.failed())
     throw std::runtime_error(setups.text());
   decoding_server server(std::move(*setups));
-  EXPECT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 0, "100001000000")), answered(server_status::ok));
+  EXPECT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 0, bits)), answered(server_status::ok));
   return call(server, kGetCommittedFunctionId, committed_payload(1, 2));
 }
 
@@ -64,6 +67,34 @@ TEST(ServerStreamConfig, TakesTheDecoderOfEachWindowAsTheNameOfAStream) {
   ASSERT_TRUE(setups.ok()) << setups.text();
   EXPECT_EQ(setups->front().unit->stream()->description(),
             "commit 2 and buffer 2 rounds (distance 2); a repetition has 1 detector in 1 round; lookup; sequential");
+}
+
+TEST(ServerStreamConfig, TakesHeraldsOfTheModelOfAStream) {
+  // Detector 1 of a round is a herald. It means an error of the next round that flips the observable.
+  const std::string round = "detector(0,0) D0\ndetector(1,0) D1\nerror(0.01) D0\n";
+  const std::string later = "error(1e-9) D2 L1\nshift_detectors(0,1) 2\n";
+  const std::string dem = round + later + "repeat 9 {\n" + round + later + "}\n" + round;
+  const cudaq::realtime::test::scratch_folder folder;
+  std::vector<std::uint64_t> digests;
+  for (const char *probability : {"0.4", "0.3"}) {
+    std::string lines = "detectors 22\n";
+    for (int k = 0; k < 10; ++k)
+      lines += "herald " + std::to_string(2 * k + 1) + " " + std::to_string(2 * k + 1) + " " + probability + "\n";
+    std::ofstream(folder.path() / "h.txt") << heralds_text(dem, lines);
+    const std::string config =
+        config_of(kType + "    decoder_custom_args: {inner: bp-osd, commit: 2, buffer: 2, heralds: h.txt}\n", dem);
+    EXPECT_EQ(after_six_rounds(config, folder.path(), "011000000000"), committed(4, 6, "01"))
+        << "round 0 has a herald, round 1 an event";
+    const auto setups = built(config, folder.path());
+    ASSERT_TRUE(setups.ok()) << setups.text();
+    digests.push_back(setups->front().unit->digest());
+  }
+  EXPECT_NE(digests.front(), digests.back()) << "other heralds, other answers";
+  std::ofstream(folder.path() / "h.txt") << heralds_text(dem, "detectors 22\nherald 3 3 0.5\n");
+  const std::string refusal =
+      built(config_of(kType + "    decoder_custom_args: {heralds: h.txt}\n", dem), folder.path()).text();
+  EXPECT_NE(refusal.find("the heralds of repetition 2 of the loop are not those of the first one"), std::string::npos)
+      << refusal;
 }
 
 TEST(ServerStreamConfig, GivesAllStreamsTheSameWorkers) {

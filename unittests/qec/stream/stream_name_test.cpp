@@ -48,7 +48,7 @@ TEST(StreamName, NamesTheSettingsOfTheWindowsBesideThoseOfTheirDecoder) {
   const auto refused = [](const std::string &settings) {
     return description_of({.decoder = "sliding-window:inner=lookup,commit=4,buffer=2," + settings});
   };
-  const std::string own = "; of the windows: inner, commit, buffer, rounds, mode";
+  const std::string own = "; of the windows: inner, commit, buffer, rounds, mode, heralds";
   const std::string wrong = refused("commits=3");
   EXPECT_NE(wrong.find("unknown setting \"commits\": known are predecoder"), std::string::npos) << wrong;
   EXPECT_TRUE(wrong.ends_with(own + ". Did you mean commit?")) << wrong;

@@ -48,9 +48,29 @@ TEST_F(DecodeHeralds, AreRefusedWithAReason) {
   expect_refused("bp-osd:heralds=x", heralds, "the setting heralds is listed twice");
   expect_refused("bp-osd", "--heralds a,b", "--heralds a,b: the path has a comma");
   expect_refused("bp-osd", "--heralds " + path("none.txt"), "none.txt: ");
-  expect_refused("bp-osd", heralds + " --stream", "--heralds");
   file("model.dem", std::string(kModelOfHeralds) + "\n");
   expect_refused("bp-osd", heralds, "heralds.txt: line 2: the file is for the model");
+}
+
+TEST_F(DecodeHeralds, ArePartOfTheRoundsOfAStream) {
+  // Detector 1 of a round is a herald: it has fired in round 1, not in round 4.
+  const std::string round = "detector(0,0) D0\ndetector(1,0) D1\nerror(0.01) D0\n";
+  const std::string two = "error(0.02) D0 D2\nerror(1e-9) D0 D2 L0\nshift_detectors(0,1) 2\n";
+  const std::string dem = round + two + "repeat 4 {\n" + round + two + "}\n" + round;
+  std::string lines = "detectors 12\n";
+  for (int k = 0; k < 5; ++k)
+    lines += "herald " + std::to_string(2 * k + 1) + " " + std::to_string(3 * k + 2) + " 0.4\n";
+  file("loop.dem", dem);
+  file("loop.txt", cudaq::qec::realtime::test::heralds_text(dem, lines));
+  for (const auto &[shot, observable] : {std::pair{"000000001010", "0"}, std::pair{"001110000000", "1"}}) {
+    file("stream.01", std::string(shot) + "\n");
+    const program_result r =
+        run_program("decode --stream --dem " + path("loop.dem") + " --in " + path("stream.01") + " --out " +
+                    path("out.01") + " --decoder bp-osd --commit 2 --buffer 2 --heralds " + path("loop.txt"));
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_TRUE(read_file(path("out.01")).ends_with(std::string("6 ") + observable + "\n"))
+        << read_file(path("out.01"));
+  }
 }
 
 } // namespace

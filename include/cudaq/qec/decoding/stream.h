@@ -66,8 +66,8 @@ enum class stream_mode {
 
 struct stream_options {
   /// Of each window: a name that make_decoder takes; or the whole form of a stream, which has further options:
-  /// "sliding-window:inner=NAME,commit=C,buffer=B,rounds=RULE,mode=MODE". An option that both have, with different
-  /// values, is refused.
+  /// "sliding-window:inner=NAME,commit=C,buffer=B,rounds=RULE,mode=MODE,heralds=FILE". An option that
+  /// both have, with different values, is refused.
   std::string decoder = "auto";
   std::uint64_t commit = 0; ///< rounds that a window makes final; 0: the distance of the code
   std::uint64_t buffer = 0; ///< later rounds that it looks at (parallel: also earlier); 0: the distance of the code
@@ -82,6 +82,10 @@ struct stream_options {
   /// With workers: the most rounds that are kept because they are not final; 0: 4096, or more if windows are long. In
   /// a head of smaller rounds than those of the loop it may be more, so that a push has room.
   std::uint64_t queue_rounds = 0;
+  /// A file of heralds for this model, whose detectors are those of the stream, with the heralds; empty: none. The
+  /// errors of a herald that has fired have its probabilities in each window that they are in. The heralds of all
+  /// repetitions must be alike. docs/decoders/heralds.md
+  std::string heralds = {};
 };
 
 /// What is final at some moment.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 namespace cudaq::qec::realtime {
@@ -60,6 +61,8 @@ public:
     if (!has_detectors_)
       return reason("the file has no line detectors before its end");
     fill_up_to(num_detectors_);
+    if (heralds_are_detectors())
+      return with_all_detectors();
     if (list_.detector.size() != model_.num_detectors)
       return reason("a shot has " + std::to_string(num_detectors_) + " detectors, and " +
                     std::to_string(list_.end.size()) + " of them are heralds, but the model has " +
@@ -71,12 +74,25 @@ public:
 private:
   static constexpr std::uint64_t kNoEffect = kNone - 1;
 
+  bool heralds_are_detectors() const noexcept { return num_detectors_ == model_.num_detectors; }
+
   /// The detectors before `end` that are no heralds.
   void fill_up_to(std::uint64_t end) {
     while (list_.meaning.size() < end) {
       list_.detector.push_back(list_.meaning.size());
-      list_.meaning.push_back(list_.detector.size() - 1);
+      list_.meaning.push_back(heralds_are_detectors() ? list_.detector.back() : list_.detector.size() - 1);
     }
+  }
+
+  expected<herald_list> with_all_detectors() {
+    for (const dem_component &c : model_.components)
+      for (const std::uint64_t detector : model_.detectors_of(c))
+        if ((list_.meaning[detector] & herald_list::kHerald) != 0)
+          return reason("herald " + std::to_string(detector) + " is flipped by error " + std::to_string(c.mechanism) +
+                        " of the model; no error flips a herald");
+    list_.detector.resize(model_.num_detectors);
+    std::iota(list_.detector.begin(), list_.detector.end(), std::uint64_t{0});
+    return std::move(list_);
   }
 
   expected<> take_herald(std::uint64_t herald, std::string_view rest) {

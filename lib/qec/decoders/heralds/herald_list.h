@@ -10,7 +10,8 @@
 //
 // A shot of the experiment has 26 detectors. If number 24 has fired, error 17 of the model has the probability 0.5 in
 // this shot, and error 18 too; else both have that of the model. The other 24 detectors are those of the model, in the
-// same order. docs/decoders/heralds.md is the description for users.
+// same order. If the model has as many detectors as a shot, its detectors are those of the shot, and no error flips a
+// herald: the form for streams. docs/decoders/heralds.md is the description for users.
 #pragma once
 
 #include "cudaq/qec/decoding/decoder.h"
@@ -44,7 +45,8 @@ struct herald_list {
 ///
 /// Refused besides what has another form: another model; heralds that do not ascend; more or fewer detectors than the
 /// model and the heralds have; an error of two heralds, since the two do not say its probability if both have fired; an
-/// error of probability 0 in the model, or without an effect: a decoder has no place for it.
+/// error of probability 0 in the model, or without an effect: a decoder has no place for it; an error that flips a
+/// herald.
 [[nodiscard]] expected<herald_list> parse_heralds(std::string_view text, const decoder_model &model);
 
 /// The same of a file: a regular one. A reason begins with its path.

@@ -75,6 +75,7 @@ struct unrolled_detectors {
   /// One more than the highest detector that is declared, and the shift of detectors, where the counted loop begins
   /// and where it ends.
   std::uint64_t declared_before = 0, declared_after = 0, shift_before = 0, shift_after = 0;
+  std::uint64_t errors_before = 0; ///< error instructions before the counted loop
 };
 
 /// The model with its loops unrolled. `loop`: the instruction index of a repeat that runs `rounds` times instead of as

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model without loops becomes one with a loop, for streams: docs/decoders/heralds.md. heralds.py uses it."""
+from __future__ import annotations
+
+import math
+from typing import Collection, NamedTuple, Sequence
+
+import stim
+
+MAX_ROUNDS = 4  # of a repetition
+
+
+class Part(NamedTuple):
+    """An error; the detector that is its herald, or None, and its probability if that has fired."""
+    probability: float
+    targets: list[stim.DemTarget]
+    herald: int | None = None
+    fired: float = 0.0
+
+
+def _shifted(targets: list[stim.DemTarget], by: int) -> list[stim.DemTarget]:
+    return [stim.target_relative_detector_id(one.val - by) if one.is_relative_detector_id() else one for one in targets]
+
+
+class _Rounds:
+    """Detectors and errors by rounds. A round is a value of the last coordinate; an error is of the round of its first
+    detector, a heralded one of that of its herald."""
+
+    def __init__(self, coordinates: Sequence[Sequence[float]], parts: Sequence[Part]):
+        self.coordinates = [list(one) for one in coordinates]
+        times = [one[-1] for one in self.coordinates]
+        self.begins = [k for k in range(len(times)) if k == 0 or times[k] != times[k - 1]] + [len(times)]
+        for k in self.begins[1:-1]:
+            if times[k] < times[k - 1]:
+                raise ValueError(f"detector {k} has an earlier round than the detector before it: a stream needs the "
+                                 "detectors in the order of rounds")
+        self.count = len(self.begins) - 1
+        round_of = [k for k in range(self.count) for _ in range(self.begins[k], self.begins[k + 1])]
+        by_round: list[list[tuple[str, int, Part]]] = [[] for _ in range(self.count)]
+        for part in parts:
+            detectors = [one.val for one in part.targets if one.is_relative_detector_id()]
+            if not detectors:
+                raise ValueError(f"an error flips {' '.join(map(str, part.targets))} and no detector")
+            of_round = round_of[min(detectors) if part.herald is None else part.herald]
+            begin = self.begins[of_round]
+            if min(detectors) < begin:
+                raise ValueError(f"the herald in detector {part.herald} is in a later round than detector "
+                                 f"{min(detectors)}, which its error flips; accepted: the same one, or earlier")
+            herald = -1 if part.herald is None else part.herald - begin
+            by_round[of_round].append((" ".join(map(str, _shifted(part.targets, begin))), herald, part))
+        self.parts = [sorted(one, key=lambda part: part[:2]) for one in by_round]
+
+    def time(self, a_round: int) -> float:
+        return self.coordinates[self.begins[a_round]][-1]
+
+    def _are_alike(self, one: int, other: int) -> bool:
+        """Whether two rounds have the same detectors and the same errors."""
+        a, b = (self.coordinates[self.begins[k]:self.begins[k + 1]] for k in (one, other))
+        return (len(self.parts[one]) == len(self.parts[other]) and [c[:-1] for c in a] == [c[:-1] for c in b] and
+                all(p[:2] == q[:2] and p[2].fired == q[2].fired and
+                    math.isclose(p[2].probability, q[2].probability, rel_tol=1e-9)
+                    for p, q in zip(self.parts[one], self.parts[other])))
+
+    def longest_loop(self) -> tuple[int, int, int]:
+        """The first round, the rounds of a repetition, and how many repetitions there are."""
+        best = (0, 0, 0)
+        for length in range(1, min(MAX_ROUNDS, self.count // 2) + 1):
+            alike = [self._are_alike(k, k + length) and
+                     self.time(k + length) - self.time(k) == self.time(length) - self.time(0)
+                     for k in range(self.count - length)]
+            begin = 0
+            while begin < len(alike):
+                end = begin
+                while end < len(alike) and alike[end]:
+                    end += 1
+                repetitions = (end - begin) // length + 1
+                if repetitions > 1 and repetitions * length > best[1] * best[2]:
+                    best = (begin, length, repetitions)
+                begin = end + 1
+        begin, length, repetitions = best
+        if begin + length * repetitions == self.count:
+            repetitions -= 1  # the last one is the tail
+        if repetitions < 2:
+            raise ValueError("the rounds of the circuit do not repeat, so its model has no loop; give it more rounds: "
+                             "how many does not change the stream")
+        return begin, length, repetitions
+
+
+def fold(coordinates: Sequence[Sequence[float]], parts: Sequence[Part], heralds: Collection[int]) -> tuple[str, str]:
+    """The text of the model with its longest loop of rounds, and the lines of its heralds.
+
+    coordinates: of each detector; the last one says its round, and rounds ascend. heralds: the detectors that are
+        heralds, also those without an error.
+    Raises ValueError for a model that has no loop.
+    """
+    rounds = _Rounds(coordinates, parts)
+    begin, length, repetitions = rounds.longest_loop()
+    entries = dict.fromkeys(sorted(heralds), "")
+    errors = 0
+
+    def block(first: int, last: int, copies: int = 1) -> str:
+        nonlocal errors
+        made, start = stim.DetectorErrorModel(), rounds.begins[first]
+        time = rounds.time(first) if first else 0.0
+        listed = [part for k in range(first, last) for _, _, part in rounds.parts[k]]
+        for part in listed:
+            made.append("error", [part.probability], _shifted(part.targets, start))
+        for detector in range(start, rounds.begins[last]):
+            of_it = rounds.coordinates[detector]
+            target = stim.target_relative_detector_id(detector - start)
+            made.append("detector", [*of_it[:-1], of_it[-1] - time], [target])
+        for copy in range(copies):
+            for k, part in enumerate(listed):
+                if part.herald is not None:
+                    entries[part.herald + copy * (rounds.begins[last] - start)] += f" {errors + k} {part.fired!r}"
+            errors += len(listed)
+        return f"{made}\n"
+
+    def shift(first: int, last: int) -> str:
+        time = rounds.time(last) - (rounds.time(first) if first else 0.0)
+        zeros = ["0"] * (max(map(len, rounds.coordinates)) - 1)
+        return f"shift_detectors({', '.join([*zeros, repr(time)])}) {rounds.begins[last] - rounds.begins[first]}\n"
+
+    text = block(0, begin) + shift(0, begin) if begin else ""
+    text += f"repeat {repetitions} {{\n{block(begin, begin + length, repetitions)}{shift(begin, begin + length)}}}\n"
+    return text + block(begin + repetitions * length, rounds.count), "".join(
+        f"herald {herald}{of_herald}\n" for herald, of_herald in entries.items())
