@@ -60,4 +60,25 @@ private:
   part next_ = part::version;
 };
 
+/// Reads a whole text, line by line. `reader`: take(line), and finish() at the end. A reason begins "line N: ".
+template <class Reader>
+[[nodiscard]] auto read_lines(std::string_view text, Reader &reader) -> decltype(reader.finish()) {
+  std::uint64_t number = 1;
+  const auto of_line = [&number](const std::string &why) { return "line " + std::to_string(number) + ": " + why; };
+  for (; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    if (const expected<> result = reader.take(text.substr(0, end)); result.failed())
+      return reason(of_line(result.text()));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  number -= number == 1 ? 0 : 1; // the last line; of an empty text the first one is missing
+  auto read = reader.finish();
+  if (read.failed())
+    return reason(of_line(read.text()));
+  return read;
+}
+
+/// The contents of such a file: a regular one of at most 1 GiB. A reason begins with its path.
+[[nodiscard]] expected<std::string> read_model_text(const std::string &path);
+
 } // namespace cudaq::qec::realtime

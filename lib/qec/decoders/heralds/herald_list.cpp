@@ -3,16 +3,12 @@
 
 #include "lib/qec/decoding/model_text_file.h"
 
-#include <filesystem>
-#include <fstream>
-#include <limits>
 #include <numeric>
 #include <optional>
 
 namespace cudaq::qec::realtime {
 namespace {
 
-constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kNone = UINT64_MAX;
 
 class herald_reader {
@@ -136,38 +132,14 @@ expected<herald_list> parse_heralds(std::string_view text, const decoder_model &
   if (errors.failed())
     return errors.reason();
   herald_reader reader(**errors, crc32_of(model.text()));
-  std::uint64_t number = 1;
-  const auto of_line = [&number](const std::string &why) { return "line " + std::to_string(number) + ": " + why; };
-  for (; !text.empty(); ++number) {
-    const std::size_t end = text.find('\n');
-    if (const expected<> result = reader.take(text.substr(0, end)); result.failed())
-      return reason(of_line(result.text()));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  number -= number == 1 ? 0 : 1; // the last line; of an empty text the first one is missing
-  auto list = reader.finish();
-  if (list.failed())
-    return reason(of_line(list.text()));
-  return list;
+  return read_lines(text, reader);
 }
 
 expected<herald_list> load_heralds(const std::string &path, const decoder_model &model) {
-  std::error_code fault;
-  const std::filesystem::file_type type = std::filesystem::status(path, fault).type();
-  if (fault)
-    return reason(path + ": " + fault.message());
-  if (type == std::filesystem::file_type::directory)
-    return reason(path + ": this is a folder");
-  if (type != std::filesystem::file_type::regular) // a pipe would be waited for
-    return reason(path + ": this is a pipe or a device: copy its contents into a file");
-  const std::uint64_t size = std::filesystem::file_size(path, fault);
-  if (fault || size > kMaxFileBytes)
-    return reason(path + ": " + (fault ? fault.message() : "the file has more than 1 GiB"));
-  std::string text(static_cast<std::size_t>(size), '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(text.data(), static_cast<std::streamsize>(size)))
-    return reason(path + ": the file cannot be read");
-  auto list = parse_heralds(text, model);
+  const expected<std::string> text = read_model_text(path);
+  if (text.failed())
+    return text.reason();
+  auto list = parse_heralds(*text, model);
   if (list.failed())
     return reason(path + ": " + list.text());
   return list;
