@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which errors the values of a readout mean. A text:
+//
+//   cudaq-realtime-readout 1
+//   model 1c291ca3
+//   measurements 25
+//   flags 8
+//   gaussian 0 1 -1 0.4 0.5
+//   misread 17 0.002 3 0 5 0
+//   flag 2 2 17 0.5 18 0.25
+//
+// A shot has a soft value for each of 25 measurements, and 8 flags. Calibration 0: the value of a measurement whose
+// result is 0 is spread around 1, of one whose result is 1 around -1, each with the standard deviation 0.4; half of the
+// results are 1. Error 17 happens with probability 0.002 if no measurement is misread; it happens, too, if measurement
+// 3 is misread, or 5. If flag 2 is 2, 0.002 is 0.5 in this shot, and error 18 has 0.25. docs/decoders/soft.md is the
+// description for users.
+#pragma once
+
+#include "cudaq/qec/decoding/readout.h"
+
+#include "lib/qec/decoding/decoder_model.h"
+
+#include <array>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// From a soft value to the probability that its hard bit is wrong.
+struct readout_calibration {
+  std::vector<double> misread;              ///< of each level of a table of 16 or 256; empty: two Gaussians
+  double slope = 0, middle = 0, offset = 0; ///< of these: the log-likelihood ratio is slope * (v - middle) + offset
+};
+
+struct readout_table::content {
+  struct reading {
+    std::uint64_t measurement;
+    std::uint32_t calibration;
+  };
+  /// An error that the table names. Those of soft values come first.
+  struct named_error {
+    std::uint64_t error;
+    double rest;              ///< of soft values: its probability without misread measurements
+    std::size_t end_readings; ///< its readings end before this one
+  };
+  struct listed {
+    std::size_t named; ///< into `errors`
+    double probability;
+  };
+
+  std::uint64_t measurements = 0, flags = 0;
+  std::vector<readout_calibration> calibrations;
+  std::vector<named_error> errors;
+  std::size_t num_misread = 0; ///< errors of soft values
+  std::vector<reading> readings;
+  /// Of each flag and value the range of `listed_errors`: [3 * flag + value] to the next.
+  std::vector<std::size_t> begin_listed;
+  std::vector<listed> listed_errors;
+};
+
+/// A reason begins "line N: ".
+///
+/// Refused besides what has another form: another model; an error of probability 0 in the model, or without an effect;
+/// an error or a measurement in two lines `misread`; flags that do not ascend.
+[[nodiscard]] expected<std::unique_ptr<readout_table>> parse_readout_table(std::string_view text,
+                                                                           const decoder_model &model);
+
+} // namespace cudaq::qec::realtime
