@@ -34,6 +34,7 @@ OTHER_LIBRARIES = {"shm_client.h": "lib/transport/shm/shm-client.map", "udp_prov
                    "cpu_roce_provider.h": "lib/transport/cpu_roce/cpu-roce.map",
                    "decoding_client.h": "lib/transport/client/qec-client.map",
                    "decoding_server.h": "lib/qec/cudaq-qec-server.map",
+                   "decoder_c.h": "lib/qec/cudaq-qec-decoding.map",
                    "stream_c.h": "lib/qec/cudaq-qec-decoding.map"}
 
 exported = {}

@@ -2,6 +2,7 @@
 /* The layout of a C11 compiler. The assertions check it; the test compares the table with that of C++. */
 #include "unittests/abi/layout.h"
 
+#include "cudaq/qec/decoding/decoder_c.h"
 #include "cudaq/qec/decoding/decoder_plugin.h"
 #include "cudaq/qec/decoding/stream_c.h"
 #include "cudaq/qec/realtime/decoding_client.h"

@@ -16,8 +16,9 @@ INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig", "RegularKernel", "C
 
 # The pipeline and the decoders are C++ interfaces: std::function, std::span and unique_ptr cross them, and their layout
 # is not frozen. Only the layout of data on the wire and of the C interfaces is frozen.
-NOT_FROZEN, FROZEN = root / "include/cudaq/qec", {"decode_response.h", "decoder_plugin.h", "decoding_client.h",
-                                                          "decoding_server.h", "decoding_server_wire.h", "stream_c.h"}
+NOT_FROZEN, FROZEN = root / "include/cudaq/qec", {"decode_response.h", "decoder_c.h", "decoder_plugin.h",
+                                                          "decoding_client.h", "decoding_server.h",
+                                                          "decoding_server_wire.h", "stream_c.h"}
 
 listed = "".join((root / "unittests/abi" / name).read_text()
                  for name in ("layout_c.inc", "layout_providers.inc", "layout_cxx.inc"))

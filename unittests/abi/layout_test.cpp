@@ -2,6 +2,7 @@
 // The layout of a C++ compiler, and that it is the same in C. The static assertions are checked during compilation.
 #include "unittests/abi/layout.h"
 
+#include "cudaq/qec/decoding/decoder_c.h"
 #include "cudaq/qec/decoding/decoder_plugin.h"
 #include "cudaq/qec/decoding/stream_c.h"
 #include "cudaq/qec/realtime/decode_response.h"

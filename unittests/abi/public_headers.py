@@ -80,7 +80,8 @@ def functions(include):
     """Returns {function: header} of every function that is declared as exported."""
     found = {}
     for path in headers(include):
-        for declaration in re.findall(r"\bCUDAQ_(?:REALTIME|QEC_(?:STREAM|CLIENT|SERVER))_API\b([^;]*);", code(path)):
+        api = r"\bCUDAQ_(?:REALTIME|QEC_(?:DECODER|STREAM|CLIENT|SERVER))_API\b([^;]*);"
+        for declaration in re.findall(api, code(path)):
             match = re.search(r"(\w+)\s*\(", declaration)
             if match:
                 found[match.group(1)] = path

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cudaq/qec/decoding/decoder_c.h"
+
+#include "cudaq/qec/decoding/heralds.h"
+#include "cudaq/qec/decoding/readout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+namespace qec = cudaq::qec::realtime;
+
+struct cudaq_qec_decoder {
+  std::unique_ptr<qec::decoder> instance;
+  std::unique_ptr<qec::readout_table> readout; ///< may be null
+  std::vector<qec::error_probability> list, of_readout;
+  std::string readout_fault;
+  const char *fault = ""; ///< of the last decode
+};
+
+namespace {
+
+void write_text(std::string_view text, char *to, size_t size) noexcept {
+  if (to == nullptr || size == 0)
+    return;
+  const size_t length = std::min(text.size(), size - 1);
+  std::memcpy(to, text.data(), length);
+  to[length] = '\0';
+}
+
+int32_t refused(std::string_view text, char *error, size_t error_size) noexcept {
+  write_text(text, error, error_size);
+  return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
+}
+
+template <typename Struct>
+bool is_known(const Struct *one) noexcept {
+  return one != nullptr && one->struct_size == sizeof(Struct);
+}
+
+int32_t create(const char *name, std::string_view dem, const cudaq_qec_decoder_options_t &options,
+               cudaq_qec_decoder_t **decoder, char *error, size_t error_size) {
+  auto made = std::make_unique<cudaq_qec_decoder>();
+  qec::decoder_result result =
+      options.heralds != nullptr ? qec::make_decoder(name, dem, std::string_view(options.heralds, options.heralds_size))
+                                 : qec::make_decoder(name, dem);
+  if (!result)
+    return refused(result.error, error, error_size);
+  made->instance = std::move(result.instance);
+  if (options.readout != nullptr) {
+    qec::readout_table_result table = qec::read_readout_table({options.readout, options.readout_size}, dem);
+    if (!table)
+      return refused("readout: " + table.error, error, error_size);
+    if (const char *const refusal = made->instance->refuses_probabilities())
+      return refused(std::string("readout: ") + refusal, error, error_size);
+    made->readout = std::move(table.instance);
+    made->of_readout.reserve(made->readout->max_errors());
+  }
+  *decoder = made.release();
+  return CUDAQ_QEC_DECODER_OK;
+}
+
+/// Replaces `list` by what the shot knows. Throws std::bad_alloc.
+qec::decode_status take_list(cudaq_qec_decoder &with, const cudaq_qec_shot_t &shot) {
+  with.list.clear();
+  for (size_t k = 0; k < shot.num_probabilities; ++k)
+    with.list.push_back({shot.probabilities[k].error, shot.probabilities[k].probability});
+  if (with.readout == nullptr) {
+    if (shot.soft_bytes == 0 && shot.leakage_bytes == 0)
+      return qec::decode_status::ok;
+    with.fault = "the decoder has no table of a readout";
+    return qec::decode_status::not_supported;
+  }
+  const qec::decode_status status = with.readout->list_of({.soft = {shot.soft, shot.soft_bytes},
+                                                           .kind = static_cast<qec::soft_kind>(shot.soft_kind),
+                                                           .leakage = {shot.leakage, shot.leakage_bytes}},
+                                                          with.of_readout, with.readout_fault);
+  if (status != qec::decode_status::ok)
+    with.fault = with.readout_fault.c_str();
+  with.list.insert(with.list.end(), with.of_readout.begin(), with.of_readout.end());
+  return status;
+}
+
+bool has_null(const cudaq_qec_shot_t &shot) noexcept {
+  return (shot.events == nullptr && shot.num_events != 0) ||
+         (shot.probabilities == nullptr && shot.num_probabilities != 0) ||
+         (shot.soft == nullptr && shot.soft_bytes != 0) || (shot.leakage == nullptr && shot.leakage_bytes != 0);
+}
+
+} // namespace
+
+int32_t cudaq_qec_decoder_create(const char *name, const char *dem_text, size_t dem_size,
+                                 const cudaq_qec_decoder_options_t *options, cudaq_qec_decoder_t **decoder, char *error,
+                                 size_t error_size) {
+  if (name == nullptr || dem_text == nullptr || decoder == nullptr)
+    return refused("name, dem_text or decoder is NULL", error, error_size);
+  if (options != nullptr && !is_known(options))
+    return refused("options: struct_size is not that of this version of the library", error, error_size);
+  try {
+    return create(name, {dem_text, dem_size}, options != nullptr ? *options : cudaq_qec_decoder_options_t{}, decoder,
+                  error, error_size);
+  } catch (const std::exception &failure) { // out of memory
+    write_text(failure.what(), error, error_size);
+    return CUDAQ_QEC_DECODER_INTERNAL_ERROR;
+  }
+}
+
+void cudaq_qec_decoder_destroy(cudaq_qec_decoder_t *decoder) { delete decoder; }
+
+int32_t cudaq_qec_decoder_get_info(const cudaq_qec_decoder_t *decoder, cudaq_qec_decoder_info_t *info) {
+  if (decoder == nullptr || !is_known(info))
+    return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
+  const qec::decoder &of = *decoder->instance;
+  const qec::readout_table *const table = decoder->readout.get();
+  *info = {.struct_size = sizeof *info,
+           .num_detectors = of.num_detectors(),
+           .num_observables = of.num_observables(),
+           .num_measurements = table != nullptr ? table->num_measurements() : 0,
+           .num_flags = table != nullptr ? table->num_flags() : 0,
+           .name = of.name(),
+           .takes_probabilities = of.refuses_probabilities() == nullptr ? 1U : 0U,
+           .reserved = 0};
+  return CUDAQ_QEC_DECODER_OK;
+}
+
+int32_t cudaq_qec_decoder_decode(cudaq_qec_decoder_t *decoder, const cudaq_qec_shot_t *shot, uint8_t *observables,
+                                 size_t observable_bytes) {
+  if (decoder == nullptr)
+    return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
+  decoder->fault = "";
+  if (!is_known(shot) || has_null(*shot) || (observables == nullptr && observable_bytes != 0)) {
+    decoder->fault = "the shot or one of its pointers is NULL, or its struct_size is not that of this version";
+    return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
+  }
+  const std::span<std::uint8_t> out(observables, observable_bytes);
+  qec::decode_status status = qec::decode_status::internal_error;
+  try {
+    status = take_list(*decoder, *shot);
+  } catch (const std::exception &) { // out of memory
+    decoder->fault = "out of memory";
+  }
+  if (status != qec::decode_status::ok) {
+    std::ranges::fill(out.first(std::min(out.size(), decoder->instance->observable_bytes())), std::uint8_t{0});
+    return static_cast<int32_t>(status);
+  }
+  status = decoder->instance->decode({shot->events, shot->num_events}, out, decoder->list);
+  const char *const refusal = decoder->instance->refuses_probabilities();
+  if (status == qec::decode_status::not_supported && refusal != nullptr)
+    decoder->fault = refusal;
+  else if (status != qec::decode_status::ok)
+    decoder->fault = decoder->instance->fault();
+  return static_cast<int32_t>(status);
+}
+
+const char *cudaq_qec_decoder_fault(const cudaq_qec_decoder_t *decoder) {
+  return decoder != nullptr ? decoder->fault : "";
+}
+
+const char *cudaq_qec_decoder_status_text(int32_t status) {
+  return qec::decode_status_text(static_cast<qec::decode_status>(status));
+}
