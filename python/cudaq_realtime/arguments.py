@@ -19,6 +19,7 @@ Model = Union[str, "os.PathLike[str]", "stim.DetectorErrorModel"]
 # The probability that an error has in one shot: a record of an array of flags.
 FLAG = np.dtype([("error", np.uint64), ("probability", np.float64)])
 Flags = Union[Sequence[Tuple[int, float]], npt.NDArray[Any]]
+SOFT_KINDS = ("f32", "u8", "u4")  # their numbers in readout.h
 Form = Literal["indices", "bits", "rows of bits", "rows of packed bits"]
 
 MAX_BYTES = 2**32 - 1  # of a payload or a result: the field of its length has 32 bits
@@ -151,14 +152,59 @@ def model_text(dem: Model) -> str:
     return text
 
 
-def heralds_text(heralds: str | os.PathLike[str] | None) -> str | None:
-    """The text of a file of heralds that is given as text, or as a path."""
-    if heralds is None or (isinstance(heralds, str) and "\n" in heralds):
-        return heralds
-    if not isinstance(heralds, (str, os.PathLike)):
-        raise TypeError(f"heralds is {heralds!r:.60}, accepted: the text of a file of heralds, or its path")
-    with open(heralds, encoding="utf-8", errors="replace") as file:
+def file_text(given: str | os.PathLike[str] | None, what: str) -> str | None:
+    """The text of a file about a model, heralds or readout, that is given as text, or as a path."""
+    if given is None or (isinstance(given, str) and "\n" in given):
+        return given
+    if not isinstance(given, (str, os.PathLike)):
+        raise TypeError(f"{what} is {given!r:.60}, accepted: the text of a file of {what}, or its path")
+    with open(given, encoding="utf-8", errors="replace") as file:
         return file.read()
+
+
+def soft_bytes(given: npt.NDArray[Any] | None, shots: int | None, measurements: int,
+               kind: str | None) -> tuple[npt.NDArray[np.uint8], int]:
+    """Soft values as bytes of a shot, or of rows of them, and the number of their kind.
+
+    shots: None: of one shot. kind: None: float32 is "f32", uint8 "u8". The bytes are the memory of `given` if it is
+    contiguous."""
+    where = () if shots is None else (shots,)
+    if given is None:
+        if measurements:
+            raise ValueError(f"soft is missing: the table of the readout has {measurements} measurements")
+        return np.empty((*where, 0), dtype=np.uint8), 0
+    array = np.asarray(given)
+    named = kind if kind is not None else {"float32": "f32", "uint8": "u8"}.get(str(array.dtype))
+    if named not in SOFT_KINDS or array.dtype != (np.float32 if named == "f32" else np.uint8):
+        raise ValueError(f"soft has the type {array.dtype} and the kind {kind!r:.20}, accepted: float32 (f32), uint8 "
+                         "(u8), and uint8 with soft_kind='u4', two values in a byte")
+    shape = (*where, (measurements + 1) // 2 if named == "u4" else measurements)
+    if array.shape != shape:
+        raise ValueError(f"soft has the shape {array.shape}, accepted for {measurements} measurements of {named}: "
+                         f"{shape}")
+    if array.size == 0:
+        return np.empty((*where, 0), dtype=np.uint8), 0
+    return np.ascontiguousarray(array).view(np.uint8), SOFT_KINDS.index(named)
+
+
+def leakage_bytes(given: npt.ArrayLike | None, shots: int | None, flags: int) -> npt.NDArray[np.uint8]:
+    """Flags of leakage, 0, 1 or 2 each, as bytes with four of them, of a shot or of rows."""
+    where = () if shots is None else (shots,)
+    if given is None:
+        if flags:
+            raise ValueError(f"leakage is missing: the table of the readout has {flags} flags")
+        return np.empty((*where, 0), dtype=np.uint8)
+    array = _array(given, "values 0, 1 and 2", "leakage")
+    shape = (*where, flags)
+    if array.shape != shape or array.dtype.kind not in "iu":  # True would be 1, which is no leaked qubit
+        raise ValueError(f"leakage is {array.dtype}{list(array.shape)}, accepted: whole numbers {list(shape)}, 0, 1 "
+                         "or 2")
+    if array.size and (array.min() < 0 or array.max() > 2):
+        raise ValueError("leakage has values other than 0, 1 and 2")
+    padded = np.zeros((*where, (flags + 3) // 4 * 4), dtype=np.uint8)
+    padded[..., :flags] = array
+    of_four = padded.reshape(*where, -1, 4) << np.array([0, 2, 4, 6], dtype=np.uint8)
+    return np.ascontiguousarray(np.bitwise_or.reduce(of_four, axis=-1))
 
 
 def decoder_name(name: str | os.PathLike[str]) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from .arguments import (FLAG, Flags, Form, Model, decoder_name, flag_records, heralds_text, model_text, to_native,
-                        whole_number)
+from .arguments import (FLAG, Flags, Form, Model, decoder_name, file_text, flag_records, leakage_bytes, model_text,
+                        soft_bytes, to_native, whole_number)
 from .matrix import Matrix, errors_of_edges, text_of_matrices
 
 Bits = npt.NDArray[np.uint8]
@@ -70,14 +70,18 @@ class Decoder:
     dem: a stim.DetectorErrorModel, its text, or the path of a file with it.
     heralds: the text of a file of heralds for this model, or its path (docs/decoders/heralds.md). The detectors of
         shots are then those of the circuit, with the heralds.
-    Raises ValueError with the reason if the decoder does not take the model or the heralds.
+    readout: the text of a table for this model, or its path (docs/decoders/soft.md). Each shot then needs `soft`, if
+        the table has measurements, and `leakage`, if it has flags.
+    Raises ValueError with the reason if the decoder does not take the model, the heralds or the table.
 
     Threads: any may call; the calls of one object run one after another. No call holds the GIL while it decodes.
     """
 
-    def __init__(self, name: str | os.PathLike[str], dem: Model, heralds: str | os.PathLike[str] | None = None):
-        self._name, self._dem, self._heralds = decoder_name(name), model_text(dem), heralds_text(heralds)
-        self._native = _native.NativeDecoder(self._name, self._dem, self._heralds)
+    def __init__(self, name: str | os.PathLike[str], dem: Model, heralds: str | os.PathLike[str] | None = None,
+                 readout: str | os.PathLike[str] | None = None):
+        self._name, self._dem, self._heralds = decoder_name(name), model_text(dem), file_text(heralds, "heralds")
+        self._readout = file_text(readout, "readout")
+        self._native = _native.NativeDecoder(self._name, self._dem, self._heralds, self._readout)
         self._observables = self._native.num_observables
         self._edges: tuple[dict[tuple[int, int], int], int] | None = None  # errors_of_edges of the model
 
@@ -101,14 +105,14 @@ class Decoder:
                 pass
         return cls(name, text)
 
-    def __reduce__(self) -> tuple[type[Decoder], tuple[str, str, str | None]]:
-        return type(self), (self._name, self._dem, self._heralds)
+    def __reduce__(self) -> tuple[type[Decoder], tuple[str, str, str | None, str | None]]:
+        return type(self), (self._name, self._dem, self._heralds, self._readout)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Decoder) and self.__reduce__() == other.__reduce__()
 
     def __hash__(self) -> int:
-        return hash((self._name, self._dem, self._heralds))
+        return hash((self._name, self._dem, self._heralds, self._readout))
 
     def __repr__(self) -> str:
         name = re.sub("^auto(?=:|$)", self.name.rpartition("+")[2], self._name)  # without the predecoder
@@ -157,28 +161,61 @@ class Decoder:
             raise NotImplementedError(f"{what}: {self._native.refuses_flags}")
         return flag_records(given, what).view(np.uint8)
 
+    @property
+    def num_measurements(self) -> int:
+        """Soft values of a shot; 0 without a table of the readout that has any."""
+        return self._native.num_measurements
+
+    @property
+    def num_flags(self) -> int:
+        """Flags of leakage of a shot; 0 without a table of the readout that has any."""
+        return self._native.num_flags
+
+    def _readout_rows(self, soft: npt.NDArray[Any] | None, soft_kind: str | None, leakage: npt.ArrayLike | None,
+                      shots: int | None) -> tuple[Bits, int, Bits]:
+        for what, given in (("soft", soft), ("leakage", leakage)):
+            if given is not None and self._readout is None:
+                raise ValueError(f"{what}: the decoder has no table of a readout")
+        values, kind = soft_bytes(soft, shots, self.num_measurements, soft_kind)
+        return values, kind, leakage_bytes(leakage, shots, self.num_flags)
+
+    def _known(self, flags: Flags | None, soft: npt.NDArray[Any] | None, soft_kind: str | None,
+               leakage: npt.ArrayLike | None) -> npt.NDArray[np.uint8]:
+        """What one shot knows, as records of an array of FLAG."""
+        records = self._flags(flags)
+        values, kind, of_flags = self._readout_rows(soft, soft_kind, leakage, None)
+        if self._readout is None:
+            return records
+        return np.frombuffer(self._native.with_readout(records, values, kind, of_flags), dtype=np.uint8)
+
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
                return_late: Literal[False] = False, deadline_us: float | None = None,
-               flags: Flags | None = None) -> Bits: ...
+               flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               leakage: npt.ArrayLike | None = None) -> Bits: ...
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[True],
                return_late: Literal[False] = False, deadline_us: float | None = None,
-               flags: Flags | None = None) -> tuple[Bits, float]: ...
+               flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               leakage: npt.ArrayLike | None = None) -> tuple[Bits, float]: ...
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
                return_late: Literal[True], deadline_us: float | None = None,
-               flags: Flags | None = None) -> tuple[Bits, bool]: ...
+               flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               leakage: npt.ArrayLike | None = None) -> tuple[Bits, bool]: ...
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[True],
                return_late: Literal[True], deadline_us: float | None = None,
-               flags: Flags | None = None) -> tuple[Bits, float, bool]: ...
+               flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               leakage: npt.ArrayLike | None = None) -> tuple[Bits, float, bool]: ...
 
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: bool = False,
-               return_late: bool = False, deadline_us: float | None = None, flags: Flags | None = None) -> Any:
+               return_late: bool = False, deadline_us: float | None = None, flags: Flags | None = None,
+               soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               leakage: npt.ArrayLike | None = None) -> Any:
         """Decodes one shot.
 
         events: the indices of the detectors that fired, each once, in any order; np.flatnonzero(bits) of bits.
@@ -190,9 +227,14 @@ class Decoder:
         flags: errors that have another probability in this shot, each at most once: pairs of the number of an error
             instruction of dem.flattened() and its probability, or an array with the type arguments.FLAG. Of decoders
             with takes_flags; of others NotImplementedError.
-        Raises DecodeError.
+        soft: with a table of the readout: a value of each measurement, float32 or uint8 [num_measurements]; with
+            soft_kind="u4" uint8 with two values in a byte, the first in its low half. They are not copied. `events`
+            are those of the hard bits.
+        leakage: with a table of the readout: 0, 1 or 2 of each flag, whole numbers [num_flags].
+        Raises DecodeError, and ValueError for a value that is not finite.
         """
-        if (deadline_us is None and flags is None and not (return_weight or return_late)
+        if (deadline_us is None and flags is None and self._readout is None and soft is None and leakage is None
+                and not (return_weight or return_late)
                 and type(events) is np.ndarray and events.dtype is _INT64 and events.ndim == 1):
             answer = np.zeros(self._observables, np.uint8)
             failure: Any = self._native.decode_plain(events, answer)
@@ -205,7 +247,7 @@ class Decoder:
         indices = to_native(events, self.num_detectors, "indices", "events")
         packed = np.zeros(self._native.observable_bytes, dtype=np.uint8)
         status, weight, has_solution, is_late, fault = self._native.decode(
-            indices, packed, return_weight, deadline_us or 0, self._flags(flags))
+            indices, packed, return_weight, deadline_us or 0, self._known(flags, soft, soft_kind, leakage))
         observables = np.unpackbits(packed, count=self.num_observables, bitorder="little")
         if status:
             raise DecodeError(status, best=observables if has_solution else None, fault=fault)
@@ -224,7 +266,7 @@ class Decoder:
             raise NotImplementedError(f"the decoder {self._name} gives no edges; 'pymatching:edges=1' does")
         indices = to_native(events, self.num_detectors, "indices", "events")
         edges = np.empty((max(1, self.num_detectors), 2), dtype=np.int64)
-        status, count, fault = self._native.decode_edges(indices, edges, self._flags(flags))
+        status, count, fault = self._native.decode_edges(indices, edges, self._known(flags, None, None, None))
         if status:
             raise DecodeError(status, fault=fault)
         return edges[:count].copy()
@@ -240,7 +282,7 @@ class Decoder:
             raise NotImplementedError(f"the decoder {self._name} gives no errors; 'relay-bp' does")
         indices = to_native(events, self.num_detectors, "indices", "events")
         errors = np.empty(self._native.num_errors, dtype=np.uint64)
-        status, count, fault = self._native.decode_errors(indices, errors, self._flags(flags))
+        status, count, fault = self._native.decode_errors(indices, errors, self._known(flags, None, None, None))
         if status:
             raise DecodeError(status, fault=fault)
         return errors[:count].copy()
@@ -320,7 +362,8 @@ class Decoder:
                      solved: npt.NDArray[np.bool_] | None = None,
                      late: npt.NDArray[np.bool_] | None = None,
                      weights: npt.NDArray[np.float64] | None = None,
-                     flags: Sequence[Flags | None] | None = None) -> Bits:
+                     flags: Sequence[Flags | None] | None = None, soft: npt.NDArray[Any] | None = None,
+                     soft_kind: str | None = None, leakage: npt.ArrayLike | None = None) -> Bits:
         """Decodes many shots.
 
         shots: bool or 0/1 [shots, num_detectors]; with bit_packed_shots uint8 [shots, (num_detectors + 7) // 8].
@@ -332,18 +375,20 @@ class Decoder:
         late: writeable bool [shots] that gets whether each shot ended after its deadline, and not with the status 9.
         weights: writeable float64 [shots] that gets the weight of each correction, NaN without one, as of decode.
         flags: for each shot what decode takes, or None.
+        soft, leakage: rows of what decode takes. A shot with a value that is not finite has the status 12.
         Returns uint8 [shots, num_observables], with bit_packed_predictions [shots, (num_observables + 7) // 8].
         """
         form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
         events = to_native(shots, self.num_detectors, form, "shots")
         out = self._decode_rows(events, threads=threads, statuses=statuses, solved=solved, late=late, weights=weights,
-                                flags=flags)
+                                flags=flags, readout=self._readout_rows(soft, soft_kind, leakage, len(events)))
         return out if bit_packed_predictions else unpacked_rows(out, self.num_observables)
 
     def _decode_rows(self, events: Bits, *, threads: int, statuses: npt.NDArray[np.int32] | None,
                      solved: npt.NDArray[np.bool_] | None = None, late: npt.NDArray[np.bool_] | None = None,
                      weights: npt.NDArray[np.float64] | None = None, vectors: Bits | None = None,
-                     flags: Sequence[Flags | None] | None = None) -> Bits:
+                     flags: Sequence[Flags | None] | None = None,
+                     readout: tuple[Bits, int, Bits] | None = None) -> Bits:
         """decode_batch of packed rows, which are checked. `vectors`: zeros, or None."""
         threads = whole_number(threads, "threads", 0, MAX_THREADS)
         found = result_array(statuses, "statuses", len(events), np.int32)
@@ -357,9 +402,11 @@ class Decoder:
         all_flags = np.concatenate([np.empty(0, dtype=np.uint8), *of_shots])
         ends = np.cumsum([one.size // FLAG.itemsize for one in of_shots], dtype=np.uint64)
         out = np.zeros((len(events), self._native.observable_bytes), dtype=np.uint8)
+        soft, kind, leakage = readout or self._readout_rows(None, None, None, len(events))
         faulty, fault = self._native.decode_batch(events, out, found, has_solution.view(np.uint8),
                                                   is_late.view(np.uint8), weighed, corrections,
-                                                  threads or len(os.sched_getaffinity(0)), all_flags, ends)
+                                                  threads or len(os.sched_getaffinity(0)), all_flags, ends, soft, kind,
+                                                  leakage)
         is_answered = (found == 0) | (found == DEADLINE)
         if vectors is not None:  # 0 would be a correction that has no syndrome
             is_answered &= has_solution

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 #include <cudaq/qec/decoding/heralds.h>
+#include <cudaq/qec/decoding/readout.h>
 #include <limits>
 #include <mutex>
 #include <nanobind/ndarray.h>
@@ -16,6 +17,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <new>
 #include <optional>
 #include <semaphore>
 #include <span>
@@ -46,10 +48,19 @@ std::vector<error_probability> flags_of(const flag_bytes &bytes) {
 
 class native_decoder {
 public:
-  native_decoder(std::string name, std::string dem, std::optional<std::string> heralds)
+  native_decoder(std::string name, std::string dem, std::optional<std::string> heralds,
+                 const std::optional<std::string> &readout)
       : name_(std::move(name)), dem_(std::move(dem)), heralds_(std::move(heralds)) {
     const gil_released released;
     made_ = make_first();
+    if (readout) {
+      readout_table_result table = read_readout_table(*readout, dem_);
+      if (!table)
+        throw std::invalid_argument("readout: " + table.error);
+      if (const char *const refusal = first().refuses_probabilities())
+        throw std::invalid_argument(std::string("readout: ") + refusal);
+      readout_ = std::move(table.instance);
+    }
     if (name_.find("race") != std::string::npos) // its members are threads, also as the inner decoder of windows
       threads_.set();
   }
@@ -73,6 +84,21 @@ public:
   std::string refuses_flags() const {
     const char *const text = first().refuses_probabilities();
     return text != nullptr ? text : "";
+  }
+
+  std::uint64_t num_measurements() const { return readout_ ? readout_->num_measurements() : 0; }
+  std::uint64_t num_flags() const { return readout_ ? readout_->num_flags() : 0; }
+
+  /// The records of `flags` and those of the readout of the shot, as bytes: what decode takes. Only with a table.
+  nb::bytes with_readout(flag_bytes flags, array<const std::uint8_t, 1> soft, std::uint32_t kind,
+                         array<const std::uint8_t, 1> leakage) const {
+    std::vector<error_probability> list = flags_of(flags), of_readout;
+    std::string fault;
+    if (readout_->list_of(readout_of(soft.data(), soft.size(), kind, leakage.data(), leakage.size()), of_readout,
+                          fault) != decode_status::ok)
+      throw std::invalid_argument(fault);
+    list.insert(list.end(), of_readout.begin(), of_readout.end());
+    return nb::bytes(list.data(), list.size() * sizeof list[0]);
   }
 
   /// Of all decodes that had a deadline: met, missed, and late ones of the missed.
@@ -209,14 +235,17 @@ public:
   /// Rows of bits in, rows of bits, and of each row its status, whether there is a solution, and whether it is late (0
   /// or 1) out. `weights`: of each row its weight, or empty. `corrections`: rows of 0 that get 1 at each error of the
   /// correction, or empty. `threads` threads decode a part of the rows each. `flags`: of all rows, one after another;
-  /// row i has those before the record ends_of_flags[i]; empty: none has any. Returns the first row whose status has a
+  /// row i has those before the record ends_of_flags[i]; empty: none has any. `soft`, `leakage`: rows of the readout,
+  /// with a table; else empty. Returns the first row whose status has a
   /// fault, and decoder::fault(); without one the number of rows, and "". After Ctrl-C the threads end after their
   /// shots, and the exception of Python is thrown.
   std::tuple<std::size_t, std::string> decode_batch(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out,
                                                     array<std::int32_t, 1> statuses, array<std::uint8_t, 1> solved,
                                                     array<std::uint8_t, 1> late, array<double, 1> weights,
                                                     array<std::uint8_t, 2> corrections, std::size_t threads,
-                                                    flag_bytes flags, array<const std::uint64_t, 1> ends_of_flags) {
+                                                    flag_bytes flags, array<const std::uint64_t, 1> ends_of_flags,
+                                                    array<const std::uint8_t, 2> soft, std::uint32_t kind,
+                                                    array<const std::uint8_t, 2> leakage) {
     const std::size_t shots = events.shape(0);
     const shot_probabilities all_flags(reinterpret_cast<const error_probability *>(flags.data()),
                                        flags.size() / sizeof(error_probability)); // no array of the caller
@@ -224,6 +253,7 @@ public:
         statuses.shape(0) != shots || solved.shape(0) != shots || late.shape(0) != shots ||
         (weights.size() != 0 && weights.size() != shots) ||
         (corrections.size() != 0 && (corrections.shape(0) != shots || corrections.shape(1) != num_errors())) ||
+        (readout_ && (soft.shape(0) != shots || leakage.shape(0) != shots)) ||
         (ends_of_flags.size() != 0 &&
          (ends_of_flags.size() != shots || ends_of_flags.data()[shots - 1] != all_flags.size())))
       throw std::invalid_argument("the arrays do not fit the decoder and each other");
@@ -248,6 +278,8 @@ public:
         const bool is_caller = t + 1 == threads;
         const auto part = [&, t, begin, count, is_caller] {
           std::vector<std::uint64_t> errors(corrections.size() != 0 ? num_errors() : 0);
+          std::vector<error_probability> of_readout, all_of_shot;
+          std::string fault;
           for (std::size_t i = begin; i < begin + count && !stop.load(std::memory_order_relaxed); ++i) {
             if (is_caller)
               signals.look();
@@ -258,9 +290,31 @@ public:
             }
             decode_details details{.errors = errors};
             const bool is_detailed = weights.size() != 0 || !errors.empty();
-            const decode_status status = locked.all[t]->decode_bits(
-                {events.data() + i * event_bytes(), event_bytes()},
-                {out.data() + i * observable_bytes(), observable_bytes()}, of_shot, is_detailed ? &details : nullptr);
+            decode_status status = decode_status::ok;
+            if (readout_)
+              try {
+                status = readout_->list_of(readout_of(soft.data() + i * soft.shape(1), soft.shape(1), kind,
+                                                      leakage.data() + i * leakage.shape(1), leakage.shape(1)),
+                                           of_readout, fault);
+                all_of_shot.assign(of_shot.begin(), of_shot.end());
+                all_of_shot.insert(all_of_shot.end(), of_readout.begin(), of_readout.end());
+                of_shot = all_of_shot;
+              } catch (const std::bad_alloc &) { // no caller catches it in a thread of the batch
+                status = decode_status::internal_error;
+                fault = "out of memory";
+              }
+            if (status != decode_status::ok) { // of the readout
+              statuses.data()[i] = static_cast<std::int32_t>(status);
+              solved.data()[i] = late.data()[i] = 0;
+              if (weights.size() != 0)
+                weights.data()[i] = details.weight;
+              if (std::get<0>(faults[t]) == shots)
+                faults[t] = {i, fault};
+              continue;
+            }
+            status = locked.all[t]->decode_bits({events.data() + i * event_bytes(), event_bytes()},
+                                                {out.data() + i * observable_bytes(), observable_bytes()}, of_shot,
+                                                is_detailed ? &details : nullptr);
             if (weights.size() != 0)
               weights.data()[i] = details.weight;
             for (std::size_t k = 0; k < details.num_errors && !errors.empty(); ++k)
@@ -318,6 +372,10 @@ private:
     if (threads_.is_parent())
       threads_.set();
   }
+  static shot_readout readout_of(const std::uint8_t *soft, std::size_t soft_bytes, std::uint32_t kind,
+                                 const std::uint8_t *leakage, std::size_t leakage_bytes) {
+    return {.soft = {soft, soft_bytes}, .kind = static_cast<soft_kind>(kind), .leakage = {leakage, leakage_bytes}};
+  }
   static bool has_fault(decode_status status) {
     return status == decode_status::internal_error || status == decode_status::bad_probability;
   }
@@ -339,7 +397,8 @@ private:
   }
 
   std::string name_, dem_;
-  std::optional<std::string> heralds_; ///< the text of a file of heralds
+  std::optional<std::string> heralds_;           ///< the text of a file of heralds
+  std::unique_ptr<const readout_table> readout_; ///< null: none
   std::unique_ptr<instances> made_;
   std::vector<std::uint8_t> packed_; ///< of decode_plain; with the lock
   process_of_threads threads_, in_call_;
@@ -352,8 +411,8 @@ void bind_decoder(nb::module_ &m) {
   m.def("pymatching_version", &pymatching_version, "Version of the PyMatching inside; '' without it.");
   m.def("status_text", [](int status) { return decode_status_text(static_cast<decode_status>(status)); });
   nb::class_<native_decoder>(m, "NativeDecoder")
-      .def(nb::init<std::string, std::string, std::optional<std::string>>(), nb::arg("name"), nb::arg("dem"),
-           nb::arg("heralds").none())
+      .def(nb::init<std::string, std::string, std::optional<std::string>, std::optional<std::string>>(),
+           nb::arg("name"), nb::arg("dem"), nb::arg("heralds").none(), nb::arg("readout").none() = nb::none())
       .def_prop_ro("num_detectors", &native_decoder::num_detectors)
       .def_prop_ro("num_observables", &native_decoder::num_observables)
       .def_prop_ro("event_bytes", &native_decoder::event_bytes)
@@ -363,6 +422,10 @@ void bind_decoder(nb::module_ &m) {
       .def_prop_ro("num_errors", &native_decoder::num_errors)
       .def_prop_ro("obeys_deadline", &native_decoder::obeys_deadline)
       .def_prop_ro("refuses_flags", &native_decoder::refuses_flags)
+      .def_prop_ro("num_measurements", &native_decoder::num_measurements)
+      .def_prop_ro("num_flags", &native_decoder::num_flags)
+      .def("with_readout", &native_decoder::with_readout, nb::arg("flags"), nb::arg("soft"), nb::arg("kind"),
+           nb::arg("leakage"))
       .def_prop_ro("deadlines", &native_decoder::deadlines)
       .def_prop_ro("wins", &native_decoder::wins)
       .def_prop_ro("member_faults", &native_decoder::member_faults)
@@ -373,7 +436,7 @@ void bind_decoder(nb::module_ &m) {
       .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"), nb::arg("flags"))
       .def("decode_batch", &native_decoder::decode_batch, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
            nb::arg("solved"), nb::arg("late"), nb::arg("weights"), nb::arg("corrections"), nb::arg("threads"),
-           nb::arg("flags"), nb::arg("ends_of_flags"));
+           nb::arg("flags"), nb::arg("ends_of_flags"), nb::arg("soft"), nb::arg("kind"), nb::arg("leakage"));
 }
 
 } // namespace cudaq_python

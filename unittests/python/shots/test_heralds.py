@@ -249,7 +249,7 @@ def test_edges_with_heralds_are_of_detectors_of_the_shot_and_are_no_errors(is_se
 
 
 def test_a_point_without_a_wrong_shot_is_drawn_as_a_bound():
-    path = pathlib.Path(__file__).parents[2] / "benchmarks/decoding/erasure_figures.py"
+    path = pathlib.Path(__file__).parents[3] / "benchmarks/decoding/erasure_figures.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     figures = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(figures)
