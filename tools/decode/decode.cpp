@@ -13,6 +13,7 @@
 #include "tools/common/standard_streams.h"
 #include "tools/common/terminal.h"
 #include "tools/decode/decode_batch.h"
+#include "tools/decode/readout_input.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -53,7 +54,8 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
       refuse(chosen.machine_lacks, fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, chosen.error));
     if (chosen.instance->num_detectors() == 0)
       throw usage_error(no_detectors_text(o.data));
-    for (const auto &[option, file] : {std::pair{"--flags", o.flags}, std::pair{"--heralds", o.heralds}})
+    for (const auto &[option, file] :
+         {std::pair{"--flags", o.flags}, std::pair{"--heralds", o.heralds}, std::pair{"--readout", o.readout}})
       if (!file.empty() && predecoder != "passthrough")
         throw usage_error(fmt::format("{}, --predecoder {}: a predecoder knows the probabilities of the model only; "
                                       "leave it out",
@@ -72,8 +74,9 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
           fmt::format("--errors_out: {} gives no errors of its correction; bp-osd and relay-bp do, without "
                       "a predecoder",
                       predecoder == "passthrough" ? chosen.instance->name() : predecoder));
-    if (const char *const refusal = chosen.instance->refuses_probabilities(); !o.flags.empty() && refusal != nullptr)
-      throw usage_error(fmt::format("--flags: {}", refusal));
+    for (const auto &[option, file] : {std::pair{"--flags", o.flags}, std::pair{"--readout", o.readout}})
+      if (const char *const refusal = chosen.instance->refuses_probabilities(); !file.empty() && refusal != nullptr)
+        throw usage_error(fmt::format("{}: {}", option, refusal));
     if (workers.empty())
       why.decoder = chosen.auto_reason;
     if (!o.flags.empty()) // without flags it may be too long to be read
@@ -106,6 +109,10 @@ public:
     if (!o.flags.empty()) {
       flags_.emplace(o.flags, qec::crc32_of(dem_text), choices_.num_errors);
       flags_->stop_when(&interrupt_guard::interrupted);
+    }
+    if (!o.readout.empty()) {
+      readout_.emplace(o, dem_text);
+      readout_->stop_when(&interrupt_guard::interrupted);
     }
     in_.stop_when(&interrupt_guard::interrupted);
     for (std::optional<qec::shot_reader> *const other : {&truth_, &golden_})
@@ -187,6 +194,8 @@ public:
     text += fmt::format("each shot       {}\n", in_.shot_text());
     if (flags_)
       text += fmt::format("flags           of {} by {}\n", number_of(flagged_shots_, "shot"), options_.flags);
+    if (readout_)
+      text += fmt::format("readout         of {} by {}\n", number_of(flagged_shots_, "shot"), options_.readout);
     text += fmt::format("time of a shot  {}\n", latency_line(totals_.shot_ns));
     const qec::deadline_counts &deadlines = totals_.deadlines;
     if (has_deadlines())
@@ -226,7 +235,7 @@ public:
       j["predecoder_choice"] = choices_.predecoder;
     if (!choices_.decoder.empty())
       j["decoder_choice"] = choices_.decoder;
-    if (flags_)
+    if (flags_ || readout_)
       j["flagged_shots"] = flagged_shots_;
     if (has_deadlines()) {
       j["deadline_met"] = totals_.deadlines.met;
@@ -290,15 +299,21 @@ private:
           follow(*truth_, truth, more);
         if (golden_)
           follow(*golden_, decode_batch::row(b.predictions, b.shots, observable_bytes()), more);
+        if (readout_)
+          readout_->read([this, more](qec::shot_reader &of, std::span<std::uint8_t> row) { follow(of, row, more); });
         if (!more && flags_)
           flags_->finish(in_.shots());
         if (!more)
           return false;
-        if (flags_) {
-          const qec::shot_probabilities list = flags_->next();
-          if (interrupt_guard::interrupted()) // the file may have ended early
+        if (flags_ || readout_) {
+          const qec::shot_probabilities list = flags_ ? flags_->next() : qec::shot_probabilities{};
+          if (interrupt_guard::interrupted()) // a file may have ended early
             return stop_reading();
           b.flags.insert(b.flags.end(), list.begin(), list.end());
+          if (readout_) {
+            const qec::shot_probabilities of_readout = readout_->list(in_.shots() - 1);
+            b.flags.insert(b.flags.end(), of_readout.begin(), of_readout.end());
+          }
           b.end_of_flags.push_back(b.flags.size());
           if (b.flags.size() * sizeof(b.flags[0]) > kFlagBytesOfABatch) {
             ++b.shots;
@@ -378,6 +393,7 @@ private:
   qec::shot_reader in_;
   std::optional<qec::shot_reader> truth_, golden_;
   std::optional<qec::flags_reader> flags_;
+  std::optional<readout_input> readout_;
   std::optional<qec::shot_writer> out_, errors_;
   bool output_failed_ = false, all_read_ = true;
   bool is_cut_ = false; ///< after a signal there was no time for all shots that were read
@@ -396,14 +412,18 @@ void check(const decode_options &o, const output &out) {
   const auto is_pipe = [](const shot_source &source) { return source.path == "-" ? 1 : 0; };
   for (const auto &[option, source] :
        {std::pair{"--in", o.data.in}, std::pair{"--obs_in", o.data.obs_in},
-        std::pair{"--predictions", o.data.predictions}, std::pair{"--flags", shot_source{o.flags, ""}}})
+        std::pair{"--predictions", o.data.predictions}, std::pair{"--flags", shot_source{o.flags, ""}},
+        std::pair{"--soft", shot_source{o.soft, ""}}, std::pair{"--leakage", shot_source{o.leakage, ""}}})
     if (is_pipe(source) != 0 && standard_streams::was_closed(STDIN_FILENO))
       throw usage_error(fmt::format("{} is stdin, which is closed; name a file", option));
   if (is_pipe(o.out) != 0 && standard_streams::was_closed(STDOUT_FILENO))
     throw usage_error("--out is stdout, which is closed; name a file");
-  if (is_pipe(o.data.in) + is_pipe(o.data.obs_in) + is_pipe(o.data.predictions) + (o.flags == "-" ? 1 : 0) > 1)
-    throw usage_error("--in, --obs_in, --predictions, --flags: only one of them can be stdin (-, the default of "
-                      "--in)");
+  const auto is_stdin = [](const std::string &path) { return path == "-" ? 1 : 0; };
+  if (is_pipe(o.data.in) + is_pipe(o.data.obs_in) + is_pipe(o.data.predictions) + is_stdin(o.flags) + is_stdin(o.soft) +
+          is_stdin(o.leakage) >
+      1)
+    throw usage_error("--in, --obs_in, --predictions, --flags, --soft, --leakage: only one of them can be stdin (-, "
+                      "the default of --in)");
   if (o.data.obs_in.given() && o.data.in_includes_appended_observables)
     throw usage_error("--obs_in, --in_includes_appended_observables: the observables can be in one place only");
   if (is_pipe(o.out) != 0 && out.uses_stdout_for_json())
@@ -412,7 +432,8 @@ void check(const decode_options &o, const output &out) {
   for (const auto &[option, path] :
        {std::pair{"--dem", o.data.dem}, std::pair{"--in", o.data.in.path}, std::pair{"--obs_in", o.data.obs_in.path},
         std::pair{"--predictions", o.data.predictions.path}, std::pair{"--flags", o.flags},
-        std::pair{"--heralds", o.heralds}}) {
+        std::pair{"--heralds", o.heralds}, std::pair{"--readout", o.readout}, std::pair{"--soft", o.soft},
+        std::pair{"--leakage", o.leakage}}) {
     refuse_output_file(option, path);
     for (const auto &[writer, written] : {std::pair{"--out", o.out.path}, std::pair{"--errors_out", o.errors_out.path}})
       if (is_same_file(written, path))

@@ -29,7 +29,7 @@ void add_stream_options(CLI::App &decode, decode_options &o) {
   CLI::Option *const stream =
       decode.add_flag("--stream", o.stream, "decode one experiment of any length, round by round, by windows");
   for (const char *of_shots : {"--threads", "--predecoder", "--predictions", "--predictions_format",
-                               "--in_includes_appended_observables", "--flags", "--late"})
+                               "--in_includes_appended_observables", "--flags", "--readout", "--late"})
     stream->excludes(decode.get_option(of_shots));
   const auto add_length = [&](const char *name, std::uint64_t &rounds, const char *text) {
     decode.add_option(name, rounds, text)
@@ -53,6 +53,23 @@ void add_stream_options(CLI::App &decode, decode_options &o) {
       ->needs(stream);
 }
 
+/// What the readout of a shot says beside its events.
+void add_readout_options(CLI::App &decode, decode_options &o) {
+  CLI::Option *const table =
+      decode.add_option("--readout", o.readout, "which errors the values of --soft and --leakage mean")
+          ->type_name("FILE");
+  decode.add_option("--soft", o.soft, "for each shot a value of each measurement, as bytes; -: stdin")
+      ->type_name("FILE")
+      ->needs(table);
+  add_choice(decode, "--soft_kind", o.soft_kind,
+             "f32: 4 bytes a value, u8: one byte, u4: two values in a byte, the first in its low half",
+             {"f32", "u8", "u4"})
+      ->needs(table);
+  decode.add_option("--leakage", o.leakage, "for each shot 2 bits of each flag of leakage: 0, 1 or 2; -: stdin")
+      ->type_name("FILE")
+      ->needs(table);
+}
+
 } // namespace
 
 void add_decode(CLI::App &program, chosen_command &chosen) {
@@ -70,6 +87,7 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
       ->type_name("FILE");
   decode.add_option("--heralds", o.heralds, "which detectors of --in are heralds, and which errors they mean")
       ->type_name("FILE");
+  add_readout_options(decode, o);
   add_decoder_option(decode, o.decoder, "decoder");
   add_choice(decode, "--predecoder", o.predecoder,
              "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone",

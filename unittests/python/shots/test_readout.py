@@ -218,6 +218,22 @@ def test_soft_values_and_flags_come_together():
         decoder.decode([1], soft=values[2], leakage=leakage[2])
 
 
+def test_a_flag_adds_its_noise_to_the_rest_of_a_misread_error():
+    made = readout_model(leaky(p=0.3), CALIBRATION)
+    rest = {error: float(p) for error, p, *_ in lines_of(made.readout, "misread")}
+    model = [part.args_copy()[0] for part in stim.DetectorErrorModel(made.dem) if part.type == "error"]
+    shared = 0
+    for _, _, *pairs in lines_of(made.readout, "flag"):
+        for error, p in zip(pairs[::2], pairs[1::2]):
+            extra = (1 - math.sqrt(1 - 4 * 0.3 / 3)) / 2  # of each of X, Y and Z of the noise, as independent errors
+            of_error = rest.get(error, model[int(error)])
+            assert any(float(p) == pytest.approx(either(q, of_error), abs=1e-8)
+                       for q in (extra, either(extra, extra), either(extra, either(extra, extra)),
+                                 either(either(extra, extra), either(extra, extra))))
+            shared += error in rest
+    assert shared
+
+
 def test_values_that_do_not_fit_the_table_are_refused():
     made = readout_model(leaky(), CALIBRATION)
     decoder = Decoder("pymatching", made.dem, readout=made.readout)
