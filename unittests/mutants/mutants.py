@@ -252,6 +252,20 @@ MUTANTS = {
         ROUTE + "request_router.cpp", "    lose_keys(node, true);", "    lose_keys(node, false);",
         "route_test", "RequestRouter.ANodeThatAnotherRouterHasUsedNeedsResets"),
     # stream.h.
+    "pool_forgets_the_time_when_its_watcher_works": (
+        STREAM + "worker_pool.cpp", " || (next_wake_ns_.peek() != kNever && watching_ == 0)", "",
+        "qec_stream_test", "Policies/WorkerPoolWaits.WakesAlsoWhileTheThreadThatHadTheTimeWorks/Block"),
+    "pool_polls_without_work": (
+        STREAM + "worker_pool.cpp", "      sleep(lock);",
+        "      base::wait_until(base::deadline_after(50'000), [] { return false; });",
+        "qec_stream_test", "WorkerPool.SleepsWithoutWorkAndIsWokenByIt"),
+    "pool_ends_before_it_may": (
+        STREAM + "worker_pool.cpp", "if (stop_ && may_end_())", "if (stop_)",
+        "qec_stream_test", "Policies/WorkerPoolWaits.EndsWhenItsListIsEmptyAndItMayEnd/*"),
+    "pool_gives_a_client_all_its_pieces": (
+        STREAM + "worker_pool.cpp", "const bool has_more = client->work();",
+        "bool has_more = true;\n    while (has_more)\n      has_more = client->work();",
+        "qec_stream_test", "WorkerPool.GivesEachClientAPieceBeforeAnyGetsTwo"),
     "push_reads_after_its_bits": (
         STREAM + "stream_engine.cpp",
         "    return decode_status::stream_misaligned;\n  if (bits.size() < count / 8 + (count % 8 != 0))\n"

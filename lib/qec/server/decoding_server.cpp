@@ -60,7 +60,7 @@ expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_po
                                   std::uint32_t max_threads) {
   for (const auto &decoder : decoders_)
     decoder->connect(receiver, pool_);
-  expected<> result = pool_.start(threads_for(max_threads), wait, [this] { return idle(); });
+  expected<> result = pool_.start("qec-decode-", threads_for(max_threads), wait, [this] { return idle(); });
   if (result.failed())
     stop(rt::steady_clock::time_point::max());
   return result;

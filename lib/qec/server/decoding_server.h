@@ -100,7 +100,7 @@ private:
 
   std::vector<std::unique_ptr<served_decoder>> decoders_;
   std::vector<served_decoder *> by_id_;
-  decoder_pool pool_;
+  worker_pool pool_;
   std::mutex reloading_;
   cudaq::realtime::detail::counter strays_;
   running_calls submits_;                                     ///< a decoder without a queue serves inside submit

@@ -196,7 +196,7 @@ bool stream_engine::can_claim() const noexcept {
          (!ready_[0].empty() || !ready_[1].empty());
 }
 
-pool_client::claimed stream_engine::claim() noexcept {
+stream_engine::claimed stream_engine::claim() noexcept {
   const auto lock = guard();
   if (!can_claim())
     return {};
@@ -252,6 +252,13 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
   if (has_news && listener_.progressed != nullptr)
     listener_.progressed(listener_.user);
   return more;
+}
+
+bool stream_engine::work() noexcept {
+  const claimed one = claim();
+  if (one.more)
+    pool_->submit(*this);
+  return one.window != kNone && decode_claimed(one.window);
 }
 
 /// The part of a window's work that needs no lock: all bits that it reads were written before it was ready.

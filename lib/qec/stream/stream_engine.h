@@ -113,8 +113,16 @@ private:
   bool is_all(std::uint64_t rounds) const noexcept { return rounds == total_rounds_.load(); }
   stream_progress progress(std::span<std::uint8_t> observables) const noexcept;
 
-  claimed claim() noexcept override;
-  bool decode_claimed(std::uint64_t number) noexcept override;
+  static constexpr std::uint64_t kNone = UINT64_MAX;
+  struct claimed {
+    std::uint64_t window = kNone; ///< for decode_claimed
+    bool more = false;            ///< another thread can claim another window
+  };
+  claimed claim() noexcept;
+  /// True: another window can be claimed.
+  bool decode_claimed(std::uint64_t number) noexcept;
+  /// Decodes a window, if there is one that can be claimed.
+  bool work() noexcept override;
   bool has_artificial_events(std::uint64_t number, const flight &f) const noexcept {
     return f.is_last || !layout().parallel || layout().is_between(number);
   }

@@ -11,7 +11,7 @@ decoder_turn::decoder_turn(request_queue &queue, locked_session &session, decode
   waits_.reserve(max_waits);
 }
 
-void decoder_turn::connect(const answer_receiver &receiver, decoder_pool &pool) {
+void decoder_turn::connect(const answer_receiver &receiver, worker_pool &pool) {
   receiver_ = receiver;
   pool_ = &pool;
 }
@@ -22,14 +22,15 @@ bool decoder_turn::has_work() const noexcept {
          (deadline != kNoWait && (ending_.load() != 0 || clock::now().time_since_epoch().count() >= deadline));
 }
 
-bool decoder_turn::unschedule() noexcept {
+bool decoder_turn::work() noexcept {
+  turn();
   scheduled_.clear_bits(1);
   return has_work() && scheduled_.raise_bits(1) == 0;
 }
 
 void decoder_turn::wake() noexcept {
   if (scheduled_.raise_bits(1) == 0)
-    pool_->push(*this);
+    pool_->submit(*this);
 }
 
 void decoder_turn::note_progress() noexcept {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The service of one decoder's queue. Owner: the thread of the pool that has the decoder, from pop() of the pool's list
-// to unschedule(). All other threads only set words that it reads: they wake it.
+// The service of one decoder's queue. Owner: the thread of the pool that has the decoder, from the pool's call of
+// work() until that returns. All other threads only set words that it reads: they wake it.
 #pragma once
 
-#include "lib/qec/server/decoder/decoder_pool.h"
 #include "lib/qec/server/decoder/locked_session.h"
 #include "lib/qec/server/decoder/request_queue.h"
+#include "lib/qec/stream/worker_pool.h"
 
 #include <cstdint>
 #include <vector>
@@ -25,26 +25,26 @@ struct answer_receiver {
 };
 
 /// Threads: as each group says.
-class decoder_turn {
+class decoder_turn final : public pool_client {
 public:
   /// `age_limit_ns`: 0: none. `max_waits`: requests that may wait for a round. Throws std::bad_alloc.
   decoder_turn(request_queue &queue, locked_session &session, decoder_counters &counters, std::uint64_t age_limit_ns,
                std::uint32_t max_waits);
 
   /// Before the first request, by the thread that starts the server.
-  void connect(const answer_receiver &receiver, decoder_pool &pool);
+  void connect(const answer_receiver &receiver, worker_pool &pool);
 
   // By the thread of the pool that has the decoder.
   /// Serves the next request of the queue, and answers requests that need not wait for their round any more. Returns
   /// the number of requests that left the queue: 0 or 1. A request with bits stays there while a stream has no room for
   /// them.
   std::uint32_t turn() noexcept;
-  /// Gives the decoder back to the pool. True: it has work again, and is scheduled again.
-  [[nodiscard]] bool unschedule() noexcept;
+  /// A turn, after which the decoder belongs to the pool again. True: it has work again, and is scheduled again.
+  [[nodiscard]] bool work() noexcept override;
 
   // By any thread.
   /// There is work: a request came, or the time that the decoder named to the pool.
-  void wake() noexcept;
+  void wake() noexcept override;
   /// The workers of its stream have made progress.
   void note_progress() noexcept;
   /// Requests that wait for a round are answered not_ready after the queue is empty.
@@ -76,7 +76,7 @@ private:
   decoder_counters &counters_;
   const std::uint64_t age_limit_ns_;
   answer_receiver receiver_;
-  decoder_pool *pool_ = nullptr;
+  worker_pool *pool_ = nullptr;
   // Written by the thread that has the decoder.
   std::vector<round_wait> waits_; ///< by arrival
   bool refused_ = false;          ///< a read that waited was refused: its copies in waits_ get the same answer, and now

@@ -44,7 +44,7 @@ public:
   ~served_decoder() = default; ///< waits for the workers that are in its stream; the pool must still exist
 
   /// Before the first request. The threads of the pool serve the queue, if there is one.
-  void connect(const answer_receiver &receiver, decoder_pool &pool) { turn_.connect(receiver, pool); }
+  void connect(const answer_receiver &receiver, worker_pool &pool) { turn_.connect(receiver, pool); }
   /// The queue takes no more requests: they are answered not_ready. Those in it are still served.
   void close() { queue_.close(); }
   /// Requests that wait for a round are answered not_ready after the queue is empty.
