@@ -105,7 +105,7 @@ public:
             unknown == nullptr ? std::string("inferring shapes failed")
                                : "the shape of input \"" + std::string(unknown) + "\" is unknown");
     for (tensor_info &t : tensors_)
-      settle_shape(t);
+      fix_shape(t);
     bound_.resize(tensors_.size());
     log_.take(); // drops messages of calls that succeeded
   }
@@ -159,7 +159,7 @@ private:
     }
     tensors_.push_back({name, *known, std::move(shape), is_input});
   }
-  void settle_shape(tensor_info &t) {
+  void fix_shape(tensor_info &t) {
     if (t.is_input)
       return;
     t.shape = shape_of(context_->getTensorShape(t.name.c_str()), log_, t.name);

@@ -120,7 +120,7 @@ expected<> cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Body &&b
   return body();
 }
 
-expected<> cudaq_dispatcher_t::settle(cudaq_dispatcher_state_t &now) {
+expected<> cudaq_dispatcher_t::finish_ended_run(cudaq_dispatcher_state_t &now) {
   expected<> result;
   now = state();
   const phase p = run_.phase();
@@ -161,7 +161,7 @@ template <class Check, class Set>
 expected<> cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &&set) {
   return alone([&]() -> expected<> {
     cudaq_dispatcher_state_t s{};
-    if (expected<> result = settle(s); result.failed())
+    if (expected<> result = finish_ended_run(s); result.failed())
       return result;
     if (in_run())
       return make_reason(CUDAQ_ERR_STATE, "%s cannot be set: the dispatcher is %s; stop it first", what, state_name(s));
@@ -324,7 +324,7 @@ expected<> cudaq_dispatcher_t::set_unified_launch(const unified_launch &given) {
 expected<> cudaq_dispatcher_t::start() {
   return alone([&]() -> expected<> {
     cudaq_dispatcher_state_t s{};
-    if (expected<> result = settle(s); result.failed())
+    if (expected<> result = finish_ended_run(s); result.failed())
       return result;
     if (s == CUDAQ_DISPATCHER_RUNNING)
       return {};

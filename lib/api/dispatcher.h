@@ -121,7 +121,7 @@ private:
   expected<> wire(const char *what, Check &&check, Set &&set);
   /// Finishes a run that the caller's shutdown flag is ending or has ended, and sets `now` to the state after that. The
   /// error of a run that has ended with an error is left for stop.
-  expected<> settle(cudaq_dispatcher_state_t &now);
+  expected<> finish_ended_run(cudaq_dispatcher_state_t &now);
   expected<> finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
   expected<> check_wired() const;
   expected<> check_startable() const;

@@ -249,7 +249,7 @@ void graph_path::drain(bool own_thread, thread_counters &here) {
       idle_);
 }
 
-void graph_path::settle(thread_counters &here) {
+void graph_path::collect_after_end(thread_counters &here) {
   if (none() || !workers_.busy() || fault() != 0)
     return;
   collect_ended(here);

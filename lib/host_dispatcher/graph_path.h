@@ -50,7 +50,7 @@ public:
   void drain(bool own_thread, thread_counters &here);
   /// After the end of the dispatcher's thread, called by the thread that joined it: handles graphs that have ended
   /// since.
-  void settle(thread_counters &here);
+  void collect_after_end(thread_counters &here);
 
   // --- any thread ---
 

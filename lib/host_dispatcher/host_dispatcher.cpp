@@ -455,7 +455,7 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
   // A running graph reads and writes its slot: its request is not answered before the graph has ended.
   if (!wait_until(deadline, [this] { return !graphs_.runs(); }))
     return false;
-  graphs_.settle(counters_[kLoopCounters]);
+  graphs_.collect_after_end(counters_[kLoopCounters]);
   // The loop's thread has ended, so this thread may send the answers that are complete now.
   const auto idle = [this] { return has_dataplane() ? dataplane_.send_all(counters_[kLoopCounters]) : !has_jobs(); };
   if (setup_.jobs && !wait_until(deadline, idle)) {

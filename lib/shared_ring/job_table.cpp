@@ -22,7 +22,7 @@ void job_table::bind(const slot_ring &r) {
 bool job_table::resync_cursor(std::uint32_t slots) {
   const std::uint32_t here = cursor.peek();
   const auto passed_over = [this](std::uint32_t i) { // the job is read before rx
-    const job_phase phase = settled_phase(i);
+    const job_phase phase = updated_phase(i);
     return phase == job_phase::parked || (phase == job_phase::open && ring.ready(i) == 0);
   };
   const auto at = [&](std::uint32_t distance) {
@@ -67,7 +67,7 @@ bool job_table::parked_is_replaced(std::uint32_t i) const {
          (!ring.in_place() && !same_header(read_header<request>(ring.rx_slot(i)), records_[i].req));
 }
 
-job_phase job_table::settled_phase(std::uint32_t i) {
+job_phase job_table::updated_phase(std::uint32_t i) {
   job_state &state = records_[i].state;
   if (state.phase() == job_phase::given && records_[i].owner.peek()->has_answered(i))
     state.finish();

@@ -86,7 +86,7 @@ public:
   /// The phase of slot i. If a device has answered the slot's job, this closes the job first, because a device cannot.
   /// If a dispatcher outside has answered a parked request, the slot is open again. Only for the thread that reads the
   /// ring.
-  job_phase settled_phase(std::uint32_t i);
+  job_phase updated_phase(std::uint32_t i);
 
   /// For a producer that does not fill slots in ring order: if the cursor's slot is empty while a later one is ready,
   /// moves the cursor to the later one. True if the cursor moved. With a producer that keeps the order it never moves,

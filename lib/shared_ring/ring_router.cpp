@@ -89,7 +89,7 @@ void ring_router::hand_out_parked() {
     if (table_[i].state.phase() != job_phase::parked)
       continue;
     --left;
-    if (table_.settled_phase(i) != job_phase::parked)
+    if (table_.updated_phase(i) != job_phase::parked)
       continue;
     const std::uint64_t flag = table_.ring.ready(i);
     request r;
@@ -121,7 +121,7 @@ void ring_router::remove(const ring_member &member) {
 /// Afterwards no job in phase given names this member, which may be destroyed.
 void ring_router::take_back_all(const ring_member &from) {
   for (std::uint32_t i = 0; i < table_.ring.num_slots; ++i)
-    if (table_.settled_phase(i) == job_phase::given && table_[i].owner.peek() == &from)
+    if (table_.updated_phase(i) == job_phase::given && table_[i].owner.peek() == &from)
       take_back(i);
 }
 
@@ -151,7 +151,7 @@ void ring_router::hand_over(std::uint32_t i, const request &r, std::uint64_t fla
 }
 
 bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_counters &counts) {
-  if (table_.settled_phase(i) != job_phase::open) // before rx, as in untaken
+  if (table_.updated_phase(i) != job_phase::open) // before rx, as in untaken
     return false;
   const std::uint64_t flag = table_.ring.ready(i);
   if (flag == 0)

@@ -50,7 +50,7 @@ void graph_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
 }
 
 // The dispatcher has stopped, so no graph runs.
-int graph_engine::settle() noexcept {
+int graph_engine::end_stages() noexcept {
   for (worker &w : workers_) {
     // In phase launched: after the end of the worker's thread.
     if (w.kept || (with_cpu_stage_ && w.launch.phase() == launch_phase::launched))
@@ -69,7 +69,7 @@ void graph_engine::report_late_launch(int id) noexcept {
     return;
   const launch_word::snapshot seen = w.launch.look();
   cudaq_host_job_t job{};
-  w.kept = w.kept || seen.phase == launch_phase::launched; // for settle
+  w.kept = w.kept || seen.phase == launch_phase::launched; // for end_stages
   if (seen.phase == launch_phase::launched && has_job(w, job)) {
     w.launch.enter(launch_phase::none); // a further stop must not report it again
     responder_.report_given_up({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});

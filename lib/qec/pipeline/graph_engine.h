@@ -24,7 +24,7 @@ public:
   void wire(cudaq_dispatcher_t *dispatcher) override;
   void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
   void begin_stages() override {}
-  int settle() noexcept override;
+  int end_stages() noexcept override;
   void report_late_launch(int worker) noexcept override;
   bool has_threads() const override { return with_cpu_stage_; }
   void launch_handed_over(int worker) noexcept override;

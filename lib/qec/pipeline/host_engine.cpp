@@ -45,7 +45,7 @@ void host_engine::begin_stages() {
   }
 }
 
-int host_engine::settle() noexcept {
+int host_engine::end_stages() noexcept {
   for (worker &w : workers_) {
     try {
       w.begun = w.begun && !must_return([&] { return w.resources.stage_end_fn(w.resources.host_stage_data); },

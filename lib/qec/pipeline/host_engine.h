@@ -17,7 +17,7 @@ public:
   void wire(cudaq_dispatcher_t *dispatcher) override;
   void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
   void begin_stages() override;
-  int settle() noexcept override;
+  int end_stages() noexcept override;
   bool has_threads() const override { return true; }
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int worker, std::uint32_t slot) override;

@@ -162,7 +162,7 @@ void pipeline_core::start() {
     exchange_state(engine_ != nullptr ? run_state::stuck : before);
     throw;
   }
-  publish({}, run_state::running);
+  set_state({}, run_state::running);
   ring_.open();
 }
 
@@ -247,7 +247,7 @@ void pipeline_core::end_after_failed_start() noexcept {
   }
   consumer_.join_until(steady_clock::time_point::max());
   const pipeline_thread inside(this);
-  if (engine_->settle() != 0)
+  if (engine_->end_stages() != 0)
     return; // the next stop tries again
   engine_->unwire(dispatcher_);
   engine_.reset();

@@ -157,7 +157,7 @@ private:
   void end_stages(stop_findings &found);
   bool has_open_requests() const;
   void give_up_requests();
-  void publish(const stop_findings &found, run_state state);
+  void set_state(const stop_findings &found, run_state state);
 
   request_state &state_to_complete(int slot, int status);
   bool answer_claimed(int slot, std::uint64_t generation, const std::size_t *size, int status);

@@ -47,7 +47,7 @@ void pipeline_core::refuse_from_callback(const char *call) const {
                            ": called from a callback of the same pipeline; call it from another thread");
 }
 
-void pipeline_core::publish(const stop_findings &found, run_state state) {
+void pipeline_core::set_state(const stop_findings &found, run_state state) {
   const std::lock_guard<std::mutex> lock(shape_);
   last_stop_ = found;
   state_ = state;
@@ -126,7 +126,7 @@ void pipeline_core::stop() {
     }
     engine_.reset();
   }
-  publish(found, ended ? run_state::stopped : run_state::stuck);
+  set_state(found, ended ? run_state::stopped : run_state::stuck);
 }
 
 /// False: a request was still open at the deadline.
@@ -201,7 +201,7 @@ void pipeline_core::end_consumer(stop_findings &found) {
 
 void pipeline_core::end_stages(stop_findings &found) {
   const pipeline_thread inside(this); // the stages' hooks are the caller's code
-  const int running = engine_->settle();
+  const int running = engine_->end_stages();
   if (running == 0)
     return;
   found.stuck_threads += running;

@@ -44,7 +44,7 @@ public:
   virtual void begin_stages() = 0;
   /// Called after the dispatcher has stopped and the workers have ended, or when a start has failed. Returns the number
   /// of workers whose stage has not ended; it is then called again.
-  virtual int settle() noexcept = 0;
+  virtual int end_stages() noexcept = 0;
   /// Called by a stop, after the dispatcher has stopped and the thread of `worker` has ended, while the consumer still
   /// runs. Reports a launch that came after that thread had ended. May be called again.
   virtual void report_late_launch(int) noexcept {}

@@ -196,10 +196,10 @@ void bridge_instance::attempt_ended() {
   if (!body_ended_ || !start_returned_)
     return;
   under_way_ = false;
-  settle();
+  leave_attempt();
 }
 
-void bridge_instance::settle() {
+void bridge_instance::leave_attempt() {
   if (in(bridge_state::connecting)) {
     state_ = connect_result_.failed() ? bridge_state::created : bridge_state::connected;
     not_reported_ = true;
@@ -219,7 +219,7 @@ expected<> bridge_instance::cancel_attempt(std::unique_lock<std::mutex> &lock) {
   if (result.failed())
     state_ = bridge_state::connecting;
   if (!under_way_)
-    settle();
+    leave_attempt();
   changed_.notify_all();
   return result;
 }

@@ -95,7 +95,7 @@ private:
   bool in(bridge_state state) const { return state_ == state; }
   expected<> check_allowed(std::uint32_t allowed) const;
   void attempt_ended();
-  void settle();
+  void leave_attempt();
   expected<> result_of_connect();
 
   // Without mutex_.

@@ -16,7 +16,7 @@ struct cpu_roce_entries : instance_entries {
     auto made = std::make_unique<cpu_roce_instance>();
     if (expected<> result = made->open(options, open_ibverbs_port); result.failed())
       return result;
-    out = publish_instance(std::move(made));
+    out = list_instance(std::move(made));
     return {};
   }
 };

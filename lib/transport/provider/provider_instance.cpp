@@ -95,7 +95,7 @@ expected<> instance_entries::dataplane(instance &of, cudaq_cpu_dataplane_t &out)
   return {};
 }
 
-std::unique_ptr<provider_instance> publish_instance(std::unique_ptr<provider_instance> made) {
+std::unique_ptr<provider_instance> list_instance(std::unique_ptr<provider_instance> made) {
   instance_list::get().add(made.get());
   return made;
 }

@@ -62,7 +62,7 @@ struct instance_entries {
 };
 
 /// At the end of `create`: the instance is found by its endpoint line until its close.
-std::unique_ptr<provider_instance> publish_instance(std::unique_ptr<provider_instance> made);
+std::unique_ptr<provider_instance> list_instance(std::unique_ptr<provider_instance> made);
 
 /// Calls `look` for the instance with this endpoint line, which is not destroyed meanwhile.
 expected<> visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look);

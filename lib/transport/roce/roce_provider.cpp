@@ -36,7 +36,7 @@ struct roce_entries : instance_entries {
     auto made = std::make_unique<roce_provider>();
     if (expected<> result = made->open_roce(options); result.failed())
       return result;
-    out = publish_instance(std::move(made));
+    out = list_instance(std::move(made));
     return {};
   }
 };

@@ -16,7 +16,7 @@ struct udp_entries : instance_entries {
     auto made = std::make_unique<datagram_provider>();
     if (expected<> result = made->open(options, make_udp_wire(options.slot_size)); result.failed())
       return result;
-    out = publish_instance(std::move(made));
+    out = list_instance(std::move(made));
     return {};
   }
 };
