@@ -98,7 +98,7 @@ public:
         return stages.owner->decode(stages, stages.left.data(), stages.left.data() + stages.owner->event_bytes(),
                                     c.origin_slot, static_cast<std::uint8_t *>(c.response_buffer));
       });
-    pipeline_->set_completion_handler([this](const rt::completion &c) { take(c); });
+    pipeline_->set_completion_handler([this](const rt::completion &c) { handle(c); });
   }
 
   std::size_t event_bytes() const { return workers_[0].decoding->event_bytes(); }
@@ -229,7 +229,7 @@ private:
 
   /// On the consumer's thread. The submit of a request happens before its completion. A request that an earlier run has
   /// left in its slot may be of a shot that this run does not have.
-  void take(const rt::completion &c) {
+  void handle(const rt::completion &c) {
     const std::lock_guard locked(answers_);
     const auto i = static_cast<std::size_t>(c.request_id);
     if (i >= shots_.due.size())

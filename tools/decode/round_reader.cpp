@@ -46,7 +46,7 @@ round_reader::found round_reader::next() {
   std::ranges::fill(bits_, std::uint8_t{0});
   count_ = 0;
   if (has_next()) {
-    take(size_of(round_));
+    append_round(size_of(round_));
     ++round_;
     return found::round;
   }
@@ -57,7 +57,7 @@ round_reader::found round_reader::next() {
   if (waiting() != tail_units_ || round_ < head_.size() || (round_ - head_.size()) % body_.size() != 0)
     fail_at_end();
   for (const std::uint64_t detectors : tail_) {
-    take(detectors);
+    append_round(detectors);
     ++round_;
   }
   return found::tail;
@@ -110,7 +110,7 @@ void round_reader::fill() {
 }
 
 /// Appends a round of the buffer to the bits.
-void round_reader::take(std::uint64_t detectors) {
+void round_reader::append_round(std::uint64_t detectors) {
   const std::uint8_t *const unit = buffer_.data() + begin_;
   if (is_text_) {
     for (std::uint64_t k = 0; k < detectors; ++k) {

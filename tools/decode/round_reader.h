@@ -57,7 +57,7 @@ private:
   void fill();
   /// Of 01: this byte of the file ends it.
   void refuse(std::uint64_t at, std::uint8_t character);
-  void take(std::uint64_t detectors);
+  void append_round(std::uint64_t detectors);
   void append(std::uint8_t byte, std::uint64_t count) noexcept;
   [[noreturn]] void fail(const std::string &why) const;
   [[noreturn]] void fail_at_end() const;

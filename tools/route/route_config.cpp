@@ -89,15 +89,15 @@ std::uint64_t field_number(const config_node &node) {
 }
 
 template <class Number>
-void take_field(const config_node &map, std::string_view field, Number &value) {
+void read_field(const config_node &map, std::string_view field, Number &value) {
   if (const config_node *const found = map.find(field))
     value = static_cast<Number>(field_number(*found));
 }
-void take_field(const config_node &map, std::string_view field, std::string &value) {
+void read_field(const config_node &map, std::string_view field, std::string &value) {
   if (const config_node *const found = map.find(field))
     value = found->text;
 }
-void take_ms(const config_node &map, std::string_view field, std::chrono::nanoseconds &value) {
+void read_ms(const config_node &map, std::string_view field, std::chrono::nanoseconds &value) {
   if (const config_node *const found = map.find(field))
     value = std::chrono::milliseconds(field_number(*found));
 }
@@ -153,9 +153,9 @@ expected<> route_reader::read_node(const config_node &map, std::size_t index) {
   const std::string path = "nodes[" + std::to_string(index) + "].";
   route_node node;
   node.address = "127.0.0.1";
-  take_field(map, "name", node.name);
-  take_field(map, "address", node.address);
-  take_field(map, "port", node.port);
+  read_field(map, "name", node.name);
+  read_field(map, "address", node.address);
+  read_field(map, "port", node.port);
   node.drain = map.find("drain") != nullptr && map.find("drain")->text == "true";
   const auto number = static_cast<std::uint32_t>(index);
   // The name is a label of the metrics, whose page is UTF-8.
@@ -223,19 +223,19 @@ expected<> route_reader::read(route_config &config) {
     for (std::size_t i = 0; i < functions->items.size(); ++i)
       if (expected<> result = read_function(functions->items[i], i); result.failed())
         return result;
-  take_ms(root_, "heartbeat_ms", config.limits.heartbeat);
-  take_ms(root_, "lost_after_ms", config.limits.lost_after);
-  take_ms(root_, "reconnect_ms", config.limits.reconnect);
-  take_ms(root_, "answer_limit_ms", config.limits.answer_limit);
-  take_field(root_, "credits", config.limits.max_credits);
-  take_field(root_, "queue_length", config.limits.queue_length);
-  take_field(root_, "tls", config.tls);
+  read_ms(root_, "heartbeat_ms", config.limits.heartbeat);
+  read_ms(root_, "lost_after_ms", config.limits.lost_after);
+  read_ms(root_, "reconnect_ms", config.limits.reconnect);
+  read_ms(root_, "answer_limit_ms", config.limits.answer_limit);
+  read_field(root_, "credits", config.limits.max_credits);
+  read_field(root_, "queue_length", config.limits.queue_length);
+  read_field(root_, "tls", config.tls);
   if (config.limits.lost_after < 2 * config.limits.heartbeat) {
     const config_node *const field = root_.find("lost_after_ms");
     return reason(place_of(field != nullptr ? *field : root_) + "lost_after_ms: it is at least twice heartbeat_ms");
   }
   if (const config_node *const transport = root_.find("transport")) {
-    take_field(*transport, "provider", config.transport);
+    read_field(*transport, "provider", config.transport);
     if (const config_node *const args = transport->find("args"))
       for (const config_node &arg : args->items)
         config.transport_args.push_back(arg.text);

@@ -118,7 +118,7 @@ counted_decoder &decoder_of(server_counters &server, std::map<std::uint64_t, std
   return server.decoders[place->second];
 }
 
-void take_decoder_line(const counter_line &line, counted_decoder &d) {
+void read_decoder_line(const counter_line &line, counted_decoder &d) {
   const auto count = static_cast<std::uint64_t>(line.value);
   const std::pair<const char *, std::uint64_t &> plain[] = {
       {"cudaq_decoder_requests_total", d.requests},
@@ -156,7 +156,7 @@ void take_decoder_line(const counter_line &line, counted_decoder &d) {
 }
 
 /// Nodes come in the same order in each family of lines.
-void take_node_line(const counter_line &line, const std::string &name, std::vector<counted_node> &nodes) {
+void read_node_line(const counter_line &line, const std::string &name, std::vector<counted_node> &nodes) {
   auto node = std::ranges::find(nodes, name, &counted_node::name);
   if (node == nodes.end()) {
     nodes.emplace_back().name = name;
@@ -249,9 +249,9 @@ server_counters parse_counters(const std::string &text) {
       }
     std::uint64_t id = 0;
     if (const auto found = read.labels.find("decoder"); found != read.labels.end() && parse_number(found->second, id))
-      take_decoder_line(read, decoder_of(server, places, id));
+      read_decoder_line(read, decoder_of(server, places, id));
     else if (const auto node = read.labels.find("node"); node != read.labels.end())
-      take_node_line(read, node->second, server.nodes);
+      read_node_line(read, node->second, server.nodes);
     else if (read.name.ends_with("_total") && read.name.starts_with("cudaq_"))
       server.others.emplace_back(short_name(read), static_cast<std::uint64_t>(read.value));
     if (read.name == "cudaq_transport_dropped_total" && label_of(read, "reason") == "magic")

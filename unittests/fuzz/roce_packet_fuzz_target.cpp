@@ -89,7 +89,7 @@ private:
       return;
     check_icrc(path_, datagram);
     ++taken_;
-    const uc_receiver::message message = receiver_.take(peer, packet);
+    const uc_receiver::message message = receiver_.receive(peer, packet);
     const roce_counters &c = counters_;
     require(taken_ == c.messages.value() + c.parts.value() + c.dropped_rkey.value() + c.dropped_address.value() +
                           c.dropped_length.value() + c.dropped_immediate.value() + c.dropped_sequence.value(),

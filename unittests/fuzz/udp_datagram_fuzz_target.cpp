@@ -59,7 +59,7 @@ public:
     const auto received = datagram.first(std::min<std::size_t>(datagram.size(), kSlotSize));
     const std::vector<std::uint8_t> exact(received.begin(), received.end());
     const std::uint64_t not_seen = unseen();
-    const gate_decision decision = gate_.take({&address, exact, cut}, room, now_);
+    const gate_decision decision = gate_.judge({&address, exact, cut}, room, now_);
     ++datagrams_;
     peer_record &peer = peers_[from];
     if (unseen() == not_seen) { // the gate has looked up the peer

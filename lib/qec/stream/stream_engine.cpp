@@ -233,7 +233,7 @@ bool stream_engine::decode_claimed(std::uint64_t number) noexcept {
       ++counts_.windows;
       counts_.decode_ns += f.decode_ns;
       counts_.worst_decode_ns = std::max(counts_.worst_decode_ns, f.decode_ns);
-      take_answer(number, f);
+      apply_answer(number, f);
     } else {
       if (*why != '\0')
         std::snprintf(fault_.data(), fault_.size(), "window %llu: %s", static_cast<unsigned long long>(number), why);
@@ -325,7 +325,7 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f, const char 
   return decode_status::ok;
 }
 
-void stream_engine::take_answer(std::uint64_t number, flight &f) noexcept {
+void stream_engine::apply_answer(std::uint64_t number, flight &f) noexcept {
   const window_model &m = f.shape->model;
   const std::vector<std::uint8_t> &answer = f.decoding->answer;
   const auto bit = [&](std::uint64_t k) { return (answer[k / 8] >> (k % 8) & 1) != 0; };

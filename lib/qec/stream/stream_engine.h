@@ -128,7 +128,7 @@ private:
   }
   /// `why`: with internal_error what was wrong, valid as long as the caller has the window's decoder.
   decode_status decode(std::uint64_t number, flight &f, const char *&why) noexcept;
-  void take_answer(std::uint64_t number, flight &f) noexcept;
+  void apply_answer(std::uint64_t number, flight &f) noexcept;
   void neighbour_is_done(std::uint64_t number) noexcept;
   void release() noexcept;
   void set_limit() noexcept;

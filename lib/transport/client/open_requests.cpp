@@ -132,7 +132,7 @@ bool open_requests::postpone(request &r, std::uint64_t now) {
   return true;
 }
 
-open_requests::result open_requests::take(const cudaq_rpc_response_t &answer, std::uint64_t now) {
+open_requests::result open_requests::handle(const cudaq_rpc_response_t &answer, std::uint64_t now) {
   const std::uint32_t place = place_of(answer.request_id);
   request &r = requests_[place];
   if (answer.magic != CUDAQ_RPC_MAGIC_RESPONSE || !r.open || r.id != answer.request_id || r.frames == 0)

@@ -76,7 +76,7 @@ public:
     return {frames_.data() + std::size_t{place} * frame_bytes_, requests_[place].length};
   }
 
-  result take(const cudaq_rpc_response_t &answer, std::uint64_t now);
+  result handle(const cudaq_rpc_response_t &answer, std::uint64_t now);
   /// A request whose deadline has come; it is not open any more. A late answer is a stray one.
   std::optional<ended> expire(std::uint64_t now);
   /// The same at any time, for the request that began with this id. Nothing: it is not open.

@@ -67,7 +67,7 @@ bool request_driver::send_due(std::uint64_t now) {
   return true;
 }
 
-std::optional<request_news> request_driver::take(const arrival &arrived, std::uint64_t now) {
+std::optional<request_news> request_driver::handle(const arrival &arrived, std::uint64_t now) {
   if (arrived.dropped) {
     const auto last = requests_.drop(*arrived.dropped);
     return last ? std::optional(request_news{request_news::event::dropped, last->id, last->attempts, 0, {}})
@@ -81,7 +81,7 @@ std::optional<request_news> request_driver::take(const arrival &arrived, std::ui
   std::memcpy(&header, arrived.frame.data(), sizeof(header));
   const std::span<const std::uint8_t> payload = arrived.frame.subspan(sizeof(header));
   const open_requests::result taken =
-      header.result_len > payload.size() ? open_requests::result{} : requests_.take(header, now);
+      header.result_len > payload.size() ? open_requests::result{} : requests_.handle(header, now);
   unexpected_ += taken.means == open_requests::meaning::stray ? 1 : 0;
   if (taken.means != open_requests::meaning::final)
     return std::nullopt;
@@ -97,7 +97,7 @@ expected<request_news> request_driver::wait(std::uint64_t timeout_ns) {
     const std::uint64_t now = now_ns();
     const std::optional<arrival> arrived = link_->receive(now);
     if (arrived) {
-      if (const std::optional<request_news> news = take(*arrived, now))
+      if (const std::optional<request_news> news = handle(*arrived, now))
         return *news;
       ++strays;
     }

@@ -36,7 +36,7 @@ public:
 
 private:
   bool send_due(std::uint64_t now);
-  std::optional<request_news> take(const arrival &arrived, std::uint64_t now);
+  std::optional<request_news> handle(const arrival &arrived, std::uint64_t now);
 
   std::unique_ptr<frame_link> link_;
   open_requests requests_;

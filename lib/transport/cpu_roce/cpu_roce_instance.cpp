@@ -102,7 +102,7 @@ expected<> cpu_roce_instance::connect() {
 void cpu_roce_instance::connect_peers() {
   if (exchange_->options().sensor_bridge)
     return repair_bridge();
-  const rendezvous::hooks hooks = {[this](const rendezvous_numbers &caller) { return take(caller); },
+  const rendezvous::hooks hooks = {[this](const rendezvous_numbers &caller) { return accept(caller); },
                                    [this] { return exchange_->connected(); },
                                    [this] { exchange_->counters().callers_refused.bump(); },
                                    [this] { exchange_->counters().callers_delayed.bump(); }};
@@ -116,7 +116,7 @@ std::optional<rendezvous_numbers> cpu_roce_instance::refuse(const expected<> &re
 }
 
 /// Each peer gets a queue pair of its own: packets that an earlier peer still sends are discarded.
-std::optional<rendezvous_numbers> cpu_roce_instance::take(const rendezvous_numbers &caller) {
+std::optional<rendezvous_numbers> cpu_roce_instance::accept(const rendezvous_numbers &caller) {
   std::unique_ptr<rdma_queue_pair> pair;
   if (!exchange_->take_back(
           steady_clock::now() + kHandOverTime, [this] { return rendezvous_.stopped(); }, pair))

@@ -36,7 +36,7 @@ private:
   void write_endpoint();
   expected<> start_bridge();
   void connect_peers();
-  std::optional<rendezvous_numbers> take(const rendezvous_numbers &caller);
+  std::optional<rendezvous_numbers> accept(const rendezvous_numbers &caller);
   std::optional<rendezvous_numbers> refuse(const expected<> &reason);
   void repair_bridge();
 

@@ -156,7 +156,7 @@ bool rendezvous::decide(caller &from, const hooks &h) {
     return false;
   std::optional<rendezvous_numbers> reply;
   try {
-    reply = h.take(numbers);
+    reply = h.accept(numbers);
   } catch (const std::bad_alloc &) { // it is refused
   }
   if (!reply)

@@ -44,7 +44,7 @@ class rendezvous {
 public:
   struct hooks {
     /// The reply to a caller; none: it is refused. Called by serve, and may wait.
-    std::function<std::optional<rendezvous_numbers>(const rendezvous_numbers &)> take;
+    std::function<std::optional<rendezvous_numbers>(const rendezvous_numbers &)> accept;
     /// The connection with the last caller that was taken exists. While it does, and the caller keeps its TCP
     /// connection open, others are refused.
     std::function<bool()> connected;

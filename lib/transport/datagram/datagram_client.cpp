@@ -121,7 +121,7 @@ std::optional<datagram_reply> datagram_client::receive() {
     const std::span<const std::uint8_t> payload = frame.bytes.subspan(sizeof(reply.header));
     const open_requests::result taken = reply.header.result_len > payload.size()
                                             ? open_requests::result{}
-                                            : requests_->take(reply.header, now_if_repeated());
+                                            : requests_->handle(reply.header, now_if_repeated());
     unexpected_ += taken.means == open_requests::meaning::stray ? 1 : 0;
     if (taken.means != open_requests::meaning::final)
       continue;

@@ -60,7 +60,7 @@ void datagram_dataplane::receive() {
     exchange_.set_target(i, slot_of(i));
   const std::uint32_t n = exchange_.receive(max_count);
   for (std::uint32_t i = 0; i < n; ++i)
-    if (exchange_.take(i, slot_of(i)))
+    if (exchange_.accept_received(i, slot_of(i)))
       ready_.push_back(slot_of(i));
   if (!ready_.empty()) // only the last `max_count` entries can be open
     free_.erase(std::remove_if(free_.end() - max_count, free_.end(),

@@ -50,7 +50,7 @@ std::uint32_t datagram_exchange::receive(std::uint32_t max_count) {
 }
 
 gate_decision datagram_exchange::judge(const received_frame &frame, bool room) {
-  const gate_decision decision = gate_.take(frame, room, received_at_);
+  const gate_decision decision = gate_.judge(frame, room, received_at_);
   if (decision.what == gate_decision::action::answer)
     refusals_->add(*frame.from, decision.replay.empty()
                                     ? write_status(refusal_frames_[refusals_->count()], decision.status,
@@ -59,7 +59,7 @@ gate_decision datagram_exchange::judge(const received_frame &frame, bool room) {
   return decision;
 }
 
-bool datagram_exchange::take(std::uint32_t i, std::uint32_t slot) {
+bool datagram_exchange::accept_received(std::uint32_t i, std::uint32_t slot) {
   const received_frame frame = incoming_->frame(i);
   return frame.from != nullptr && accept(frame, slot);
 }

@@ -46,7 +46,7 @@ public:
   std::uint32_t receive(std::uint32_t max_count);
   /// Judges the frame that ends with datagram i; call it once for each datagram, in their order. True: the frame is
   /// accepted, and lies complete in the slot. Otherwise it is dropped, or its answer is queued.
-  bool take(std::uint32_t i, std::uint32_t slot);
+  bool accept_received(std::uint32_t i, std::uint32_t slot);
   /// Sends the answers that `take` has queued. An answer that the system has no room for is dropped: the peer can send
   /// its request again.
   void send_refusals();
@@ -55,7 +55,7 @@ public:
   std::uint32_t receive_without_slot();
   /// Requests wait for a slot: they get the next ones, by `take_waiting`.
   bool has_waiting_requests() const { return !waiting_.empty(); }
-  /// Puts a request that waits into the slot, judged as by `take`. False: there is none that is accepted.
+  /// Puts a request that waits into the slot, judged as by `accept_received`. False: there is none that is accepted.
   bool take_waiting(std::uint32_t slot);
 
   // --- answering ---

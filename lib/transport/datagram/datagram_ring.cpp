@@ -152,7 +152,7 @@ std::uint32_t datagram_ring::receive() {
     exchange_.set_target(i, (head_ + i) % slots_);
   const std::uint32_t n = exchange_.receive(room_);
   for (std::uint32_t i = 0; i < n; ++i)
-    if (exchange_.take(i, head_))
+    if (exchange_.accept_received(i, head_))
       signal(head_);
   exchange_.send_refusals();
   return n;

@@ -35,7 +35,7 @@ request_gate::request_gate(const datagram_options &options, datagram_counters &c
                      std::chrono::milliseconds(options.peer_timeout_ms), counters);
 }
 
-gate_decision request_gate::take(const received_frame &datagram, bool room, peer_windows::time now) {
+gate_decision request_gate::judge(const received_frame &datagram, bool room, peer_windows::time now) {
   counters_.received.bump();
   gate_decision decision;
   const std::size_t size = datagram.bytes.size();
@@ -55,7 +55,7 @@ gate_decision request_gate::take(const received_frame &datagram, bool room, peer
   if (arg_len <= slot_size_ - CUDAQ_RPC_HEADER_SIZE && arg_len > size - CUDAQ_RPC_HEADER_SIZE)
     return answer(decision, counters_.answered_truncated, CUDAQ_RPC_ERR_BAD_ARG_LEN);
   if (windows_)
-    return take_once(decision, datagram, room, now);
+    return judge_once(decision, datagram, room, now);
   if (!room)
     return answer(decision, counters_.answered_busy, CUDAQ_RPC_ERR_BUSY);
   counters_.accepted.bump();
@@ -63,8 +63,8 @@ gate_decision request_gate::take(const received_frame &datagram, bool room, peer
   return decision;
 }
 
-gate_decision request_gate::take_once(gate_decision decision, const received_frame &datagram, bool room,
-                                      peer_windows::time now) {
+gate_decision request_gate::judge_once(gate_decision decision, const received_frame &datagram, bool room,
+                                       peer_windows::time now) {
   const std::uint64_t content = content_of(decision.header, datagram.bytes);
   const auto found = windows_->find(*datagram.from, decision.header.request_id, content, now);
   if (!found) {

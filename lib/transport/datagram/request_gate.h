@@ -25,7 +25,7 @@ public:
   request_gate(const datagram_options &options, datagram_counters &counters);
 
   /// `room`: there is a slot for the request. An accepted request has begun: call answered or unanswered later.
-  gate_decision take(const received_frame &datagram, bool room, peer_windows::time now);
+  gate_decision judge(const received_frame &datagram, bool room, peer_windows::time now);
 
   /// Keeps the answer. BUSY is not kept: its request was not executed, and may be sent again with the same id.
   void answered(const request_key &key, std::span<const std::uint8_t> frame);
@@ -37,7 +37,7 @@ public:
 
 private:
   gate_decision answer(gate_decision decision, counter &reason, std::int32_t status);
-  gate_decision take_once(gate_decision decision, const received_frame &datagram, bool room, peer_windows::time now);
+  gate_decision judge_once(gate_decision decision, const received_frame &datagram, bool room, peer_windows::time now);
 
   const std::uint32_t slot_size_;
   datagram_counters &counters_;

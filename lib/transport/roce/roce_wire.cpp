@@ -63,7 +63,7 @@ public:
       shared_.counters.dropped_peers.bump();
       return {};
     }
-    const uc_receiver::message message = shared_.messages.take(peer, packet);
+    const uc_receiver::message message = shared_.messages.receive(peer, packet);
     return message.complete ? received_frame{&batch_.from(i), message.bytes, false} : received_frame{};
   }
   std::uint32_t dropped_by_system() override { return batch_.dropped_by_system(); }

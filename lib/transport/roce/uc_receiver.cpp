@@ -65,16 +65,16 @@ bool uc_receiver::follows(flow &f, const roce_packet &packet) {
   return false;
 }
 
-uc_receiver::message uc_receiver::take(std::uint32_t peer, const roce_packet &packet) {
+uc_receiver::message uc_receiver::receive(std::uint32_t peer, const roce_packet &packet) {
   flow &f = flows_[peer];
   if (!follows(f, packet))
     return {};
   if (begins(packet.opcode) && f.open != kind::none)
     give_up(f);
-  return is_write(packet.opcode) ? take_write(peer, f, packet) : take_send(peer, f, packet);
+  return is_write(packet.opcode) ? receive_write(peer, f, packet) : receive_send(peer, f, packet);
 }
 
-uc_receiver::message uc_receiver::take_send(std::uint32_t peer, flow &f, const roce_packet &packet) {
+uc_receiver::message uc_receiver::receive_send(std::uint32_t peer, flow &f, const roce_packet &packet) {
   const bool first = begins(packet.opcode), last = ends(packet.opcode);
   const std::size_t size = packet.payload.size();
   if (first && last) // leaves an open page as it is
@@ -125,7 +125,7 @@ counter *uc_receiver::place_write(flow &f, const roce_packet &packet) {
   return nullptr;
 }
 
-uc_receiver::message uc_receiver::take_write(std::uint32_t peer, flow &f, const roce_packet &packet) {
+uc_receiver::message uc_receiver::receive_write(std::uint32_t peer, flow &f, const roce_packet &packet) {
   const std::size_t size = packet.payload.size();
   const bool last = ends(packet.opcode);
   if (begins(packet.opcode)) {

@@ -46,7 +46,7 @@ public:
     std::span<const std::uint8_t> bytes; ///< valid until the next call, and as long as the packet
   };
   /// A packet whose ICRC and queue pair are right. Counts it.
-  message take(std::uint32_t peer, const roce_packet &packet);
+  message receive(std::uint32_t peer, const roce_packet &packet);
 
 private:
   enum class kind : std::uint8_t { none, send, write };
@@ -62,8 +62,8 @@ private:
   };
 
   bool follows(flow &f, const roce_packet &packet);
-  message take_send(std::uint32_t peer, flow &f, const roce_packet &packet);
-  message take_write(std::uint32_t peer, flow &f, const roce_packet &packet);
+  message receive_send(std::uint32_t peer, flow &f, const roce_packet &packet);
+  message receive_write(std::uint32_t peer, flow &f, const roce_packet &packet);
   /// Begins or goes on with a page. Returns the counter of the reason if that is refused.
   counter *place_write(flow &f, const roce_packet &packet);
   void append(std::uint32_t peer, flow &f, std::span<const std::uint8_t> payload);

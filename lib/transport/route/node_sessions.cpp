@@ -122,7 +122,7 @@ void node_sessions::received(std::uint64_t connection, std::span<const std::uint
   owner->last_message = now;
   switch (header.kind) {
   case route_kind::request:
-    return take_request(*owner, header, payload);
+    return accept_request(*owner, header, payload);
   case route_kind::ping:
     header.kind = route_kind::pong;
     header.node = owner->node;
@@ -139,7 +139,7 @@ void node_sessions::received(std::uint64_t connection, std::span<const std::uint
   }
 }
 
-void node_sessions::take_request(session &owner, const route_header &header, std::span<const std::uint8_t> payload) {
+void node_sessions::accept_request(session &owner, const route_header &header, std::span<const std::uint8_t> payload) {
   const std::size_t max_payload = limits_.slot_size - sizeof(cudaq_rpc_header_t);
   // A router that keeps to its credits never gets here with one of these.
   if (!owner.welcomed || header.slot >= owner.credits || owner.busy[header.slot] || payload.size() > max_payload ||

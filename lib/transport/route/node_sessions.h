@@ -91,7 +91,7 @@ private:
   /// Requests of other sessions that were taken, and that a router's credits must leave room for.
   std::uint32_t taken_of_ended(std::uint64_t router_id, bool only_this_router) const;
   void end(std::size_t index);
-  void take_request(session &owner, const route_header &header, std::span<const std::uint8_t> payload);
+  void accept_request(session &owner, const route_header &header, std::span<const std::uint8_t> payload);
   void answer(std::uint32_t slot, std::int32_t status, std::span<const std::uint8_t> result);
   void release(std::uint32_t slot);
   void take_back_dropped();

@@ -236,7 +236,7 @@ void request_router::connection_failed(std::uint32_t node, time now) {
     lose(node, now);
 }
 
-void request_router::take_welcome(std::uint32_t index, const route_header &header, time now) {
+void request_router::handle_welcome(std::uint32_t index, const route_header &header, time now) {
   node_record &node = nodes_[index];
   if (node.state != node_state::connecting || header.slot == 0)
     return strays_.bump();
@@ -254,8 +254,8 @@ void request_router::take_welcome(std::uint32_t index, const route_header &heade
   set_state(index, node_state::joined);
 }
 
-void request_router::take_answer(std::uint32_t index, const route_header &header,
-                                 std::span<const std::uint8_t> result) {
+void request_router::handle_answer(std::uint32_t index, const route_header &header,
+                                   std::span<const std::uint8_t> result) {
   node_record &node = nodes_[index];
   const std::int32_t status = final_status(header.status);
   if (header.slot >= node.slots.size() || node.slots[header.slot].generation != header.generation ||
@@ -296,9 +296,9 @@ void request_router::received(std::optional<std::uint32_t> from, std::span<const
   node.last_message = now;
   switch (header.kind) {
   case route_kind::welcome:
-    return take_welcome(header.node, header, now);
+    return handle_welcome(header.node, header, now);
   case route_kind::answer:
-    return take_answer(header.node, header, payload);
+    return handle_answer(header.node, header, payload);
   case route_kind::pong:
     return;
   case route_kind::refuse:

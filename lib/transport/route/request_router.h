@@ -198,8 +198,8 @@ private:
   void begin(std::uint32_t node, time now);
   void lose(std::uint32_t node, time now);
   void lose_keys(node_record &node, bool all);
-  void take_welcome(std::uint32_t node, const route_header &header, time now);
-  void take_answer(std::uint32_t node, const route_header &header, std::span<const std::uint8_t> result);
+  void handle_welcome(std::uint32_t node, const route_header &header, time now);
+  void handle_answer(std::uint32_t node, const route_header &header, std::span<const std::uint8_t> result);
   void expire(std::uint32_t node, time now);
   void expire_queue(node_record &node, time now);
   void tick_node(std::uint32_t node, time now);

@@ -41,7 +41,7 @@ protected:
     return h;
   }
   open_requests::result answer(std::uint32_t id, std::int32_t status, std::uint64_t now) {
-    return requests.take({CUDAQ_RPC_MAGIC_RESPONSE, status, 0, id, 0}, now);
+    return requests.handle({CUDAQ_RPC_MAGIC_RESPONSE, status, 0, id, 0}, now);
   }
 };
 
@@ -175,7 +175,7 @@ TEST(RequestsThatAreRepeated, WaitUntilTheirServerCanStillKnowTheOldestOne) {
     return place.has_value();
   };
   const auto answered = [&](std::uint32_t id, std::int32_t status) {
-    return requests.take({CUDAQ_RPC_MAGIC_RESPONSE, status, 0, id, 0}, 0).means == meaning::final;
+    return requests.handle({CUDAQ_RPC_MAGIC_RESPONSE, status, 0, id, 0}, 0).means == meaning::final;
   };
   ASSERT_TRUE(begin(4)); // has no answer
   for (const std::uint32_t id : {5u, 6u, 7u, 9u})
@@ -197,7 +197,7 @@ TEST_F(OpenRequests, PassOverWhatIsNoAnswerOfTheirs) {
   EXPECT_EQ(answer(1, 0, 0).means, meaning::stray) << "it was not sent";
   sent(0);
   EXPECT_EQ(answer(1 + kWindow, 0, kMs).means, meaning::stray);
-  EXPECT_EQ(requests.take({CUDAQ_RPC_MAGIC_REQUEST, 0, 0, 1, 0}, kMs).means, meaning::stray);
+  EXPECT_EQ(requests.handle({CUDAQ_RPC_MAGIC_REQUEST, 0, 0, 1, 0}, kMs).means, meaning::stray);
   EXPECT_EQ(requests.size(), 1u);
 }
 
@@ -220,7 +220,7 @@ TEST(RequestsThatAreSentOnce, GetBusyOfTheLibraryAsTheirAnswer) {
   ASSERT_TRUE(requests.begin({CUDAQ_RPC_MAGIC_REQUEST, 1, 0, 1, 0}, {}));
   requests.mark_sent(*requests.due(0), 0);
   EXPECT_FALSE(requests.due(UINT64_MAX - 1));
-  EXPECT_EQ(requests.take({CUDAQ_RPC_MAGIC_RESPONSE, CUDAQ_RPC_ERR_BUSY, 0, 1, 0}, 0).means, meaning::final);
+  EXPECT_EQ(requests.handle({CUDAQ_RPC_MAGIC_RESPONSE, CUDAQ_RPC_ERR_BUSY, 0, 1, 0}, 0).means, meaning::final);
 }
 
 TEST(RefusalWatch, SaysAbsentOnlyAfterReportsThatGoOn) {

@@ -18,7 +18,7 @@ struct RequestGate : ::testing::Test {
     gate.emplace(options, counters);
   }
   detail::gate_decision take(const bytes &datagram, bool room = true) {
-    return gate->take({&from, datagram, datagram.size() > 64}, room, {});
+    return gate->judge({&from, datagram, datagram.size() > 64}, room, {});
   }
 
   detail::datagram_counters counters;

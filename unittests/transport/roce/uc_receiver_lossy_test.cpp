@@ -102,7 +102,7 @@ TEST(UcReceiverOverALossyNetwork, DeliversOnlyWhatWasSent) {
     const auto arrive = [&](const sent_packet &p) {
       roce_packet packet = p.packet;
       packet.payload = p.payload;
-      const uc_receiver::message message = receiver.take(0, packet);
+      const uc_receiver::message message = receiver.receive(0, packet);
       if (!message.complete)
         return;
       ++delivered;

@@ -16,7 +16,7 @@ struct UcReceiver : ::testing::Test {
   /// The message that ends with the packet.
   std::optional<bytes> take(roce_packet packet, const bytes &payload, std::uint32_t peer = 0) {
     packet.payload = payload;
-    const uc_receiver::message message = receiver.take(peer, packet);
+    const uc_receiver::message message = receiver.receive(peer, packet);
     return message.complete ? std::optional(bytes(message.bytes.begin(), message.bytes.end())) : std::nullopt;
   }
   std::optional<bytes> send(uc_opcode opcode, std::uint32_t psn, const bytes &payload, std::uint32_t peer = 0) {
