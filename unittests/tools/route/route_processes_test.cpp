@@ -52,7 +52,8 @@ protected:
 
 TEST_P(RouteNodes, AnswerAllStreamsRightly) {
   const std::uint32_t nodes = std::get<1>(GetParam());
-  routed_servers servers(folder_.path(), nodes, by_.tls);
+  // Neither side gives up the other one while that waits for a core.
+  routed_servers servers(folder_.path(), nodes, by_.tls, 20000);
   servers.start_router("lost_after_ms: 20000\nanswer_limit_ms: 20000\n");
   expect_carrier(servers);
   checked_streams streams(servers.router_port(), nodes * kStreamsPerNode, nodes);

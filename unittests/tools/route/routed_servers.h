@@ -51,8 +51,10 @@ private:
 /// Decoder ids k, k + nodes, ... belong to node k. Decoder id's answer to detector d is observable (d + id) % 4.
 class routed_servers {
 public:
-  routed_servers(const std::filesystem::path &folder, std::uint32_t nodes, std::string tls)
-      : folder_(folder), tls_(std::move(tls)), ports_(nodes), nodes_(nodes) {
+  /// `silence_ms`: after that a node gives up a router that has sent nothing.
+  routed_servers(const std::filesystem::path &folder, std::uint32_t nodes, std::string tls,
+                 std::uint32_t silence_ms = 5000)
+      : folder_(folder), tls_(std::move(tls)), silence_ms_(silence_ms), ports_(nodes), nodes_(nodes) {
     for (std::uint32_t node = 0; node < nodes; ++node) {
       std::string text = "decoders:\n";
       for (std::uint32_t k = 0; k < kStreamsPerNode; ++k) {
@@ -78,7 +80,7 @@ public:
     nodes_[node] = std::make_unique<running_program>(
         std::vector<std::string>{"serve", "--config", folder_ / (name(node) + ".yaml"), "--transport", "ucx", "--wait",
                                  "block", "--end-limit", "100", "--", "--port=" + std::to_string(port(node)),
-                                 "--tls=" + tls_},
+                                 "--tls=" + tls_, "--silence-ms=" + std::to_string(silence_ms_)},
         folder_ / "stderr");
   }
   void kill(std::uint32_t node) { nodes_[node].reset(); }
@@ -123,6 +125,7 @@ public:
 private:
   const std::filesystem::path folder_;
   const std::string tls_;
+  const std::uint32_t silence_ms_;
   std::vector<reserved_port> ports_;
   std::vector<std::unique_ptr<running_program>> nodes_;
   std::unique_ptr<running_program> router_;
