@@ -6,7 +6,10 @@
 >>> decoder.decode([0])
 array([1], dtype=uint8)
 """
-from ._native import decoder_names, pymatching_version, rpc_status_text
+import atexit
+import threading
+
+from ._native import decoder_names, expect_leaks, pymatching_version, rpc_status_text
 from ._native import version as __version__
 from .client import Client, ServerError, ServerRestarted
 from .decoders import Decoder, DecodeError
@@ -18,3 +21,12 @@ from .stream import StreamDecoder
 __all__ = ["Answer", "Client", "Decoder", "DecodeError", "Dispatcher", "FunctionDecoder", "Pipeline", "Report",
            "ServerError", "ServerRestarted", "StageError", "StreamDecoder", "decoder_names", "pymatching_version",
            "rpc_status_text", "__version__"]
+
+
+def _end() -> None:
+    """Daemon threads that still run never give back what they use; without them a leak is a fault, and is reported."""
+    if any(thread.daemon for thread in threading.enumerate()):
+        expect_leaks()
+
+
+atexit.register(_end)

@@ -67,6 +67,7 @@ def test_a_daemon_thread_does_not_disturb_the_end_of_the_interpreter(work):
     for _ in range(2):
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
         assert ended.returncode == 3, ended.stderr
+        assert "leaked" not in ended.stderr
 
 
 def test_nothing_is_left_of_a_function_with_a_deadline_at_the_end():
