@@ -49,6 +49,11 @@ __global__ void context_kernel(void *const *mailbox) {
   detail::store_release<std::uint64_t>(*io->tx_flag, io->tx_flag_value);
 }
 
+struct mode_context {
+  cudaGraphExec_t graph_exec;
+  int base;
+};
+
 __device__ int add_one_rpc(const void *input, void *output, std::uint32_t arg_len, std::uint32_t max_result_len,
                            std::uint32_t *result_len) {
   std::uint32_t word;
@@ -93,10 +98,6 @@ __global__ void init_device_table_kernel(cudaq_function_entry_t *entries, std::u
   entries[0].dispatch_mode = CUDAQ_DISPATCH_DEVICE_CALL;
 }
 
-struct mode_context {
-  cudaGraphExec_t graph_exec;
-  int base;
-};
 struct add {
   __device__ int operator()(const mode_context &context, int n) const { return context.base + n; }
 };
@@ -132,7 +133,17 @@ cudaError_t finish(cudaStream_t stream) {
   return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
 }
 
+__device__ mode_context launched_by_handler;
+
 } // namespace
+
+/// Without a caller: that it compiles and links with the kernels of the library is the test.
+/// docs/graph_dispatch_device.md has when CUDA takes its launch.
+__device__ int add_one_and_launch_rpc(const void *input, void *output, std::uint32_t arg_len,
+                                      std::uint32_t max_result_len, std::uint32_t *result_len) {
+  GraphLaunchMode::dispatch(launched_by_handler);
+  return add_one_rpc(input, output, arg_len, max_result_len, result_len);
+}
 
 cudaError_t make_silent_graph(const buffer_context *context_dev, std::uint64_t *runs_dev, cudaStream_t stream,
                               cudaGraphExec_t *out) {
