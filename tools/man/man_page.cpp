@@ -3,6 +3,7 @@
 
 #include "tools/common/report.h"
 
+#include <cstring>
 #include <sstream>
 #include <vector>
 
@@ -90,14 +91,74 @@ std::string synopsis(const command_model &command) {
 /// A line that is typed or aligned: its columns have a meaning.
 bool is_aligned(const std::string &line) { return line.starts_with("  "); }
 
-/// Explanations as paragraphs, and indented lines as they are.
+/// `begin` and words, in lines of at most `width` columns unless a word is longer; the later ones are indented.
+/// `typed`: a shell takes them as one line, so they end in a backslash. No quoted text is divided, and no option from
+/// its value.
+std::string in_lines(const std::string &begin, const std::string &words, std::size_t width, std::size_t indent,
+                     bool typed) {
+  const std::string divided = typed ? " \\" : "";
+  std::string out, line = begin, word;
+  bool has_words = false;
+  char quote = 0;
+  const auto take_word = [&] {
+    if (has_words && line.size() + 1 + word.size() + divided.size() > width) {
+      out += line + divided + "\n";
+      line = std::string(indent, ' ') + word;
+    } else {
+      line += (has_words ? " " : "") + word;
+    }
+    has_words = true;
+    word.clear();
+  };
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const char c = words[at];
+    const bool is_option = typed && word.starts_with('-') && word.find(' ') == word.npos;
+    const bool has_value = is_option && at + 1 < words.size() && std::strchr("-|<>\\ ", words[at + 1]) == nullptr;
+    if (c == ' ' && quote == 0 && !has_value) {
+      take_word();
+      continue;
+    }
+    word += c;
+    if (typed && (c == quote || (quote == 0 && (c == '\'' || c == '"'))))
+      quote = quote == 0 ? c : 0;
+  }
+  take_word();
+  return out + line;
+}
+
+/// An aligned line as a terminal has room for it. The text after a wide gap keeps its column, or is in lines of its own
+/// if that column is far to the right.
+std::string in_columns(std::string line, bool typed) {
+  constexpr std::size_t kColumns = 80 - 7; // man indents by 7
+  constexpr std::size_t kNarrow = 30;
+  if (line.size() <= kColumns)
+    return line;
+  const bool goes_on = typed && line.ends_with(" \\");
+  line.resize(line.size() - (goes_on ? 2 : 0));
+  const std::size_t begin = line.find_first_not_of(' '), deeper = begin + 4, gap = line.find("  ", begin);
+  if (begin + kNarrow > kColumns) // the text of the command above
+    return in_lines(std::string(6, ' '), line.substr(begin), kColumns, 6, false);
+  const auto command = [&](std::size_t end) {
+    return in_lines(line.substr(0, begin), line.substr(begin, end - begin), kColumns - (goes_on ? 2 : 0), deeper,
+                    typed);
+  };
+  if (gap == line.npos)
+    return command(line.size()) + (goes_on ? " \\" : "");
+  const std::size_t column = line.find_first_not_of(' ', gap);
+  const std::string text = line.substr(column);
+  if (column + kNarrow <= kColumns)
+    return in_lines(line.substr(0, column), text, kColumns, column, false);
+  return command(gap) + "\n" + in_lines(std::string(deeper, ' '), text, kColumns, deeper, false);
+}
+
+/// Explanations as paragraphs, and indented lines as they are if there is room for them.
 std::string explanations(const std::string &more) {
   std::vector<std::string> lines;
   std::istringstream in(more);
   for (std::string line; std::getline(in, line);)
     lines.push_back(line);
   std::string text = lines.front() == kExamples ? "" : ".SH DESCRIPTION\n";
-  bool aligned = false;
+  bool aligned = false, typed = false;
   for (const std::string &line : lines) {
     if (line == kExitStatus)
       break; // a section of its own
@@ -109,7 +170,8 @@ std::string explanations(const std::string &more) {
     else if (line == kExamples)
       text += ".SH EXAMPLES\n";
     else
-      text += escaped(line) + "\n";
+      text += escaped(aligned ? in_columns(line, typed) : line) + "\n";
+    typed = typed || line == kExamples;
   }
   return text + (aligned ? ".fi\n" : "");
 }

@@ -33,6 +33,25 @@ TEST(ManPage, KeepsTheColumnsOfExamples) {
   EXPECT_FALSE(has(page_of(""), "DESCRIPTION"));
 }
 
+TEST(ManPage, DividesLinesThatAreWiderThanATerminal) {
+  const std::string a(20, 'a'), b(20, 'b'), c(30, 'c'), d(30, 'd');
+  EXPECT_TRUE(has(page_of("text\n  " + a + "  " + b + " " + c + " " + d),
+                  "  " + a + "  " + b + "\n" + std::string(24, ' ') + c + "\n" + std::string(24, ' ') + d + "\n"))
+      << "a table keeps its column";
+  EXPECT_TRUE(has(page_of("text\n  " + a + b + "          " + c + " x"), "  " + a + b + "\n      " + c + " x\n"))
+      << "a far column";
+  EXPECT_TRUE(has(page_of("Examples:\n  " + a + " " + b + " '" + c + " y' z"),
+                  "  " + a + " " + b + " \\e\n      \\(aq" + c + " y\\(aq z\n"))
+      << "a command stays one line of a shell";
+  EXPECT_TRUE(has(page_of("Examples:\n  " + a + " " + b + " " + c + " z \\\n    w"),
+                  "  " + a + " " + b + " \\e\n      " + c + " z \\e\n    w\n"));
+  EXPECT_TRUE(has(page_of("Examples:\n  " + a + " " + b + " --in " + c + " -x"),
+                  "  " + a + " " + b + " \\e\n      \\-\\-in " + c + " \\-x\n"))
+      << "an option stays with its value";
+  EXPECT_TRUE(has(page_of("Examples:\n" + std::string(60, ' ') + a), "\n      " + a + "\n")) << "a second line of text";
+  EXPECT_TRUE(has(page_of("Examples:\n  " + a + b + c + "   " + d), "  " + a + b + c + "\n      " + d + "\n"));
+}
+
 TEST(ManPage, HasNamesValuesLimitsAndDefaultsOfOptions) {
   option_model o;
   o.names = {"--slots", "-s"};

@@ -4,6 +4,7 @@
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>
+#include <sstream>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -52,6 +53,29 @@ TEST(ManPages, AreReadByGroffWithoutWarnings) {
     EXPECT_EQ(read_file(warnings), "") << page.path();
     std::filesystem::remove(warnings);
   }
+}
+
+TEST(ManPages, FitIntoATerminalOf80Columns) {
+  if (std::system("command -v groff >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "groff is not installed";
+  const scratch_folder folder;
+  ASSERT_EQ(write_pages(folder.path()).exit_code, 0);
+#ifdef CUDAQ_BENCH_MAN_PAGES_PATH
+  ASSERT_EQ(run_program(folder.path().string(), CUDAQ_BENCH_MAN_PAGES_PATH).exit_code, 0);
+#endif
+  int pages = 0;
+  const scratch_folder results;
+  const auto shown = results.path() / "shown";
+  for (const auto &page : std::filesystem::directory_iterator(folder.path())) {
+    const std::string command =
+        "groff -man -Tascii -P-cbou '" + page.path().string() + "' >'" + shown.string() + "' </dev/null";
+    ASSERT_EQ(std::system(command.c_str()), 0) << page.path();
+    std::istringstream lines(read_file(shown));
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_LE(line.size(), 80U) << page.path().filename() << ": " << line;
+    ++pages;
+  }
+  EXPECT_GT(pages, 10);
 }
 
 TEST(ManPages, AreThoseOfTheirSubcommandAndAlwaysTheSame) {
