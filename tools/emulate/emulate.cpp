@@ -42,10 +42,10 @@ expectation answers_of(const std::string &decoder, shot_plan &plan, const emulat
 /// `served`: the name that the server gives to its decoder; "": none.
 expectation expected_answers(const emulate_options &o, const std::string &served, shot_plan &plan) {
   const qec::shot_set &shots = plan.shots();
-  const bool own_choice = o.names_decoder && o.transport != "ring";
-  if (own_choice)
+  const bool ring = o.transport == "ring"; // then the server is here, and has the decoder of --decoder
+  if (o.names_decoder && !ring)
     return answers_of(o.decoder, plan, o);
-  if (!shots.has_predictions())
+  if (!shots.has_predictions() && !o.names_decoder)
     return {false,
             o.sample ? "not checked: sampled shots have no predictions; give --decoder"
                      : "not checked: the shots have no predictions; give --predictions or --decoder",
@@ -54,9 +54,9 @@ expectation expected_answers(const emulate_options &o, const std::string &served
                              fmt::format("the expected corrections are {}: if the server has another decoder, give "
                                          "--decoder as it has it",
                                          plan.predictions_name())};
-  if (shots.distance == 0 || served.empty())
+  if (shots.has_predictions() && (shots.distance == 0 || served.empty()))
     return recorded;
-  const auto result = check_served_decoder(served);
+  const auto result = check_served_decoder(served, ring);
   std::string why = result.text();
   try {
     if (result.ok())
@@ -64,7 +64,10 @@ expectation expected_answers(const emulate_options &o, const std::string &served
   } catch (const usage_error &e) {
     why = e.what();
   }
-  return {false, fmt::format("not checked: the server has the decoder {}, and {}; give --decoder", served, why), ""};
+  return {
+      false,
+      fmt::format("not checked: the server has the decoder {}, and {}{}", served, why, ring ? "" : "; give --decoder"),
+      ""};
 }
 
 /// A shot without an answer is a failure: the experiment has no correction.

@@ -72,7 +72,7 @@ std::string query_name(link &to, const emulate_options &o, std::uint32_t &next_i
   return name;
 }
 
-qec::expected<> check_served_decoder(const std::string &name) {
+qec::expected<> check_served_decoder(const std::string &name, bool in_this_process) {
   const auto parsed = qec::decoder_name::parse(name);
   if (parsed.failed())
     return parsed.reason();
@@ -89,7 +89,7 @@ qec::expected<> check_served_decoder(const std::string &name) {
   const auto has_path = [](const std::string &text) {
     return text.find('/') != std::string::npos || text.find(".so") != std::string::npos;
   };
-  if (has_path(parsed->name) || has_path(window))
+  if (!in_this_process && (has_path(parsed->name) || has_path(window)))
     return qec::reason("it is a plug-in");
   return {};
 }

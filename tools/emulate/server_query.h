@@ -32,9 +32,10 @@ std::vector<std::uint8_t> about_decoder(std::optional<std::uint64_t> id);
 /// takes it. "": the server does not say it, or they differ.
 std::string query_name(link &to, const emulate_options &options, std::uint32_t &next_id);
 
-/// Fails if a decoder of this name, which a server gave, is not made here. A plug-in is a file that the server names;
-/// it is loaded only if the user names it, too.
-cudaq::qec::realtime::expected<> check_served_decoder(const std::string &name);
+/// Fails if the answers of a decoder of this name, which a server gave, depend on time, or if it is not made here: a
+/// plug-in is a file that the server names; it is loaded only if the user names it, too, as that of a server
+/// `in_this_process`.
+cudaq::qec::realtime::expected<> check_served_decoder(const std::string &name, bool in_this_process = false);
 
 /// After a query was sent through `to`: true if its answer, or a sign of it, had another size than --slot-size. Then
 /// options.slot_size is that of the server, and `open` has made another link; its ids go on. Throws usage_error with

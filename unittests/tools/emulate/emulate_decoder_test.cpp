@@ -21,6 +21,23 @@ TEST(EmulatedDecoder, ThatFindsNoSolutionHereEitherFailsInTheRateAndNotTheRun) {
   EXPECT_GE(report.at("logical_errors"), report.at("unanswered"));
 }
 
+TEST(EmulatedDecoder, OfTheRingIsCheckedByItselfIfItIsNamed) {
+  const std::string data = CUDAQ_TEST_DATA, own = " --dem " + data + "/surface_z_d3_p0.005.dem --in " + data +
+                                                  "/surface_z_d3_p0.005.dets.b8 --obs_in " + data +
+                                                  "/surface_z_d3_p0.005.obs.b8";
+  const std::string ring = "emulate --json --transport ring --shots 300";
+  for (const std::string &shots : {own, " --config d3 --data '" + data + "'"})
+    for (const std::string &decoder : {std::string("lookup"), std::string(CUDAQ_TEST_LEAST_WEIGHT_PLUGIN)}) {
+      const auto report = run_good_program(ring + shots + " --decoder " + decoder);
+      ASSERT_FALSE(report.is_discarded());
+      EXPECT_EQ(report.at("mismatches"), 0) << report.at("corrections_checked");
+      EXPECT_EQ(report.at("corrections_checked"), "as expected (" + decoder + ", decoded here)");
+    }
+  const auto late = run_good_program(ring + own + " --decoder lookup:deadline_us=1000000");
+  EXPECT_EQ(late.at("corrections_checked"), "not checked: the server has the decoder lookup:deadline_us=1000000, and "
+                                            "it has a deadline, so its answers depend on time");
+}
+
 class OtherDecoders : public TwoTerminals {
 protected:
   std::string decoders() const override {
