@@ -114,8 +114,7 @@ void unanswered_counts::add(qec::decode_status status) noexcept {
 }
 
 void unanswered_counts::operator+=(const unanswered_counts &more) noexcept {
-  not_converged += more.not_converged;
-  at_deadline += more.at_deadline;
+  unanswered_shots::operator+=(more);
   refused += more.refused;
   failed += more.failed;
 }

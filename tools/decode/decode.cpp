@@ -200,10 +200,9 @@ public:
     const qec::deadline_counts &deadlines = totals_.deadlines;
     if (has_deadlines())
       text += fmt::format("deadlines       {} met, {} missed; of these {} late, {} without a solution\n", deadlines.met,
-                          deadlines.missed, deadlines.late, unsolved_ - unconverged_);
-    if (unconverged_ != 0)
-      text +=
-          fmt::format("not converged   {} of {}: no solution within the limits of the decoder\n", unconverged_, shots_);
+                          deadlines.missed, deadlines.late, unanswered_.at_deadline);
+    if (unanswered_.total() != 0)
+      text += fmt::format("no answer       {}\n", unanswered_.text(shots_));
     for (const auto &[member, wins] : totals_.wins)
       text += fmt::format("answers         {} of {}\n", wins, member);
     if (totals_.member_faults != 0)
@@ -241,10 +240,10 @@ public:
       j["deadline_met"] = totals_.deadlines.met;
       j["deadline_missed"] = totals_.deadlines.missed;
       j["deadline_late"] = totals_.deadlines.late;
-      j["deadline_without_solution"] = unsolved_ - unconverged_;
+      j["deadline_without_solution"] = unanswered_.at_deadline;
     }
-    j["not_converged"] = unconverged_;
-    j["unanswered"] = unsolved_;
+    j["not_converged"] = unanswered_.not_converged;
+    j["unanswered"] = unanswered_.total();
     j["late"] = late_;
     if (has_deadlines())
       j["late_shots"] = late_shots_;
@@ -271,9 +270,7 @@ private:
   [[nodiscard]] bool all_decoded() const noexcept { return all_read_ && !is_cut_; }
   /// Which failures are no wrong answers.
   [[nodiscard]] std::string failures_text() const {
-    std::string text;
-    if (unsolved_ != 0)
-      text += fmt::format("; with {} shots without a solution", unsolved_);
+    std::string text = without_answer_text(unanswered_.total());
     if (late_ != 0)
       text += fmt::format("; {} late answers {}", late_, options_.late == "failure" ? "are failures" : "are answers");
     return text;
@@ -353,8 +350,9 @@ private:
       for (std::size_t shot = 0; shot < b.decoded; ++shot) {
         const auto answer = decode_batch::row(b.answers, shot, observable_bytes());
         const bool is_solved = b.results[shot] == decode_batch::result::solution;
-        unsolved_ += !is_solved;
-        unconverged_ += b.results[shot] == decode_batch::result::unconverged;
+        if (!is_solved)
+          unanswered_.add(b.results[shot] == decode_batch::result::unconverged ? qec::decode_status::not_converged
+                                                                               : qec::decode_status::deadline);
         const bool is_late = b.late[shot] != 0;
         if (is_late && late_++ < kMaxLateShots)
           late_shots_.push_back(shots_);
@@ -400,9 +398,9 @@ private:
   std::deque<decode_batch> batches_;
   std::optional<decoder_threads> threads_; ///< destroyed first: its threads use the batches
   std::uint64_t shots_ = 0, flagged_shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;
-  std::uint64_t unsolved_ = 0, unconverged_ = 0; ///< shots without a solution, and of these the unconverged ones
-  std::uint64_t late_ = 0;                       ///< shots with an answer after their deadline
-  std::vector<std::uint64_t> late_shots_;        ///< the numbers of the first of them
+  unanswered_shots unanswered_;           ///< those without a solution
+  std::uint64_t late_ = 0;                ///< shots with an answer after their deadline
+  std::vector<std::uint64_t> late_shots_; ///< the numbers of the first of them
   decoder_totals totals_;
 };
 

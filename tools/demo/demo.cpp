@@ -129,8 +129,7 @@ void print_header(const output &out, const demo_options &o, const demo_setup &s,
   if (!service.decoder_choice().empty())
     out.text("choice   {}\n", service.decoder_choice());
   if (plan.offline_unanswered().total() != 0)
-    out.text("no answer to {} of {} shots offline: {}\n", plan.offline_unanswered().total(), shots.shots,
-             plan.offline_unanswered().text());
+    out.text("no answer offline to {}\n", plan.offline_unanswered().text(shots.shots));
   if (const std::string reference = reference_text(plan, service.decoder_name()); !reference.empty())
     out.text("errors   {}\n", reference);
   const std::string server =
@@ -191,12 +190,15 @@ run_end end_of(const demo_options &o, const std::vector<pass_result> &passes, bo
   return ended(signalled, last.sent, o.duration_s == 0 && last_pass ? o.shots : kNotKnown, unit.c_str());
 }
 
-/// "" if the decoder has an answer to each shot.
-std::string unanswered_text(const std::vector<pass_result> &passes) {
-  std::uint64_t undecided = 0;
-  for (const pass_result &r : passes)
-    undecided += r.undecided.total();
-  return undecided == 0 ? "" : fmt::format(" ({} without a correction: the decoder has none in time)", undecided);
+/// Of all passes.
+std::string verdict(const std::vector<pass_result> &passes, const std::string &expected) {
+  unanswered_shots undecided;
+  std::uint64_t sent = 0;
+  for (const pass_result &r : passes) {
+    undecided += r.undecided;
+    sent += r.sent;
+  }
+  return undecided.verdict(sent, expected);
 }
 
 std::vector<traced_run> traced_passes(const demo_options &o, const demo_setup &s,
@@ -268,8 +270,8 @@ int run_demo(const demo_options &options, const output &out, const decode_place 
     out.text("\nwarning: {}\n", warning);
   const run_end end = end_of(o, passes, interrupt_guard::interrupted());
   if (ok && end.partial.empty())
-    out.text("\nok: every shot answered once{}, every answer as {}\n", unanswered_text(passes),
-             plan.expects_offline() ? "the same decoder offline" : fmt::format("{} say", plan.predictions_name()));
+    out.text("\n{}\n", verdict(passes, plan.expects_offline() ? expected_text(plan)
+                                                              : fmt::format("{} say", expected_text(plan))));
   else if (!ok)
     for (const std::string &note : passes.back().notes)
       print_error("  {}\n", note);

@@ -49,10 +49,10 @@ void print_pass(const output &out, const pass_result &r, const shot_plan &plan) 
     out.text("; {} differ from {}", r.golden_differences, plan.predictions_name());
   out.text("\n");
   if (r.undecided.total() != 0)
-    out.text("  no answer     {} of {} shots: {}\n", r.undecided.total(), r.sent, r.undecided.text());
+    out.text("  no answer     {}\n", r.undecided.text(r.sent));
   if (shots.has_observables())
     out.text("  logical       {} errors, rate {:.5f}{}", logical_errors(r, plan).errors, logical_errors(r, plan).rate(),
-             r.unanswered() == 0 ? "" : fmt::format(", with {} shots without an answer", r.unanswered()));
+             without_answer_text(r.unanswered()));
   else
     out.text("  logical       errors are not counted: the shots have no true observables (--obs_in)");
   if (shots.has_observables() && shots.has_predictions())

@@ -76,8 +76,7 @@ error_rate logical_errors(const play_result &r, const shot_plan &plan) {
 }
 
 std::string logical_text(const play_result &r, const shot_plan &plan) {
-  return logical_errors(r, plan).text() +
-         (r.unanswered() == 0 ? "" : fmt::format("; with {} shots without an answer", r.unanswered()));
+  return logical_errors(r, plan).text() + without_answer_text(r.unanswered());
 }
 
 void print(const output &out, const play_result &r, const shot_plan &plan, const expectation &expected,
@@ -90,12 +89,14 @@ void print(const output &out, const play_result &r, const shot_plan &plan, const
   out.raw(draw_histogram(r.request_time));
   out.text("shot          {}\n", latency_line(r.shot_time));
   out.text("corrections   {}{}\n",
-           expected.check ? fmt::format("{} of {} ", r.answered - r.mismatches, r.answered) : "", expected.text);
+           expected.check ? fmt::format("{} of {} ", r.answered + r.missing - r.mismatches, r.answered) : "",
+           expected.text);
+  if (r.undecided.total() != 0)
+    out.text("no answer     {}\n", r.undecided.text(r.shots));
   if (plan.shots().has_observables())
     out.text("logical       {}\n", logical_text(r, plan));
   if (r.bad_status != 0)
-    out.text("statuses      {} DEADLINE, {} NOT_CONVERGED, {} other errors\n", r.at_deadline, r.not_converged,
-             r.bad_status - r.at_deadline - r.not_converged);
+    out.text("statuses      {} answers with an error\n", r.bad_status);
   out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers, {} shots begun late\n",
            r.requests, r.lost, c.repeated, r.busy, c.unexpected, r.late);
 }
@@ -128,11 +129,11 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"repeated", c.repeated},
           {"busy", r.busy},
           {"busy_given_up", r.busy_given_up},
-          {"deadline_statuses", r.at_deadline},
-          {"not_converged_statuses", r.not_converged},
+          {"deadline_statuses", r.undecided.at_deadline},
+          {"not_converged", r.undecided.not_converged},
           {"unexpected_answers", c.unexpected},
           {"late_shots", r.late},
-          {"error_statuses", r.bad_status - r.at_deadline - r.not_converged},
+          {"error_statuses", r.bad_status},
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", expected.check ? json(r.mismatches) : json()},
           {"logical_errors", plan.shots().has_observables() ? json(logical.errors) : json()},

@@ -28,7 +28,7 @@ std::vector<std::string> stream_problems(const stream_play_result &r, bool inter
   problems.none(r.mismatches, "frames that are not the expected ones");
   if (r.stalled)
     problems.texts.emplace_back("no progress");
-  else if (!interrupted && r.ended < wanted)
+  else if (!interrupted && r.ended + r.undecided.total() < wanted)
     problems.texts.emplace_back("not all experiments were played to their end");
   return problems.texts;
 }
@@ -63,8 +63,9 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
   out.text("tail          {}\n", latency_line(r.tail_time));
   out.text("round trip    {}\n", latency_line(r.request_time));
   out.text("frames        {} of {} as expected (the same windows, decoded here)\n", r.frames - r.mismatches, r.frames);
-  out.text("logical       {}{}\n", logical_errors(r).text(),
-           r.unanswered() == 0 ? "" : fmt::format("; with {} experiments without an answer", r.unanswered()));
+  if (r.undecided.total() != 0)
+    out.text("no answer     {}\n", r.undecided.text(r.experiments, "experiment"));
+  out.text("logical       {}{}\n", logical_errors(r).text(), without_answer_text(r.unanswered(), "experiment"));
   out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers\n", r.requests, r.lost,
            c.repeated, r.busy, c.unexpected);
 }
@@ -106,6 +107,8 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"repeated", c.repeated},
           {"busy", r.busy},
           {"unexpected_answers", c.unexpected},
+          {"deadline_statuses", r.undecided.at_deadline},
+          {"not_converged", r.undecided.not_converged},
           {"error_statuses", r.bad_status},
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", r.mismatches},

@@ -43,6 +43,16 @@ std::string answer_status_text(bool server, std::int32_t status) {
                                : cudaq_rpc_status_string(status);
 }
 
+qec::decode_status decode_status_of(bool server, std::int32_t status) {
+  const auto is = [&](qec::server_status of_server, qec::decode_status of_decode) {
+    return status == (server ? static_cast<std::int32_t>(of_server) : static_cast<std::int32_t>(of_decode));
+  };
+  return is(qec::server_status::deadline, qec::decode_status::deadline) ? qec::decode_status::deadline
+         : is(qec::server_status::not_converged, qec::decode_status::not_converged)
+             ? qec::decode_status::not_converged
+             : qec::decode_status::internal_error;
+}
+
 bool is_busy(bool server, std::int32_t status) {
   constexpr auto kServerBusy = static_cast<std::int32_t>(qec::server_status::busy);
   return status == CUDAQ_RPC_ERR_BUSY || status == (server ? kServerBusy : -kServerBusy);
@@ -62,15 +72,13 @@ std::uint32_t player::id_window(const emulate_options &o) { return 4 * std::bit_
 std::vector<std::string> problems_of(const play_result &r, bool interrupted, std::uint64_t wanted) {
   problem_list problems;
   problems.none(r.lost, "requests without an answer");
-  problems.none(r.bad_status - r.at_deadline - r.not_converged - r.busy_given_up, "answers with an error status");
-  problems.none(r.at_deadline, "shots that reached the deadline of their decoder");
-  problems.none(r.not_converged - r.as_offline, "shots that their decoder found no solution for");
+  problems.none(r.bad_status - r.busy_given_up, "answers with an error status");
   problems.none(r.busy_given_up, "requests that were BUSY for the whole --timeout");
   problems.none(r.wrong_echo, "answers with a wrong timestamp");
   problems.none(r.mismatches, "corrections that are not the expected ones");
   if (r.stalled)
     problems.texts.push_back("no progress");
-  else if (!interrupted && wanted != 0 && r.answered + r.lost + r.bad_status < wanted)
+  else if (!interrupted && wanted != 0 && r.answered + r.undecided.total() + r.lost + r.bad_status < wanted)
     problems.texts.push_back("not all shots were played");
   return problems.texts;
 }
@@ -226,18 +234,16 @@ void player::take(const link_answer &answer, std::uint64_t now) {
 /// The decoding server reports an error until the decoder is reset.
 void player::take_error(stream &s, std::int32_t status) {
   s.busy.accepted();
-  ++result_.bad_status;
-  const auto counted = [&](qec::server_status of_server, qec::decode_status of_decode) -> std::uint64_t {
-    return status == (server_ ? static_cast<std::int32_t>(of_server) : static_cast<std::int32_t>(of_decode)) ? 1 : 0;
-  };
-  result_.at_deadline += counted(qec::server_status::deadline, qec::decode_status::deadline);
-  const std::uint64_t given_up = counted(qec::server_status::not_converged, qec::decode_status::not_converged);
-  result_.not_converged += given_up;
-  if (given_up != 0 && check_ &&
-      unanswered_shots::agree(qec::decode_status::not_converged, plan_.expected_status(s.shot)))
-    ++result_.as_offline;
-  else
+  const qec::decode_status decoded = decode_status_of(server_, status);
+  if (s.at == step::reset || !result_.undecided.add(decoded)) {
+    ++result_.bad_status;
     note(s, fmt::format("status {}: {}", status, answer_status_text(server_, status)));
+  } else if (check_ && !unanswered_shots::agree(decoded, plan_.expected_status(s.shot))) {
+    ++result_.mismatches;
+    ++result_.missing;
+    note(s,
+         fmt::format("no answer to shot {} of the set ({}), expected one", s.shot, qec::decode_status_text(decoded)));
+  }
   reset_or_end_shot(s, is_busy(server_, status));
 }
 

@@ -22,6 +22,8 @@ namespace cudaq::realtime::tools {
 /// The name of a status, and its meaning. `server`: of the protocol server. In the protocol decode a status of the
 /// server or the router is negative.
 std::string answer_status_text(bool server, std::int32_t status);
+/// What the status says of the decode: not_converged or deadline. Any other status, also of a failure: internal_error.
+qec::decode_status decode_status_of(bool server, std::int32_t status);
 /// Whether the transport or the server refused the request as busy: it had no effect, and may be sent again.
 bool is_busy(bool server, std::int32_t status);
 
@@ -36,13 +38,12 @@ struct play_result {
   latency_histogram shot_time;      ///< from the scheduled begin of a shot to its last answer
   std::uint64_t lost = 0;           ///< requests without an answer within the timeout
   std::uint64_t busy = 0;           ///< answers BUSY; such a request is sent again after a time
-  std::uint64_t at_deadline = 0;    ///< of bad_status: answers DEADLINE
-  std::uint64_t not_converged = 0;  ///< of bad_status: answers NOT_CONVERGED
-  std::uint64_t as_offline = 0;     ///< of not_converged: the same offline; failures of the rate only
+  unanswered_shots undecided;       ///< answers that say that the decoder has none
   std::uint64_t busy_given_up = 0;  ///< of bad_status: requests that were BUSY for the whole timeout
-  std::uint64_t bad_status = 0;     ///< other answers with an error, those two among them
+  std::uint64_t bad_status = 0;     ///< answers with another error than those of `undecided`
   std::uint64_t wrong_echo = 0;     ///< answers with another timestamp than their request
-  std::uint64_t mismatches = 0;     ///< corrections that are not the expected ones
+  std::uint64_t mismatches = 0;     ///< corrections or statuses that are not the expected ones
+  std::uint64_t missing = 0;        ///< of mismatches: no correction (`undecided`) where one was expected
   run_timeline timeline;            ///< of request_time
   std::uint64_t logical_errors = 0; ///< of the answered shots
   std::uint64_t late = 0;           ///< shots that began after their time, because all streams were busy

@@ -226,7 +226,13 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
   quiet_since_ns_ = now;
   busy.accepted();
   if (status != 0) {
-    ++result_.bad_status;
+    // The stream says so to each request until it is reset: once for an experiment.
+    const bool has_ended = phase_ == phase::draining || phase_ == phase::idle;
+    const qec::decode_status decoded = decode_status_of(true, status);
+    if (decoded == qec::decode_status::internal_error)
+      ++result_.bad_status;
+    else if (!has_ended)
+      result_.undecided.add(decoded);
     const bool gap = status == static_cast<std::int32_t>(qec::server_status::syndromes_dropped) && !refused_.empty();
     return fail(
         fmt::format("status {}: {}", status,

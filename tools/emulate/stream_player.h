@@ -43,6 +43,7 @@ struct stream_play_result {
   run_timeline backlog;           ///< of lag_time
   /// busy: answers BUSY; such a request is sent again after a time.
   std::uint64_t lost = 0, busy = 0, bad_status = 0, wrong_echo = 0;
+  unanswered_shots undecided; ///< experiments that a window without a solution has ended
   std::uint64_t mismatches = 0, logical_errors = 0;
   bool stalled = false;
   sending_pace pace;              ///< of experiments whose rounds were all sent

@@ -52,8 +52,8 @@ std::string machine_text(const json &machine) {
                      governor.empty() ? "" : ", governor " + governor);
 }
 
-/// Decodes without an answer in time: the sum of `unanswered`, and of `late` beside it, at any depth. Several decoders
-/// may have decoded the same shot.
+/// Decodes without an answer, or with a late one: the sum of `unanswered`, and of `late` beside it, at any depth.
+/// Several decoders may have decoded the same shot.
 std::uint64_t unanswered_in(const json &figures) {
   const bool has_unanswered = figures.is_object() && figures.contains("unanswered");
   std::uint64_t sum = 0;
@@ -69,13 +69,14 @@ std::string header(const std::string &title, const std::string &unchecked, const
   const bool ok = report.value("ok", false), partial = report.value("exit_status", 0) == kExitInterrupted;
   const bool is_unchecked = ok && !unchecked.empty();
   const std::uint64_t unanswered = ok ? unanswered_in(report) : 0;
-  const std::string result = is_unchecked      ? "Nothing was checked: " + unchecked
-                             : unanswered != 0 ? fmt::format("Complete, but {} decode{} no answer in time: failures of "
-                                                             "the rate",
-                                                             unanswered, unanswered == 1 ? " has" : "s have")
-                             : ok              ? "Good: every check passed"
-                             : partial         ? "Not complete: " + report.value("error", std::string())
-                                               : "Failed: " + report.value("error", std::string("unknown"));
+  const std::string result = is_unchecked ? "Nothing was checked: " + unchecked
+                             : unanswered != 0
+                                 ? fmt::format("Complete, but {} decode{} no answer or a late one: failures "
+                                               "of the rate",
+                                               unanswered, unanswered == 1 ? " has" : "s have")
+                             : ok      ? "Good: every check passed"
+                             : partial ? "Not complete: " + report.value("error", std::string())
+                                       : "Failed: " + report.value("error", std::string("unknown"));
   return fmt::format("<h1>{}</h1>\n<p class=\"result {}\">{}{}</p>\n<dl>\n", html_text(title),
                      is_unchecked || unanswered != 0 ? ""
                      : ok                            ? "good"

@@ -27,15 +27,14 @@ std::string pipeline_html(const json &report, const pipeline_shots &shots, const
   const json &config = report["config"];
   html_page page(fmt::format("QEC pipeline: {}, {} on the {}, {}", config["name"].get<std::string>(), shots.engine(),
                              config["device"].get<std::string>(), shots.decoder_name()));
-  page.add("Shots",
-           html_paragraph(fmt::format("{} submitted, {} completed, {} timed out; {} shots/s; {} worker{}, {} "
-                                      "slots.",
-                                      r.submitted, r.completed, r.timed_out, format_rate(r.shots_per_second()),
-                                      config["workers"].get<int>(), config["workers"] == 1 ? "" : "s",
-                                      config["slots"].get<int>())) +
-               (r.undecided.total() == 0 ? ""
-                                         : html_paragraph(fmt::format("{} shots have no answer: {}.",
-                                                                      r.undecided.total(), r.undecided.text()))));
+  page.add("Shots", html_paragraph(fmt::format("{} submitted, {} completed, {} timed out; {} shots/s; {} worker{}, {} "
+                                               "slots.",
+                                               r.submitted, r.completed, r.timed_out, format_rate(r.shots_per_second()),
+                                               config["workers"].get<int>(), config["workers"] == 1 ? "" : "s",
+                                               config["slots"].get<int>())) +
+                        (r.undecided.total() == 0
+                             ? ""
+                             : html_paragraph(fmt::format("No answer: {}.", r.undecided.text(r.submitted)))));
   page.add("Logical errors",
            html_paragraph(errors_text(shots)) + html_paragraph(report["accuracy_warning"].get<std::string>()));
   std::vector<plotted_latency> latencies{{"since the submission", &r.from_submit}};

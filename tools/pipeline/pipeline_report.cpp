@@ -45,8 +45,7 @@ void print_pipeline_header(const output &out, const pipeline_options &o, const q
   out.text("decoder   {}{}\n", shots.decoder_name(),
            shots.decoder_choice().empty() ? "" : ": " + shots.decoder_choice());
   if (shots.offline_unanswered().total() != 0)
-    out.text("          no answer to {} of {} shots offline: {}\n", shots.offline_unanswered().total(), set.shots,
-             shots.offline_unanswered().text());
+    out.text("          no answer offline to {}\n", shots.offline_unanswered().text(set.shots));
   if (const std::string warning = accuracy_warning(shots.engine()); !warning.empty())
     out.text("accuracy  {}\n", warning);
   out.text("offline   {} per shot with the engine, {} by the matcher alone\n", format_ns(shots.offline_ns_per_shot()),
@@ -61,7 +60,7 @@ void print_pipeline_result(const output &out, const qec::decoding_config &config
   out.text("submitted {}   completed {}   timed out {}   wrong {}\n", r.submitted, r.completed, r.timed_out,
            r.mismatches + r.failed + r.error_status);
   if (r.undecided.total() != 0)
-    out.text("no answer           {} of {} shots: {}\n", r.undecided.total(), r.submitted, r.undecided.text());
+    out.text("no answer           {}\n", r.undecided.text(r.submitted));
   out.text("throughput          {} shots/s\n", format_rate(r.shots_per_second()));
   out.text("backpressure        {} submissions waited, {} in total\n", r.backpressure_stalls,
            format_ns(static_cast<double>(r.stalled_ns)));
@@ -85,11 +84,9 @@ void print_pipeline_result(const output &out, const qec::decoding_config &config
     out.text("logical errors      not counted: the shots have no true observables (--obs_in)\n");
     return;
   }
-  const auto among = [](const unanswered_shots &none) {
-    return none.total() == 0 ? "" : fmt::format(" (with {} shots without an answer)", none.total());
-  };
-  out.text("logical errors      {} with {}{}, {} by the matcher alone{}", error_rate{e.with, e.shots}.text(),
-           shots.engine(), among(shots.offline_unanswered()), e.without, among(shots.unanswered_alone()));
+  out.text("logical errors      {} with {}{}; {} by the matcher alone{}", error_rate{e.with, e.shots}.text(),
+           shots.engine(), without_answer_text(shots.offline_unanswered().total()), e.without,
+           without_answer_text(shots.unanswered_alone().total()));
   if (e.with != 0 && e.without != 0) {
     const auto [low, high] = e.ratio_interval();
     out.text("; ratio {:.2f} (95 %: {:.2f} to {:.2f})", e.ratio(), low, high);

@@ -80,10 +80,7 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
   const json report = pipeline_json(o, config, stages, shots, result);
   const run_end end = ended(guard.interrupted(), result.submitted, o.duration_s != 0 ? kNotKnown : o.shots, "shots");
   if (result.problems.empty() && end.partial.empty())
-    out.text("\nok: every shot completed once{}, every answer equals the offline decode\n",
-             result.undecided.total() == 0
-                 ? ""
-                 : fmt::format(" ({} without a correction: the decoder has none in time)", result.undecided.total()));
+    out.text("\n{}\n", result.undecided.verdict(result.submitted, "the offline decode"));
   if (!result.dump.empty())
     print_error("state at the stall:\n{}", result.dump);
   return out.finish(report, fmt::format("{}", fmt::join(result.problems, "; ")), kExitCheckFailed, end,

@@ -63,6 +63,9 @@ void pipeline_shots::decode_offline() {
     with->decode(row, answer, status);
     const std::uint64_t middle = now_ns();
     without->decode(row, alone, status_alone);
+    for (auto [worker, ended] : {std::pair(with.get(), &status), std::pair(without.get(), &status_alone)})
+      if (*ended == qec::decode_status::ok && worker->stage().inner().is_late())
+        *ended = qec::decode_status::deadline; // as the pipeline answers it
     matcher_ns_ += now_ns() - middle;
     offline_ns_ += middle - begin;
     const bool unanswered = unanswered_.add(status), alone_unanswered = unanswered_alone_.add(status_alone);

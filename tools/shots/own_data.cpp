@@ -151,8 +151,26 @@ bool unanswered_shots::add(qec::decode_status status) noexcept {
   return status == qec::decode_status::not_converged || status == qec::decode_status::deadline;
 }
 
-std::string unanswered_shots::text() const {
-  return fmt::format("{} not converged, {} at the deadline", not_converged, at_deadline);
+void unanswered_shots::operator+=(const unanswered_shots &more) noexcept {
+  not_converged += more.not_converged;
+  at_deadline += more.at_deadline;
+}
+
+std::string unanswered_shots::text(std::uint64_t shots, const char *unit) const {
+  return fmt::format("{} of {}: {} not converged, {} at the deadline", total(), number_of(shots, unit), not_converged,
+                     at_deadline);
+}
+
+std::string unanswered_shots::verdict(std::uint64_t shots, const std::string &expected) const {
+  if (total() == 0)
+    return fmt::format("ok: every shot answered once, every answer as {}", expected);
+  if (total() >= shots)
+    return fmt::format("no correction was checked: the decoder has no answer to {}", text(shots));
+  return fmt::format("ok, but the decoder has no answer to {}; every other answer as {}", text(shots), expected);
+}
+
+std::string without_answer_text(std::uint64_t count, const char *unit) {
+  return count == 0 ? "" : fmt::format("; with {} without an answer", number_of(count, unit));
 }
 
 } // namespace cudaq::realtime::tools

@@ -59,15 +59,23 @@ struct error_rate {
   [[nodiscard]] std::string text() const;
 };
 
-/// Shots that a decoder has left without an answer in time: failures of the logical rate, and none of the system.
+/// "; with 4 shots without an answer", for the line of a logical error rate; "" for 0.
+std::string without_answer_text(std::uint64_t count, const char *unit = "shot");
+
+/// Shots that a decoder has left without an answer: failures of the logical rate, and none of the system
+/// (docs/concepts/errors_and_statuses.md).
 struct unanswered_shots {
   std::uint64_t not_converged = 0, at_deadline = 0;
 
   /// Counts a shot whose decode has this status. False: it is another status.
   bool add(qec::decode_status status) noexcept;
+  void operator+=(const unanswered_shots &more) noexcept;
   [[nodiscard]] std::uint64_t total() const noexcept { return not_converged + at_deadline; }
-  /// "3 not converged, 1 at the deadline"
-  [[nodiscard]] std::string text() const;
+  /// "4 of 300 shots: 3 not converged, 1 at the deadline"
+  [[nodiscard]] std::string text(std::uint64_t shots, const char *unit = "shot") const;
+  /// The last line of a good run that played these shots and compared each answer: it says "ok" only of what was
+  /// checked. `expected` follows "as": whose answers are expected.
+  [[nodiscard]] std::string verdict(std::uint64_t shots, const std::string &expected) const;
   /// Whether two decodes of a shot agree so far. One at its deadline agrees with each: the time decides.
   [[nodiscard]] static bool agree(qec::decode_status one, qec::decode_status other) noexcept {
     return one == other || one == qec::decode_status::deadline || other == qec::decode_status::deadline;

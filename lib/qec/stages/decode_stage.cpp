@@ -36,7 +36,9 @@ decode_status decode_stage::run(const void *predecoded, void *response, std::siz
 std::size_t decode_stage::answer(const void *predecoded, void *response, std::size_t max_size) noexcept {
   cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 0, 0, 0, 0};
   std::size_t size = 0;
-  header.status = static_cast<std::int32_t>(run(predecoded, response, max_size, size));
+  const decode_status status = run(predecoded, response, max_size, size);
+  const bool is_late = status == decode_status::ok && inner().is_late(); // an answer after its deadline says so
+  header.status = static_cast<std::int32_t>(is_late ? decode_status::deadline : status);
   header.result_len = static_cast<std::uint32_t>(size);
   std::memcpy(static_cast<std::uint8_t *>(response) - sizeof(header), &header, sizeof(header));
   return size;

@@ -34,8 +34,9 @@ public:
   decode_status run(const void *predecoded, void *response, std::size_t max_size, std::size_t &size,
                     decode_details *details = nullptr, shot_probabilities probabilities = {}) noexcept;
 
-  /// The same, and writes a response header directly before `response`, with the decode_status as its status. A CPU
-  /// stage that calls it returns FRAMED_RESPONSE. Returns the bytes of the result.
+  /// The same, and writes a response header directly before `response`, with the decode_status as its status; that
+  /// of an answer after its deadline is `deadline`. A CPU stage that calls it returns FRAMED_RESPONSE. Returns the
+  /// bytes of the result.
   std::size_t answer(const void *predecoded, void *response, std::size_t max_size) noexcept;
 
 private:

@@ -17,6 +17,8 @@ std::string ns_text(std::uint64_t ns) { return format_ns(static_cast<double>(ns)
 
 std::string failure_of(const play_result &r, std::uint64_t bound_ns) {
   std::vector<std::string> why = problems_of(r, false, 0);
+  if (r.undecided.at_deadline != 0) // of a slower sender they may be fewer
+    why.push_back(fmt::format("{} shots that reached the deadline of their decoder", r.undecided.at_deadline));
   if (r.late != 0)
     why.push_back(fmt::format("{} shots late", r.late));
   const std::uint64_t p999 = r.shot_time.percentile(99.9);

@@ -49,7 +49,7 @@ TEST_F(DecodeDeadlines, AreCountedAndTheRunGoesOn) {
   EXPECT_TRUE(contains(text.out, "deadlines       ")) << text.out;
   EXPECT_TRUE(contains(text.out, "time of a shot  min ")) << text.out;
   EXPECT_TRUE(contains(text.out, " without a solution\n")) << text.out;
-  EXPECT_TRUE(contains(text.out, "; with 2 shots without a solution")) << text.out;
+  EXPECT_TRUE(contains(text.out, "; with 2 shots without an answer")) << text.out;
 }
 
 TEST_F(DecodeDeadlines, OfNoneAreNotReported) {
@@ -65,7 +65,7 @@ TEST_F(DecodeDeadlines, ShotsThatDoNotConvergeAreCountedToo) {
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.json()["not_converged"], 1);
   EXPECT_EQ(read_file(path("out.01")), "1\n0\n1\n");
-  EXPECT_TRUE(contains(decode(CUDAQ_TEST_PLUGIN).out, "not converged   1 of 3"));
+  EXPECT_TRUE(contains(decode(CUDAQ_TEST_PLUGIN).out, "no answer       1 of 3 shots: 1 not converged, 0 at"));
 }
 
 TEST_F(DecodeDeadlines, OfARaceComeWithItsWinners) {

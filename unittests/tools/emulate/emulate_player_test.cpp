@@ -265,13 +265,14 @@ TEST(Player, CountsWhatIsWrong) {
       return bench.run();
     };
     const play_result missed = played(deadline), given_up = played(not_converged);
-    EXPECT_EQ(missed.at_deadline, missed.bad_status) << protocol;
-    EXPECT_GT(missed.at_deadline, 0u) << protocol;
-    EXPECT_EQ(given_up.not_converged, given_up.bad_status) << protocol;
-    EXPECT_GT(given_up.not_converged, 0u) << protocol;
-    EXPECT_EQ(given_up.at_deadline, 0u) << protocol;
-    EXPECT_EQ(problems_of(given_up, false, 5).front(),
-              fmt::format("{} shots that their decoder found no solution for", given_up.bad_status));
+    EXPECT_EQ(missed.undecided.at_deadline, 5u) << protocol;
+    EXPECT_EQ(missed.undecided.not_converged, 0u) << protocol;
+    EXPECT_EQ(missed.mismatches, 0u) << protocol << ": the time decides";
+    EXPECT_EQ(given_up.undecided.not_converged, 5u) << protocol;
+    EXPECT_EQ(given_up.undecided.at_deadline, 0u) << protocol;
+    EXPECT_EQ(given_up.mismatches, 5u) << protocol << ": answers were expected";
+    EXPECT_EQ(given_up.missing, 5u) << protocol;
+    EXPECT_EQ(given_up.unanswered(), 5u) << protocol;
   }
 }
 

@@ -130,6 +130,21 @@ TEST(StreamPlayer, GivesUpAnExperimentWithALostRequestAndPlaysTheNextOne) {
   EXPECT_NE(got.notes[0].find("SYNDROMES_DROPPED"), std::string::npos) << got.notes[0];
 }
 
+TEST(StreamPlayer, CountsAnExperimentWithoutASolutionOnceAndPlaysTheNextOne) {
+  stream_rig r(3);
+  int enqueued = 0, until_reset = 0;
+  r.to.judge = [&](std::uint32_t function) {
+    enqueued += function == qec::kEnqueueFunctionId ? 1 : 0;
+    until_reset = function == qec::kResetFunctionId ? 0 : until_reset + (enqueued == 50 || until_reset != 0 ? 1 : 0);
+    return until_reset != 0 ? server_link::fate::no_solution : server_link::fate::served;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.undecided.not_converged, 1U);
+  EXPECT_EQ(got.bad_status, 0U) << "a result of the decoder, and no failure of the run";
+  EXPECT_EQ(got.unanswered(), 1U);
+  EXPECT_EQ(got.ended, 2U);
+}
+
 TEST(StreamPlayer, SendsRefusedReadsAndRoundsAgain) {
   stream_rig r(2);
   int reads = 0, enqueued = 0, tails = 0;

@@ -18,7 +18,7 @@ inline const std::string kStreamDem = qec::test::repetition_dem(3, 0.02, 1, 100)
 /// A server whose decoder 0 is a stream without a queue. Requests pass a function of the test first.
 class server_link final : public link {
 public:
-  enum class fate : std::uint8_t { served, lost, busy };
+  enum class fate : std::uint8_t { served, lost, busy, no_solution };
 
   explicit server_link(const qec::stream_options &options)
       : server_(qec::test::one_setup(
@@ -37,6 +37,8 @@ public:
       return true;
     if (what == fate::busy) {
       out.header.status = CUDAQ_RPC_ERR_BUSY;
+    } else if (what == fate::no_solution) {
+      out.header.status = static_cast<std::int32_t>(qec::server_status::not_converged);
     } else {
       out.result.resize(64);
       qec::server_answer now;
