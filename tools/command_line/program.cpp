@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno> // program_invocation_short_name
 #include <cstdlib>
 #include <exception>
 #include <malloc.h>
@@ -21,7 +22,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::string_view kOutOfMemory = ": out of memory: std::bad_alloc in a function that must not throw\n";
+constexpr std::string_view kOutOfMemory = ": out of memory: std::bad_alloc where nothing may be thrown\n";
 
 std::string joined(int argc, char **argv) {
   std::string line;
@@ -40,15 +41,15 @@ bool names_json(int argc, char **argv) {
 bool is_about_memory(std::string_view text) { return text.find("std::bad_alloc") != text.npos; }
 
 /// Memory that is refused in a function that must not throw ends the program: CLI11's look-up of an option allocates,
-/// and is noexcept. The status is that of a refusal, so that a service is started again.
-const char *name_for_terminate = ""; ///< these two are written before a second thread is there
-std::terminate_handler usual_terminate = nullptr;
+/// and is noexcept; its validators allocate before main. The status is that of a refusal, so that a service is started
+/// again.
+std::terminate_handler usual_terminate = nullptr; ///< written before a second thread is there
 [[noreturn]] void end_without_memory() {
   try {
     if (const std::exception_ptr failure = std::current_exception())
       std::rethrow_exception(failure);
   } catch (const std::bad_alloc &) {
-    for (const std::string_view part : {std::string_view(name_for_terminate), kOutOfMemory})
+    for (const std::string_view part : {std::string_view(program_invocation_short_name), kOutOfMemory})
       (void)!write(STDERR_FILENO, part.data(), part.size()); // allocates nothing
     _exit(kExitRefused);
   } catch (...) { // the usual handler prints what it is
@@ -56,6 +57,9 @@ std::terminate_handler usual_terminate = nullptr;
   usual_terminate();
   std::abort();
 }
+
+/// Before the constructors of all objects of the program, which have no priority.
+[[gnu::constructor(101)]] void end_with_a_status() { usual_terminate = std::set_terminate(&end_without_memory); }
 
 /// Runs the subcommand. An exception becomes a message and an exit status.
 int run_chosen(const chosen_command &chosen, const output &out) {
@@ -140,8 +144,6 @@ void declare_program(const program_description &program, CLI::App &app, chosen_c
 }
 
 int run_program(const program_description &program, int argc, char **argv) {
-  name_for_terminate = program.name;
-  usual_terminate = std::set_terminate(&end_without_memory);
   standard_streams::open_closed();
   use_few_addresses();
   end_on_signals_as_first_process();
