@@ -15,6 +15,7 @@
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/client_log.h"
+#include "tools/services/long_message_log.h"
 #include "tools/services/transport_counters.h"
 
 #include <algorithm>
@@ -126,7 +127,7 @@ private:
   void reload() noexcept;
   void finish_reload_with(const std::string &line, const char *reason) const noexcept;
   void answer_a_reader(const std::vector<pollfd> &fds);
-  void log_long_messages();
+  void end_if_idle();
   std::string counters() const { return counters_text(server_, transport_, host_.reloads()); }
 
   const serve_options &options_;
@@ -145,8 +146,9 @@ private:
   std::unique_ptr<background_task> reload_task_; ///< the last reload
   decode_log decode_log_{server_};
   client_log client_log_{transport_};
+  long_message_log long_message_log_{
+      transport_, [this]() -> std::uint64_t { return host_.slot_bytes() == 0 ? 0 : host_.shot_request_bytes(); }};
   std::uint64_t processed_ = 0, processed_since_ = now_ns(); ///< the count of requests, and when it changed
-  std::uint64_t long_messages_ = 0, long_messages_ns_ = 0;   ///< those that were logged, and when
 };
 
 // After an error, while it runs: as at its normal end.
@@ -190,24 +192,6 @@ void serving::answer_a_reader(const std::vector<pollfd> &fds) {
   }
 }
 
-/// At most once a second: each message of a control system may be too long.
-void serving::log_long_messages() {
-  const std::uint64_t now = now_ns();
-  if (now - long_messages_ns_ < 1'000'000'000)
-    return;
-  long_messages_ns_ = now;
-  const std::uint64_t count = long_message_count(transport_);
-  if (count <= long_messages_) // an endpoint line that cannot be read counts none
-    return;
-  const std::string need = host_.slot_bytes() == 0 // no slot is so large
-                               ? ""
-                               : fmt::format("; the request of a whole shot needs {}: see --slot-size of the provider",
-                                             host_.shot_request_bytes());
-  print_log("{} message{} longer than a slot of {} bytes {} not executed{}\n", count, count == 1 ? "" : "s",
-            transport_.slot_bytes(), count == 1 ? "was" : "were", need);
-  long_messages_ = count; // after the line: without memory it comes later
-}
-
 void serving::run() {
   for (bool connected = false, announced = false; !signals_.end_is_wanted();) {
     try {
@@ -223,7 +207,18 @@ void serving::run() {
     } catch (const std::bad_alloc &) { // the decoders serve without this thread
       std::this_thread::sleep_for(10ms);
     }
+    end_if_idle(); // also without memory
   }
+}
+
+/// --timeout: begins the end if no request has come for this time.
+void serving::end_if_idle() {
+  if (const std::uint64_t now = transport_.processed(); now != processed_) {
+    processed_ = now;
+    processed_since_ = now_ns();
+  }
+  if (options_.timeout_s > 0 && static_cast<double>(now_ns() - processed_since_) > options_.timeout_s * 1e9)
+    signals_.begin_end();
 }
 
 void serving::look_around(int wait_ms) {
@@ -239,16 +234,10 @@ void serving::look_around(int wait_ms) {
   // Signals that arrive during a reload are one more reload after it.
   if ((!reload_task_ || reload_task_->ended()) && signals_.take_reload())
     begin_reload();
-  if (const std::uint64_t now = transport_.processed(); now != processed_) {
-    processed_ = now;
-    processed_since_ = now_ns();
-  }
-  if (options_.timeout_s > 0 && static_cast<double>(now_ns() - processed_since_) > options_.timeout_s * 1e9)
-    return signals_.begin_end();
   answer_a_reader(fds); // before the lines, which may find no memory again and again
   decode_log_.look();
   client_log_.look();
-  log_long_messages();
+  long_message_log_.look();
 }
 
 /// Not on the main thread: a file or a plug-in may take any time.

@@ -5,6 +5,7 @@
 #include "unittests/tools/serve/serve_fixture.h"
 
 #include <atomic>
+#include <limits>
 #include <sys/mman.h>
 
 namespace cudaq::realtime::tools::test {
@@ -105,6 +106,26 @@ TEST_F(ServeRefusedMemory, AReloadKeepsTheOldDecodersWhileAClientIsAnswered) {
   while (server_->line() != "")
     ;
   EXPECT_EQ(server_->wait(), 0) << read_file(err());
+}
+
+TEST_F(ServeRefusedMemory, WithoutAnyMemoryTheServerEndsAtItsTimeoutAndSaysWhy) {
+  server_->signal(SIGTERM);
+  while (server_->line() != "")
+    ;
+  ASSERT_EQ(server_->wait(), 0);
+  std::filesystem::remove(err());
+  std::vector<std::string> with_timeout = arguments();
+  with_timeout.insert(with_timeout.begin() + 1, {"--timeout", "1"});
+  server_ = std::make_unique<running_program>(with_timeout, err(), "", (folder_.path() / "run").c_str());
+  ASSERT_NE(server_->line(), "") << read_file(err());
+  refused_->end = std::numeric_limits<long long>::max();
+  refused_->first = 0;
+  while (server_->line() != "")
+    ;
+  // The end needs memory. glibc ends the program by 127 if it is that of a library's thread-local data.
+  const int status = server_->wait();
+  EXPECT_TRUE(status == 3 || status == 127) << status;
+  EXPECT_TRUE(contains(read_file(err()), "memory")) << read_file(err());
 }
 
 } // namespace
