@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/route/route.h"
 
-#include "lib/qec/server/server_config.h"
+#include "lib/qec/decoding/whole_file.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/log_line.h"

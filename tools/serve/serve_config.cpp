@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/serve_config.h"
 
+#include "lib/qec/decoding/whole_file.h"
 #include "tools/common/output_file.h"
 #include "tools/common/report.h"
 #include "tools/serve/background_task.h"

@@ -24,6 +24,10 @@ struct chosen_decoder : decoder_result {
 /// make_decoder, also for a model that is no text, or from which several decoders are made.
 [[nodiscard]] chosen_decoder choose_decoder(std::string_view name, const decoder_model &model);
 
+/// make_decoder; `heralds`: the contents of the file that the setting heralds names, which is not read.
+[[nodiscard]] decoder_result make_decoder_with_file(std::string_view name, std::string_view dem_text,
+                                                    std::string_view heralds);
+
 /// Minimum-weight perfect matching, for any graph-like model. The instance is warmed up: its first decode is as fast
 /// as the later ones. Setting edges=1: it gives edges.
 [[nodiscard]] decoder_result make_pymatching_decoder(const decoder_model &model, decoder_settings &settings);

@@ -48,18 +48,22 @@ const known_decoder *find_decoder(std::string_view name) {
 
 const char *first_of_auto() { return pymatching_available() ? "pymatching" : "lookup"; }
 
-/// `heralds`: the text of a file of heralds; none: that of the setting, if there is one.
-using heralds_text = std::optional<std::string_view>;
+/// The text of a file of heralds; none: that of the setting is read, if there is one.
+struct heralds_text {
+  std::optional<std::string_view> text;
+  bool is_of_setting = false; ///< the file of the setting, which the caller has read
+};
 
 decoder_result with_heralds(decoder_result made, heralds_text heralds, const std::string &file,
                             const decoder_model &model) {
-  if (!made || (!heralds && file.empty()))
+  if (!made || (!heralds.text && file.empty()))
     return made;
-  if (heralds && !file.empty())
+  if (heralds.text && !file.empty() && !heralds.is_of_setting)
     return {nullptr, "heralds=" + file + ": the heralds are given as a text, too"};
-  auto list = heralds ? parse_heralds(*heralds, model) : load_heralds(file, model);
+  auto list = heralds.text ? parse_heralds(*heralds.text, model) : load_heralds(file, model);
   if (list.failed())
-    return {nullptr, "heralds: " + list.text()};
+    return {nullptr, "heralds: " + (heralds.is_of_setting ? file + ": " : "") + list.text(),
+            list.status() == CUDAQ_ERR_UNSUPPORTED};
   return make_heralded_decoder(std::move(*list), std::move(made.instance), model);
 }
 
@@ -73,7 +77,8 @@ decoder_result make_named(decoder_name &wanted, const decoder_model &model, hera
                                            : find_decoder(wanted.name)->make(model, wanted.settings);
   if (made && before != "none")
     made = make_predecoded_decoder(before, std::move(made.instance), model);
-  made = with_heralds(std::move(made), heralds, heralds_file, model);
+  const bool windows_read_them = has_windows && heralds.is_of_setting;
+  made = with_heralds(std::move(made), windows_read_them ? heralds_text{} : heralds, heralds_file, model);
   if (made)
     made.instance->set_budget(static_cast<std::uint64_t>(std::ceil(budget_us * 1000)));
   return made;
@@ -92,7 +97,7 @@ chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &
     return {std::move(made), {}};
   std::string refusal = made.error;
   if (first.settings.check().failed() || first.settings.text("predecoder", "none") != "none" ||
-      !first.settings.text("heralds", "").empty() || heralds) {
+      !first.settings.text("heralds", "").empty() || heralds.text) {
     decoder_name without_settings{first_of_auto(), decoder_settings{}};
     decoder_result plain = make_named(without_settings, model, {});
     if (machine_lacks(plain))
@@ -159,7 +164,11 @@ decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
 }
 
 decoder_result make_decoder(std::string_view name, std::string_view dem_text, std::string_view heralds) {
-  return choose(name, decoder_model(dem_text), heralds);
+  return choose(name, decoder_model(dem_text), {heralds});
+}
+
+decoder_result make_decoder_with_file(std::string_view name, std::string_view dem_text, std::string_view heralds) {
+  return choose(name, decoder_model(dem_text), {heralds, true});
 }
 
 expected<error_form> error_form_of(std::string_view name) {

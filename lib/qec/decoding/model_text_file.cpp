@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoding/model_text_file.h"
 
+#include "lib/qec/decoding/whole_file.h"
+
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 namespace cudaq::qec::realtime {
 namespace {
@@ -92,23 +92,8 @@ expected<> model_text_head::finish() const {
 }
 
 expected<std::string> read_model_text(const std::string &path) {
-  constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 30;
-  std::error_code fault;
-  const std::filesystem::file_type type = std::filesystem::status(path, fault).type();
-  if (fault)
-    return reason(path + ": " + fault.message());
-  if (type == std::filesystem::file_type::directory)
-    return reason(path + ": this is a folder");
-  if (type != std::filesystem::file_type::regular) // a pipe would be waited for
-    return reason(path + ": this is a pipe or a device: copy its contents into a file");
-  const std::uint64_t size = std::filesystem::file_size(path, fault);
-  if (fault || size > kMaxFileBytes)
-    return reason(path + ": " + (fault ? fault.message() : "the file has more than 1 GiB"));
-  std::string text(static_cast<std::size_t>(size), '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(text.data(), static_cast<std::streamsize>(size)))
-    return reason(path + ": the file cannot be read");
-  return text;
+  constexpr std::size_t kLargest = std::size_t{1} << 30;
+  return read_whole_file(path, kLargest);
 }
 
 } // namespace cudaq::qec::realtime

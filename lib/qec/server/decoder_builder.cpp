@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/lookup_decoder.h"
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/model_text_file.h"
+#include "lib/qec/decoding/whole_file.h"
 #include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/server/sparse_model.h"
 #include "lib/qec/server/stream_builder.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
-#include <fcntl.h>
 #include <map>
 #include <memory>
 #include <optional>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace cudaq::qec::realtime {
 namespace {
@@ -26,7 +22,6 @@ namespace {
 /// The probability of an error if the configuration names none. Matching and the lookup table depend on the ratios of
 /// the probabilities only, so its value matters to bp-osd alone.
 constexpr double kDefaultRate = 0.01;
-constexpr std::size_t kLargestFile = std::size_t{64} << 20;
 
 /// One row of H_sparse or O_sparse for each index below `rows`.
 expected<sparse_rows> matrix(const char *field, const std::vector<std::int64_t> &values, std::uint64_t columns) {
@@ -204,6 +199,7 @@ struct decoder_plan {
   std::string name, text;
   std::uint64_t bytes = 0;  ///< of memory, estimated
   std::uint64_t digest = 0; ///< of the model, and of the file of heralds
+  std::string heralds{};    ///< the contents of the file of this setting; "" without it
   std::optional<stream_source> stream{};
 };
 
@@ -295,13 +291,14 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
       return reason(with_its_lines(c, result.text()));
     if (type->table_of_errors && !fits_lookup_table(*model))
       plan.name += (plan.name == "lookup" ? ":" : ",") + depth_of(c);
-    const auto heralds = heralds_text_of(plan.name);
+    auto heralds = heralds_text_of(plan.name);
     if (heralds.failed())
       return heralds.reason();
-    plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model, *heralds);
+    plan.heralds = std::move(*heralds);
+    plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model, plan.heralds);
     plan.digest = model_digest(*model);
-    if (!heralds->empty())                                               // another list, other answers
-      plan.digest = (plan.digest ^ crc32_of(*heralds)) * 0x100000001b3U; // as FNV-1a
+    if (!plan.heralds.empty())                                               // another list, other answers
+      plan.digest = (plan.digest ^ crc32_of(plan.heralds)) * 0x100000001b3U; // as FNV-1a
   }
   return plan;
 }
@@ -340,7 +337,9 @@ expected<std::unique_ptr<decoding_unit>> build_stream(const decoder_plan &plan) 
 expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const decoder_plan &plan) {
   if (c.stream)
     return build_stream(plan);
-  decoder_result made = make_decoder(plan.name, plan.text);
+  // The file is not read a second time: the digest is that of these heralds.
+  decoder_result made = plan.heralds.empty() ? make_decoder(plan.name, plan.text)
+                                             : make_decoder_with_file(plan.name, plan.text, plan.heralds);
   if (!made)
     return reason(made.machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG, with_its_lines(c, made.error));
   // What `auto` has chosen here may not be what it chooses elsewhere.
@@ -360,34 +359,6 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
 }
 
 } // namespace
-
-expected<std::string> read_whole_file(const std::string &path) {
-  const auto failure = [&path](const std::string &what, cudaq_status_t status = CUDAQ_ERR_INVALID_ARG) {
-    return reason(status, path + ": " + what);
-  };
-  // A FIFO without a writer is opened at once, and refused.
-  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(fd < 0 ? nullptr : fdopen(fd, "rb"), &std::fclose);
-  struct stat info {};
-  if (file == nullptr || fstat(fd, &info) != 0) {
-    const bool machine_lacks = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-    return failure(std::strerror(errno), machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG);
-  }
-  if (S_ISDIR(info.st_mode))
-    return failure(std::strerror(EISDIR));
-  if (!S_ISREG(info.st_mode))
-    return failure("it is not a regular file; a pipe or a device may never end: copy its contents into a file");
-  std::string text;
-  char part[65536];
-  while (const std::size_t n = std::fread(part, 1, sizeof part, file.get())) {
-    text.append(part, n);
-    if (text.size() > kLargestFile)
-      return failure("the file has more than " + std::to_string(kLargestFile) + " bytes");
-  }
-  if (std::ferror(file.get()) != 0)
-    return failure(std::strerror(errno));
-  return text;
-}
 
 expected<std::vector<decoder_setup>> build_decoders(const server_config &config, const std::string &folder) {
   const auto failure = [](const decoder_config &c, const reason &why) {

@@ -51,9 +51,4 @@ inline constexpr std::uint64_t kMaxDecoderBytes = std::uint64_t{4} << 30;
 [[nodiscard]] expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
                                                                   const std::string &folder);
 
-/// Reads a whole file. The error names the path and the reason of the system; its status is CUDAQ_ERR_UNSUPPORTED if
-/// the process has no memory or too many open files. Only regular files: to open or to read another one may take any
-/// time.
-[[nodiscard]] expected<std::string> read_whole_file(const std::string &path);
-
 } // namespace cudaq::qec::realtime

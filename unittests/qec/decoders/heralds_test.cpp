@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heralds: detectors of a shot that say which errors it may have. The oracle is a decoder that is made for one shot
 // alone, or every set of errors.
+#include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/heralds/heralded_decoder.h"
 #include "unittests/qec/every_error_set.h"
@@ -200,14 +201,24 @@ TEST_F(HeraldFile, IsASettingOfEachDecoder) {
                  {"race:bp-osd(heralds=" + path + ")|relay-bp(heralds=" + path + ")", "is a setting of the race"},
                  {"lookup:heralds=" + path, "lookup does not take probabilities"},
                  {"bp-osd:heralds=" + none, "none.txt: "},
-                 {"bp-osd:heralds=/dev/zero", "this is a pipe or a device"},
-                 {"bp-osd:heralds=" + folder.path().string(), "this is a folder"},
+                 {"bp-osd:heralds=/dev/zero", "it is not a regular file"},
+                 {"bp-osd:heralds=" + folder.path().string(), "Is a directory"},
                  {"auto:heralds=" + none, "none.txt: "}};
   for (const auto &[name, why] : refused) {
     const auto made = make_decoder(name, kModel);
     ASSERT_FALSE(made) << name;
     EXPECT_NE(made.error.find(why), std::string::npos) << made.error;
   }
+}
+
+TEST_F(HeraldFile, ThatACallerHasReadIsNotReadAgain) {
+  const std::string lines = heralds_text(kModel, kLines);
+  const auto made = make_decoder_with_file("bp-osd:heralds=/nowhere", kModel, lines);
+  ASSERT_TRUE(made) << made.error;
+  EXPECT_EQ(decode(*made.instance, {0, 1, 2}), (answer{decode_status::ok, {0}}));
+  const auto wrong = make_decoder_with_file("bp-osd:heralds=/nowhere", kModel, "x\n");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error.find("heralds: /nowhere: line 1: "), std::string::npos) << wrong.error;
 }
 
 TEST_F(HeraldFile, IsRefusedIfADecoderCannotReplaceItsErrors) {

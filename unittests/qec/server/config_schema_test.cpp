@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON schema and the reader accept the same texts: a small validator of the schema's keywords judges the examples
 // and their broken forms, and must agree with the reader.
+#include "lib/qec/decoding/whole_file.h"
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/server_config.h"
 #include "unittests/support/program_paths.h"

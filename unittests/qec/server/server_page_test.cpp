@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configurations of docs/transport/server.md, with the models of the source tree.
+#include "lib/qec/decoding/whole_file.h"
 #include "lib/qec/server/server_config.h"
 #include "unittests/qec/server/server_test_support.h"
 #include "unittests/support/program_paths.h"
