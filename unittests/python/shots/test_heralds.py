@@ -18,30 +18,20 @@ from cudaq_realtime.heralds import HeraldedModel, heralded_model, independent_pa
 from cudaq_realtime.sinter_decoder import SinterDecoder
 
 
-def with_erasures(circuit, share):
-    """Each error of the circuit is an erasure in this share of the cases; of a gate, of each of its qubits at half the
-    rate. The herald is the next detector."""
-    made, records, new = stim.Circuit(), 0, []
-    for one in circuit.flattened():
-        targets, args = one.targets_copy(), one.gate_args_copy()
-        if one.name in ("DEPOLARIZE1", "DEPOLARIZE2", "X_ERROR"):
-            made.append(one.name, targets, args[0] * (1 - share))
-            made.append("HERALDED_ERASE", targets, args[0] * share / (2 if one.name == "DEPOLARIZE2" else 1))
-            for k in range(len(targets)):
-                made.append("DETECTOR", [stim.target_rec(k - len(targets))])
-            records += len(targets)
-        elif one.name in ("DETECTOR", "OBSERVABLE_INCLUDE"):
-            made.append(one.name, [stim.target_rec(new[target.value] - records) for target in targets], args)
-        else:
-            made.append(one)
-            if one.name in ("M", "MR"):
-                new.extend(range(records, records + len(targets)))
-                records += len(targets)
-    return made
+def figures_of_the_page():
+    """The program that measures what heralds gain."""
+    path = pathlib.Path(__file__).parents[3] / "benchmarks/decoding/erasure_figures.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+figures = figures_of_the_page()
 
 
 def surface_code(distance, share, noise=0.01):
-    return with_erasures(stim.Circuit.generated(
+    return figures.with_erasures(stim.Circuit.generated(
         "surface_code:rotated_memory_z", distance=distance, rounds=distance, after_clifford_depolarization=noise,
         before_measure_flip_probability=noise, before_round_data_depolarization=noise), share)
 
@@ -249,10 +239,6 @@ def test_edges_with_heralds_are_of_detectors_of_the_shot_and_are_no_errors(is_se
 
 
 def test_a_point_without_a_wrong_shot_is_drawn_as_a_bound():
-    path = pathlib.Path(__file__).parents[3] / "benchmarks/decoding/erasure_figures.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    figures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(figures)
     noises = (0.003, 0.01, 0.03)
     drawn = figures.drawing({("without", 3): [(noise, 600, 6000) for noise in noises],
                              ("with heralds", 3): [(noise, wrong, 6000) for noise, wrong in zip(noises, (0, 0, 60))],
