@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/host_dispatcher/handler_times.h"
 
+#include "lib/base/public_histogram.h"
 #include "lib/host_dispatcher/diagnostics.h"
 
 #include <algorithm>
 #include <cinttypes>
 
 namespace cudaq::realtime::detail {
-
-static_assert(time_histogram::kBuckets == CUDAQ_HANDLER_TIME_BUCKETS);
-static_assert(time_histogram::buckets::lower_of(1151) == CUDAQ_HANDLER_TIME_BUCKET_NS(1151));
-static_assert(time_histogram::buckets::lower_of(300) == CUDAQ_HANDLER_TIME_BUCKET_NS(300));
-static_assert(time_histogram::buckets::lower_of(64) == CUDAQ_HANDLER_TIME_BUCKET_NS(64));
-static_assert(time_histogram::buckets::lower_of(63) == CUDAQ_HANDLER_TIME_BUCKET_NS(63));
 
 void handler_times::prepare(bool on, const function_index_view &index, std::span<thread_counters> threads,
                             std::uint32_t used) {
@@ -55,14 +50,7 @@ expected<> handler_times::read(std::uint32_t function_id, std::span<const thread
   if (found == function_ids_.end())
     return make_reason(CUDAQ_ERR_INVALID_ARG, "function_id is 0x%08x: the last start found no such function",
                        function_id);
-  const time_histogram::snapshot all = sum(static_cast<std::size_t>(found - function_ids_.begin()), threads);
-  out.count = all.count;
-  out.sum_ns = all.sum_ns;
-  out.max_ns = all.max_ns;
-  out.p50_ns = all.percentile(50);
-  out.p99_ns = all.percentile(99);
-  out.p999_ns = all.percentile(99.9);
-  std::ranges::copy(all.counts, out.buckets);
+  write_histogram(sum(static_cast<std::size_t>(found - function_ids_.begin()), threads), out);
   return {};
 }
 

@@ -315,6 +315,17 @@ void serving::leave(const std::string &problem) noexcept {
   _exit(status);
 }
 
+json times_json(const detail::time_histogram::snapshot &times) {
+  if (times.count == 0)
+    return {{"count", 0}, {"mean", {}}, {"p50", {}}, {"p99", {}}, {"p99.9", {}}, {"max", {}}};
+  return {{"count", times.count},
+          {"mean", static_cast<double>(times.sum_ns) / static_cast<double>(times.count)},
+          {"p50", times.percentile(50)},
+          {"p99", times.percentile(99)},
+          {"p99.9", times.percentile(99.9)},
+          {"max", times.max_ns}};
+}
+
 int serving::report(const std::string &problem) const {
   json decoders = json::array();
   for (const auto &decoder : server_.decoders()) {
@@ -327,7 +338,10 @@ int serving::report(const std::string &problem) const {
       answers[status_label(status)] = counts.by_status[status];
     for (std::size_t k = 0; k < identity->members.size(); ++k)
       wins[identity->members[k]] = identity->wins[k].value();
-    json stream;
+    json stream, stages;
+    for (std::size_t s = 0; s < server_ns::kRequestStages.size(); ++s)
+      stages[server_ns::kRequestStages[s]] =
+          times_json(decoder->times().read(static_cast<server_ns::request_stage>(s)));
     if (decoder->is_stream())
       stream = {{"rounds_pushed", counts.stream.pushed},
                 {"rounds_committed", counts.stream.committed},
@@ -348,6 +362,7 @@ int serving::report(const std::string &problem) const {
                         {"deadline_late", counts.deadlines.late},
                         {"race_wins", wins},
                         {"answers_by_status", answers},
+                        {"stages_ns", stages},
                         {"stream", stream}});
   }
   out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());

@@ -27,33 +27,69 @@ void family(std::string &text, const char *name, const char *type, const char *h
   text += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
 }
 
-/// Prometheus counts from the first bucket on: each line includes the lines before it.
-std::string latency_text(std::uint64_t id, const cudaq::qec::realtime::latency_counters::counts &counts) {
-  using cudaq::qec::realtime::latency_counters;
-  constexpr const char *kName = "cudaq_decoder_latency_seconds";
-  std::string text;
+using detail::time_histogram;
+
+/// Bounds from `first_ns`, a power of two, to 8.6 s: each power of two is divided into 4 equal parts, which end with
+/// buckets of the histogram. Prometheus counts from the first bucket on: each line includes the lines before it. Times
+/// are rounded down to whole nanoseconds, so one that is less than a bound is in its line.
+void add_histogram(std::string &text, const char *name, const std::string &labels,
+                   const time_histogram::snapshot &times, std::uint64_t first_ns) {
+  constexpr std::uint64_t kLastNs = std::uint64_t{1} << 33;
   std::uint64_t up_to = 0;
-  for (std::size_t k = 0; k < latency_counters::kBuckets; ++k) {
-    const std::string bound = k < latency_counters::kBounds
-                                  ? fmt::format("{:.9f}", static_cast<double>(latency_counters::bound_ns(k)) * 1e-9)
-                                  : "+Inf";
-    up_to += counts.buckets[k];
-    text += fmt::format("{}_bucket{{decoder=\"{}\",le=\"{}\"}} {}\n", kName, id, bound, up_to);
-  }
-  return text + fmt::format("{0}_sum{{decoder=\"{1}\"}} {2:.9f}\n{0}_count{{decoder=\"{1}\"}} {3}\n", kName, id,
-                            static_cast<double>(counts.sum_ns) * 1e-9, up_to);
+  std::size_t bucket = 0;
+  const auto add_line = [&](const std::string &bound) {
+    text += fmt::format("{}_bucket{{{},le=\"{}\"}} {}\n", name, labels, bound, up_to);
+  };
+  for (std::uint64_t power = first_ns; power <= kLastNs; power *= 2)
+    for (std::uint64_t bound = power; bound < 2 * power && bound <= kLastNs; bound += power / 4) {
+      for (; time_histogram::buckets::upper_of(bucket) < bound; ++bucket)
+        up_to += times.counts[bucket];
+      add_line(fmt::format("{:.9f}", static_cast<double>(bound) * 1e-9));
+    }
+  up_to = times.count;
+  add_line("+Inf");
+  text += fmt::format("{0}_sum{{{1}}} {2:.9f}\n{0}_count{{{1}}} {3}\n", name, labels,
+                      static_cast<double>(times.sum_ns) * 1e-9, times.count);
 }
 
 using cudaq::qec::realtime::decoder_counts;
+using cudaq::qec::realtime::kRequestStages;
+using cudaq::qec::realtime::request_stage;
 
 /// Read once for the whole page, in the order of the members, so that no page has more answers than requests.
 struct reading {
   std::uint64_t id;
   bool is_stream;
-  cudaq::qec::realtime::latency_counters::counts latency;
+  const cudaq::qec::realtime::stage_times *times;
+  time_histogram::snapshot whole;
   std::size_t waiting;
   decoder_counts counts;
 };
+
+/// Decoders whose stages are on the page: those of thousands could not be sent in the time of an exchange.
+constexpr std::size_t kMaxStagedDecoders = 100;
+
+/// The stages of the first decoders that have answered a request.
+std::string stages_text(const std::vector<reading> &readings) {
+  std::string text, worst;
+  family(text, "cudaq_decoder_stage_seconds", "histogram", "From the end of the stage before to the end of this one.");
+  family(worst, "cudaq_decoder_worst_stage_seconds", "gauge", "The most of it since the start.");
+  std::size_t staged = 0;
+  for (const reading &now : readings) {
+    if (now.whole.count == 0 || staged++ >= kMaxStagedDecoders)
+      continue;
+    for (std::size_t s = 0; s < kRequestStages.size(); ++s) {
+      const auto stage = static_cast<request_stage>(s);
+      const time_histogram::snapshot times = stage == request_stage::whole ? now.whole : now.times->read(stage);
+      const std::string labels = fmt::format("decoder=\"{}\",stage=\"{}\"", now.id, kRequestStages[s]);
+      if (stage != request_stage::whole) // that is cudaq_decoder_latency_seconds
+        add_histogram(text, "cudaq_decoder_stage_seconds", labels, times, 16);
+      worst += fmt::format("cudaq_decoder_worst_stage_seconds{{{}}} {:.9f}\n", labels,
+                           static_cast<double>(times.max_ns) * 1e-9);
+    }
+  }
+  return text + worst;
+}
 
 /// The lines of streams; none without one.
 std::string streams_text(const std::vector<reading> &readings) {
@@ -198,8 +234,8 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
   std::string text;
   std::vector<reading> readings;
   for (const auto &decoder : server.decoders())
-    readings.push_back(
-        {decoder->limits().id, decoder->is_stream(), decoder->latency(), decoder->waiting(), decoder->counts()});
+    readings.push_back({decoder->limits().id, decoder->is_stream(), &decoder->times(),
+                        decoder->times().read(request_stage::whole), decoder->waiting(), decoder->counts()});
   const auto each = [&](const char *name, const char *type, const char *help, const auto &value) {
     family(text, name, type, help);
     for (const reading &now : readings)
@@ -232,9 +268,10 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
     for (std::size_t i = 0; i < now.counts.by_status.size(); ++i)
       text += fmt::format("cudaq_decoder_answers_total{{decoder=\"{}\",status=\"{}\"}} {}\n", now.id, status_label(i),
                           now.counts.by_status[i]);
-  family(text, "cudaq_decoder_latency_seconds", "histogram", "From a request's arrival at the decoder to its answer.");
+  family(text, "cudaq_decoder_latency_seconds", "histogram", "From a request's arrival at the server to its answer.");
   for (const reading &now : readings)
-    text += latency_text(now.id, now.latency);
+    add_histogram(text, "cudaq_decoder_latency_seconds", fmt::format("decoder=\"{}\"", now.id), now.whole, 256);
+  text += stages_text(readings);
   const auto one = [&](const char *name, const char *type, const char *help, std::uint64_t value) {
     family(text, name, type, help);
     text += fmt::format("{} {}\n", name, value);

@@ -118,6 +118,20 @@ counted_decoder &decoder_of(server_counters &server, std::map<std::uint64_t, std
   return server.decoders[place->second];
 }
 
+double bound_ns(const counter_line &line) {
+  double bound = 0;
+  if (!parse_number(label_of(line, "le"), bound) || !(bound >= 0))
+    bound = std::numeric_limits<double>::infinity(); // "+Inf"
+  return bound * 1e9;
+}
+
+counted_stage &stage_of(const counter_line &line, std::vector<counted_stage> &stages) {
+  const std::string name = label_of(line, "stage");
+  if (const auto found = std::ranges::find(stages, name, &counted_stage::name); found != stages.end())
+    return *found;
+  return stages.emplace_back(counted_stage{name, {}, 0});
+}
+
 void read_decoder_line(const counter_line &line, counted_decoder &d) {
   const auto count = static_cast<std::uint64_t>(line.value);
   const std::pair<const char *, std::uint64_t &> plain[] = {
@@ -147,12 +161,12 @@ void read_decoder_line(const counter_line &line, counted_decoder &d) {
     d.tail_sum_ns = line.value * 1e9;
   if (line.name == "cudaq_decoder_worst_tail_seconds")
     d.worst_tail_ns = line.value * 1e9;
-  if (line.name == "cudaq_decoder_latency_seconds_bucket") {
-    double bound = 0;
-    if (!parse_number(label_of(line, "le"), bound) || !(bound >= 0))
-      bound = std::numeric_limits<double>::infinity(); // "+Inf"
-    d.latency.emplace_back(bound * 1e9, count);
-  }
+  if (line.name == "cudaq_decoder_latency_seconds_bucket")
+    d.latency.emplace_back(bound_ns(line), count);
+  if (line.name == "cudaq_decoder_stage_seconds_bucket")
+    stage_of(line, d.stages).buckets.emplace_back(bound_ns(line), count);
+  if (line.name == "cudaq_decoder_worst_stage_seconds")
+    stage_of(line, d.stages).worst_ns = line.value * 1e9;
 }
 
 /// Nodes come in the same order in each family of lines.

@@ -10,13 +10,23 @@
 
 namespace cudaq::realtime::tools {
 
+/// Upper bound of each bucket in ns, and the requests up to it. The last bound is infinite.
+using counted_buckets = std::vector<std::pair<double, std::uint64_t>>;
+
+/// A stage of requests; "whole" is all of them.
+struct counted_stage {
+  std::string name;
+  counted_buckets buckets; ///< empty: those of `whole` are the decoder's
+  double worst_ns = 0;     ///< since the start
+};
+
 struct counted_decoder {
   std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, exchanges = 0;
   std::uint64_t deadline_met = 0, deadline_missed = 0, deadline_late = 0;
   std::vector<std::pair<std::string, std::uint64_t>> answers; ///< by status
   std::vector<std::pair<std::string, std::uint64_t>> wins;    ///< by member of a race
-  /// Upper bound of each bucket in ns, and the requests up to it. The last bound is infinite.
-  std::vector<std::pair<double, std::uint64_t>> latency;
+  counted_buckets latency;
+  std::vector<counted_stage> stages; ///< in the order of the page; none before the first answer
   double latency_sum_ns = 0;
   bool is_stream = false;
   std::uint64_t rounds_pushed = 0, rounds_committed = 0, lag_rounds = 0, worst_lag_rounds = 0;

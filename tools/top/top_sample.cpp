@@ -72,6 +72,36 @@ json node_json(const sampled_node &node, double seconds) {
             {"refused", node.total.refused}}}};
 }
 
+bool have_grown(const counted_buckets &before, const counted_buckets &after) {
+  return before.size() == after.size() && !after.empty() && before.back().second <= after.back().second;
+}
+
+sampled_times times_between(const counted_buckets &before, const counted_buckets &after) {
+  sampled_times times;
+  const bool grew = have_grown(before, after);
+  for (std::size_t k = 0; k < after.size(); ++k) {
+    const std::uint64_t up_to = grown(grew ? before[k].second : 0, after[k].second);
+    if (up_to > times.count)
+      times.buckets.emplace_back(after[k].first, up_to - times.count);
+    times.count = std::max(times.count, up_to);
+  }
+  return times;
+}
+
+std::vector<sampled_stage> stages_between(const counted_decoder &before, const counted_decoder &after) {
+  std::vector<sampled_stage> stages;
+  for (const counted_stage &stage : after.stages) {
+    const auto same = std::ranges::find(before.stages, stage.name, &counted_stage::name);
+    const counted_buckets none;
+    stages.push_back({stage.name,
+                      stage.buckets.empty()
+                          ? times_between(before.latency, after.latency)
+                          : times_between(same == before.stages.end() ? none : same->buckets, stage.buckets),
+                      stage.worst_ns});
+  }
+  return stages;
+}
+
 sampled_decoder decoder_between(const counted_decoder &before, const counted_decoder &after) {
   sampled_decoder d;
   d.id = after.id;
@@ -95,21 +125,15 @@ sampled_decoder decoder_between(const counted_decoder &before, const counted_dec
         (after.tail_sum_ns - (after.shots >= before.shots ? before.tail_sum_ns : 0)) / static_cast<double>(d.shots);
   d.answers = grown_by_name(before.answers, after.answers);
   d.wins = grown_by_name(before.wins, after.wins);
-  const bool same_buckets = before.latency.size() == after.latency.size() && !after.latency.empty() &&
-                            before.latency.back().second <= after.latency.back().second;
-  std::uint64_t seen = 0;
-  for (std::size_t k = 0; k < after.latency.size(); ++k) {
-    const std::uint64_t up_to = grown(same_buckets ? before.latency[k].second : 0, after.latency[k].second);
-    if (up_to > seen)
-      d.latency.emplace_back(after.latency[k].first, up_to - seen);
-    seen = std::max(seen, up_to);
-    if (std::isfinite(after.latency[k].first))
-      d.latency_limit_ns = after.latency[k].first;
-  }
-  d.answered = seen;
-  if (seen != 0)
+  d.latency = times_between(before.latency, after.latency);
+  d.stages = stages_between(before, after);
+  for (const auto &[bound, count] : after.latency)
+    if (std::isfinite(bound))
+      d.latency_limit_ns = bound;
+  if (d.latency.count != 0)
     d.latency_mean_ns =
-        std::max(0.0, after.latency_sum_ns - (same_buckets ? before.latency_sum_ns : 0)) / static_cast<double>(seen);
+        std::max(0.0, after.latency_sum_ns - (have_grown(before.latency, after.latency) ? before.latency_sum_ns : 0)) /
+        static_cast<double>(d.latency.count);
   return d;
 }
 
@@ -127,18 +151,29 @@ std::string errors_of(const sampled_decoder &d) {
 }
 
 /// Null: nothing was measured, or the request is above all bounds.
-json percentile_json(const sampled_decoder &d, double percent) {
-  const double ns = d.latency_percentile_ns(percent);
-  return d.answered != 0 && std::isfinite(ns) ? json(ns) : json();
+json percentile_json(const sampled_times &times, double percent) {
+  const double ns = times.percentile_ns(percent);
+  return times.count != 0 && std::isfinite(ns) ? json(ns) : json();
+}
+
+json stages_json(const sampled_decoder &d) {
+  json stages;
+  for (const sampled_stage &stage : d.stages)
+    stages[stage.name] = {{"count", stage.times.count},
+                          {"p50", percentile_json(stage.times, 50)},
+                          {"p99", percentile_json(stage.times, 99)},
+                          {"p99.9", percentile_json(stage.times, 99.9)},
+                          {"worst_since_start", stage.worst_ns}};
+  return stages;
 }
 
 } // namespace
 
-double sampled_decoder::latency_percentile_ns(double percent) const {
-  const double rank = std::max(1.0, std::ceil(percent / 100 * static_cast<double>(answered) * (1 - 1e-12)));
+double sampled_times::percentile_ns(double percent) const {
+  const double rank = std::max(1.0, std::ceil(percent / 100 * static_cast<double>(count) * (1 - 1e-12)));
   double seen = 0;
-  for (const auto &[bound, count] : latency) {
-    seen += static_cast<double>(count);
+  for (const auto &[bound, requests] : buckets) {
+    seen += static_cast<double>(requests);
     if (seen >= rank)
       return bound;
   }
@@ -205,13 +240,14 @@ json sample_json(const server_sample &s) {
                           {"answers_by_status", json_of(d.total.answers)}}},
                         {"stream", stream},
                         {"latency_ns",
-                         {{"count", d.answered},
-                          {"mean", d.answered == 0 ? json() : json(d.latency_mean_ns)},
-                          {"p50", percentile_json(d, 50)},
-                          {"p90", percentile_json(d, 90)},
-                          {"p99", percentile_json(d, 99)},
-                          {"p99.9", percentile_json(d, 99.9)},
-                          {"percentile_relative_error", 0.25}}}});
+                         {{"count", d.latency.count},
+                          {"mean", d.latency.count == 0 ? json() : json(d.latency_mean_ns)},
+                          {"p50", percentile_json(d.latency, 50)},
+                          {"p90", percentile_json(d.latency, 90)},
+                          {"p99", percentile_json(d.latency, 99)},
+                          {"p99.9", percentile_json(d.latency, 99.9)},
+                          {"percentile_relative_error", 0.25}}},
+                        {"stages_ns", stages_json(d)}});
   }
   json nodes; // null: it is not a router
   if (s.is_router)
@@ -262,6 +298,26 @@ std::string router_text(const server_sample &s) {
   return text + others_text(s) + "Decoders are shown by `top` on the counters of each node.\n";
 }
 
+std::string percentile_text(const sampled_decoder &d, const sampled_times &times, double percent) {
+  const double ns = times.percentile_ns(percent);
+  return times.count == 0 ? "-" : std::isfinite(ns) ? format_ns(ns) : ">" + format_ns(d.latency_limit_ns);
+}
+
+/// Of decoders that have answered something in the interval.
+std::string stages_text(const server_sample &s) {
+  std::string text;
+  for (const sampled_decoder &d : s.decoders)
+    for (const sampled_stage &stage : d.stages)
+      if (stage.times.count != 0)
+        text += fmt::format("{:>10} {:>11} {:>9} {:>9} {:>9} {:>12}\n", d.id, stage.name,
+                            percentile_text(d, stage.times, 50), percentile_text(d, stage.times, 99),
+                            percentile_text(d, stage.times, 99.9), format_ns(stage.worst_ns));
+  return text.empty() ? text
+                      : fmt::format("{:>10} {:>11} {:>9} {:>9} {:>9} {:>12}\n", "times", "stage", "p50", "p99", "p99.9",
+                                    "worst, all") +
+                            text;
+}
+
 std::string totals_text(const server_sample &s) {
   std::uint64_t requests = 0, shots = 0, errors = 0, busy = 0, too_old = 0;
   for (const sampled_decoder &d : s.decoders) {
@@ -310,18 +366,13 @@ std::string sample_text(const server_sample &s) {
   text += fmt::format("{:>10} {:>11} {:>10} {:>8} {:>9} {:>9} {:>9} {:>8}  {}\n", "decoder", "requests/s", "shots/s",
                       "waiting", "p50", "p99", "p99.9", "busy", "errors");
   for (const sampled_decoder &d : s.decoders) {
-    const auto latency = [&](double percent) {
-      const double ns = d.latency_percentile_ns(percent);
-      return d.answered == 0     ? std::string("-")
-             : std::isfinite(ns) ? format_ns(ns)
-                                 : ">" + format_ns(d.latency_limit_ns);
-    };
+    const auto latency = [&](double percent) { return percentile_text(d, d.latency, percent); };
     text += fmt::format("{:>10} {:>11} {:>10} {:>8} {:>9} {:>9} {:>9} {:>8}  {}\n", d.id,
                         format_rate(static_cast<double>(d.requests) / s.seconds),
                         format_rate(static_cast<double>(d.shots) / s.seconds), d.waiting, latency(50), latency(99),
                         latency(99.9), count_of(d.answers, &is_busy), errors_of(d));
   }
-  text += totals_text(s) + deadlines_text(s) + races_text(s) + others_text(s);
+  text += stages_text(s) + totals_text(s) + deadlines_text(s) + races_text(s) + others_text(s);
   if (std::ranges::none_of(s.decoders, &sampled_decoder::is_stream))
     return text;
   text += fmt::format("{:>10} {:>11} {:>11} {:>10} {:>10} {:>9} {:>9} {:>9}\n", "stream", "rounds/s", "final/s", "lag",

@@ -7,25 +7,38 @@
 
 namespace cudaq::realtime::tools {
 
+/// Requests of an interval by their time.
+struct sampled_times {
+  std::vector<std::pair<double, std::uint64_t>> buckets; ///< upper bound in ns, requests of the bucket
+  std::uint64_t count = 0;
+
+  /// The upper bound of the bucket that has the request of this rank: at most 25 % above its time, or the lowest
+  /// bound. 0 without requests; infinite for a request above all bounds.
+  [[nodiscard]] double percentile_ns(double percent) const;
+};
+
+/// A stage of the requests; its worst time is of all since the start.
+struct sampled_stage {
+  std::string name;
+  sampled_times times;
+  double worst_ns = 0;
+};
+
 /// Counts and rates of the interval; `waiting` is of its end.
 struct sampled_decoder {
   std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, exchanges = 0;
   std::uint64_t deadline_met = 0, deadline_missed = 0, deadline_late = 0;
   std::vector<std::pair<std::string, std::uint64_t>> answers; ///< by status
   std::vector<std::pair<std::string, std::uint64_t>> wins;    ///< by member of a race
-  std::vector<std::pair<double, std::uint64_t>> latency;      ///< upper bound in ns, requests of the bucket
-  std::uint64_t answered = 0;                                 ///< requests in `latency`
+  sampled_times latency;
   double latency_mean_ns = 0;
-  counted_decoder total;       ///< since the start of the server
-  double latency_limit_ns = 0; ///< the highest finite bound
+  std::vector<sampled_stage> stages; ///< none before the first answer
+  counted_decoder total;             ///< since the start of the server
+  double latency_limit_ns = 0;       ///< the highest finite bound
   bool is_stream = false;
   std::uint64_t rounds_pushed = 0, rounds_committed = 0, lag_rounds = 0, worst_lag_rounds = 0; ///< lags: at its end
   double tail_mean_ns = 0;  ///< of the streams that ended; 0 without one
   double worst_tail_ns = 0; ///< since the start
-
-  /// The upper bound of the bucket that has the request of this rank: at most 25 % above its latency, or 256 ns. 0
-  /// without requests; infinite for a request above all bounds.
-  [[nodiscard]] double latency_percentile_ns(double percent) const;
 };
 
 /// `total`: since the start of the router; its state is that of the end of the interval.

@@ -37,7 +37,7 @@ server_answer give_name(const served_decoder &decoder, std::span<std::uint8_t> r
 
 decoding_server::decoding_server(std::vector<decoder_setup> setups) : pool_(setups.size()), boot_id_(random_boot_id()) {
   for (decoder_setup &setup : setups)
-    decoders_.push_back(std::make_unique<served_decoder>(setup.limits, std::move(setup.unit)));
+    decoders_.push_back(std::make_unique<served_decoder>(setup.limits, std::move(setup.unit), ticks_));
   for (const auto &decoder : decoders_)
     by_id_.push_back(decoder.get());
   std::sort(by_id_.begin(), by_id_.end(),
@@ -143,6 +143,7 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
                              std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
                              std::uint64_t timestamp) {
   const running_calls::one call(submits_);
+  const std::uint64_t arrived = ticks_.now();
   read_result read = read_request(function_id, payload);
   served_decoder *const decoder = find(read);
   if (decoder != nullptr && read.request.function == wire_function::describe) {
@@ -159,7 +160,7 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
     read.request.request_id = job.request_id;
     read.request.timestamp = timestamp;
     read.request.while_ending = phase == ends;
-    return decoder->submit(read, result, job, now);
+    return decoder->submit(read, result, job, now, arrived);
   }
   if (decoder != nullptr) {
     now = refuse(read.request.function, server_status::not_ready);

@@ -106,6 +106,7 @@ private:
   running_calls submits_;                                     ///< a decoder without a queue serves inside submit
   cudaq::realtime::detail::shared_word<std::uint32_t> phase_; ///< it only grows
   const std::uint64_t boot_id_;
+  const cudaq::realtime::detail::tick_clock ticks_ = cudaq::realtime::detail::tick_clock::measured();
 };
 
 } // namespace cudaq::qec::realtime

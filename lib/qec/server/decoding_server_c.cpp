@@ -4,6 +4,7 @@
 
 #include "lib/base/error_text.h"
 #include "lib/base/process_mark.h"
+#include "lib/base/public_histogram.h"
 #include "lib/qec/server/hosted_server.h"
 
 #include <algorithm>
@@ -30,6 +31,8 @@ static_assert(std::endian::native == std::endian::little,
               "the structs of decoding_server_wire.h are those of the wire");
 constexpr std::size_t kAnswerCounts = sizeof(cudaq_qec_decoding_server_counts_t::answers) / sizeof(std::uint64_t);
 static_assert(kServerStatuses <= kAnswerCounts);
+static_assert(static_cast<int>(request_stage::accepted) == CUDAQ_QEC_STAGE_ACCEPTED &&
+              static_cast<int>(request_stage::whole) == CUDAQ_QEC_STAGE_WHOLE);
 
 expected<> check_options(const cudaq_qec_decoding_server_options_t *given, cudaq_qec_decoding_server_options_t &out) {
   out = {sizeof(out), CUDAQ_WAIT_BLOCK, 0, 0, nullptr};
@@ -57,6 +60,13 @@ expected<> check_server(const cudaq_qec_decoding_server_t *server, const void *a
                        "fork",
                        static_cast<long>(server->mark.process()));
   return {};
+}
+
+expected<const served_decoder *> decoder_of(const cudaq_qec_decoding_server_t *server, std::uint64_t id) {
+  for (const auto &decoder : server->host.server().decoders())
+    if (decoder->limits().id == id)
+      return decoder.get();
+  return make_reason(CUDAQ_ERR_INVALID_ARG, "decoder_id is %" PRIu64 ", and no decoder has this id", id);
 }
 
 expected<> submit(cudaq_qec_decoding_server_t *server, const cudaq_qec_decoding_server_request_t *request,
@@ -201,25 +211,44 @@ cudaq_status_t cudaq_qec_decoding_server_get_counts(const cudaq_qec_decoding_ser
     if (out_counts->struct_size != sizeof(counts))
       return make_reason(CUDAQ_ERR_INVALID_ARG, "struct_size is %u, accepted: %zu", out_counts->struct_size,
                          sizeof(counts));
-    const auto decoders = server->host.server().decoders();
-    const auto found =
-        std::ranges::find_if(decoders, [&](const auto &decoder) { return decoder->limits().id == decoder_id; });
-    if (found == decoders.end())
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "decoder_id is %" PRIu64 ", and no decoder has this id", decoder_id);
+    expected<const served_decoder *> decoder = decoder_of(server, decoder_id);
+    if (decoder.failed())
+      return decoder;
     counts.struct_size = sizeof(counts);
-    counts.num_decoders = static_cast<std::uint32_t>(decoders.size());
+    counts.num_decoders = static_cast<std::uint32_t>(server->host.server().decoders().size());
     counts.reloads = server->host.reloads();
     counts.strays = server->host.server().strays();
-    const decoder_counts of_decoder = (*found)->counts();
+    const decoder_counts of_decoder = (*decoder)->counts();
     counts.requests = of_decoder.requests;
-    counts.waiting = (*found)->waiting();
+    counts.waiting = (*decoder)->waiting();
     counts.shots = of_decoder.shots;
-    counts.failed_decodes = (*found)->failures().count;
+    counts.failed_decodes = (*decoder)->failures().count;
     counts.repeated = of_decoder.repeated;
     counts.too_old = of_decoder.too_old;
     counts.exchanges = of_decoder.exchanges;
     std::ranges::copy(of_decoder.by_status, counts.answers);
     *out_counts = counts;
+    return {};
+  });
+}
+
+cudaq_status_t cudaq_qec_decoding_server_get_stage_times(const cudaq_qec_decoding_server_t *server, uint64_t decoder_id,
+                                                         cudaq_qec_request_stage_t stage,
+                                                         cudaq_handler_times_t *out_times) {
+  return guarded(__func__, [&]() -> expected<> {
+    if (expected<> result = check_server(server, out_times, "out_times"); result.failed())
+      return result;
+    if (out_times->struct_size != sizeof(cudaq_handler_times_t))
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "struct_size is %u, accepted: %zu", out_times->struct_size,
+                         sizeof(cudaq_handler_times_t));
+    if (stage < CUDAQ_QEC_STAGE_ACCEPTED || stage > CUDAQ_QEC_STAGE_WHOLE)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "stage is %d, accepted: a value of cudaq_qec_request_stage_t",
+                         static_cast<int>(stage));
+    expected<const served_decoder *> decoder = decoder_of(server, decoder_id);
+    if (decoder.failed())
+      return decoder;
+    out_times->reserved = 0;
+    write_histogram((*decoder)->times().read(static_cast<request_stage>(stage)), *out_times);
     return {};
   });
 }

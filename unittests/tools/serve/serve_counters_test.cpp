@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live counters, and readers that do not behave.
+#include "lib/base/runner.h"
+#include "tools/top/counters_reader.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/helper_thread.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <atomic>
 #include <deque>
@@ -68,6 +71,38 @@ TEST_F(Serve, ShowsItsCounters) {
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 0);
   EXPECT_FALSE(std::filesystem::exists(path)) << "the socket is removed";
+}
+
+TEST_F(Serve, ShowsTheStagesOfItsRequests) {
+  const std::string path = (folder_.path() / "counters").string();
+  running_program server(arguments({"--counters", path}), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  EXPECT_FALSE(contains(counters_at(path), "cudaq_decoder_stage_seconds_count")) << "no request was answered";
+  socket_peer peer(socket());
+  ASSERT_EQ(peer.call(kEnqueue, enqueue(0, 1)).status, 0);
+  const std::string counted = "\ncudaq_decoder_stage_seconds_count{decoder=\"6\",stage=\"decoded\"} 1\n";
+  std::string text; // a request is counted after its answer has left
+  ASSERT_TRUE(detail::wait_until(detail::steady_clock::now() + std::chrono::seconds(60), [&] {
+    text = counters_at(path);
+    return contains(text, counted);
+  })) << text;
+  const server_counters all = parse_counters(text);
+  const auto decoder = std::ranges::find(all.decoders, 6u, &counted_decoder::id);
+  ASSERT_NE(decoder, all.decoders.end());
+  std::vector<std::string> names;
+  for (const counted_stage &stage : decoder->stages) {
+    names.push_back(stage.name);
+    if (stage.name == "whole")
+      continue;
+    ASSERT_EQ(stage.buckets.size(), 118u) << "16 ns to 8.6 s, and the last one";
+    EXPECT_TRUE(std::ranges::is_sorted(stage.buckets));
+    EXPECT_EQ(stage.buckets.back().second, 1u);
+    // The first bound with a count is the one above the only time.
+    const auto first = std::ranges::find(stage.buckets, 1u, &std::pair<double, std::uint64_t>::second);
+    EXPECT_GT(first->first, stage.worst_ns) << stage.name;
+    EXPECT_LE(first->first, std::max(16.0, stage.worst_ns * 1.25) + 1e-3) << stage.name;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"accepted", "queued", "taken", "decoded", "answered", "whole"}));
 }
 
 TEST_F(Serve, IsNotHeldUpBySlowReaders) {

@@ -37,10 +37,10 @@ TEST(TopSample, ShowsWhatHappenedBetweenTwoReadings) {
   EXPECT_EQ(d.id, 6u);
   EXPECT_EQ(d.requests, 1000u);
   EXPECT_EQ(d.waiting, 3u);
-  EXPECT_EQ(d.answered, 1000u);
-  EXPECT_NEAR(d.latency_percentile_ns(50), 1000, 1e-6);
-  EXPECT_NEAR(d.latency_percentile_ns(98), 1000, 1e-6);
-  EXPECT_NEAR(d.latency_percentile_ns(99), 1e6, 1e-3);
+  EXPECT_EQ(d.latency.count, 1000u);
+  EXPECT_NEAR(d.latency.percentile_ns(50), 1000, 1e-6);
+  EXPECT_NEAR(d.latency.percentile_ns(98), 1000, 1e-6);
+  EXPECT_NEAR(d.latency.percentile_ns(99), 1e6, 1e-3);
   EXPECT_NEAR(d.latency_mean_ns, (980 * 0.5e3 + 20 * 0.5e6) / 1000, 1);
   const json j = sample_json(s);
   EXPECT_NEAR(j.at("processed_per_second").get<double>(), 500, 1e-9);
@@ -84,19 +84,46 @@ TEST(TopSample, ShowsTheRoundsTheLagAndTheTailOfStreams) {
   EXPECT_EQ(sample_text(shots).find("worst lag"), std::string::npos) << "without a stream there is no table of them";
 }
 
+TEST(TopSample, ShowsTheStagesOfRequests) {
+  const auto with_stages = [](int requests) {
+    std::string lines;
+    for (const auto &[stage, bound] : {std::pair{"taken", "0.000002000"}, std::pair{"decoded", "0.000008000"}}) {
+      const std::string labels = fmt::format("{{decoder=\"6\",stage=\"{}\"", stage);
+      lines += fmt::format("cudaq_decoder_stage_seconds_bucket{},le=\"{}\"}} {}\n", labels, bound, requests);
+      lines += fmt::format("cudaq_decoder_stage_seconds_bucket{},le=\"+Inf\"}} {}\n", labels, requests);
+      lines += fmt::format("cudaq_decoder_worst_stage_seconds{}}} 0.000003500\n", labels);
+    }
+    lines += "cudaq_decoder_worst_stage_seconds{decoder=\"6\",stage=\"whole\"} 0.000009000\n";
+    return lines + page(requests, 0);
+  };
+  const server_sample s = sample_between(parse_counters(with_stages(10)), parse_counters(with_stages(50)), 1);
+  const json stages = sample_json(s).at("decoders").at(0).at("stages_ns");
+  EXPECT_EQ(stages.at("taken").at("count"), 40);
+  EXPECT_NEAR(stages.at("taken").at("p50").get<double>(), 2000, 1e-6);
+  EXPECT_NEAR(stages.at("decoded").at("p99.9").get<double>(), 8000, 1e-6);
+  EXPECT_NEAR(stages.at("decoded").at("worst_since_start").get<double>(), 3500, 1e-6);
+  EXPECT_NEAR(stages.at("whole").at("p50").get<double>(), 1000, 1e-6) << "the latency of the decoder";
+  EXPECT_NE(sample_text(s).find("worst, all\n         6       taken   2.00 us   2.00 us   2.00 us      3.50 us\n"),
+            std::string::npos)
+      << sample_text(s);
+  const server_sample none = sample_between(parse_counters(page(1, 0)), parse_counters(page(2, 0)), 1);
+  EXPECT_TRUE(sample_json(none).at("decoders").at(0).at("stages_ns").is_null()) << "an earlier server";
+  EXPECT_EQ(sample_text(none).find("worst, all"), std::string::npos);
+}
+
 TEST(TopSample, AServerThatWasStartedAgainCountsFromZero) {
   const server_sample s = sample_between(parse_counters(page(1000, 10)), parse_counters(page(20, 5)), 1);
   EXPECT_EQ(s.processed, 20u);
   ASSERT_EQ(s.decoders.size(), 1u);
   EXPECT_EQ(s.decoders[0].requests, 20u);
-  EXPECT_EQ(s.decoders[0].answered, 20u);
-  EXPECT_NEAR(s.decoders[0].latency_percentile_ns(50), 1000, 1e-6);
+  EXPECT_EQ(s.decoders[0].latency.count, 20u);
+  EXPECT_NEAR(s.decoders[0].latency.percentile_ns(50), 1000, 1e-6);
 }
 
 TEST(TopSample, WithoutRequestsThereIsNoLatency) {
   const server_sample s = sample_between(parse_counters(page(50, 5)), parse_counters(page(50, 5)), 1);
-  EXPECT_EQ(s.decoders[0].answered, 0u);
-  EXPECT_EQ(s.decoders[0].latency_percentile_ns(99), 0);
+  EXPECT_EQ(s.decoders[0].latency.count, 0u);
+  EXPECT_EQ(s.decoders[0].latency.percentile_ns(99), 0);
   EXPECT_NE(sample_text(s).find(" -"), std::string::npos) << sample_text(s);
   const json ns = sample_json(s).at("decoders").at(0).at("latency_ns");
   EXPECT_EQ(ns.at("count"), 0);
@@ -112,8 +139,8 @@ TEST(TopSample, ARequestAboveAllBoundsIsShownAsSuch) {
     slow.replace(at, 2, "0");
   }
   const server_sample s = sample_between(parse_counters(page(0, 0)), parse_counters(slow), 1);
-  EXPECT_EQ(s.decoders[0].answered, 10u);
-  EXPECT_TRUE(std::isinf(s.decoders[0].latency_percentile_ns(50)));
+  EXPECT_EQ(s.decoders[0].latency.count, 10u);
+  EXPECT_TRUE(std::isinf(s.decoders[0].latency.percentile_ns(50)));
   EXPECT_NE(sample_text(s).find(">1.00 ms"), std::string::npos) << sample_text(s);
   EXPECT_TRUE(sample_json(s).at("decoders").at(0).at("latency_ns").at("p50").is_null());
 }

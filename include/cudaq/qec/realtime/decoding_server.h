@@ -4,8 +4,9 @@
  * functions, payloads and statuses; docs/transport/server_wire.md has their rules, server.md the configuration.
  * docs/examples/decoding_server/decoding_server.c uses it.
  *
- * Threads: submit, call and get_counts by any number of threads at once; create, serve, drain and destroy by one
- * control thread; reload by that one or by another one. The server has threads of its own, which take no signals.
+ * Threads: submit, call, get_counts and get_stage_times by any number of threads at once; create, serve, drain and
+ * destroy by one control thread; reload by that one or by another one. The server has threads of its own, which take no
+ * signals.
  * Processes: a server belongs to the process that created it. In a child of fork each function returns CUDAQ_ERR_STATE,
  * and cudaq_qec_decoding_server_destroy has no effect.
  * Times are durations in nanoseconds; UINT64_MAX: without a limit. Pointers may be NULL where it is said.
@@ -56,10 +57,10 @@ typedef struct cudaq_qec_decoding_server_request_t {
 /* The answer to a request: `status` is cudaq_qec_server_status_t, of CUDAQ_QEC_DECODE as decoding_server_wire.h says,
  * or CUDAQ_RPC_ERR_BUSY: this copy of a request that waits has no place, and had no effect. `result_bytes` were written
  * to the result of the request. It must return soon and must not throw: the decoder waits for it. It may submit
- * requests, and must not call the other functions, except get_counts. A request that it submits may be answered before
- * that submit returns (by a decoder with queue_length 0; BUSY; NOT_READY), by a call of `answered` inside this one. So
- * it must not submit again after BUSY or NOT_READY, nor make a chain of requests to a decoder with queue_length 0: each
- * would need more of the stack. */
+ * requests, and must not call the other functions, except get_counts and get_stage_times. A request that it submits may
+ * be answered before that submit returns (by a decoder with queue_length 0; BUSY; NOT_READY), by a call of `answered`
+ * inside this one. So it must not submit again after BUSY or NOT_READY, nor make a chain of requests to a decoder with
+ * queue_length 0: each would need more of the stack. */
 typedef void (*cudaq_qec_decoding_server_answered_t)(void *user, int32_t status, uint64_t result_bytes);
 
 typedef struct cudaq_qec_decoding_server_counts_t {
@@ -147,6 +148,28 @@ CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_drain(cudaq_qec_de
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, struct_size, or no decoder has this id */
 CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_get_counts(
     const cudaq_qec_decoding_server_t *server, uint64_t decoder_id, cudaq_qec_decoding_server_counts_t *out_counts);
+
+/* The stages of a request, each named by the moment that ends it; it begins at the moment before. Of a
+ * decoder without a queue all but DECODED and WHOLE are 0. A request that waits for a round is decoded when its answer
+ * is made. */
+typedef enum cudaq_qec_request_stage_t {
+  CUDAQ_QEC_STAGE_ACCEPTED = 0, /* from its arrival at the server; longer if several threads submit to the decoder */
+  CUDAQ_QEC_STAGE_QUEUED = 1,   /* its bits are copied, and a thread of the decoders may take it */
+  CUDAQ_QEC_STAGE_TAKEN = 2,    /* the time in the queue */
+  CUDAQ_QEC_STAGE_DECODED = 3,
+  CUDAQ_QEC_STAGE_ANSWERED = 4, /* the dispatcher has the answer, or `answered` has returned */
+  CUDAQ_QEC_STAGE_WHOLE = 5     /* from its arrival to its answer */
+} cudaq_qec_request_stage_t;
+
+/* The times that a stage of the decoder's requests took since create, as the histogram of a dispatcher's handlers
+ * (realtime_types.h). out_times->struct_size: sizeof(cudaq_handler_times_t). Counted are requests that were served and
+ * answered, also those that wait for a round; not those that the queue refused. A request is counted after its answer
+ * has left. It waits for no decode.
+ *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, struct_size, stage, or no decoder has this id */
+CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_get_stage_times(const cudaq_qec_decoding_server_t *server,
+                                                                              uint64_t decoder_id,
+                                                                              cudaq_qec_request_stage_t stage,
+                                                                              cudaq_handler_times_t *out_times);
 
 /* Ends the server and frees it. Requests that were taken are answered first, so it waits as long as their decodes take;
  * those that wait for a round are answered NOT_READY. No other call may run. A dispatcher that it serves must be

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "lib/base/runner.h"
-#include "lib/qec/server/decoder/latency_counters.h"
+#include "lib/qec/server/decoder/stage_times.h"
 #include "lib/qec/server/session/decoder_session.h"
 
 #include <array>
@@ -36,11 +36,12 @@ class decoder_counters {
 public:
   using clock = cudaq::realtime::detail::steady_clock;
 
+  /// Throws std::bad_alloc.
+  explicit decoder_counters(const cudaq::realtime::detail::tick_clock &ticks) : times_(ticks) {}
+
   // By any number of threads.
   void add_request() noexcept { requests_.add(); }
   void add_answer(wire_function function, const server_answer &answer) noexcept;
-  /// Of a request that came at `arrival` and is answered now.
-  void add_latency(clock::time_point arrival) noexcept { latency_.record(ns_since(arrival)); }
 
   // By the thread that holds the session's mutex.
   void add_begun() noexcept { begun_.bump(); }
@@ -60,7 +61,8 @@ public:
   /// stream_totals::missing_tail.
   [[nodiscard]] std::uint64_t missing_tail() const noexcept { return missing_tail_.load(); }
   [[nodiscard]] std::uint64_t begun() const noexcept { return begun_.value(); }
-  [[nodiscard]] latency_counters::counts latency() const noexcept { return latency_.read(); }
+  [[nodiscard]] stage_times &times() noexcept { return times_; }
+  [[nodiscard]] const stage_times &times() const noexcept { return times_; }
   /// Throws std::bad_alloc.
   [[nodiscard]] decode_failures failures() const;
 
@@ -75,7 +77,7 @@ private:
   std::array<counter, kServerStatuses> by_status_;
   cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_,
       missing_tail_;
-  latency_counters latency_;
+  stage_times times_;
   mutable std::mutex failure_mutex_; ///< protects the two members below; never held during a decode
   std::uint64_t failures_ = 0;
   std::array<char, 512> last_failure_{};

@@ -52,8 +52,11 @@ std::uint32_t decoder_turn::turn() noexcept {
     answer_waits(false);
     return 0;
   }
+  request_moments moments = e->moments;
+  moments.taken = counters_.times().now();
   const bool too_old = age_limit_ns_ != 0 && clock::now() - e->arrival > std::chrono::nanoseconds(age_limit_ns_);
   const locked_session::served_answer served = session_.serve(e->read, e->result, e->arrival, too_old);
+  moments.decoded = counters_.times().now();
   const cudaq_host_job_t job = e->job;
   const wire_function function = e->read.request.function;
   held_.store(served.waits && has_counter(function) ? 1 : 0);
@@ -64,16 +67,14 @@ std::uint32_t decoder_turn::turn() noexcept {
   server_answer answer = served;
   if (answer.waits && waits_.size() < waits_.capacity()) {
     const std::uint64_t limit = age_limit_ns_ != 0 ? age_limit_ns_ : kUsualRoundWaitNs;
-    waits_.push_back({e->read, e->result, job, e->arrival, e->arrival + std::chrono::nanoseconds(limit)});
+    waits_.push_back({e->read, e->result, job, e->arrival, e->arrival + std::chrono::nanoseconds(limit), moments});
   } else if (answer.waits) {
     answer = refuse_waiting(e->read.request, server_status::busy, e->arrival, false);
   }
-  if (!answer.waits)
-    counters_.add_latency(e->arrival);
   // The entry is free before the answer leaves: a requester that waits for its answers is never answered busy.
   queue_.pop();
   if (!answer.waits)
-    finish(job, answer);
+    finish(job, answer, moments);
   answer_waits(function == wire_function::reset && answer.status == 0 && !served.is_repeated);
   return 1;
 }
@@ -84,8 +85,10 @@ server_answer decoder_turn::refuse_waiting(const wire_request &request, server_s
   return session_.refuse_waiting(request, why, arrival, at_limit);
 }
 
-void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept {
+void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answer,
+                          const request_moments &moments) noexcept {
   receiver_.answer(receiver_.user, job, answer);
+  counters_.times().record(moments, counters_.times().now(), false);
   answered_.bump();
 }
 
@@ -109,8 +112,9 @@ void decoder_turn::answer_waits(bool new_stream) noexcept {
       const server_status why = ends ? server_status::not_ready : server_status::busy;
       answer = refuse_waiting(w.read.request, why, w.arrival, !new_stream && !ends);
     }
-    counters_.add_latency(w.arrival);
-    finish(w.job, answer);
+    request_moments moments = w.moments;
+    moments.decoded = counters_.times().now();
+    finish(w.job, answer, moments);
     return true;
   });
   refused_ = false;

@@ -62,6 +62,7 @@ private:
     std::span<std::uint8_t> result;
     cudaq_host_job_t job{};
     clock::time_point arrival, deadline;
+    request_moments moments;
   };
   static constexpr std::int64_t kNoWait = INT64_MAX;
 
@@ -69,7 +70,7 @@ private:
   void answer_waits(bool new_stream) noexcept;
   server_answer refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival,
                                bool at_limit) noexcept;
-  void finish(const cudaq_host_job_t &job, const server_answer &answer) noexcept;
+  void finish(const cudaq_host_job_t &job, const server_answer &answer, const request_moments &moments) noexcept;
 
   request_queue &queue_;
   locked_session &session_;

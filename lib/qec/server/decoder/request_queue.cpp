@@ -22,10 +22,16 @@ void request_queue::close() {
 }
 
 server_answer request_queue::enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
-                                   cudaq::realtime::detail::remembered_requests &memory) {
+                                   cudaq::realtime::detail::remembered_requests &memory, const stage_times &times,
+                                   std::uint64_t arrived) {
   using cudaq::realtime::detail::request_state;
   const wire_function function = read.request.function;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  std::uint64_t accepted = arrived; // a free lock takes less than to read the time
+  if (!lock.owns_lock()) {
+    lock.lock();
+    accepted = times.now();
+  }
   if (closed_)
     return refuse(function, server_status::not_ready);
   const clock::time_point arrival = clock::now();
@@ -48,6 +54,7 @@ server_answer request_queue::enter(const read_result &read, std::span<std::uint8
   e.result = result;
   e.job = job;
   e.arrival = arrival;
+  e.moments = {arrived, accepted, times.now()};
   head_.store(at + 1);
   return {.waits = true};
 }

@@ -13,6 +13,7 @@
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 
 #include "lib/base/runner.h"
+#include "lib/qec/server/decoder/stage_times.h"
 #include "lib/qec/server/session/decoder_session.h"
 
 #include <cstdint>
@@ -36,6 +37,7 @@ public:
     std::span<std::uint8_t> result;
     cudaq_host_job_t job{};
     clock::time_point arrival;
+    request_moments moments; ///< up to `queued`
   };
 
   /// `max_bits`: of one request. Throws std::bad_alloc.
@@ -43,8 +45,10 @@ public:
 
   /// `waits`: the request is in the queue, and its bits are copied. Else its answer: not_ready after close, busy if the
   /// queue is full. `memory`: that of the session; only here its arrive() is called.
+  /// `times`: for the moments of the request, which arrived at `arrived`.
   server_answer enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
-                      cudaq::realtime::detail::remembered_requests &memory);
+                      cudaq::realtime::detail::remembered_requests &memory, const stage_times &times,
+                      std::uint64_t arrived);
   /// From now on the queue takes no requests. Those in it are still served.
   void close();
 

@@ -16,11 +16,12 @@ stream_listener listener_of(decoder_turn &turn, bool waits_for_rounds) noexcept 
 
 } // namespace
 
-served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
+served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit,
+                               const cudaq::realtime::detail::tick_clock &ticks)
     : limits_(limits), num_observables_(unit->num_observables()), num_detectors_(unit->num_detectors()),
       bits_per_shot_(unit->bits_per_shot()), is_stream_(unit->is_stream()),
       head_detectors_(is_stream_ ? unit->stream()->head_detectors() : 0),
-      tail_detectors_(is_stream_ ? unit->stream()->tail_detectors() : 0),
+      tail_detectors_(is_stream_ ? unit->stream()->tail_detectors() : 0), counters_(ticks),
       queue_(limits.queue_length, unit->max_request_bits()),
       turn_(queue_, session_, counters_, limits.age_limit_ns,
             is_stream_ ? std::min(limits.queue_length, kMaxRoundWaits) : 0),
@@ -28,15 +29,15 @@ served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<dec
                listener_of(turn_, is_stream_ && limits.queue_length != 0), counters_) {}
 
 bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
-                            server_answer &now) {
+                            server_answer &now, std::uint64_t arrived) {
   counters_.add_request();
   if (limits_.queue_length == 0) {
-    const auto arrival = decoder_counters::clock::now();
-    now = session_.serve(read, result, arrival, false);
-    counters_.add_latency(arrival);
+    now = session_.serve(read, result, decoder_counters::clock::now(), false);
+    const std::uint64_t decoded = counters_.times().now();
+    counters_.times().record({arrived, arrived, arrived, arrived, decoded}, decoded, true);
     return true;
   }
-  now = queue_.enter(read, result, job, session_.memory());
+  now = queue_.enter(read, result, job, session_.memory(), counters_.times(), arrived);
   if (now.waits) {
     turn_.wake();
     return false;

@@ -37,8 +37,9 @@ struct decoder_limits {
 /// exchange by one control thread; all others by any thread.
 class served_decoder {
 public:
-  /// Throws std::bad_alloc.
-  served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit);
+  /// `ticks`: for the times of its requests. Throws std::bad_alloc.
+  served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit,
+                 const cudaq::realtime::detail::tick_clock &ticks);
   served_decoder(const served_decoder &) = delete;
   served_decoder &operator=(const served_decoder &) = delete;
   ~served_decoder() = default; ///< waits for the workers that are in its stream; the pool must still exist
@@ -52,8 +53,9 @@ public:
 
   /// Serves a request, or takes it for later. True: `now` is its answer. False: it was taken, and the receiver gets
   /// its answer. `read` may be a request that could not be read; its place in the stream is then lost. The payload is
-  /// copied; `result` must stay valid until the answer.
-  bool submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now);
+  /// copied; `result` must stay valid until the answer. `arrived`: in ticks.
+  bool submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
+              std::uint64_t arrived);
 
   // An exchange of the decoder between shots. offer() gives the new one, which is used from the next shot on;
   // is_offer_accepted() returns whether it is in use. Then either discard_previous(), or take_back(): the new one is
@@ -95,8 +97,8 @@ public:
   [[nodiscard]] bool is_serving() noexcept { return session_.is_serving(); }
   /// Throws std::bad_alloc.
   [[nodiscard]] decode_failures failures() const { return counters_.failures(); }
-  /// Of all requests that were served, from submit to their answer.
-  [[nodiscard]] latency_counters::counts latency() const noexcept { return counters_.latency(); }
+  /// Of all requests that were served and answered, counted after the answer has left.
+  [[nodiscard]] const stage_times &times() const noexcept { return counters_.times(); }
 
 private:
   const decoder_limits limits_;

@@ -6,6 +6,7 @@
 #include "unittests/qec/server/library/embedded_server.h"
 #include "unittests/support/process_signals.h"
 
+#include <numeric>
 #include <stdexcept>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,6 +29,40 @@ TEST(DecodingServerLibrary, DecodesAShotOfTheProgram) {
   EXPECT_EQ(counts.shots, 2u);
   EXPECT_EQ(counts.answers[CUDAQ_QEC_SERVER_OK], 3u);
   EXPECT_EQ(counts.strays, 1u);
+}
+
+TEST(DecodingServerLibrary, HasTheTimesOfEachStage) {
+  embedded_server server(config_of("lookup", kTwoDetectors));
+  EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}), (answer{0, {0b01}}));
+  EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b10}), (answer{0, {0b10}}));
+  ASSERT_EQ(cudaq_qec_decoding_server_drain(server.get(), 0, kLong), CUDAQ_OK) << error();
+  const auto read = [&](int stage, cudaq_handler_times_t &times, std::uint64_t id = 7) {
+    return cudaq_qec_decoding_server_get_stage_times(server.get(), id, static_cast<cudaq_qec_request_stage_t>(stage),
+                                                     &times);
+  };
+  cudaq_handler_times_t whole{}, decoded{};
+  whole.struct_size = decoded.struct_size = sizeof whole;
+  ASSERT_EQ(read(CUDAQ_QEC_STAGE_WHOLE, whole), CUDAQ_OK) << error();
+  ASSERT_EQ(read(CUDAQ_QEC_STAGE_DECODED, decoded), CUDAQ_OK) << error();
+  EXPECT_EQ(whole.count, 2u);
+  EXPECT_EQ(decoded.count, 2u);
+  EXPECT_EQ(std::accumulate(std::begin(whole.buckets), std::end(whole.buckets), std::uint64_t{0}), 2u);
+  EXPECT_GT(decoded.max_ns, 0u);
+  EXPECT_LE(decoded.sum_ns, whole.sum_ns);
+  EXPECT_EQ(whole.p999_ns, whole.max_ns);
+  const auto refused = [&](cudaq_status_t got, const char *text) {
+    EXPECT_EQ(got, CUDAQ_ERR_INVALID_ARG) << text;
+    EXPECT_NE(error().find(text), std::string::npos) << error();
+  };
+  refused(read(6, whole), "stage is 6");
+  refused(read(-1, whole), "stage is -1");
+  refused(read(0, whole, 8), "decoder_id is 8");
+  whole.struct_size = 8;
+  refused(read(0, whole), "struct_size is 8");
+  refused(cudaq_qec_decoding_server_get_stage_times(server.get(), 7, CUDAQ_QEC_STAGE_TAKEN, nullptr),
+          "out_times is NULL");
+  refused(cudaq_qec_decoding_server_get_stage_times(nullptr, 7, CUDAQ_QEC_STAGE_TAKEN, &decoded), "server is NULL");
+  EXPECT_EQ(whole.count, 2u) << "a call that is refused writes nothing";
 }
 
 TEST(DecodingServerLibrary, ServesTheRingOfADispatcher) {
