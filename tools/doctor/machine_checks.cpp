@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/doctor_checks.h"
 
+#include "tools/services/thread_rights.h"
+
 #include <algorithm>
 #include <charconv>
 #include <fmt/ranges.h>
 #include <map>
+#include <sstream>
 #include <sys/resource.h>
 
 namespace cudaq::realtime::tools {
@@ -113,11 +116,58 @@ finding huge_pages_line(const system_files &files) {
           "large rings miss the TLB; as root: echo 64 > /proc/sys/vm/nr_hugepages"};
 }
 
+/// What of the kernel's command line keeps other work away from cores.
+finding kernel_options_line(const system_files &files, const std::vector<int> &isolated) {
+  std::string found;
+  std::istringstream words(files.line("/proc/cmdline"));
+  for (std::string word; words >> word;)
+    for (const char *name : {"isolcpus=", "nohz_full=", "rcu_nocbs=", "irqaffinity=", "idle=", "intel_idle.max_cstate=",
+                             "processor.max_cstate="})
+      if (word.starts_with(name))
+        found += (found.empty() ? "" : " ") + word;
+  if (isolated.empty() || found.find("nohz_full=") != std::string::npos)
+    return {"kernel options", grade::good, found.empty() ? "none for cores of their own" : found, ""};
+  return {"kernel options", grade::warning, found.empty() ? "no nohz_full=" : found + ", no nohz_full=",
+          "the timer stops isolated cores up to 1000 times a second; boot with nohz_full=... rcu_nocbs=..."};
+}
+
+/// Of FIFO threads that spin.
+finding throttling_line(const system_files &files) {
+  const auto runtime = files.number("/proc/sys/kernel/sched_rt_runtime_us"),
+             period = files.number("/proc/sys/kernel/sched_rt_period_us");
+  if (!runtime || !period || *runtime < 0 || *runtime >= *period)
+    return {"real-time throttling", grade::good, runtime ? "off" : "not known", ""};
+  return {
+      "real-time throttling", grade::warning,
+      fmt::format("threads of a real-time priority get {} of {} us", *runtime, *period),
+      "one that spins stops for the rest, which is in p99.9; as root: echo -1 > /proc/sys/kernel/sched_rt_runtime_us"};
+}
+
+finding clock_line(const system_files &files) {
+  const std::string source = files.line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  if (source != "hpet" && source != "acpi_pm" && source != "jiffies")
+    return {"clock", grade::good, source.empty() ? "not known" : source, ""};
+  return {"clock", grade::warning, source, "reading the time takes a microsecond; boot with clocksource=tsc"};
+}
+
+finding wake_up_line(const system_files &files) {
+  constexpr const char *kDevice = "/dev/cpu_dma_latency";
+  if (!files.exists(kDevice))
+    return {"wake-up latency", grade::good, "the system has no /dev/cpu_dma_latency", ""};
+  if (files.writable(kDevice))
+    return {"wake-up latency", grade::good, "this process may hold it (cpu_dma_latency_us)", ""};
+  return {"wake-up latency", grade::warning, "this process may not hold it",
+          "cores that sleep wake up late; give the user of the server the right to write to /dev/cpu_dma_latency"};
+}
+
 std::string limit_text(rlim_t value) { return value == RLIM_INFINITY ? "unlimited" : fmt::format("{}", value); }
 
+/// The limit alone does not say it: control groups may refuse, too.
 finding priority_line() {
-  if (const std::string limit = realtime_priority_limit(); !limit.empty())
-    return {"realtime priority", grade::good, limit, ""};
+  if (refused_placement(-1, 1).empty()) {
+    const std::string limit = realtime_priority_limit();
+    return {"realtime priority", grade::good, limit.empty() ? "allowed, by CAP_SYS_NICE" : limit, ""};
+  }
   return {"realtime priority", grade::warning, "not allowed",
           "the option realtime_priority is refused; raise rtprio in /etc/security/limits.conf, or give CAP_SYS_NICE"};
 }
@@ -125,6 +175,8 @@ finding priority_line() {
 finding locked_memory_line() {
   rlimit limit{};
   constexpr rlim_t enough = rlim_t{64} << 20;
+  if (may_lock_all_memory())
+    return {"locked memory", grade::good, "unlimited, by CAP_IPC_LOCK", ""};
   const bool known = getrlimit(RLIMIT_MEMLOCK, &limit) == 0;
   if (known && limit.rlim_cur >= enough)
     return {"locked memory", grade::good, limit_text(limit.rlim_cur), ""};
@@ -136,9 +188,19 @@ finding locked_memory_line() {
 
 std::vector<finding> check_machine(const system_files &files, const std::vector<int> &cores) {
   const std::vector<int> isolated = files.isolated_cores();
-  return {cores_line(files, cores), load_line(files),         governor_line(files, cores),
-          sleep_line(files, cores), isolation_line(isolated), interrupts_line(files, isolated),
-          huge_pages_line(files),   priority_line(),          locked_memory_line()};
+  return {cores_line(files, cores),
+          load_line(files),
+          governor_line(files, cores),
+          sleep_line(files, cores),
+          isolation_line(isolated),
+          interrupts_line(files, isolated),
+          kernel_options_line(files, isolated),
+          clock_line(files),
+          wake_up_line(files),
+          throttling_line(files),
+          huge_pages_line(files),
+          priority_line(),
+          locked_memory_line()};
 }
 
 } // namespace cudaq::realtime::tools

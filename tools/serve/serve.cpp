@@ -11,6 +11,7 @@
 #include "tools/common/output_file.h"
 #include "tools/serve/background_task.h"
 #include "tools/serve/decode_log.h"
+#include "tools/serve/realtime_setup.h"
 #include "tools/serve/serve_config.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
@@ -82,9 +83,10 @@ struct reload_lines {
 /// The server with its transport. The main thread calls everything, except the work of a reload.
 class serving {
 public:
-  serving(const serve_options &o, server_ns::loaded_config loaded, const output &out, signal_events &signals)
-      : options_(o), out_(out), signals_(signals), lines_(out.uses_stdout_for_json() ? stderr : stdout),
-        host_(std::move(loaded)), server_(host_.server()),
+  serving(const serve_options &o, server_ns::loaded_config loaded, const output &out, signal_events &signals,
+          realtime_setup &realtime)
+      : options_(o), out_(out), signals_(signals), realtime_(realtime),
+        lines_(out.uses_stdout_for_json() ? stderr : stdout), host_(std::move(loaded)), server_(host_.server()),
         few_cores_(std::thread::hardware_concurrency() < server_.threads_for(o.decoder_threads) + 3),
         library_(provider_library(chosen_transport(o.transport, host_.config().transport))),
         transport_(sized_transport(o, host_, library_)), listeners_(o.counters, o.prometheus_port) {
@@ -133,6 +135,7 @@ private:
   const serve_options &options_;
   const output &out_;
   signal_events &signals_;
+  realtime_setup &realtime_;
   std::FILE *const lines_;
   const reload_lines reload_lines_;
   server_ns::hosted_server host_;
@@ -165,11 +168,16 @@ serving::~serving() {
 }
 
 void serving::start() {
+  const server_ns::realtime_config &realtime = host_.config().realtime;
+  transport_.place(realtime.loop_core, realtime.priority);
   if (const auto result = host_.start(wait_policy_of(options_.wait, few_cores_), options_.decoder_threads);
       result.failed())
     throw api_error("the decoders' threads: " + result.text());
   transport_.start();
   running_ = true;
+  realtime_.apply(realtime);
+  for (const realtime_step &step : realtime_.steps())
+    print_log("realtime: {}: {}\n", step.what, step.why.empty() ? "applied" : "not applied: " + step.why);
   std::string line = "QEC_DECODING_SERVER_READY " + transport_.ready_words();
   if (listeners_.port() >= 0)
     line += fmt::format(" prometheus_port={}", listeners_.port());
@@ -255,8 +263,11 @@ void serving::begin_reload() noexcept {
 void serving::reload() noexcept {
   try {
     const config_text file = read_config("--config", options_.config);
-    const server_ns::reload_result result =
-        host_.reload(file.yaml, file.folder, kReloadLimit.count(), [this] { return signals_.end_is_wanted(); });
+    const server_ns::reload_result result = host_.reload(
+        file.yaml, file.folder, kReloadLimit.count(), [this] { return signals_.end_is_wanted(); },
+        [this](server_ns::server_config &config) { realtime_.adjust(config); });
+    if (const std::string why = realtime_.lock_again(host_.config().realtime); !why.empty())
+      print_log("realtime: lock_memory: not applied: {}\n", why);
     if (result.outcome == server_ns::reload_outcome::applied)
       return finish_reload_with(reload_lines_.applied, "");
     const std::string reason = fmt::format("--config {}: {}", options_.config, result.reason);
@@ -371,17 +382,19 @@ int serving::report(const std::string &problem) const {
                       {"processed", transport_.processed()},
                       {"reloads", host_.reloads()},
                       {"stray_requests", server_.strays()},
+                      {"realtime", realtime_.as_json()},
                       {"decoders", decoders}},
                      problem);
 }
 
 /// The report of a run that served nothing.
-json unserved(json decoders = json::array()) {
+json unserved(json decoders = json::array(), json realtime = {}) {
   return {{"schema_version", kServeSchemaVersion},
           {"endpoint", ""},
           {"processed", 0},
           {"reloads", 0},
           {"stray_requests", 0},
+          {"realtime", std::move(realtime)},
           {"decoders", std::move(decoders)}};
 }
 
@@ -393,8 +406,10 @@ json unserved(json decoders = json::array()) {
 
 /// --check: all that the start does, before the transport. A plug-in whose destroy does not end is held to the limit of
 /// `signals`.
-int check(const serve_options &o, const output &out, signal_events &signals) {
-  auto loaded = load_until_end("--check", o.check, signals);
+int check(const serve_options &o, const output &out, signal_events &signals,
+          const std::shared_ptr<realtime_setup> &realtime) {
+  auto loaded = load_until_end("--check", o.check, signals,
+                               [realtime](server_ns::server_config &config) { realtime->adjust(config); });
   if (!loaded)
     leave_now(out.finish(unserved(), "", kExitCheckFailed, ended(true, 0, kNotKnown, "decoders")));
   json decoders = json::array();
@@ -403,10 +418,13 @@ int check(const serve_options &o, const output &out, signal_events &signals) {
   const std::string transport = o.transport.empty() ? loaded->config.transport : o.transport;
   const std::string line = fmt::format("QEC_DECODING_SERVER_CONFIG_GOOD decoders={} transport={}\n", decoders.size(),
                                        transport.empty() ? "none" : transport);
+  realtime->apply(loaded->config.realtime);
   signals.begin_end();
   loaded.reset(); // calls the plug-ins' destroy
   out.text("{}", line);
-  return out.finish(unserved(std::move(decoders)));
+  for (const realtime_step &step : realtime->steps())
+    out.text("realtime: {}: {}\n", step.what, step.why.empty() ? "can be applied" : "cannot: " + step.why);
+  return out.finish(unserved(std::move(decoders), realtime->as_json()));
 }
 
 } // namespace
@@ -424,14 +442,17 @@ int run_serve(const serve_options &options, const output &out) {
   end_watch::leave_out();
   signal_events signals(kAfterEndLimit +
                         std::chrono::nanoseconds(static_cast<std::int64_t>(options.end_limit_s * 1e9)));
+  // Before the server: its destructor waits for a reload, which uses it.
+  const auto realtime = std::make_shared<realtime_setup>(options.realtime);
   if (!options.check.empty())
-    return check(options, out, signals);
-  auto loaded = load_until_end("--config", options.config, signals);
+    return check(options, out, signals, realtime);
+  auto loaded = load_until_end("--config", options.config, signals,
+                               [realtime](server_ns::server_config &config) { realtime->adjust(config); });
   if (!loaded) {
     print_log("the end came while --config {} was read; nothing was served\n", options.config);
     leave_now(out.finish(unserved()));
   }
-  serving server(options, std::move(*loaded), out, signals);
+  serving server(options, std::move(*loaded), out, signals, *realtime);
   server.start();
   server.run();
   if (!server.drain())

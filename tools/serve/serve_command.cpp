@@ -52,6 +52,11 @@ void add_serve(CLI::App &program, chosen_command &chosen) {
       .add_option("--prometheus-port", o.prometheus_port,
                   "port of 127.0.0.1 with the live counters as Prometheus text; 0: any free one")
       ->check(CLI::Range(0, 65535));
+  serve
+      .add_option(
+          "--realtime", o.realtime,
+          "fields of the section realtime, in place of those of the configuration: \"loop_core: 2, priority: 50\"")
+      ->type_name("FIELDS");
   serve.add_flag("--schema", o.schema, "prints the JSON schema of a configuration");
   run_when_chosen(serve, chosen, [options, &chosen](const output &out) {
     options->provider_options = chosen.after_dashes;

@@ -26,7 +26,7 @@ config_text read_config(const char *option, const std::string &path) {
 }
 
 std::optional<server_ns::loaded_config> load_until_end(const char *option, const std::string &path,
-                                                       signal_events &signals) {
+                                                       signal_events &signals, const server_ns::config_change &change) {
   refuse_output_file(option, path);
   struct result {
     std::optional<server_ns::loaded_config> loaded;
@@ -34,10 +34,10 @@ std::optional<server_ns::loaded_config> load_until_end(const char *option, const
   };
   const auto kept = std::make_shared<result>();
   auto task = std::make_unique<background_task>(
-      [kept, option, &path] {
+      [kept, option, &path, change] {
         try {
           const config_text file = read_config(option, path);
-          auto loaded = server_ns::load_config(file.yaml, file.folder);
+          auto loaded = server_ns::load_config(file.yaml, file.folder, change);
           if (loaded.failed())
             refuse(loaded.status() != CUDAQ_ERR_INVALID_ARG, fmt::format("{} {}: {}", option, path, loaded.text()));
           kept->loaded = std::move(*loaded);

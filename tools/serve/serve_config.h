@@ -18,9 +18,10 @@ struct config_text {
 /// Reads the file. `option` named it, for texts. Throws usage_error with the reason. It may take any time.
 config_text read_config(const char *option, const std::string &path);
 
-/// Reads the file and makes its decoders, on a thread of its own. Throws usage_error. Nothing if the end is wanted
-/// before that has ended: then its thread still runs.
+/// Reads the file and makes its decoders, on a thread of its own; `change` as of load_config. Throws usage_error.
+/// Nothing if the end is wanted before that has ended: then its thread still runs.
 std::optional<cudaq::qec::realtime::loaded_config> load_until_end(const char *option, const std::string &path,
-                                                                  signal_events &signals);
+                                                                  signal_events &signals,
+                                                                  const cudaq::qec::realtime::config_change &change);
 
 } // namespace cudaq::realtime::tools

@@ -178,9 +178,9 @@ void provider_service::create_dispatcher(cudaq_wait_policy_t wait) {
   config_.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
   config_.kernel_type = unified_ ? CUDAQ_KERNEL_UNIFIED : CUDAQ_KERNEL_REGULAR;
   config_.skip_tx_markers = unified_ ? 0 : 1;
-  cudaq_dispatcher_options_t options = default_options();
-  options.wait_policy = wait;
-  options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+  dispatcher_options_ = default_options();
+  dispatcher_options_.wait_policy = wait;
+  dispatcher_options_.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   require_ok(cudaq_dispatch_manager_create(&manager_), "cudaq_dispatch_manager_create");
   require_ok(cudaq_dispatcher_create(manager_, &config_, &dispatcher_), "cudaq_dispatcher_create");
   if (unified_)
@@ -189,7 +189,7 @@ void provider_service::create_dispatcher(cudaq_wait_policy_t wait) {
     require_ok(cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring_), "cudaq_dispatcher_set_ringbuffer");
   require_ok(cudaq_dispatcher_set_control(dispatcher_, &control_->shutdown, &control_->processed),
              "cudaq_dispatcher_set_control");
-  require_ok(cudaq_dispatcher_set_options(dispatcher_, &options), "cudaq_dispatcher_set_options");
+  require_ok(cudaq_dispatcher_set_options(dispatcher_, &dispatcher_options_), "cudaq_dispatcher_set_options");
   // A transport may carry less than a slot: a longer answer would be cut on the wire.
   const std::string frame = endpoint_value(endpoint_, "frame_size", "");
   std::uint32_t bytes = 0;
@@ -217,6 +217,12 @@ bool provider_service::release() noexcept {
 void provider_service::serve(std::uint32_t function_id, cudaq_host_handler_v2_t handler, void *user) {
   require_ok(cudaq_dispatcher_set_host_handler_v2(dispatcher_, function_id, handler, user, nullptr),
              "cudaq_dispatcher_set_host_handler_v2");
+}
+
+void provider_service::place(int core, int realtime_priority) {
+  dispatcher_options_.dispatcher_core = core;
+  dispatcher_options_.realtime_priority = realtime_priority;
+  require_ok(cudaq_dispatcher_set_options(dispatcher_, &dispatcher_options_), "cudaq_dispatcher_set_options");
 }
 
 void provider_service::start() { require_ok(cudaq_dispatcher_start(dispatcher_), "cudaq_dispatcher_start"); }

@@ -49,6 +49,8 @@ public:
 
   /// Before start. `user` must live longer than this object. Throws api_error.
   void serve(std::uint32_t function_id, cudaq_host_handler_v2_t handler, void *user);
+  /// Before start: the core and the real-time priority of the dispatcher's thread. Throws api_error.
+  void place(int core, int realtime_priority);
   /// For other settings before start. It stays this object's.
   [[nodiscard]] cudaq_dispatcher_t *dispatcher() noexcept { return dispatcher_; }
   void start();
@@ -89,6 +91,7 @@ private:
   cudaq_dispatcher_config_t config_{};
   cudaq_ringbuffer_t ring_{};
   cudaq_cpu_dataplane_t dataplane_{};
+  cudaq_dispatcher_options_t dispatcher_options_{};
   bool unified_ = false, connected_ = false;
   const std::string library_;
   std::string endpoint_;

@@ -103,12 +103,30 @@ constexpr config_field kTransportFields[] = {
 };
 constexpr config_object kTransport{kTransportFields};
 
+constexpr double kMaxCore = 1023; // the largest of a cpu_set_t
+constexpr config_field kRealtimeFields[] = {
+    {"loop_core", number, false, 0, kMaxCore, "", "core of the thread that takes requests from the transport", nullptr},
+    {"pool_cores", numbers, false, 0, kMaxCore, "",
+     "cores of the threads that the decoders share: thread k is on core k of the list, which begins again at its end",
+     nullptr},
+    {"stream_cores", numbers, false, 0, kMaxCore, "", "the same for stream_workers", nullptr},
+    {"priority", number, false, 0, 99, "", "real-time priority (SCHED_FIFO) of all of these; 0 or missing: unchanged",
+     nullptr},
+    {"lock_memory", choice, false, 0, 0, "true|false",
+     "true: the memory of the process is in RAM, and stays there (mlockall). serve only", nullptr},
+    {"cpu_dma_latency_us", number, false, 0, 1e6, "",
+     "the most that a core may need to wake up, in microseconds; 0: no core sleeps deeply. serve only", nullptr},
+};
+constexpr config_object kRealtime{kRealtimeFields};
+
 constexpr config_field kRootFields[] = {
     {"decoders", objects, true, 0, 0, "", "at least one decoder; qec_decode uses the first", &kDecoder},
     {"stream_workers", number, false, 0, 1024, "",
      "threads that decode the windows of all streams. 0 or missing: the thread that serves a request with bits decodes",
      nullptr},
     {"transport", object, false, 0, 0, "", "how requests arrive; the command line stands above it", &kTransport},
+    {"realtime", object, false, 0, 0, "", "cores, priority and memory of the server; the command line stands above it",
+     &kRealtime},
 };
 constexpr config_object kRoot{kRootFields};
 
@@ -271,6 +289,7 @@ std::string place_of(const config_node &node) {
 }
 
 const config_object &config_root() noexcept { return kRoot; }
+const config_object &config_realtime() noexcept { return kRealtime; }
 
 expected<> check_fields(const config_node &node, const config_object &object) {
   if (node.what != config_node::kind::map)

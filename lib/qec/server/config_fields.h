@@ -43,6 +43,9 @@ struct config_object {
 /// The object of the whole file.
 [[nodiscard]] const config_object &config_root() noexcept;
 
+/// The object of the section `realtime`.
+[[nodiscard]] const config_object &config_realtime() noexcept;
+
 /// Checks a tree against an object: names, types, ranges, required fields, no key twice. A reason has the place,
 /// the path of the field, its value, and what is accepted.
 [[nodiscard]] expected<> check_fields(const config_node &node, const config_object &object);

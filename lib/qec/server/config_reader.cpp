@@ -110,7 +110,29 @@ decoder_config decoder_of(const config_node &map, std::size_t index) {
   return config;
 }
 
+realtime_config realtime_of(const config_node &map) {
+  realtime_config config;
+  take_number(map, "loop_core", config.loop_core);
+  take_numbers(map, "pool_cores", config.pool_cores);
+  take_numbers(map, "stream_cores", config.stream_cores);
+  take_number(map, "priority", config.priority);
+  std::string lock;
+  take_text(map, "lock_memory", lock);
+  config.lock_memory = lock == "true";
+  take_number(map, "cpu_dma_latency_us", config.cpu_dma_latency_us);
+  return config;
+}
+
 } // namespace
+
+expected<realtime_config> read_realtime_config(std::string_view fields) {
+  auto map = read_yaml(std::string("{").append(fields).append("}"));
+  if (map.failed())
+    return map.reason();
+  if (expected<> result = check_fields(*map, config_realtime()); result.failed())
+    return result.reason();
+  return realtime_of(*map);
+}
 
 expected<server_config> read_server_config(std::string_view text) {
   auto root = read_yaml(text);
@@ -138,6 +160,8 @@ expected<server_config> read_server_config(std::string_view text) {
                     "].id: " + std::to_string(id) + " is the id of an earlier decoder; each is used once");
   }
   take_number(*root, "stream_workers", config.stream_workers);
+  if (const config_node *const realtime = root->find("realtime"); realtime != nullptr)
+    config.realtime = realtime_of(*realtime);
   if (const config_node *const transport = root->find("transport"); transport != nullptr) {
     take_text(*transport, "provider", config.transport);
     if (const config_node *const args = transport->find("args"); args != nullptr)

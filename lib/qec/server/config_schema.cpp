@@ -58,7 +58,9 @@ std::string body(const config_field &field, const std::string &indent) {
     std::string words;
     for (const char c : field.words)
       words += c == '|' ? std::string("\", \"") : std::string(1, c);
-    return joined({"\"enum\": [\"", words, "\"]"});
+    // An editor reads true without quotation marks as a boolean, the reader takes both.
+    const bool is_boolean = field.words == "true|false";
+    return joined({"\"enum\": [", is_boolean ? "true, false, \"" : "\"", words, "\"]"});
   }
   case field_type::numbers:
     return list_of(range(field, "integer"));

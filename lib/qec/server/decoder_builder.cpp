@@ -9,6 +9,7 @@
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/server/sparse_model.h"
 #include "lib/qec/server/stream_builder.h"
+#include "lib/qec/stream/worker_pool.h"
 
 #include <algorithm>
 #include <charconv>
@@ -366,7 +367,7 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
   };
   std::shared_ptr<stream_workers> workers;
   if (config.stream_workers != 0 && std::ranges::any_of(config.decoders, &decoder_config::stream)) {
-    workers_result made = make_stream_workers(config.stream_workers);
+    workers_result made = make_placed_workers(config.stream_workers, config.realtime.streams());
     if (!made) // the schema has checked the number
       return reason(CUDAQ_ERR_UNSUPPORTED, made.error);
     workers = std::move(made.instance);

@@ -56,11 +56,12 @@ std::uint32_t decoding_server::threads_for(std::uint32_t max_threads) const noex
   return std::min(static_cast<std::uint32_t>(queued), max_threads != 0 ? max_threads : usual);
 }
 
-expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait,
-                                  std::uint32_t max_threads) {
+expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t max_threads,
+                                  const thread_places &places) {
   for (const auto &decoder : decoders_)
     decoder->connect(receiver, pool_);
-  expected<> result = pool_.start("qec-decode-", threads_for(max_threads), wait, [this] { return idle(); });
+  expected<> result = pool_.start(
+      "qec-decode-", threads_for(max_threads), wait, [this] { return idle(); }, places);
   if (result.failed())
     stop(rt::steady_clock::time_point::max());
   return result;

@@ -44,8 +44,10 @@ public:
   /// The threads that start makes if it may make this number. 0: as many as the machine has cores, at least 8. Never
   /// more than there are decoders with a queue.
   [[nodiscard]] std::uint32_t threads_for(std::uint32_t max_threads) const noexcept;
-  /// Starts the threads that the decoders share. After a failure the server is stopped.
-  expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t max_threads = 0);
+  /// Starts the threads that the decoders share. After a failure, such as a placement that the system refuses, the
+  /// server is stopped.
+  expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t max_threads = 0,
+                   const thread_places &places = {});
   /// From now on no shot and no part of a stream is begun: such requests, and those that wait for a round, are answered
   /// not_ready. Shots that have begun go on, and corrections can be read: has_unfinished() tells whether there are any.
   void begin_end() noexcept;

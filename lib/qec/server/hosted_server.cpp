@@ -42,10 +42,12 @@ void deliver(const hosted_server::answer_function &to, const server_answer &answ
 
 } // namespace
 
-expected<loaded_config> load_config(std::string_view yaml, const std::string &folder) {
+expected<loaded_config> load_config(std::string_view yaml, const std::string &folder, const config_change &change) {
   expected<server_config> config = read_server_config(yaml);
   if (config.failed())
     return config.reason();
+  if (change)
+    change(*config);
   expected<std::vector<decoder_setup>> setups = build_decoders(*config, folder);
   if (setups.failed())
     return setups.reason();
@@ -81,7 +83,7 @@ expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher) {
 }
 
 expected<> hosted_server::start(cudaq_wait_policy_t wait, std::uint32_t max_threads) {
-  return server_.start({&answer, this}, wait, max_threads);
+  return server_.start({&answer, this}, wait, max_threads, config_.realtime.pool());
 }
 
 std::int32_t hosted_server::handle(cudaq_host_call_t *call, void *self) noexcept {
@@ -129,13 +131,15 @@ bool hosted_server::drain(rt::steady_clock::time_point read_deadline, rt::steady
 }
 
 reload_result hosted_server::reload(std::string_view yaml, const std::string &folder, std::uint64_t limit_ns,
-                                    const std::function<bool()> &give_up) {
+                                    const std::function<bool()> &give_up, const config_change &change) {
   server_.free_replaced(); // there may be no room for a third model
-  expected<loaded_config> loaded = load_config(yaml, folder);
+  expected<loaded_config> loaded = load_config(yaml, folder, change);
   if (loaded.failed())
     return {reload_outcome::rejected, loaded.text(), loaded.status()};
   if (loaded->config.transport != config_.transport || loaded->config.transport_args != config_.transport_args)
     return {reload_outcome::rejected, "transport: it is fixed; start the server again to change it"};
+  if (loaded->config.realtime != config_.realtime)
+    return {reload_outcome::rejected, "realtime: it is fixed; start the server again to change it"};
   reload_result result =
       server_.reload(std::move(loaded->setups), cudaq::realtime::detail::deadline_after(limit_ns), give_up);
   if (result.outcome == reload_outcome::applied)

@@ -20,9 +20,13 @@ struct loaded_config {
   std::vector<decoder_setup> setups;
 };
 
+/// What a program changes in a configuration that was read, before its decoders are made; empty: nothing.
+using config_change = std::function<void(server_config &config)>;
+
 /// Reads a YAML text and makes the decoders; `folder` as of build_decoders. It may take any time, in the file system
 /// and in plug-ins.
-[[nodiscard]] expected<loaded_config> load_config(std::string_view yaml, const std::string &folder);
+[[nodiscard]] expected<loaded_config> load_config(std::string_view yaml, const std::string &folder,
+                                                  const config_change &change = {});
 
 /// Threads: submit by any number of threads; all others by one control thread, reload also by another one.
 class hosted_server {
@@ -45,7 +49,8 @@ public:
   /// Makes this server the handler of its functions, in a dispatcher that does not run. At most once. The dispatcher
   /// must stay until the requests that it gave are answered.
   expected<> attach(cudaq_dispatcher_t *dispatcher);
-  /// decoding_server::start.
+  /// decoding_server::start, with the places of the configuration. Its loop_core, lock_memory and cpu_dma_latency_us
+  /// are the program's.
   expected<> start(cudaq_wait_policy_t wait, std::uint32_t max_threads);
 
   /// Serves a request of the program. It is answered exactly once, by this thread before the return or by a thread of
@@ -55,10 +60,10 @@ public:
               std::uint32_t request_id, std::uint64_t timestamp, const answer_function &answer);
 
   /// Reads another configuration and gives the decoders their new models; waits for the ends of shots up to `limit_ns`
-  /// after the configuration was read. Rejected, too: a text that load_config refuses, or another transport. `give_up`
-  /// as of decoding_server::reload.
+  /// after the configuration was read. Rejected, too: a text that load_config refuses, or another transport or section
+  /// `realtime`. `give_up` as of decoding_server::reload.
   reload_result reload(std::string_view yaml, const std::string &folder, std::uint64_t limit_ns,
-                       const std::function<bool()> &give_up = {});
+                       const std::function<bool()> &give_up = {}, const config_change &change = {});
   /// decoding_server::drain; it waits for the ends of submit, too, and of the answers that it gives.
   [[nodiscard]] bool drain(cudaq::realtime::detail::steady_clock::time_point read_deadline,
                            cudaq::realtime::detail::steady_clock::time_point deadline);

@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoding/qec_expected.h"
 #include "lib/qec/server/decoding_server.h"
+#include "lib/qec/stream/thread_places.h"
 
 #include <cstdint>
 #include <string>
@@ -30,16 +31,33 @@ struct decoder_config {
   std::vector<std::pair<std::string, std::string>> settings; ///< the other fields of decoder_custom_args
 };
 
+/// The section `realtime`. What is not given changes nothing.
+struct realtime_config {
+  int loop_core = CUDAQ_CORE_ANY; ///< of the thread that takes requests from the transport: the program's
+  std::vector<int> pool_cores;    ///< of the threads that the decoders share, in turn
+  std::vector<int> stream_cores;  ///< of stream_workers, in turn
+  int priority = 0;               ///< SCHED_FIFO, of all of these; 0: the policy is not changed
+  bool lock_memory = false;       ///< the program's, as the next one
+  int cpu_dma_latency_us = -1;    ///< the most that a core may need to wake up; negative: not asked for
+  bool operator==(const realtime_config &) const = default;
+
+  [[nodiscard]] thread_places pool() const { return {pool_cores, priority}; }
+  [[nodiscard]] thread_places streams() const { return {stream_cores, priority}; }
+};
+
 /// A configuration that was read and checked, but nothing was built.
 struct server_config {
   std::vector<decoder_config> decoders;
   std::uint32_t stream_workers = 0; ///< threads that decode the windows of all streams; 0: those of the requests do
   std::string transport;            ///< name or path of the provider; "" if it is missing
   std::vector<std::string> transport_args;
+  realtime_config realtime;
 };
 
 /// Reads a YAML text. An error names place, field, value, and what is accepted.
 [[nodiscard]] expected<server_config> read_server_config(std::string_view text);
+/// The same for the fields of a section `realtime`: "loop_core: 2, priority: 50".
+[[nodiscard]] expected<realtime_config> read_realtime_config(std::string_view fields);
 
 /// The most memory that the decoders of a configuration may need. It is estimated, before any of them is built, from
 /// the sizes of the models, of lookup tables and of queues.

@@ -18,22 +18,23 @@ std::int64_t now_ns() noexcept { return base::steady_clock::now().time_since_epo
 
 } // namespace
 
-expected<std::shared_ptr<worker_pool>> worker_pool::make(std::size_t threads) {
+expected<std::shared_ptr<worker_pool>> worker_pool::make(std::size_t threads, const thread_places &places) {
   if (threads == 0 || threads > kMaxThreads)
     return reason("workers " + std::to_string(threads) + ": expected 1 to " + std::to_string(kMaxThreads));
   auto made = std::make_shared<worker_pool>();
-  const expected<> result = made->start("stream", threads, CUDAQ_WAIT_BLOCK, [] { return true; });
+  const expected<> result = made->start(
+      "stream", threads, CUDAQ_WAIT_BLOCK, [] { return true; }, places);
   if (result.failed())
     return reason(result.text());
   return made;
 }
 
 expected<> worker_pool::start(const std::string &name, std::size_t threads, cudaq_wait_policy_t wait,
-                              std::function<bool()> may_end) {
+                              std::function<bool()> may_end, const thread_places &places) {
   wait_ = wait;
   may_end_ = std::move(may_end);
   for (std::size_t k = 0; k < threads; ++k) {
-    expected<> result = threads_.emplace_back().start(name + std::to_string(k), {}, [this] { run(); });
+    expected<> result = threads_.emplace_back().start(name + std::to_string(k), places.of(k), [this] { run(); });
     if (result.failed())
       return result;
   }
@@ -192,9 +193,11 @@ void worker_pool::run() noexcept {
   }
 }
 
-workers_result make_stream_workers(std::size_t count) {
+workers_result make_stream_workers(std::size_t count) { return make_placed_workers(count, {}); }
+
+workers_result make_placed_workers(std::size_t count, const thread_places &places) {
   try {
-    auto made = worker_pool::make(count);
+    auto made = worker_pool::make(count, places);
     return made.ok() ? workers_result{std::move(*made), {}} : workers_result{nullptr, "stream workers: " + made.text()};
   } catch (const std::exception &failure) { // out of memory
     return {nullptr, std::string("stream workers: ") + failure.what()};

@@ -13,6 +13,7 @@
 #include "cudaq/realtime/detail/base/shared_word.h"
 #include "lib/base/runner.h"
 #include "lib/qec/decoding/qec_expected.h"
+#include "lib/qec/stream/thread_places.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -49,7 +50,7 @@ private:
 class worker_pool final : public stream_workers {
 public:
   /// For streams: started, and stopped with its last owner.
-  static expected<std::shared_ptr<worker_pool>> make(std::size_t threads);
+  static expected<std::shared_ptr<worker_pool>> make(std::size_t threads, const thread_places &places = {});
 
   /// `max_sleepers`: clients that ever call wake_at. Throws std::bad_alloc.
   explicit worker_pool(std::size_t max_sleepers = 0) { sleepers_.reserve(max_sleepers); }
@@ -60,7 +61,7 @@ public:
   /// then with CUDAQ_WAIT_BLOCK it sleeps until there is work; with the other policies it polls on. The threads end
   /// after stop, when the list is empty and may_end() returns true.
   expected<> start(const std::string &name, std::size_t threads, cudaq_wait_policy_t wait,
-                   std::function<bool()> may_end);
+                   std::function<bool()> may_end, const thread_places &places = {});
   /// False: a thread still runs at the deadline.
   bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
 
@@ -102,5 +103,8 @@ private:
   cudaq::realtime::detail::shared_word<std::uint32_t> has_work_;            ///< a thread that polls looks at the list
   std::deque<cudaq::realtime::detail::loop_thread> threads_;
 };
+
+/// make_stream_workers with places of the threads, which the system may refuse.
+[[nodiscard]] workers_result make_placed_workers(std::size_t count, const thread_places &places);
 
 } // namespace cudaq::qec::realtime

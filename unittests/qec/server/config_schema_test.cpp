@@ -85,6 +85,9 @@ TEST(ConfigSchema, AgreesWithTheReader) {
       "decoders: [{id: 1, type: lookup, decoder_custom_args: {own: x, error_rate_vec: [0.1, 1]}}]\n",
       "decoders: [{id: 1, type: lookup}]\ntransport: {provider: udp, args: [--port, 1], device_graph: {provider: x}}\n",
       "decoders: [{id: 1, type: lookup}]\ntransport: {args: --port}\n",
+      "decoders: [{id: 1, type: lookup}]\nrealtime: {loop_core: 2, pool_cores: [3], lock_memory: true}\n",
+      "decoders: [{id: 1, type: lookup}]\nrealtime: {priority: 100}\n",
+      "decoders: [{id: 1, type: lookup, stream: true}]\n",
       "decoders: 5\n"};
   for (const char *name : {"surface_d3.yaml", "repetition_matrices.yaml"})
     texts.push_back(*read_whole_file(std::string(CUDAQ_TEST_SERVER_CONFIGS) + "/" + name));
@@ -96,7 +99,7 @@ TEST(ConfigSchema, AgreesWithTheReader) {
     EXPECT_EQ(valid(as_json(*tree), schema), result.ok()) << text << result.text();
     accepted += result.ok() ? 1 : 0;
   }
-  EXPECT_EQ(accepted, 4u);
+  EXPECT_EQ(accepted, 6u);
 }
 
 TEST(ConfigSchema, DescribesEveryField) {

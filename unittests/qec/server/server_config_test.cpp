@@ -52,6 +52,21 @@ TEST(ServerConfig, ReadsTheExamples) {
   EXPECT_EQ(matrices.decoders[0].limits, (decoder_limits{.id = 7, .sequence = false, .queue_length = 0}));
 }
 
+TEST(ServerConfig, ReadsTheRealtimeSection) {
+  const std::string decoder = "decoders: [{id: 1, type: lookup}]\n";
+  const auto config = read_server_config(decoder + "realtime: {loop_core: 2, pool_cores: [3, 4], stream_cores: [5], "
+                                                   "priority: 50, lock_memory: true, cpu_dma_latency_us: 0}\n");
+  ASSERT_TRUE(config.ok()) << config.text();
+  EXPECT_EQ(config->realtime, (realtime_config{2, {3, 4}, {5}, 50, true, 0}));
+  EXPECT_EQ(config->realtime.pool().of(2).core, 3) << "the list begins again";
+  EXPECT_EQ(config->realtime.streams().of(1).realtime_priority, 50);
+  EXPECT_EQ(read_server_config(decoder)->realtime, realtime_config{});
+  for (const char *wrong : {"priority: 100", "loop_core: -1", "pool_cores: 3", "lock_memory: 1", "speed: 1"})
+    EXPECT_NE(read_server_config(decoder + "realtime: {" + wrong + "}\n").text().find("line 2, column"),
+              std::string::npos)
+        << wrong;
+}
+
 TEST(ServerConfig, BuildsEveryDecoderOfTheExamples) {
   for (const char *name : {"surface_d3.yaml", "repetition_matrices.yaml"}) {
     const server_config config = config_of_file(name);

@@ -28,13 +28,29 @@ TEST(Doctor, FindsNothingToChangeOnAPreparedMachine) {
   m.file("sys/devices/system/cpu/online", "0-3");
   m.file("proc/loadavg", "2.00 9.00 9.00 9/99 999");
   m.file("proc/meminfo", "MemTotal: 5 kB\nHugePages_Free:       64");
+  m.file("proc/cmdline", "quiet isolcpus=2-3,8 nohz_full=2-3,8 root=/dev/sda");
+  m.file("proc/sys/kernel/sched_rt_runtime_us", "-1");
+  m.file("proc/sys/kernel/sched_rt_period_us", "1000000");
+  m.file("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc");
+  m.file("dev/cpu_dma_latency", "");
   const auto j = m.doctor().json();
+  EXPECT_EQ(line_of(j, "machine", "kernel options"), "good: isolcpus=2-3,8 nohz_full=2-3,8");
+  EXPECT_EQ(line_of(j, "machine", "real-time throttling"), "good: off");
+  EXPECT_EQ(line_of(j, "machine", "clock"), "good: tsc");
+  EXPECT_EQ(line_of(j, "machine", "wake-up latency"), "good: this process may hold it (cpu_dma_latency_us)");
   EXPECT_TRUE(contains(line_of(j, "machine", "frequency governor"), "good: performance on"));
   EXPECT_EQ(line_of(j, "machine", "sleep states"), "good: none that the system reports");
   EXPECT_EQ(line_of(j, "machine", "isolated cores"), "good: 2, 3, 8");
   EXPECT_EQ(line_of(j, "machine", "interrupts"), "good: none goes to an isolated core");
   EXPECT_EQ(line_of(j, "machine", "load"), "good: 2.00 in the last minute, of 4 cores");
   EXPECT_EQ(line_of(j, "machine", "huge pages"), "good: 64 free");
+}
+
+TEST(Doctor, JudgesThePriorityAsTheSystemDoes) {
+  // A child is asked: the line must agree, whatever the system grants here.
+  const bool granted = std::system("chrt -f 1 true 2>/dev/null") == 0;
+  const std::string line = line_of(run_program("doctor --json").json(), "machine", "realtime priority");
+  EXPECT_EQ(line.starts_with("good: "), granted) << line;
 }
 
 TEST(Doctor, NamesWhatMakesAMachineSlow) {
@@ -47,7 +63,16 @@ TEST(Doctor, NamesWhatMakesAMachineSlow) {
   m.file("proc/irq/11/effective_affinity_list", "0");
   m.file("sys/devices/system/cpu/online", "0-3");
   m.file("proc/loadavg", "2.01 0.00 0.00 9/99 999");
+  m.file("proc/cmdline", "isolcpus=2-3");
+  m.file("proc/sys/kernel/sched_rt_runtime_us", "950000");
+  m.file("proc/sys/kernel/sched_rt_period_us", "1000000");
+  m.file("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet");
   const auto j = m.doctor().json();
+  EXPECT_EQ(line_of(j, "machine", "kernel options"), "warning: isolcpus=2-3, no nohz_full=");
+  EXPECT_EQ(line_of(j, "machine", "real-time throttling"),
+            "warning: threads of a real-time priority get 950000 of 1000000 us");
+  EXPECT_EQ(line_of(j, "machine", "clock"), "warning: hpet");
+  EXPECT_EQ(line_of(j, "machine", "wake-up latency"), "good: the system has no /dev/cpu_dma_latency");
   EXPECT_TRUE(contains(line_of(j, "machine", "frequency governor"), "warning: powersave on"));
   EXPECT_EQ(line_of(j, "machine", "sleep states"), "warning: C6 takes 133 us to leave");
   EXPECT_EQ(line_of(j, "machine", "interrupts"), "warning: 1 go to isolated cores: 9");
