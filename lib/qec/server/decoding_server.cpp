@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/decoding_server.h"
 
+#include "lib/qec/server/decoder/probes.h"
+
 #include <algorithm>
 #include <sys/random.h>
 #include <thread>
@@ -145,6 +147,7 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
                              std::uint64_t timestamp) {
   const running_calls::one call(submits_);
   const std::uint64_t arrived = ticks_.now();
+  CUDAQ_QEC_PROBE(arrived, job.request_id, job.slot);
   read_result read = read_request(function_id, payload);
   served_decoder *const decoder = find(read);
   if (decoder != nullptr && read.request.function == wire_function::describe) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/decoder/decoder_turn.h"
 
+#include "lib/qec/server/decoder/probes.h"
+
 #include <algorithm>
 
 namespace cudaq::qec::realtime {
@@ -54,10 +56,12 @@ std::uint32_t decoder_turn::turn() noexcept {
   }
   request_moments moments = e->moments;
   moments.taken = counters_.times().now();
+  CUDAQ_QEC_PROBE(taken, e->job.request_id, e->job.slot);
   const bool too_old = age_limit_ns_ != 0 && clock::now() - e->arrival > std::chrono::nanoseconds(age_limit_ns_);
   const locked_session::served_answer served = session_.serve(e->read, e->result, e->arrival, too_old);
   moments.decoded = counters_.times().now();
   const cudaq_host_job_t job = e->job;
+  CUDAQ_QEC_PROBE(decoded, job.request_id, job.slot);
   const wire_function function = e->read.request.function;
   held_.store(served.waits && has_counter(function) ? 1 : 0);
   if (held_.peek() != 0) {
@@ -88,6 +92,7 @@ server_answer decoder_turn::refuse_waiting(const wire_request &request, server_s
 void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answer,
                           const request_moments &moments) noexcept {
   receiver_.answer(receiver_.user, job, answer);
+  CUDAQ_QEC_PROBE(answered, job.request_id, job.slot);
   counters_.times().record(moments, counters_.times().now(), false);
   answered_.bump();
 }

@@ -2,6 +2,7 @@
 #include "lib/qec/server/decoder/request_queue.h"
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "lib/qec/server/decoder/probes.h"
 
 #include <algorithm>
 
@@ -32,6 +33,7 @@ server_answer request_queue::enter(const read_result &read, std::span<std::uint8
     lock.lock();
     accepted = times.now();
   }
+  CUDAQ_QEC_PROBE(accepted, job.request_id, job.slot);
   if (closed_)
     return refuse(function, server_status::not_ready);
   const clock::time_point arrival = clock::now();
@@ -55,6 +57,7 @@ server_answer request_queue::enter(const read_result &read, std::span<std::uint8
   e.job = job;
   e.arrival = arrival;
   e.moments = {arrived, accepted, times.now()};
+  CUDAQ_QEC_PROBE(queued, job.request_id, job.slot);
   head_.store(at + 1);
   return {.waits = true};
 }

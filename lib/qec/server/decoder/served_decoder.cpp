@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/decoder/served_decoder.h"
 
+#include "lib/qec/server/decoder/probes.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -32,9 +34,11 @@ bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> res
                             server_answer &now, std::uint64_t arrived) {
   counters_.add_request();
   if (limits_.queue_length == 0) {
+    CUDAQ_QEC_PROBE(taken, job.request_id, job.slot);
     now = session_.serve(read, result, decoder_counters::clock::now(), false);
     const std::uint64_t decoded = counters_.times().now();
     counters_.times().record({arrived, arrived, arrived, arrived, decoded}, decoded, true);
+    CUDAQ_QEC_PROBE(decoded, job.request_id, job.slot);
     return true;
   }
   now = queue_.enter(read, result, job, session_.memory(), counters_.times(), arrived);
