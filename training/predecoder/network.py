@@ -94,6 +94,24 @@ class Network(nn.Module):
         return self.convolution(a, self.weights[-1], self.biases[-1])
 
 
+def begin_with(net, other):
+    """Gives net the weights of another network with as many channels and not more layers. The layers that it has more,
+    before the last one, add nothing at first: both networks have the same outputs."""
+    more = net.layers - other.layers
+    if net.channels != other.channels or more < 0:
+        raise ValueError(f"a network of {net.channels} channels and {net.layers} layers cannot begin with one of "
+                         f"{other.channels} and {other.layers}")
+    with torch.no_grad():
+        for own, given in ((net.weights, other.weights), (net.biases, other.biases)):
+            for k in range(net.layers):
+                if k < other.layers - 1:
+                    own[k].copy_(given[k])
+                elif k < net.layers - 1:
+                    own[k].zero_()
+                else:
+                    own[k].copy_(given[-1])
+
+
 def network_input(lattice, events, dtype=torch.float32):
     """Returns the input for events uint8 [2, layers, width, width, shots]."""
     shots = events.shape[-1]

@@ -7,7 +7,7 @@ no data set. A run may be cut at any time and goes on from its last checkpoint:
     train.py --out FOLDER --resume --minutes 8 --planned-minutes 16
 
 FOLDER gets state.pt (all that a resumed run needs), model.safetensors (the averaged weights, with a card) and log.jsonl
-(one JSON object a line). docs/predecoder_model.md explains the method."""
+(one JSON object a line). docs/predecoding.md explains the method."""
 import argparse
 import copy
 import json
@@ -29,6 +29,8 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder of the run")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the folder")
+    parser.add_argument("--start", type=pathlib.Path, metavar="FILE",
+                        help="begin with the weights of this network; more layers than it has begin as the identity")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=8, help="length of this call, checkpoint included")
     parser.add_argument("--planned-minutes", type=float,
@@ -80,7 +82,10 @@ class Run:
         self.o = o
         torch.manual_seed(o.seed)
         self.generator = torch.Generator(o.device).manual_seed(o.seed)
-        self.network = network.Network(o.channels, o.layers).to(o.device)
+        self.network = network.Network(o.channels, o.layers)
+        if o.start:
+            network.begin_with(self.network, network.load(o.start)[0])
+        self.network.to(o.device)
         if o.device != "cpu":
             self.network.to(memory_format=torch.channels_last_3d)
             torch.backends.cudnn.benchmark = True
@@ -120,8 +125,9 @@ class Run:
         card = {"license": "Apache-2.0", "architecture": "conv3d residual", "channels": self.o.channels,
                 "layers": self.o.layers, "seed": self.o.seed, "steps": self.step, "shots": self.shots,
                 "seconds": round(self.elapsed(), 1), "shapes": self.o.shapes, "noise": self.o.noise,
-                "label_passes": self.o.passes, "rate": self.o.rate, "muon_rate": self.o.muon_rate,
-                "device": device, "torch": torch.__version__,
+                "label_passes": self.o.passes,
+                "start": self.o.start.name if self.o.start else "random", "rate": self.o.rate,
+                "muon_rate": self.o.muon_rate, "device": device, "torch": torch.__version__,
                 "circuit": "stim surface_code:rotated_memory_x and _z, the four probabilities equal to p"}
         network.save(self.o.out / "model.new", self.averaged.state_dict(), card)
         os.replace(self.o.out / "model.new", self.o.out / "model.safetensors")

@@ -40,6 +40,17 @@ class PredecoderNetwork(unittest.TestCase):
         for form in network.FORMS[1:]:
             torch.testing.assert_close(form(x, weight, bias), network.conv3d(x, weight, bias), rtol=1e-4, atol=1e-4)
 
+    def test_a_deeper_network_begins_as_the_one_that_it_is_given(self):
+        torch.manual_seed(4)
+        small, deep = network.Network(3, 3), network.Network(3, 6)
+        torch.nn.init.normal_(small.biases[1])
+        network.begin_with(deep, small)
+        x = torch.rand(2, 4, 4, 4, 4)
+        torch.testing.assert_close(deep(x), small(x))
+        for other in (network.Network(4, 3), network.Network(3, 7)):
+            with self.assertRaisesRegex(ValueError, "cannot begin with"):
+                network.begin_with(deep, other)
+
     def test_a_file_has_weights_and_card(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "model.safetensors"
