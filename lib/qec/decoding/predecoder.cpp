@@ -2,6 +2,7 @@
 #include "lib/qec/decoding/predecoder.h"
 
 #include "lib/qec/decoding/detector_graph.h"
+#include "lib/qec/decoding/learned/learned_predecoder.h"
 
 #include <algorithm>
 #include <bit>
@@ -96,8 +97,10 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
 }
 
 expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, const decoder_model &given) {
+  if (is_learned_predecoder(name))
+    return make_learned_predecoder(std::string(name.substr(kLearnedPrefix.size())), given);
   if (name != "local" && name != "passthrough")
-    return reason("unknown predecoder \"" + std::string(name) + "\": known are local, passthrough");
+    return reason("unknown predecoder \"" + std::string(name) + "\": known are local, passthrough, model=FILE");
   const auto errors = given.errors();
   if (errors.failed())
     return reason(std::string(name) + " predecoder: " + errors.text());

@@ -43,9 +43,15 @@ private:
   std::vector<std::uint64_t> fired_;
 };
 
+/// A name that begins so means the network in the file that follows (learned/learned_predecoder.h).
+inline constexpr std::string_view kLearnedPrefix = "model=";
+[[nodiscard]] inline bool is_learned_predecoder(std::string_view name) noexcept {
+  return name.starts_with(kLearnedPrefix) && name.size() > kLearnedPrefix.size();
+}
+
 /// "passthrough": all events are residual, so the answers are those of the decoder alone. "local": the rule of
 /// local_rule.h on the model's detector graph. It makes more logical errors than matching alone (docs/predecoding.md
-/// has the ratios).
+/// has the ratios). "model=FILE": a network.
 [[nodiscard]] expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, const decoder_model &model);
 /// "passthrough" for a model of this size, which need not be read. Refused: more than 2^32 - 1 of either.
 [[nodiscard]] expected<std::unique_ptr<predecoder>> make_passthrough_predecoder(std::uint64_t detectors,

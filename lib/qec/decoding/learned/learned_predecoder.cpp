@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/learned/learned_predecoder.h"
+
+#include "lib/qec/decoding/learned/memory_lattice.h"
+#include "lib/qec/decoding/learned/predecoder_network.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 28;
+
+void toggle(std::span<std::uint64_t> bits, std::uint32_t index) {
+  bits[index / 64] ^= std::uint64_t{1} << (index % 64);
+}
+
+class learned_predecoder final : public predecoder {
+public:
+  learned_predecoder(predecoder_network network, memory_lattice lattice, predecoder_layout layout)
+      : predecoder(layout), network_(std::move(network)), lattice_(std::move(lattice)),
+        input_(lattice_.grid.cells() * predecoder_network::kInputs),
+        output_(lattice_.grid.cells() * predecoder_network::kOutputs), memory_(network_.memory_floats(lattice_.grid)) {
+    for (const memory_lattice::place place : lattice_.places)
+      input_[place.cell * predecoder_network::kInputs + 2 + place.what] = 1;
+  }
+  const char *name() const noexcept override { return "model"; }
+
+protected:
+  std::uint32_t residual_of(std::span<const std::uint64_t> fired, std::span<std::uint64_t> frame,
+                            std::span<std::uint64_t> residual) noexcept override {
+    std::ranges::copy(fired, residual.begin());
+    if (std::ranges::all_of(fired, [](std::uint64_t word) { return word == 0; }))
+      return 0;
+    for (std::size_t k = 0; k < lattice_.places.size(); ++k) {
+      const memory_lattice::place place = lattice_.places[k];
+      const bool event = (fired[k / 64] >> (k % 64) & 1) != 0;
+      input_[place.cell * predecoder_network::kInputs + place.what] = event ? 1.0f : 0.0f;
+    }
+    network_.run(lattice_.grid, input_, output_, memory_);
+    std::uint32_t corrections = 0;
+    for (std::size_t at = 0; at < output_.size(); ++at) {
+      const memory_lattice::effect effect =
+          lattice_.effects[at % predecoder_network::kOutputs][at / predecoder_network::kOutputs];
+      if (!(output_[at] > network_.threshold()) || effect.detectors == 0)
+        continue;
+      ++corrections;
+      const auto list = std::span(lattice_.lists).subspan(effect.first, effect.detectors + effect.observables);
+      for (const std::uint32_t detector : list.first(effect.detectors))
+        toggle(residual, detector);
+      for (const std::uint32_t observable : list.subspan(effect.detectors))
+        toggle(frame, observable);
+    }
+    return corrections;
+  }
+
+private:
+  predecoder_network network_;
+  memory_lattice lattice_;
+  std::vector<float> input_, output_, memory_;
+};
+
+expected<std::vector<std::uint8_t>> bytes_of(const std::string &file) {
+  std::ifstream stream(file, std::ios::binary | std::ios::ate);
+  if (!stream)
+    return reason(std::strerror(errno));
+  const std::streamoff size = stream.tellg();
+  if (size < 0 || static_cast<std::uint64_t>(size) > kMaxFileBytes)
+    return reason("it cannot be read, or has more than 256 MiB");
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
+  stream.seekg(0);
+  if (!stream.read(reinterpret_cast<char *>(bytes.data()), size))
+    return reason("it cannot be read");
+  return bytes;
+}
+
+} // namespace
+
+expected<std::unique_ptr<predecoder>> make_learned_predecoder(const std::string &file, const decoder_model &given) {
+  const auto refused = [&](const std::string &why) { return reason("model predecoder: " + why); };
+  try {
+    const auto bytes = bytes_of(file);
+    if (bytes.failed())
+      return refused(file + ": " + bytes.text());
+    expected<predecoder_network> network = predecoder_network::parse(*bytes);
+    if (network.failed())
+      return refused(file + ": " + network.text());
+    const auto errors = given.errors();
+    if (errors.failed())
+      return refused(errors.text());
+    expected<memory_lattice> lattice = read_memory_lattice(given.text());
+    if (lattice.failed())
+      return refused("the model of the errors: " + lattice.text());
+    const predecoder_layout layout{static_cast<std::uint32_t>((*errors)->num_detectors),
+                                   static_cast<std::uint32_t>((*errors)->num_observables)};
+    return std::make_unique<learned_predecoder>(std::move(*network), std::move(*lattice), layout);
+  } catch (const std::bad_alloc &) {
+    return refused("the network or its grid does not fit into memory");
+  }
+}
+
+} // namespace cudaq::qec::realtime
