@@ -9,7 +9,7 @@ import torch
 from lattice import Lattice, events_of, memory_circuit, observable_of
 from sampler import Sampler
 
-SHOTS = 40000
+SHOTS = 100000
 
 
 def deviations(mine, theirs):
@@ -22,12 +22,12 @@ class SamplerOfErrors(unittest.TestCase):
     def test_rates_of_detectors_and_of_their_pairs_are_those_of_stim(self):
         for basis, ratios in (("x", (1, 1, 1, 1)), ("z", (1, 1, 1, 1)), ("z", (0.5, 0, 3, 0.2))):
             with self.subTest(basis=basis, ratios=ratios):
-                sampler = Sampler(3, 3, basis, ratios=ratios)
+                sampler = Sampler(3, 2, basis, ratios=ratios)
                 lattice = sampler.lattice
-                flips, misread = sampler.sample(SHOTS, 0.02, torch.Generator().manual_seed(4))
+                flips, misread = sampler.sample(SHOTS, 0.06, torch.Generator().manual_seed(4))
                 events = events_of(lattice, flips, misread).sum(0).flatten(0, 2)[lattice.detector_place]
                 mine = numpy.concatenate([events.numpy(), observable_of(lattice, flips).numpy()[None]]).T
-                circuit = memory_circuit(3, 3, basis, 0.02, ratios)
+                circuit = memory_circuit(3, 2, basis, 0.06, ratios)
                 theirs = numpy.concatenate(circuit.compile_detector_sampler(seed=5).sample(
                     SHOTS, separate_observables=True), axis=1)
                 found = deviations(mine.astype(float), theirs.astype(float))
