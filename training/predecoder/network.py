@@ -19,6 +19,7 @@ from torch.nn import functional
 
 INPUTS, OUTPUTS = 4, 3
 FORMAT = "cudaq-realtime predecoder 1"
+DTYPES = {torch.float32: ("F32", "<f4"), torch.float16: ("F16", "<f2")}  # names in safetensors and in numpy
 
 
 def conv3d(x, weight, bias):
@@ -135,12 +136,12 @@ def corrections(lattice, logits, threshold=0.0):
     return chosen[:2], chosen[2]
 
 
-def save(path, state, card):
-    """Writes weights (Network.state_dict(), as float32) and the card, a dict of texts, as safetensors."""
-    arrays = {name: value.detach().cpu().float().contiguous().numpy() for name, value in sorted(state.items())}
+def save(path, state, card, dtype=torch.float32):
+    """Writes weights (Network.state_dict(), as float32 or float16) and the card, a dict of texts, as safetensors."""
+    arrays = {name: value.detach().cpu().to(dtype).contiguous().numpy() for name, value in sorted(state.items())}
     header, at = {"__metadata__": {"format": FORMAT, **{k: str(v) for k, v in card.items()}}}, 0
     for name, array in arrays.items():
-        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
+        header[name] = {"dtype": DTYPES[dtype][0], "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
         at += array.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -162,7 +163,8 @@ def load(path):
     state = {}
     for name, entry in header.items():
         begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        state[name] = torch.from_numpy(numpy.frombuffer(data[begin:end], "<f4").reshape(entry["shape"]).copy())
+        values = numpy.frombuffer(data[begin:end], dict(DTYPES.values())[entry["dtype"]])
+        state[name] = torch.from_numpy(values.reshape(entry["shape"]).astype("f4"))
     layers = sum(name.startswith("weights.") for name in state)
     network = Network(state["weights.0"].shape[0], layers)
     network.load_state_dict(state)

@@ -60,6 +60,9 @@ class PredecoderNetwork(unittest.TestCase):
             self.assertEqual(card["seed"], "7")
             for name, value in net.state_dict().items():
                 self.assertTrue(torch.equal(value, again.state_dict()[name]), name)
+            network.save(path, net.state_dict(), {}, torch.float16)
+            for name, value in network.load(path)[0].state_dict().items():
+                self.assertTrue(torch.equal(net.state_dict()[name].half().float(), value), name)
             path.write_bytes(path.read_bytes().replace(b"predecoder 1", b"predecoder 9"))
             with self.assertRaisesRegex(ValueError, "format 'cudaq-realtime predecoder 9'"):
                 network.load(path)

@@ -16,6 +16,15 @@ namespace {
 constexpr std::uint32_t kMaxChannels = 1024;
 constexpr std::size_t kMaxLayers = 64, kTaps = 27;
 
+/// The value of a float16.
+float of_half(std::uint32_t bits) noexcept {
+  const std::uint32_t sign = (bits & 0x8000) << 16, exponent = bits >> 10 & 0x1F, fraction = bits & 0x3FF;
+  if (exponent == 0) // a multiple of 2^-24
+    return std::copysign(std::ldexp(static_cast<float>(fraction), -24), std::bit_cast<float>(sign));
+  const std::uint32_t wide = exponent == 0x1F ? 0xFF : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
 /// The values of tensor `name`. A reason says what is wrong with it.
 expected<std::vector<float>> values_of(const safetensors &file, const std::string &name,
                                        std::span<const std::uint64_t> shape) {
@@ -25,13 +34,17 @@ expected<std::vector<float>> values_of(const safetensors &file, const std::strin
   std::size_t count = 1;
   for (const std::uint64_t size : shape)
     count *= static_cast<std::size_t>(size);
-  if (found->second.type != "F32" || !std::ranges::equal(found->second.shape, shape) ||
-      found->second.data.size() != 4 * count)
+  const bool half = found->second.type == "F16";
+  const std::size_t bytes = half ? 2 : 4;
+  if ((!half && found->second.type != "F32") || !std::ranges::equal(found->second.shape, shape) ||
+      found->second.data.size() != bytes * count)
     return reason("tensor " + name + " has another type, shape or size than this network");
   std::vector<float> values(count);
   for (std::size_t k = 0; k < count; ++k) {
-    const auto byte = [&](std::size_t at) { return std::uint32_t{found->second.data[4 * k + at]} << (8 * at); };
-    values[k] = std::bit_cast<float>(byte(0) | byte(1) | byte(2) | byte(3));
+    std::uint32_t word = 0;
+    for (std::size_t at = 0; at < bytes; ++at)
+      word |= std::uint32_t{found->second.data[bytes * k + at]} << (8 * at);
+    values[k] = half ? of_half(word) : std::bit_cast<float>(word);
     if (!std::isfinite(values[k]))
       return reason("tensor " + name + " has a value that is not finite");
   }

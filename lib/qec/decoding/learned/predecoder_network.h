@@ -26,8 +26,8 @@ public:
   static constexpr std::uint32_t kInputs = 4;  ///< events of X, events of Z, where events of X can be, where of Z
   static constexpr std::uint32_t kOutputs = 3; ///< logits: a Z flip, an X flip, a misread outcome
 
-  /// Takes a file that training/predecoder/train.py has written (safetensors, float32). Refused, with the reason: any
-  /// other format, shape or size, offsets outside the file, a value that is not finite.
+  /// Takes a file that train.py or publish.py of training/predecoder has written: safetensors, float32 or float16.
+  /// Refused, with the reason: any other format, shape or size, offsets outside the file, a value that is not finite.
   [[nodiscard]] static expected<predecoder_network> parse(std::span<const std::uint8_t> file);
 
   /// An output above it is a correction: the logit of the card's `threshold`, a probability of 0.5 if it has none.

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes golden/ from a network of training/predecoder: make_golden.py NETWORK. Needs numpy, torch and stim.
 
-tiny.safetensors is the network. Of each set of recorded shots, SET.logits.f32 has PyTorch's outputs for the first shot
-that has 4 events or more ([layers][width][width][3], little-endian), and SET.residual.b8 the residual events of all
-shots, then a byte for each shot with the observable of the corrections."""
+tiny.safetensors is the network, tiny_half.safetensors the same as float16. Of each set of recorded shots,
+SET.logits.f32 has PyTorch's outputs for the first shot that has 4 events or more ([layers][width][width][3],
+little-endian), and SET.residual.b8 the residual events of all shots, then a byte for each shot with the observable of
+the corrections."""
 import pathlib
 import re
 import shutil
@@ -21,6 +22,7 @@ from lattice import Lattice, events_of, observable_of  # noqa: E402
 
 net, _ = network.load(sys.argv[1])
 shutil.copy(sys.argv[1], here / "golden/tiny.safetensors")
+network.save(here / "golden/tiny_half.safetensors", net.state_dict(), {}, torch.float16)
 for name in ("surface_z_d3_p0.003", "surface_z_d5_p0.003"):
     meta = dict(re.findall(r"(\w+)=(\w+)", (root / f"tools/data/{name}.meta").read_text()))
     lattice = Lattice(int(meta["distance"]), int(meta["rounds"]), "z")
