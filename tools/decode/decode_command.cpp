@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/predecoder.h"
 #include "tools/command_line/command_options.h"
 #include "tools/command_line/commands.h"
 #include "tools/decode/decode.h"
@@ -89,9 +90,11 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
       ->type_name("FILE");
   add_readout_options(decode, o);
   add_decoder_option(decode, o.decoder, "decoder");
-  add_choice(decode, "--predecoder", o.predecoder,
-             "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone",
-             {"passthrough", "local", "auto"});
+  add_choice(
+      decode, "--predecoder", o.predecoder,
+      "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone; "
+      "model=FILE: a network",
+      {"passthrough", "local", "auto"}, +[](const std::string &word) { return qec::is_learned_predecoder(word); });
   add_choice(decode, "--late", o.late,
              "what an answer after its deadline is in the logical error rate: failure, or answer: as one in time",
              {"failure", "answer"});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/predecoder.h"
 #include "tools/command_line/command_options.h"
 #include "tools/command_line/commands.h"
 #include "tools/pipeline/pipeline_gpu.h"
@@ -24,7 +25,10 @@ Examples:
   cudaq-realtime pipeline --predecoder local                with the predecoder; the report counts logical errors
   cudaq-realtime pipeline --predecoder local --device gpu --html report.html
                                                             the predecoder in graphs on the GPU
-  cudaq-realtime pipeline --predecoder resident             the predecoder on blocks that stay on the GPU)";
+  cudaq-realtime pipeline --predecoder resident             the predecoder on blocks that stay on the GPU
+  cudaq-realtime pipeline --predecoder model=FILE           a trained network, on the CPU)";
+
+bool is_model_file(const std::string &word) { return qec::is_learned_predecoder(word); }
 
 /// `--predecoder resident` is short for the local predecoder on a GPU with resident staging.
 void place_engine(pipeline_options &o, bool device_given, bool gpu_given) {
@@ -37,6 +41,8 @@ void place_engine(pipeline_options &o, bool device_given, bool gpu_given) {
     o.device = "gpu";
     o.staging = "resident";
   }
+  if (o.device == "gpu" && qec::is_learned_predecoder(o.engine))
+    throw CLI::ValidationError("--device", "the network of --predecoder model=FILE runs on the CPU");
   if (o.device != "gpu" && gpu_given)
     throw CLI::ValidationError("--gpu", "it has no effect without --device gpu");
   if (o.device != "gpu" && o.staging != "auto")
@@ -58,8 +64,8 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   CLI::Option *const predecoder =
       add_choice(pipeline, "--predecoder", o.engine,
                  "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone; "
-                 "resident: local, on blocks that stay on the GPU",
-                 predecoders);
+                 "resident: local, on blocks that stay on the GPU; model=FILE: a network",
+                 predecoders, &is_model_file);
   add_renamed(pipeline, chosen, "--engine", predecoder, o.engine)->check(CLI::IsMember(predecoders));
   const CLI::Option *const device = add_device_option(pipeline, o.device, "where the engine runs");
   const CLI::Option *const gpu =

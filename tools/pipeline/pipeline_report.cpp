@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/pipeline/pipeline_report.h"
 
+#include "lib/qec/decoding/predecoder.h"
 #include "tools/common/machine.h"
 
 #include <algorithm>
@@ -15,6 +16,9 @@ constexpr int kPipelineSchemaVersion = 2; ///< 1 had config.rule
 std::string accuracy_warning(const std::string &engine) {
   if (engine == "passthrough")
     return "";
+  if (qec::is_learned_predecoder(engine))
+    return "a network changes the answers of matching: measure it on your code and noise "
+           "(share/doc/cudaq-realtime/docs/predecoding.md)";
   return "the local predecoder makes more logical errors than matching alone: measured 1.3 to 2.6 times as many, for "
          "d 7 to 13 and p 0.001 to 0.003";
 }

@@ -45,6 +45,22 @@ TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
   }
 }
 
+TEST(PipelineProgram, ANetworkIsAPredecoder) {
+  if (!qec::realtime::pymatching_available())
+    GTEST_SKIP() << "PyMatching is not built in, and a predecoder runs before it only";
+  const std::string set = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  const std::string run = "pipeline --json --shots 500 --workers 1 --dem '" + set + ".dem' --in '" + set +
+                          ".dets.b8' --obs_in '" + set + ".obs.b8' --predecoder ";
+  const auto j = run_good_program(run + "'model=" + std::string(CUDAQ_TEST_NETWORK) + "'");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_EQ(j.at("completed"), 500);
+  EXPECT_EQ(j.at("mismatches"), 0);
+  EXPECT_NEAR(j.at("event_reduction").get<double>(), 1 - 385. / 805, 0.001) << "as the training program says";
+  EXPECT_TRUE(contains(j.at("accuracy_warning").get<std::string>(), "a network changes the answers"));
+  const program_result absent = run_program(run + "model=absent");
+  EXPECT_TRUE(contains(absent.err, "model predecoder: absent: No such file")) << absent.err;
+}
+
 TEST(PipelineProgram, NothingIsPredecodedWithoutTheOption) {
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
