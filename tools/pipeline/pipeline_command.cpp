@@ -26,7 +26,8 @@ Examples:
   cudaq-realtime pipeline --predecoder local --device gpu --html report.html
                                                             the predecoder in graphs on the GPU
   cudaq-realtime pipeline --predecoder resident             the predecoder on blocks that stay on the GPU
-  cudaq-realtime pipeline --predecoder model=FILE           a trained network, on the CPU)";
+  cudaq-realtime pipeline --dem model.dem --in shots.b8 --predecoder model=FILE
+                                                            a trained network, on the CPU)";
 
 bool is_model_file(const std::string &word) { return qec::is_learned_predecoder(word); }
 
