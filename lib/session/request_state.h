@@ -7,12 +7,13 @@
 //
 //   state       a copy gets                   begin      answer     refuse    close    forget
 //   unseen      it is executed                executing  -          refused   -        -
-//   executing   nothing: the answer comes     -          answered   refused   closed   unseen
+//   executing   nothing: the answer comes (1) -          answered   refused   closed   unseen
 //   answered    the same answer again         -          -          -         -        unseen
 //   refused     the same refusal again        -          -          -         -        unseen
 //   closed      nothing, for good             -          -          -         -        unseen
 //
 // -: the event changes nothing. So a request is executed once, and has one answer.
+// (1): or that there is no room for this copy, if the requester must get an answer to each of its frames.
 //
 // Two more findings are of requests that have no record. stale: its number is before those that are remembered, so it
 // may have been executed. reused: another request has its number. Both are answered with an error, and not executed.

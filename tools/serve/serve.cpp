@@ -93,7 +93,8 @@ public:
     if (const auto result = host_.check_slots(transport_.slot_bytes()); result.failed())
       throw usage_error(
           fmt::format("--config {}: {}; give the provider larger slots (--slot-size)", o.config, result.text()));
-    if (const auto result = host_.attach(transport_.dispatcher()); result.failed())
+    const server_ns::transport_slots slots{transport_.num_slots(), !transport_.is_unified()};
+    if (const auto result = host_.attach(transport_.dispatcher(), slots); result.failed())
       throw api_error(result.text());
     if (transport_.slot_bytes() < host_.shot_request_bytes() && !names_size(given_args(o, host_)))
       print_log("--transport {}: its slots have {} bytes, and the request of a whole shot needs {}: shots must come in "

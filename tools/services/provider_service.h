@@ -75,6 +75,8 @@ public:
   [[nodiscard]] const std::string &library() const noexcept { return library_; }
   [[nodiscard]] std::uint32_t num_slots() const noexcept { return config_.num_slots; }
   [[nodiscard]] std::uint32_t slot_bytes() const noexcept { return config_.slot_size; }
+  /// A provider with a ring fills its slots in order, one with the unified shape any slot that is free.
+  [[nodiscard]] bool is_unified() const noexcept { return unified_; }
   [[nodiscard]] const char *shape() const noexcept { return unified_ ? "unified" : "ring"; }
   /// The words of a READY line: port, transport, shape and slots, then `own`, then the other words of the endpoint.
   [[nodiscard]] std::string ready_words(const std::string &own = "") const;

@@ -156,6 +156,7 @@ end_server:
 #endif
           reply(n, RESULT, kept[place])
         :: found == EXECUTING || found == CLOSED // nothing
+        :: found == EXECUTING -> reply(n, NO_ROOM, 0) // as a decoder does, so that the copy keeps no slot
         :: found == STALE -> reply(n, TOO_OLD, 0)
         fi
       :: else

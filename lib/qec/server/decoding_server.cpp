@@ -58,10 +58,15 @@ std::uint32_t decoding_server::threads_for(std::uint32_t max_threads) const noex
   return std::min(static_cast<std::uint32_t>(queued), max_threads != 0 ? max_threads : usual);
 }
 
+void decoding_server::limit_waits(const transport_slots &slots) {
+  slots_.limit(slots, static_cast<std::size_t>(std::ranges::count_if(
+                          decoders_, [](const auto &decoder) { return decoder->holds_slots(); })));
+}
+
 expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t max_threads,
                                   const thread_places &places) {
   for (const auto &decoder : decoders_)
-    decoder->connect(receiver, pool_);
+    decoder->connect(receiver, pool_, slots_);
   expected<> result = pool_.start(
       "qec-decode-", threads_for(max_threads), wait, [this] { return idle(); }, places);
   if (result.failed())

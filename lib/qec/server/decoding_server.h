@@ -34,7 +34,7 @@ struct reload_result {
 
 /// Several decoders, chosen by the id in a request. qec_decode, which names no decoder, is for the first of them.
 ///
-/// Threads: submit and counts by any number of threads; start, stop, close and reload by control threads.
+/// Threads: submit, arrive and counts by any number of threads; start, stop, close and reload by control threads.
 class decoding_server {
 public:
   /// `setups`: at least one, all ids different. Throws std::bad_alloc.
@@ -44,6 +44,10 @@ public:
   /// The threads that start makes if it may make this number. 0: as many as the machine has cores, at least 8. Never
   /// more than there are decoders with a queue.
   [[nodiscard]] std::uint32_t threads_for(std::uint32_t max_threads) const noexcept;
+  /// Before the first request of a transport, at most once: its slots. Throws std::bad_alloc.
+  void limit_waits(const transport_slots &slots);
+  /// A request of the transport has come in this slot: before its submit.
+  void arrive(std::uint32_t slot) noexcept { slots_.arrive(slot); }
   /// Starts the threads that the decoders share. After a failure, such as a placement that the system refuses, the
   /// server is stopped.
   expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t max_threads = 0,
@@ -100,6 +104,7 @@ private:
   bool offers_are_accepted() const;
   void discard_previous();
 
+  held_slots slots_;
   std::vector<std::unique_ptr<served_decoder>> decoders_;
   std::vector<served_decoder *> by_id_;
   worker_pool pool_;

@@ -70,7 +70,7 @@ expected<> hosted_server::check_slots(std::uint32_t slot_bytes) const {
   return {};
 }
 
-expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher) {
+expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher, const transport_slots &slots) {
   if (dispatcher_ != nullptr)
     return make_reason(CUDAQ_ERR_STATE, "a dispatcher is attached already, and a server has one");
   for (const std::uint32_t id : {kEnqueueFunctionId, kGetCorrectionsFunctionId, kResetFunctionId, kOneShotFunctionId,
@@ -78,6 +78,7 @@ expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher) {
     if (const cudaq_status_t status = cudaq_dispatcher_set_host_handler_v2(dispatcher, id, &handle, this, nullptr);
         status != CUDAQ_OK)
       return {status, cudaq_last_error_message()};
+  server_.limit_waits(slots);
   dispatcher_ = dispatcher;
   return {};
 }
@@ -89,6 +90,7 @@ expected<> hosted_server::start(cudaq_wait_policy_t wait, std::uint32_t max_thre
 std::int32_t hosted_server::handle(cudaq_host_call_t *call, void *self) noexcept {
   server_answer now;
   auto &here = *static_cast<hosted_server *>(self);
+  here.server_.arrive(call->job.slot);
   if (!here.server_.submit(call->function_id, {static_cast<const std::uint8_t *>(call->payload), call->payload_len},
                            {static_cast<std::uint8_t *>(call->result), call->max_result_len}, call->job, now,
                            call->ptp_timestamp))

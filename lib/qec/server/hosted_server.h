@@ -47,8 +47,8 @@ public:
   /// Fails if an answer of a decoder is longer than a slot of this size.
   [[nodiscard]] expected<> check_slots(std::uint32_t slot_bytes) const;
   /// Makes this server the handler of its functions, in a dispatcher that does not run. At most once. The dispatcher
-  /// must stay until the requests that it gave are answered.
-  expected<> attach(cudaq_dispatcher_t *dispatcher);
+  /// must stay until the requests that it gave are answered. `slots`: those of the dispatcher. Throws std::bad_alloc.
+  expected<> attach(cudaq_dispatcher_t *dispatcher, const transport_slots &slots = {});
   /// decoding_server::start, with the places of the configuration. Its loop_core, lock_memory and cpu_dma_latency_us
   /// are the program's.
   expected<> start(cudaq_wait_policy_t wait, std::uint32_t max_threads);

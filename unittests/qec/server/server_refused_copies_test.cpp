@@ -40,24 +40,30 @@ struct copies_rig {
 TEST(RefusedCopies, OfAReadWhoseStreamWasResetClearNothing) {
   copies_rig rig({.id = 1, .queue_length = 16}, stream_unit_for(rotated_stream_model(2)));
   const std::uint32_t first = rig.send(kGetCommittedFunctionId, kRead, 1);
-  const std::uint32_t copy = rig.send(kGetCommittedFunctionId, kRead, 1);
+  EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 1), kNoRoom) << "the first one waits";
   EXPECT_EQ(rig.call(kResetFunctionId, reset_payload(1), 2), kOk);
   EXPECT_EQ(rig.client.answer(first), kBusy);
-  EXPECT_EQ(rig.client.answer(copy), kBusy);
   EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 1, "010000"), 3), kOk) << "the round is final";
   EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 1), kBusy) << "a late copy";
   EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 4), committed(2, 3, "01"));
 }
 
-TEST(RefusedCopies, ThatFillTheWaitsAreRefusedWithTheirRequest) {
-  copies_rig rig({.id = 1, .queue_length = 1}, stream_unit_for(rotated_stream_model(2)));
-  const std::uint32_t first = rig.send(kGetCommittedFunctionId, kRead, 1);
-  ASSERT_TRUE(rig.all_served());
-  EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 1), kBusy) << "one request may wait";
-  EXPECT_EQ(rig.client.answer(first), kBusy);
-  EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 1, "010000"), 2), kOk);
-  EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 1), kBusy);
-  EXPECT_EQ(rig.call(kGetCommittedFunctionId, kRead, 3), committed(2, 3, "01"));
+TEST(RefusedCopies, OfAReadThatWaitsDoNotEndItsWait) {
+  for (const bool clears : {true, false}) {
+    const bytes read = committed_payload(1, 2, 2, clears);
+    copies_rig rig({.id = 1, .queue_length = 1, .age_limit_ns = 600'000'000'000},
+                   stream_unit_for(rotated_stream_model(2)));
+    const std::uint32_t first = rig.send(kGetCommittedFunctionId, read, 1);
+    ASSERT_TRUE(rig.all_served());
+    for (int copy = 0; copy < 20; ++copy)
+      EXPECT_EQ(rig.call(kGetCommittedFunctionId, read, 1), kNoRoom);
+    EXPECT_EQ(rig.call(kGetCommittedFunctionId, read, 5), kBusy) << "another read, and one may wait";
+    EXPECT_EQ(rig.client.answers_to(first), 0U);
+    EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 1, "010000"), 2), kOk);
+    EXPECT_EQ(rig.client.answer(first), committed(2, 3, "01"));
+    EXPECT_EQ(rig.call(kGetCommittedFunctionId, read, 1), committed(2, 3, "01")) << "a late copy";
+    EXPECT_EQ(rig.call(kGetCommittedFunctionId, read, 5), clears ? kBusy : committed(2, 3, "01"));
+  }
 }
 
 TEST(RefusedCopies, OfAReadWithoutAQueueClearNothing) {
@@ -80,11 +86,39 @@ TEST(RefusedCopies, AreRefusedAlsoIfTheyAreYoungerThanTheAgeLimit) {
   const std::uint32_t reset = rig.send(kResetFunctionId, reset_payload(1), 1);
   const std::uint32_t first = rig.send(kGetCorrectionsFunctionId, get_payload(1, 1, true), 2);
   std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  const std::uint32_t copy = rig.send(kGetCorrectionsFunctionId, get_payload(1, 1, true), 2);
+  EXPECT_EQ(rig.call(kGetCorrectionsFunctionId, get_payload(1, 1, true), 2), kNoRoom) << "the first one is too old";
   goes_on.store(1);
   EXPECT_EQ(rig.client.answer(reset), kOk);
   EXPECT_EQ(rig.client.answer(first), kBusy);
-  EXPECT_EQ(rig.client.answer(copy), kBusy);
+  EXPECT_EQ(rig.call(kGetCorrectionsFunctionId, get_payload(1, 1, true), 2), kBusy);
+}
+
+/// Each would hold a slot of the transport until its decoder goes on.
+TEST(RefusedCopies, OfARequestThatIsExecutedOrWaitsTakeNoPlace) {
+  rt::shared_word<std::uint32_t> open;
+  copies_rig rig({.id = 1, .queue_length = 64},
+                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  const struct {
+    std::uint32_t function;
+    bytes payload;
+    full_answer answer;
+  } kRequests[] = {{kEnqueueFunctionId, enqueue_payload(1, 1, "1"), kOk}, // is being decoded
+                   {kGetCorrectionsFunctionId, get_payload(1, 1), answered(server_status::ok, "1")},
+                   {kOneShotFunctionId, packed("1"), answered(server_status::ok, "1")},
+                   {kGetCorrectionsFunctionId, get_payload(1, 1, true), answered(server_status::ok, "1")}};
+  std::vector<std::uint32_t> first;
+  for (std::uint32_t id = 1; const auto &r : kRequests)
+    first.push_back(rig.send(r.function, r.payload, id++));
+  for (int copy = 0; copy < 100; ++copy)
+    for (std::uint32_t id = 1; const auto &r : kRequests)
+      EXPECT_EQ(rig.call(r.function, r.payload, id++), kNoRoom);
+  EXPECT_EQ(rig.server.decoders()[0]->waiting(), 4U);
+  open.store(1);
+  for (std::size_t k = 0; k < first.size(); ++k)
+    EXPECT_EQ(rig.client.answer(first[k]), kRequests[k].answer) << k;
+  for (std::uint32_t id : {1U, 4U}) // the others change nothing
+    EXPECT_EQ(rig.call(kRequests[id - 1].function, kRequests[id - 1].payload, id), kRequests[id - 1].answer) << id;
+  EXPECT_EQ(rig.server.decoders()[0]->counts().repeated, 2U);
 }
 
 TEST(RefusedCopies, AreThoseOfARequestThatFoundTheQueueFull) {

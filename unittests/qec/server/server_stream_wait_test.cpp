@@ -145,7 +145,7 @@ TEST(ServerStreamWait, TakesAsManyRequestsAsTheQueueAndNoMore) {
     EXPECT_EQ(rig.client.answer(wait), committed(2, 3, "01"));
 }
 
-TEST(ServerStreamWait, HoldsAtMostEightSlotsOfTheTransportWhateverTheQueue) {
+TEST(ServerStreamWait, IsBusyForMoreThanEightRequestsOfADecoderWhateverTheQueue) {
   stream_rig rig({.id = 1, .queue_length = 100, .age_limit_ns = kLong});
   std::vector<std::uint32_t> waits;
   for (int k = 0; k < 8; ++k)

@@ -13,9 +13,10 @@ decoder_turn::decoder_turn(request_queue &queue, locked_session &session, decode
   waits_.reserve(max_waits);
 }
 
-void decoder_turn::connect(const answer_receiver &receiver, worker_pool &pool) {
+void decoder_turn::connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots) {
   receiver_ = receiver;
   pool_ = &pool;
+  slots_ = &slots;
 }
 
 bool decoder_turn::has_work() const noexcept {
@@ -69,12 +70,8 @@ std::uint32_t decoder_turn::turn() noexcept {
     return 0;
   }
   server_answer answer = served;
-  if (answer.waits && waits_.size() < waits_.capacity()) {
-    const std::uint64_t limit = age_limit_ns_ != 0 ? age_limit_ns_ : kUsualRoundWaitNs;
-    waits_.push_back({e->read, e->result, job, e->arrival, e->arrival + std::chrono::nanoseconds(limit), moments});
-  } else if (answer.waits) {
-    answer = refuse_waiting(e->read.request, server_status::busy, e->arrival, false);
-  }
+  if (answer.waits)
+    answer = wait_for_round(*e, moments);
   // The entry is free before the answer leaves: a requester that waits for its answers is never answered busy.
   queue_.pop();
   if (!answer.waits)
@@ -83,10 +80,17 @@ std::uint32_t decoder_turn::turn() noexcept {
   return 1;
 }
 
-server_answer decoder_turn::refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival,
-                                           bool at_limit) noexcept {
-  refused_ = true;
-  return session_.refuse_waiting(request, why, arrival, at_limit);
+server_answer decoder_turn::wait_for_round(const request_queue::entry &e, const request_moments &moments) noexcept {
+  const wire_request &request = e.read.request;
+  if (std::ranges::any_of(waits_, [&](const round_wait &w) { return is_copy(w.read.request, request); })) {
+    counters_.add_answer(request.function, kNoRoomForCopy);
+    return kNoRoomForCopy;
+  }
+  if (waits_.size() == waits_.capacity() || !slots_->take(e.job.slot, waits_.size(), *this))
+    return session_.refuse_waiting(request, server_status::busy, e.arrival, false);
+  const std::uint64_t limit = age_limit_ns_ != 0 ? age_limit_ns_ : kUsualRoundWaitNs;
+  waits_.push_back({e.read, e.result, e.job, e.arrival, e.arrival + std::chrono::nanoseconds(limit), moments});
+  return {.waits = true};
 }
 
 void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answer,
@@ -100,29 +104,28 @@ void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answ
 /// Answers the requests whose round is final, and those that cannot wait longer. The stream that they wait for ends
 /// with a reset.
 void decoder_turn::answer_waits(bool new_stream) noexcept {
-  if (waits_.empty()) {
-    refused_ = false;
+  if (waits_.empty())
     return;
-  }
   const clock::time_point now = clock::now();
   const bool ends = ending_.load() != 0 && queue_.waiting() == 0;
   std::erase_if(waits_, [&](const round_wait &w) {
     server_answer answer{.waits = true};
     // Not for each piece of news: to serve a request is to look it up among earlier ones and to read all observables.
-    if (!new_stream && (refused_ || session_.need_not_wait(w.read.request)))
+    if (!new_stream && session_.need_not_wait(w.read.request))
       answer = session_.serve(w.read, w.result, w.arrival, false);
     if (answer.waits) {
-      if (!new_stream && !ends && now < w.deadline)
+      const bool at_limit = now >= w.deadline;
+      if (!new_stream && !ends && !at_limit && !slots_->is_wanted(w.job.slot))
         return false;
       const server_status why = ends ? server_status::not_ready : server_status::busy;
-      answer = refuse_waiting(w.read.request, why, w.arrival, !new_stream && !ends);
+      answer = session_.refuse_waiting(w.read.request, why, w.arrival, !new_stream && !ends && at_limit);
     }
+    slots_->give_back(w.job.slot);
     request_moments moments = w.moments;
     moments.decoded = counters_.times().now();
     finish(w.job, answer, moments);
     return true;
   });
-  refused_ = false;
   const std::int64_t first = waits_.empty() ? kNoWait : waits_.front().deadline.time_since_epoch().count();
   if (first == first_deadline_.peek())
     return;

@@ -3,6 +3,7 @@
 // work() until that returns. All other threads only set words that it reads: they wake it.
 #pragma once
 
+#include "lib/qec/server/decoder/held_slots.h"
 #include "lib/qec/server/decoder/locked_session.h"
 #include "lib/qec/server/decoder/request_queue.h"
 #include "lib/qec/stream/worker_pool.h"
@@ -14,8 +15,8 @@ namespace cudaq::qec::realtime {
 
 /// How long a request may wait for a round, if there is no age limit.
 inline constexpr std::uint64_t kUsualRoundWaitNs = 1'000'000'000;
-/// Requests that may wait for a round, if the queue is longer: each of them holds a slot of the transport, which serves
-/// other decoders, too. A requester needs one.
+/// Requests of a decoder that may wait for a round, if the queue is longer and held_slots allows it. A requester needs
+/// one.
 inline constexpr std::uint32_t kMaxRoundWaits = 8;
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
@@ -32,7 +33,7 @@ public:
                std::uint32_t max_waits);
 
   /// Before the first request, by the thread that starts the server.
-  void connect(const answer_receiver &receiver, worker_pool &pool);
+  void connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots);
 
   // By the thread of the pool that has the decoder.
   /// Serves the next request of the queue, and answers requests that need not wait for their round any more. Returns
@@ -45,7 +46,7 @@ public:
   // By any thread.
   /// There is work: a request came, or the time that the decoder named to the pool.
   void wake() noexcept override;
-  /// The workers of its stream have made progress.
+  /// The workers of its stream have made progress, or a slot that it holds is wanted.
   void note_progress() noexcept;
   /// Requests that wait for a round are answered not_ready after the queue is empty.
   void end_waits() noexcept;
@@ -67,9 +68,8 @@ private:
   static constexpr std::int64_t kNoWait = INT64_MAX;
 
   [[nodiscard]] bool has_work() const noexcept;
+  [[nodiscard]] server_answer wait_for_round(const request_queue::entry &entry, const request_moments &moments) noexcept;
   void answer_waits(bool new_stream) noexcept;
-  server_answer refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival,
-                               bool at_limit) noexcept;
   void finish(const cudaq_host_job_t &job, const server_answer &answer, const request_moments &moments) noexcept;
 
   request_queue &queue_;
@@ -78,15 +78,15 @@ private:
   const std::uint64_t age_limit_ns_;
   answer_receiver receiver_;
   worker_pool *pool_ = nullptr;
+  held_slots *slots_ = nullptr;
   // Written by the thread that has the decoder.
-  std::vector<round_wait> waits_; ///< by arrival
-  bool refused_ = false;          ///< a read that waited was refused: its copies in waits_ get the same answer, and now
+  std::vector<round_wait> waits_;                                              ///< by arrival; no copies
   cudaq::realtime::detail::shared_word<std::int64_t> first_deadline_{kNoWait}; ///< of waits_
   cudaq::realtime::detail::shared_word<std::uint32_t> held_; ///< 1: the first request of the queue waits for news
   cudaq::realtime::detail::counter answered_;
   // Written by others.
   cudaq::realtime::detail::shared_word<std::uint32_t> ending_;
-  /// 1: the workers of the stream have news. Set before the decoder is scheduled, and cleared before it looks.
+  /// 1: note_progress was called. Set before the decoder is scheduled, and cleared before it looks.
   cudaq::realtime::detail::shared_word<std::uint32_t> has_news_;
   /// 1: it is in the list of the pool, or a thread of the pool has it. Only changed by read-modify-writes: so the
   /// thread that sets it to 0 sees each request whose submit found 1.

@@ -36,7 +36,7 @@ public:
                       bool too_old) noexcept;
   /// Whether serve() would answer a request that waits for a round. It reads two numbers and changes nothing.
   [[nodiscard]] bool need_not_wait(const wire_request &request) noexcept;
-  /// Refuses a request that waits. Its copies may wait, too, or come later: all have this answer. `at_limit`: it has
+  /// Refuses a request that waits. Its copies may come later: all have this answer. `at_limit`: it has
   /// waited as long as it may; then the status says if its round lacks bits of the tail.
   server_answer refuse_waiting(const wire_request &request, server_status why, clock::time_point arrival,
                                bool at_limit) noexcept;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/decoder/request_queue.h"
 
-#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
 #include "lib/qec/server/decoder/probes.h"
 
 #include <algorithm>
@@ -15,6 +14,19 @@ std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexce
 request_queue::request_queue(std::uint32_t length, std::uint64_t max_bits) : entries_(length) {
   for (entry &e : entries_)
     e.bits.resize(static_cast<std::size_t>((max_bits + 7) / 8));
+}
+
+/// Not among more requests than a requester may send before it repeats one: the queue may be long.
+bool request_queue::finds_copy_of(const read_result &read) const noexcept {
+  if (read.status != server_status::ok || read.request.timestamp == 0)
+    return false;
+  const std::uint64_t head = head_.peek();
+  const std::uint64_t in_it = std::min<std::uint64_t>(head - tail_.load(), CUDAQ_QEC_REPEAT_REQUESTS);
+  for (std::uint64_t at = head - in_it; at != head; ++at) // only enter() writes to them
+    if (const read_result &other = entries_[at % entries_.size()].read;
+        other.status == server_status::ok && is_copy(other.request, read.request))
+      return true;
+  return false;
 }
 
 void request_queue::close() {
@@ -34,6 +46,8 @@ server_answer request_queue::enter(const read_result &read, std::span<std::uint8
     accepted = times.now();
   }
   CUDAQ_QEC_PROBE(accepted, job.request_id, job.slot);
+  if (finds_copy_of(read))
+    return kNoRoomForCopy;
   if (closed_)
     return refuse(function, server_status::not_ready);
   const clock::time_point arrival = clock::now();
@@ -42,8 +56,8 @@ server_answer request_queue::enter(const read_result &read, std::span<std::uint8
   request_state before = request_state::unseen;
   if (read.status == server_status::ok && changes_state(read.request))
     before = memory.arrive(identity_of(read.request), !full, arrival);
-  if (full && before == request_state::executing) // this copy only: an earlier one came in
-    return {CUDAQ_RPC_ERR_BUSY, 0};
+  if (full && before == request_state::executing) // an earlier copy came in, and has left the queue
+    return kNoRoomForCopy;
   if (full || before == request_state::refused) // as the first one: its requester may have sent another request
     return refuse(function, server_status::busy);
   entry &e = entries_[at % entries_.size()];

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
 
 #include "lib/base/runner.h"
 #include "lib/qec/server/decoder/stage_times.h"
@@ -22,6 +23,10 @@
 #include <vector>
 
 namespace cudaq::qec::realtime {
+
+/// The answer to a copy of a request that is not answered yet: there is no room for this frame. So a requester that
+/// repeats a request holds one place, and one slot of the transport.
+inline constexpr server_answer kNoRoomForCopy{CUDAQ_RPC_ERR_BUSY, 0};
 
 /// Bytes of a queue of this length, if requests have at most `bits` bits.
 [[nodiscard]] std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept;
@@ -43,9 +48,9 @@ public:
   /// `max_bits`: of one request. Throws std::bad_alloc.
   request_queue(std::uint32_t length, std::uint64_t max_bits);
 
-  /// `waits`: the request is in the queue, and its bits are copied. Else its answer: not_ready after close, busy if the
-  /// queue is full. `memory`: that of the session; only here its arrive() is called.
-  /// `times`: for the moments of the request, which arrived at `arrived`.
+  /// `waits`: the request is in the queue, and its bits are copied. Else its answer: kNoRoomForCopy if a copy of it is
+  /// there, not_ready after close, busy if the queue is full. `memory`: that of the session; only here its arrive() is
+  /// called. `times`: for the moments of the request, which arrived at `arrived`.
   server_answer enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
                       cudaq::realtime::detail::remembered_requests &memory, const stage_times &times,
                       std::uint64_t arrived);
@@ -62,6 +67,8 @@ public:
   [[nodiscard]] std::uint64_t entered() const noexcept { return head_.load(); }
 
 private:
+  [[nodiscard]] bool finds_copy_of(const read_result &read) const noexcept;
+
   /// Taken by the threads that submit; the thread that has the decoder needs none. It protects arrive() of the memory.
   std::mutex mutex_;
   bool closed_ = false;                                      ///< protected by mutex_

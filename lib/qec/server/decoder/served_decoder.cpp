@@ -27,8 +27,8 @@ served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<dec
       queue_(limits.queue_length, unit->max_request_bits()),
       turn_(queue_, session_, counters_, limits.age_limit_ns,
             is_stream_ ? std::min(limits.queue_length, kMaxRoundWaits) : 0),
-      session_(std::move(unit), limits.sequence, limits.queue_length != 0,
-               listener_of(turn_, is_stream_ && limits.queue_length != 0), counters_) {}
+      session_(std::move(unit), limits.sequence, limits.queue_length != 0, listener_of(turn_, holds_slots()),
+               counters_) {}
 
 bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
                             server_answer &now, std::uint64_t arrived) {

@@ -24,7 +24,7 @@ struct decoder_limits {
   std::uint64_t id = 0;
   bool sequence = true; ///< counters of enqueue ascend by 1
   /// Requests that may wait for a thread of the pool; one more is answered busy. 0: the caller of submit does the work.
-  /// As many may wait for a round of a stream, at most kMaxRoundWaits.
+  /// As many may wait for a round of a stream, at most kMaxRoundWaits and what held_slots allows.
   std::uint32_t queue_length = 0;
   /// A request that waited longer is not served; 0: without limit, but for a round kUsualRoundWaitNs.
   std::uint64_t age_limit_ns = 0;
@@ -45,7 +45,11 @@ public:
   ~served_decoder() = default; ///< waits for the workers that are in its stream; the pool must still exist
 
   /// Before the first request. The threads of the pool serve the queue, if there is one.
-  void connect(const answer_receiver &receiver, worker_pool &pool) { turn_.connect(receiver, pool); }
+  void connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots) {
+    turn_.connect(receiver, pool, slots);
+  }
+  /// Its requests may wait for a round, and keep their slots meanwhile.
+  [[nodiscard]] bool holds_slots() const noexcept { return is_stream_ && limits_.queue_length != 0; }
   /// The queue takes no more requests: they are answered not_ready. Those in it are still served.
   void close() { queue_.close(); }
   /// Requests that wait for a round are answered not_ready after the queue is empty.

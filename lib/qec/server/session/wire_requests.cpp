@@ -126,6 +126,13 @@ std::optional<server_facts> read_server_facts(std::span<const std::uint8_t> resu
   return server_facts{all.boot_id, all.server_state == CUDAQ_QEC_SERVER_ENDS};
 }
 
+bool is_copy(const wire_request &a, const wire_request &b) noexcept {
+  // Of a function that changes state the content has all bytes, of the others the fields and the bits.
+  return a.timestamp != 0 && a.timestamp == b.timestamp && a.request_id == b.request_id && a.function == b.function &&
+         a.content == b.content && a.num_bits == b.num_bits && a.wait_for_round == b.wait_for_round &&
+         std::ranges::equal(a.bits, b.bits);
+}
+
 read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t> payload) noexcept {
   read_result read;
   if (function_id == kOneShotFunctionId) {

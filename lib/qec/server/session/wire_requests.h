@@ -122,6 +122,10 @@ struct wire_request {
   bool while_ending = false; ///< it came after decoding_server::begin_end
 };
 
+/// Whether two requests that could be read are equal in all their bytes, and have a time: then one is a copy of the
+/// other.
+[[nodiscard]] bool is_copy(const wire_request &a, const wire_request &b) noexcept;
+
 /// Whether executing the request twice differs from executing it once.
 [[nodiscard]] constexpr bool changes_state(const wire_request &request) noexcept {
   return request.clear || has_counter(request.function) || request.function == wire_function::reset;

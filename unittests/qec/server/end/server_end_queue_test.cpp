@@ -80,41 +80,4 @@ TEST(ServerEndQueue, AServerIsNotIdleWhileADecoderWithoutAQueueDecodes) {
   EXPECT_FALSE(server.has_unfinished());
 }
 
-TEST(ServerEndQueue, ARepetitionThatWaitsBesideItsRequestIsExecutedOnce) {
-  rt::shared_word<std::uint32_t> gate;
-  decoding_server server = gated_server(gate);
-  std::deque<std::pair<bytes, server_answer>> answers(4);
-  rt::shared_word<std::uint64_t> done;
-  struct sink {
-    std::deque<std::pair<bytes, server_answer>> &answers;
-    rt::shared_word<std::uint64_t> &done;
-  } out{answers, done};
-  const answer_receiver receiver{[](void *user, const cudaq_host_job_t &job, const server_answer &answer) {
-                                   auto &to = *static_cast<sink *>(user);
-                                   to.answers[job.slot].second = answer;
-                                   to.done.store(to.done.peek() + 1); // one decoder: one thread at a time
-                                 },
-                                 &out};
-  const auto send = [&](std::uint32_t place, std::uint32_t function, const bytes &payload, std::uint32_t id) {
-    answers[place].first.resize(8);
-    server_answer now;
-    ASSERT_FALSE(server.submit(function, payload, answers[place].first, {0, place, id}, now, 1000 + id));
-  };
-  ASSERT_TRUE(server.start(receiver, CUDAQ_WAIT_BLOCK).ok());
-  send(0, kEnqueueFunctionId, enqueue_payload(kId, 1, "1"), 1);
-  send(1, kEnqueueFunctionId, enqueue_payload(kId, 1, "1"), 1); // the first one is being decoded
-  send(2, kGetCorrectionsFunctionId, get_payload(kId, 1, true), 2);
-  send(3, kGetCorrectionsFunctionId, get_payload(kId, 1, true), 2);
-  gate.store(1);
-  ASSERT_TRUE(rt::wait_until(soon(), [&] { return done.load() == 4; }));
-  for (const auto &[result, answer] : answers)
-    EXPECT_EQ(answer.status, 0);
-  for (const std::size_t place : {2U, 3U}) {
-    EXPECT_EQ(answers[place].second.bytes, 1u);
-    EXPECT_EQ(answers[place].first[0], 1);
-  }
-  EXPECT_EQ(server.decoders()[0]->counts().repeated, 2u);
-  EXPECT_TRUE(server.stop(soon()));
-}
-
 } // namespace
