@@ -164,15 +164,14 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
     now = give_name(*decoder, result);
     return true;
   }
-  const std::uint32_t phase = phase_.load();
-  if (decoder != nullptr && phase != closed) {
+  if (decoder != nullptr) {
+    const std::uint32_t phase = phase_.load();
     read.request.request_id = job.request_id;
     read.request.timestamp = timestamp;
     read.request.while_ending = phase == ends;
-    return decoder->submit(read, result, job, now, arrived);
-  }
-  if (decoder != nullptr) {
-    now = refuse(read.request.function, server_status::not_ready);
+    if (phase != closed)
+      return decoder->submit(read, result, job, now, arrived);
+    now = decoder->answer_at_end(read);
     return true;
   }
   strays_.add();

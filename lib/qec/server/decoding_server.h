@@ -56,8 +56,8 @@ public:
   /// not_ready. Shots that have begun go on, and corrections can be read: has_unfinished() tells whether there are any.
   void begin_end() noexcept;
   [[nodiscard]] bool has_unfinished() const noexcept;
-  /// From now on requests are answered not_ready, except describe_decoder. Those that were taken are still served:
-  /// idle() tells when.
+  /// From now on requests are answered not_ready, except describe_decoder and copies of requests that were taken. These
+  /// are still served: idle() tells when.
   void close() noexcept;
   [[nodiscard]] bool is_closed() const noexcept { return phase_.load() == closed; }
   /// No request is in a queue or with a decoder. has_unfinished() is asked after it: a request that is served may begin

@@ -121,6 +121,21 @@ TEST(RefusedCopies, OfARequestThatIsExecutedOrWaitsTakeNoPlace) {
   EXPECT_EQ(rig.server.decoders()[0]->counts().repeated, 2U);
 }
 
+TEST(RefusedCopies, OfARequestThatIsExecutedAreNotRefusedForTheEnd) {
+  rt::shared_word<std::uint32_t> open;
+  copies_rig rig({.id = 1, .queue_length = 64},
+                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  const bytes shot = enqueue_payload(1, 1, "1"), next = enqueue_payload(1, 2, "1");
+  const std::uint32_t first = rig.send(kEnqueueFunctionId, shot, 1);
+  rig.server.close();
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, shot, 1), kNoRoom);
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, next, 2), answered(server_status::not_ready));
+  EXPECT_FALSE(rig.server.stop(std::chrono::steady_clock::now())) << "it is decoded";
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, shot, 1), kNoRoom);
+  open.store(1);
+  EXPECT_EQ(rig.client.answer(first), kOk);
+}
+
 TEST(RefusedCopies, AreThoseOfARequestThatFoundTheQueueFull) {
   rt::shared_word<std::uint32_t> open;
   copies_rig rig({.id = 1, .queue_length = 1},

@@ -16,6 +16,11 @@ request_queue::request_queue(std::uint32_t length, std::uint64_t max_bits) : ent
     e.bits.resize(static_cast<std::size_t>((max_bits + 7) / 8));
 }
 
+bool request_queue::has_copy_of(const read_result &read) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return finds_copy_of(read);
+}
+
 /// Not among more requests than a requester may send before it repeats one: the queue may be long.
 bool request_queue::finds_copy_of(const read_result &read) const noexcept {
   if (read.status != server_status::ok || read.request.timestamp == 0)

@@ -54,6 +54,8 @@ public:
   server_answer enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
                       cudaq::realtime::detail::remembered_requests &memory, const stage_times &times,
                       std::uint64_t arrived);
+  /// A copy of the request is in the queue: it is served later, or at this moment.
+  [[nodiscard]] bool has_copy_of(const read_result &read) noexcept;
   /// From now on the queue takes no requests. Those in it are still served.
   void close();
 

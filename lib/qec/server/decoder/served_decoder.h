@@ -61,6 +61,11 @@ public:
   bool submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
               std::uint64_t arrived);
 
+  /// The answer to a request after the end, which is not taken.
+  [[nodiscard]] server_answer answer_at_end(const read_result &read) noexcept {
+    return queue_.has_copy_of(read) ? kNoRoomForCopy : refuse(read.request.function, server_status::not_ready);
+  }
+
   // An exchange of the decoder between shots. offer() gives the new one, which is used from the next shot on;
   // is_offer_accepted() returns whether it is in use. Then either discard_previous(), or take_back(): the new one is
   // withdrawn, or the previous one is offered again. A stream may never end: its decoder is exchanged before the next
