@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <poll.h>
 #include <thread>
 #include <unistd.h>
@@ -114,12 +115,12 @@ public:
   /// Returns when the program must end.
   void run();
   /// Lets requesters read their corrections, answers the requests that were taken, and stops. False: a decoder did not
-  /// end in time, and may still use this object.
+  /// end in time, and may still use this object. Then it has reported, unless the transport's threads did not end.
   [[nodiscard]] bool drain();
   /// After drain() has failed: which decoders work on.
   [[nodiscard]] std::string unended_text() const { return host_.unended_text(); }
-  int report(const std::string &problem) const;
-  /// Reports, and ends the program while a decoder works: nothing that it uses is destroyed.
+  int report(const std::string &problem);
+  /// Reports if that was not done yet, and ends the program while a decoder works: nothing that it uses is destroyed.
   [[noreturn]] void leave(const std::string &problem) noexcept;
   /// Waits for a reload that runs. False: it did not end soon, and may still use this object.
   [[nodiscard]] bool finish_reload();
@@ -148,6 +149,7 @@ private:
   bool running_ = false; ///< handlers may be called, and use this object
   std::size_t next_listener_ = 0;
   std::unique_ptr<background_task> reload_task_; ///< the last reload
+  std::optional<int> reported_;                  ///< the status that report() has returned
   decode_log decode_log_{server_};
   client_log client_log_{transport_};
   long_message_log long_message_log_{
@@ -306,6 +308,8 @@ bool serving::drain() {
   };
   const auto deadline = after(options_.end_limit_s);
   const bool idle = server_.drain(after(options_.read_limit_s), deadline);
+  if (!idle) // now: a transport whose requests go on coming may need all the time that is left
+    report(unended_text());
   // The threads of the dispatcher need some time to end, also if decoders took all of it.
   const std::chrono::nanoseconds left =
       std::max<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now(), 1s);
@@ -318,7 +322,7 @@ bool serving::drain() {
 void serving::leave(const std::string &problem) noexcept {
   int status = kExitCheckFailed;
   try {
-    status = report(problem);
+    status = reported_ ? *reported_ : report(problem);
   } catch (const std::exception &e) {
     print_log("{}\n", e.what());
   }
@@ -338,7 +342,7 @@ json times_json(const detail::time_histogram::snapshot &times) {
           {"max", times.max_ns}};
 }
 
-int serving::report(const std::string &problem) const {
+int serving::report(const std::string &problem) {
   json decoders = json::array();
   for (const auto &decoder : server_.decoders()) {
     const server_ns::decoder_counts counts = decoder->counts();
@@ -375,17 +379,20 @@ int serving::report(const std::string &problem) const {
                         {"race_wins", wins},
                         {"answers_by_status", answers},
                         {"stages_ns", stages},
+                        {"unanswered", counts.unanswered()},
                         {"stream", stream}});
   }
   out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
-  return out_.finish({{"schema_version", kServeSchemaVersion},
-                      {"endpoint", transport_.endpoint()},
-                      {"processed", transport_.processed()},
-                      {"reloads", host_.reloads()},
-                      {"stray_requests", server_.strays()},
-                      {"realtime", realtime_.as_json()},
-                      {"decoders", decoders}},
-                     problem);
+  reported_ = out_.finish({{"schema_version", kServeSchemaVersion},
+                           {"endpoint", transport_.endpoint()},
+                           {"processed", transport_.processed()},
+                           {"reloads", host_.reloads()},
+                           {"stray_requests", server_.strays()},
+                           {"realtime", realtime_.as_json()},
+                           {"decoders", decoders}},
+                          problem);
+  std::fflush(stdout);
+  return *reported_;
 }
 
 /// The report of a run that served nothing.
@@ -463,9 +470,7 @@ int run_serve(const serve_options &options, const output &out) {
     server.announce_busy_reload();
     server.leave("");
   }
-  const int status = server.report("");
-  std::fflush(stdout); // the server's destructor frees the decoders, which may not end
-  return status;
+  return server.report(""); // before the server's destructor, which frees the decoders and may not end
 }
 
 } // namespace cudaq::realtime::tools

@@ -263,12 +263,15 @@ bool provider_service::flush(std::uint64_t timeout_ns) {
 }
 
 bool provider_service::stop(std::uint64_t timeout_ns) {
-  constexpr std::uint64_t kFlushNs = 1'000'000'000;
+  constexpr std::uint64_t kMinFlushNs = 100'000'000, kMaxFlushNs = 1'000'000'000;
+  const std::uint64_t begin = now_ns();
   const cudaq_status_t stopped = cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns);
   if (stopped == CUDAQ_ERR_TIMEOUT)
     return false;
   require_ok(stopped, "cudaq_dispatcher_stop_timeout");
-  flush(kFlushNs); // requests that arrive meanwhile get no answer, as after a disconnect
+  const std::uint64_t spent = now_ns() - begin;
+  flush(std::clamp(timeout_ns - std::min(timeout_ns, spent), kMinFlushNs,
+                   kMaxFlushNs)); // requests that arrive meanwhile get no answer, as after a disconnect
   require_ok(cudaq_bridge_disconnect(bridge_), "cudaq_bridge_disconnect");
   return true;
 }

@@ -63,8 +63,9 @@ public:
   /// Waits until all slots of a ring are free, so that the provider has sent every answer. False: not before the
   /// deadline. Always true with a provider that has no ring.
   bool flush(std::uint64_t timeout_ns);
-  /// Stops the dispatcher, which answers its accepted requests, then the provider. False: a handler has not returned
-  /// within this time; then nothing is disconnected, and the objects of the handlers must stay. Throws api_error.
+  /// Stops the dispatcher, which answers its accepted requests, then the provider, after it has sent the answers that
+  /// it can send in the rest of the time (at least 0.1 s, at most 1 s). False: a handler has not returned within this
+  /// time; then nothing is disconnected, and the objects of the handlers must stay. Throws api_error.
   [[nodiscard]] bool stop(std::uint64_t timeout_ns);
 
   /// As it was at the start, or after connect.

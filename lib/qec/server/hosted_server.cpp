@@ -4,6 +4,7 @@
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "lib/base/callback.h"
 #include "lib/base/error_text.h"
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/server/slot_size.h"
 
 #include <algorithm>
@@ -151,12 +152,16 @@ reload_result hosted_server::reload(std::string_view yaml, const std::string &fo
 
 std::string hosted_server::unended_text() const {
   std::string ids;
+  std::uint64_t unanswered = 0;
   for (const auto &decoder : server_.decoders())
-    if (!decoder->idle() || decoder->is_serving())
+    if (!decoder->idle() || decoder->is_serving()) {
       ids += (ids.empty() ? "" : ", ") + std::to_string(decoder->limits().id);
+      unanswered += decoder->counts().unanswered();
+    }
   if (ids.empty() && !submits_.none_since(submits_.ended()))
     return "a function that takes answers did not end, inside a call of submit";
-  return (ids.empty() ? "a decoder" : "decoder " + ids) + " did not end; its requests may have no answer";
+  return (ids.empty() ? "a decoder" : "decoder " + ids) + " did not end; " + number_of(unanswered, "request") +
+         (unanswered == 1 ? " has" : " have") + " no answer";
 }
 
 } // namespace cudaq::qec::realtime

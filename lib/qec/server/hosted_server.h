@@ -70,7 +70,7 @@ public:
   /// That were applied.
   [[nodiscard]] std::uint64_t reloads() const noexcept { return reloads_.value(); }
 
-  /// After an end that did not come in time: which decoders have requests, or serve one.
+  /// After an end that did not come in time: which decoders have requests, or serve one, and how many have no answer.
   [[nodiscard]] std::string unended_text() const;
 
   [[nodiscard]] const server_config &config() const noexcept { return config_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The example's socket provider with another option for the size of a slot, --bytes=N: it ignores --slot-size, or
-// refuses it after --refuse and --refuse-otherwise, with two statuses.
+// refuses it after --refuse and --refuse-otherwise, with two statuses. With --hang its disconnect does not return.
 #include "cudaq/realtime/daemon/bridge/bridge_types.h"
 
 #define cudaq_realtime_get_bridge_interface example_interface
@@ -8,7 +8,15 @@
 #undef cudaq_realtime_get_bridge_interface
 
 #include <string>
+#include <unistd.h>
 #include <vector>
+
+static bool hangs;
+static cudaq_status_t disconnect_or_hang(void *handle) {
+  while (hangs)
+    pause();
+  return example_interface()->disconnect(handle);
+}
 
 static cudaq_status_t create_fixed(void **handle, int argc, char **argv) {
   std::vector<char *> kept;
@@ -25,6 +33,8 @@ static cudaq_status_t create_fixed(void **handle, int argc, char **argv) {
       refusal = CUDAQ_ERR_INVALID_ARG;
     else if (word == "--refuse-otherwise")
       refusal = CUDAQ_ERR_UNSUPPORTED;
+    else if (word == "--hang")
+      hangs = true;
     else
       kept.push_back(argv[i]);
   }
@@ -38,5 +48,6 @@ static cudaq_status_t create_fixed(void **handle, int argc, char **argv) {
 extern "C" CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_interface() {
   static cudaq_realtime_bridge_interface_t table = *example_interface();
   table.create = guarded<create_fixed>;
+  table.disconnect = disconnect_or_hang;
   return &table;
 }

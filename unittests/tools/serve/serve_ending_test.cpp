@@ -88,15 +88,15 @@ TEST_F(Serve, EndsDuringAReloadThatWaitsForTheEndOfAShot) {
 class ServeStuck : public Serve {
 protected:
   std::unique_ptr<running_program> start(unsigned queue_length, const std::string &notify_socket = "",
-                                         const char *end_limit = "1") const {
+                                         const char *end_limit = "1", const char *option = "--num-slots=8") const {
     const std::string name = std::to_string(queue_length);
     const auto path = [&](const char *end) { return (folder_.path() / (name + end)).string(); };
     write(path(".yaml"), "decoders:\n  - id: 6\n    type: " + std::string(CUDAQ_TEST_STUCK_DECODER) +
                              "\n    queue_length: " + name + "\n    dem: |\n" + model(0));
     auto server = std::make_unique<running_program>(
-        std::vector<std::string>{"serve", "--config", path(".yaml"), "--transport", CUDAQ_TEST_SOCKET_PROVIDER,
+        std::vector<std::string>{"serve", "--config", path(".yaml"), "--transport", CUDAQ_TEST_FIXED_SLOTS_PROVIDER,
                                  "--counters", path(".counters"), "--end-limit", end_limit, "--wait", "block", "--",
-                                 "--socket=" + path(".sock")},
+                                 "--socket=" + path(".sock"), option},
         err(), notify_socket);
     EXPECT_NE(server->line(), "") << read_file(err());
     socket_peer peer(path(".sock"));
@@ -121,8 +121,15 @@ TEST_F(ServeStuck, ReportsADecoderThatDoesNotEnd) {
     EXPECT_TRUE(server->line().starts_with("CUDAQ_REALTIME_SERVER_PROCESSED count="));
     EXPECT_EQ(server->wait(), 1) << "signal " << server->ended_by() << "\n" << read_file(err());
   }
-  EXPECT_TRUE(contains(read_file(err()), "decoder 6 did not end")) << read_file(err());
+  EXPECT_TRUE(contains(read_file(err()), "decoder 6 did not end; 1 request has no answer\n")) << read_file(err());
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "0.counters"));
+}
+
+TEST_F(ServeStuck, CountsWhateverTheTransportDoesAtTheEnd) {
+  const auto server = start(4, "", "0.2", "--hang");
+  server->signal(SIGTERM);
+  EXPECT_EQ(server->line(), "QEC_DECODING_SERVER_RING decoder=6 dispatched=2") << read_file(err());
+  EXPECT_EQ(server->wait(), 1);
 }
 
 TEST_F(ServeStuck, IgnoresARepetitionAfterTheFirstSignalWasRead) {

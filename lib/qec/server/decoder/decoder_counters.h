@@ -7,9 +7,11 @@
 #include "lib/qec/server/decoder/stage_times.h"
 #include "lib/qec/server/session/decoder_session.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <mutex>
+#include <numeric>
 #include <string>
 
 namespace cudaq::qec::realtime {
@@ -23,6 +25,12 @@ struct decoder_counts {
   std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to its end: sum, most
   deadline_counts deadlines;                    ///< of decodes of shots and of windows, if they have a deadline
   std::uint64_t repeated = 0;                   ///< requests that were sent again, and got their first answer
+
+  /// Requests that wait, or are served. The counts are read while requests come.
+  [[nodiscard]] std::uint64_t unanswered() const noexcept {
+    const std::uint64_t answered = std::accumulate(by_status.begin(), by_status.end(), std::uint64_t{0});
+    return requests - std::min(requests, answered);
+  }
 };
 
 /// Decodes that failed, and why the last one did.

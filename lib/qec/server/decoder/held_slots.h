@@ -49,8 +49,8 @@ private:
   [[nodiscard]] bool is_near(std::uint32_t slot) const noexcept;
 
   // Written by limit only.
-  std::uint32_t count_ = 0, max_ = 0;  ///< slots; of these, that may be held
-  std::size_t max_of_one_ = 0;         ///< that one decoder may hold
+  std::uint32_t count_ = 0, max_ = 0;   ///< slots; of these, that may be held
+  std::size_t max_of_one_ = 0;          ///< that one decoder may hold
   std::mutex mutex_;                    ///< protects the members below
   std::vector<decoder_turn *> holders_; ///< of each slot; empty without a ring order
   std::uint32_t held_ = 0;
