@@ -141,9 +141,11 @@ std::uint64_t stream_player::wanted_round() const {
   return phase_ == phase::ending ? plan_.rounds() : plan_.final_after(std::min(sent_, plan_.rounds_before_tail()));
 }
 
-/// The read comes after the request that completes its window, so it holds up nothing.
+/// The read comes after the request that completes its window, so it holds up nothing. While that may be among those
+/// that were refused, the read would keep a slot of the server that they need. After a BUSY the next answer tells.
 bool stream_player::send_read(std::uint64_t now) {
-  if (open_of(true) != 0 || wanted_round() <= committed_ || !read_busy_.is_over(now))
+  const bool was_refused = !refused_.empty() || bits_busy_.until() != 0;
+  if (open_of(true) != 0 || was_refused || wanted_round() <= committed_ || !read_busy_.is_over(now))
     return false;
   wanted_ = wanted_round();
   return send(kind::read, now);
@@ -225,6 +227,8 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
   }
   quiet_since_ns_ = now;
   busy.accepted();
+  if (!reads)
+    read_busy_.accepted(); // a read that has overtaken these bits was BUSY: it is sent again now
   if (status != 0) {
     // The stream says so to each request until it is reset: once for an experiment.
     const bool has_ended = phase_ == phase::draining || phase_ == phase::idle;

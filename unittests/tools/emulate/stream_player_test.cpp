@@ -161,6 +161,35 @@ TEST(StreamPlayer, SendsRefusedReadsAndRoundsAgain) {
   EXPECT_EQ(got.mismatches, 0U);
 }
 
+TEST(StreamPlayer, AsksForNoRoundsThatWereRefused) {
+  stream_rig r(1);
+  int enqueued = 0, queries = 0;
+  bool refuses = false;
+  r.to.judge = [&](std::uint32_t function) {
+    if (function == qec::kEnqueueFunctionId)
+      refuses = ++enqueued > 50 && enqueued <= 55;
+    queries += refuses && function == qec::kGetCommittedFunctionId ? 1 : 0;
+    return refuses && function == qec::kEnqueueFunctionId ? server_link::fate::busy : server_link::fate::served;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_LE(queries, 1) << "before it knows that they were refused";
+  EXPECT_EQ(got.ended, 1U);
+  EXPECT_EQ(got.mismatches, 0U);
+}
+
+TEST(StreamPlayer, AsksAgainAtOnceAfterTheNextRoundsAreThere) {
+  stream_rig r(1);
+  int reads = 0;
+  r.to.judge = [&](std::uint32_t function) {
+    return function == qec::kGetCommittedFunctionId && ++reads <= 5 ? server_link::fate::busy
+                                                                    : server_link::fate::served;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.busy, 5U);
+  EXPECT_GE(got.frames, 85U) << "nearly one for each window: the waits of five BUSY have the time of all rounds";
+  EXPECT_EQ(got.ended, 1U);
+}
+
 // The first of four refused requests is refused again: it still goes before the other three.
 TEST(StreamPlayer, SendsRequestsThatAreRefusedTwiceInTheirOrder) {
   stream_rig r(2);
