@@ -29,12 +29,17 @@ struct expectation {
   std::string remedy; ///< if they differ
 };
 
-expectation answers_of(const std::string &decoder, shot_plan &plan, const emulate_options &o) {
-  decode_service service(decoder, plan.shots(), 1);
+/// `is_servers`: only the server names this decoder. Then its check has a limit: throws usage_error with it.
+expectation answers_of(const std::string &decoder, bool is_servers, shot_plan &plan, const emulate_options &o) {
+  decode_service service(is_servers ? with_decode_limit(decoder) : decoder, plan.shots(), 1);
   const bool plain = decoder.find(':') == std::string::npos && std::string(service.decoder_name()) == "pymatching";
   if (plain && plan.shots().distance != 0 && !o.sample)
     return {true, fmt::format("as expected ({})", plan.predictions_name()), ""};
-  plan.expect_answers_of(service, o.duration_s != 0 ? UINT64_MAX : o.shots);
+  const std::uint64_t count = o.duration_s != 0 ? UINT64_MAX : o.shots;
+  const auto limit = is_servers ? kServedCheckLimit : std::chrono::nanoseconds::max();
+  if (!plan.expect_answers_of(service, count, limit))
+    throw usage_error(fmt::format("it is slow here: more than {} s for a shot, or {} s for all",
+                                  kServedDecodeUs / 1'000'000, kServedCheckLimit.count()));
   return {true, fmt::format("as expected ({}, decoded here)", decoder),
           fmt::format("the expected corrections are those of {}: give --decoder as the server has it", decoder)};
 }
@@ -44,7 +49,7 @@ expectation expected_answers(const emulate_options &o, const std::string &served
   const qec::shot_set &shots = plan.shots();
   const bool ring = o.transport == "ring"; // then the server is here, and has the decoder of --decoder
   if (o.names_decoder && !ring)
-    return answers_of(o.decoder, plan, o);
+    return answers_of(o.decoder, false, plan, o);
   if (!shots.has_predictions() && !o.names_decoder)
     return {false,
             o.sample ? "not checked: sampled shots have no predictions; give --decoder"
@@ -60,7 +65,7 @@ expectation expected_answers(const emulate_options &o, const std::string &served
   std::string why = result.text();
   try {
     if (result.ok())
-      return answers_of(served, plan, o);
+      return answers_of(served, !ring, plan, o);
   } catch (const usage_error &e) {
     why = e.what();
   }

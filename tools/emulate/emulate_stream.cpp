@@ -26,6 +26,7 @@ std::vector<std::string> stream_problems(const stream_play_result &r, bool inter
   problems.none(r.bad_status, "answers with an error status");
   problems.none(r.wrong_echo, "answers with a wrong timestamp");
   problems.none(r.mismatches, "frames that are not the expected ones");
+  problems.none(r.unchecked, "frames that could not be checked in time");
   if (r.stalled)
     problems.texts.emplace_back("no progress");
   else if (!interrupted && r.ended + r.undecided.total() < wanted)
@@ -62,7 +63,8 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
   out.text("window        {}\n", latency_line(r.window_time));
   out.text("tail          {}\n", latency_line(r.tail_time));
   out.text("round trip    {}\n", latency_line(r.request_time));
-  out.text("frames        {} of {} as expected (the same windows, decoded here)\n", r.frames - r.mismatches, r.frames);
+  out.text("frames        {} of {} as expected (the same windows, decoded here)\n",
+            r.frames - r.mismatches - r.unchecked, r.frames);
   if (r.undecided.total() != 0)
     out.text("no answer     {}\n", r.undecided.text(r.experiments, "experiment"));
   out.text("logical       {}{}\n", logical_errors(r).text(), without_answer_text(r.unanswered(), "experiment"));
@@ -112,6 +114,7 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"error_statuses", r.bad_status},
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", r.mismatches},
+          {"unchecked", r.unchecked},
           {"logical_errors", logical.errors},
           {"logical_error_rate", logical.rate()},
           {"logical_error_interval_95", {logical.interval_95().low, logical.interval_95().high}},
@@ -148,7 +151,9 @@ stream_plan plan_of(const emulate_options &o, const std::string &text, const std
   const auto result = takes_served ? check_served_decoder(served) : qec::expected<>();
   if (result.ok())
     try {
-      return {text, takes_served ? served : o.decoder, o.workers, o.rounds, o.seed};
+      return {text,      takes_served ? served : o.decoder,
+              o.workers, o.rounds,
+              o.seed,    takes_served ? kServedCheckLimit : std::chrono::nanoseconds::max()};
     } catch (const usage_error &e) {
       if (!takes_served)
         throw;

@@ -16,9 +16,11 @@ namespace {
 /// knows it may have no core for a second on a busy machine.
 constexpr std::uint64_t kPatienceNs = 2'000'000'000;
 
+constexpr std::size_t kLongestName = 1024; ///< names have some settings
+
 /// Whether a text of the other side may be shown on a terminal.
 bool is_printable(const std::string &text) {
-  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+  return text.size() <= kLongestName && std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 } // namespace
@@ -76,6 +78,8 @@ qec::expected<> check_served_decoder(const std::string &name, bool in_this_proce
   const auto parsed = qec::decoder_name::parse(name);
   if (parsed.failed())
     return parsed.reason();
+  if (!in_this_process && name.find("heralds=") != std::string::npos)
+    return qec::reason("it reads a file of heralds");
   std::string window;
   const auto settings = parsed->settings.rest();
   for (const auto &[key, value] : settings) {

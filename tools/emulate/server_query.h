@@ -6,6 +6,7 @@
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/link.h"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,9 +33,18 @@ std::vector<std::uint8_t> about_decoder(std::optional<std::uint64_t> id);
 /// takes it. "": the server does not say it, or they differ.
 std::string query_name(link &to, const emulate_options &options, std::uint32_t &next_id);
 
+/// What a decoder that only the server names may take here, as a hostile server names one that does not end.
+inline constexpr std::chrono::seconds kServedCheckLimit{30};        ///< for the whole check
+inline constexpr std::uint64_t kServedDecodeUs = 5'000'000;         ///< for one shot or window
+inline constexpr std::uint64_t kServedDecoderBytes = 1'000'000'000; ///< estimated memory
+/// The same decoder, whose decodes end after kServedDecodeUs. `name`: one that check_served_decoder takes.
+inline std::string with_decode_limit(const std::string &name) {
+  return name + (name.find(':') == std::string::npos ? ":" : ",") + "deadline_us=" + std::to_string(kServedDecodeUs);
+}
+
 /// Fails if the answers of a decoder of this name, which a server gave, depend on time, or if it is not made here: a
-/// plug-in is a file that the server names; it is loaded only if the user names it, too, as that of a server
-/// `in_this_process`.
+/// plug-in, or a list of heralds, is a file that the server names; it is read only if the user names it, too, as that
+/// of a server `in_this_process`.
 cudaq::qec::realtime::expected<> check_served_decoder(const std::string &name, bool in_this_process = false);
 
 /// After a query was sent through `to`: true if its answer, or a sign of it, had another size than --slot-size. Then

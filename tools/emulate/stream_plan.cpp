@@ -3,9 +3,10 @@
 
 #include "lib/qec/server/stream_builder.h"
 #include "tools/common/report.h"
+#include "tools/emulate/server_query.h"
 
 #include <algorithm>
-#include <chrono>
+#include <fmt/format.h>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -26,10 +27,18 @@ void pack(std::span<const std::uint8_t> round, std::vector<std::uint8_t> &packed
 } // namespace
 
 stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder, std::size_t workers,
-                         std::uint64_t rounds, std::uint64_t seed)
-    : seed_(seed), source_(std::make_unique<qec::stream_source>(
-                       value_or_throw(qec::read_stream(dem_text, {.decoder = decoder, .workers = workers})))) {
+                         std::uint64_t rounds, std::uint64_t seed, std::chrono::nanoseconds check_limit)
+    : seed_(seed), check_limit_(check_limit) {
+  const std::string name = has_limit() ? with_decode_limit(decoder) : decoder;
+  source_ = std::make_unique<qec::stream_source>(
+      value_or_throw(qec::read_stream(dem_text, {.decoder = name, .workers = workers})));
   const qec::repeating_model &model = source_->model;
+  if (has_limit())
+    if (const std::uint64_t bytes = value_or_throw(qec::estimated_stream_bytes(*source_, 0));
+        bytes > kServedDecoderBytes)
+      throw usage_error(fmt::format("{}: it needs about {} bytes here, and a decoder that only the server names may "
+                                    "take {}",
+                                    decoder, bytes, kServedDecoderBytes));
   facts_ = value_or_throw(qec::stream_facts(model));
   qec::stream_result made = qec::make_stream_decoder(*source_);
   if (!made)
@@ -55,6 +64,13 @@ stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder
 stream_sampler &stream_plan::begin(std::uint64_t k) {
   sampler_->begin(seed_, k);
   return *sampler_;
+}
+
+bool stream_plan::is_too_slow(std::chrono::steady_clock::time_point begun) const {
+  if (!has_limit())
+    return false;
+  const qec::deadline_counts windows = reference_->statistics().deadlines;
+  return windows.missed > windows.late || std::chrono::steady_clock::now() - begun > check_limit_;
 }
 
 frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames) {
@@ -83,17 +99,20 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames) {
   all.compare(0, std::vector<std::uint8_t>(frame_bytes()));
   // Only the rounds of the windows that have frames: an experiment that ended early may be a small part of the plan.
   const std::uint64_t wanted = frames.committed.empty() ? 0 : frames.committed.back();
+  const auto begun = std::chrono::steady_clock::now();
   std::vector<std::uint8_t> packed, tail;
   constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
   qec::decode_status status = qec::decode_status::ok;
-  for (std::uint64_t round = 0;
-       round < rounds_before_tail() && status == qec::decode_status::ok && qec::complete_rounds(*reference_) < wanted;
+  bool too_slow = false;
+  for (std::uint64_t round = 0; round < rounds_before_tail() && status == qec::decode_status::ok && !too_slow &&
+                                qec::complete_rounds(*reference_) < wanted;
        ++round) {
     const std::span<const std::uint8_t> bits = sampler_->next_round();
     pack(bits, packed);
     status = qec::push_when_free(*reference_, packed, bits.size());
+    too_slow = is_too_slow(begun);
   }
-  const bool is_whole = status == qec::decode_status::ok && qec::complete_rounds(*reference_) < wanted;
+  const bool is_whole = status == qec::decode_status::ok && !too_slow && qec::complete_rounds(*reference_) < wanted;
   if (is_whole) {
     for (std::uint64_t round = rounds_before_tail(); round < rounds(); ++round) {
       const std::span<const std::uint8_t> bits = sampler_->next_round();
@@ -103,10 +122,15 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames) {
     static_cast<void>(reference_->finish(packed, tail.size()));
   }
   std::vector<std::uint8_t> last(frame_bytes());
-  static_cast<void>(reference_->wait_committed(qec::complete_rounds(*reference_), kNoDeadline, last));
-  frame_check found = all.found;
-  found.wrong += frames.committed.size() - all.next; // of rounds that the own decoder does not know
-  found.logical_error = is_whole && !std::ranges::equal(last, sampler_->observables());
+  if (!too_slow)
+    static_cast<void>(reference_->wait_committed(qec::complete_rounds(*reference_), kNoDeadline, last));
+  too_slow = too_slow || is_too_slow(begun);
+  frame_check found{.too_slow = true};
+  if (!too_slow) {
+    found = all.found;
+    found.wrong += frames.committed.size() - all.next; // of rounds that the own decoder does not know
+    found.logical_error = is_whole && !std::ranges::equal(last, sampler_->observables());
+  }
   reference_->reset(); // no worker uses `all` any more
   qec::listen(*reference_, {});
   return found;

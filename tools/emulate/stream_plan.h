@@ -7,6 +7,7 @@
 #include "lib/qec/stream/window_set.h"
 #include "tools/shots/stream_sampler.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,6 +25,7 @@ struct stream_frames {
 struct frame_check {
   std::uint64_t wrong = 0;         ///< frames that are not those of the own decoder
   std::uint64_t other_windows = 0; ///< frames for a number of rounds at which no window of the own decoder ends
+  bool too_slow = false;           ///< nothing is known: the decoder took longer than it may
   bool logical_error = false;      ///< of a whole experiment: the last frame is not what the errors have flipped
 };
 
@@ -32,9 +34,10 @@ public:
   /// `decoder`: a name such as sliding-window:inner=pymatching,commit=5; it must be the server's. `workers`: threads
   /// that decode here; as with the server's stream_workers, from 2 on windows are parallel if the name has no mode.
   /// `rounds`: at least those of the head, one repetition and the tail; else the next number that ends with a whole
-  /// repetition. Throws usage_error with the reason.
+  /// repetition. `check_limit`: of one check, and less for a window; none for a decoder that the user has named. Throws
+  /// usage_error with the reason.
   stream_plan(const std::string &dem_text, const std::string &decoder, std::size_t workers, std::uint64_t rounds,
-              std::uint64_t seed);
+              std::uint64_t seed, std::chrono::nanoseconds check_limit = std::chrono::nanoseconds::max());
 
   [[nodiscard]] std::uint64_t rounds() const noexcept { return sampler_->rounds(); }
   [[nodiscard]] std::uint64_t rounds_before_tail() const noexcept { return sampler_->rounds_before_tail(); }
@@ -60,7 +63,12 @@ public:
   [[nodiscard]] frame_check check(std::uint64_t k, const stream_frames &frames);
 
 private:
+  [[nodiscard]] bool has_limit() const noexcept { return check_limit_ != std::chrono::nanoseconds::max(); }
+  /// The check that began at this time has reached its limit, or a window of it.
+  [[nodiscard]] bool is_too_slow(std::chrono::steady_clock::time_point begun) const;
+
   const std::uint64_t seed_;
+  const std::chrono::nanoseconds check_limit_;
   std::unique_ptr<qec::stream_source> source_;
   std::unique_ptr<qec::stream_decoder> reference_;
   std::unique_ptr<stream_sampler> sampler_;

@@ -306,6 +306,11 @@ void stream_player::end_experiment(bool complete) {
     return;
   const frame_check found = plan_.check(result_.experiments - 1, frames_);
   result_.mismatches += found.wrong + found.other_windows;
+  if (found.too_slow) {
+    result_.unchecked += frames_.committed.size();
+    note(fmt::format("the check of {} frames took longer than a decoder may that only the server names: give --decoder",
+                     frames_.committed.size()));
+  }
   result_.logical_errors += complete && found.logical_error ? 1 : 0;
   if (found.other_windows != 0)
     note(fmt::format("{} frames are of a number of rounds at which no window ends here ({}): give --decoder as the "

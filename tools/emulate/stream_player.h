@@ -45,6 +45,7 @@ struct stream_play_result {
   std::uint64_t lost = 0, busy = 0, bad_status = 0, wrong_echo = 0;
   unanswered_shots undecided; ///< experiments that a window without a solution has ended
   std::uint64_t mismatches = 0, logical_errors = 0;
+  std::uint64_t unchecked = 0; ///< frames whose check took too long
   bool stalled = false;
   sending_pace pace;              ///< of experiments whose rounds were all sent
   std::vector<std::string> notes; ///< the first few errors

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 #include <numeric>
 #include <random>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 
@@ -56,20 +57,28 @@ void shot_plan::decode_offline(decode_service &service, bool use_offline) {
     expected_ = std::move(answers);
 }
 
-std::uint64_t shot_plan::expect_answers_of(decode_service &service, std::uint64_t count) {
+bool shot_plan::expect_answers_of(decode_service &service, std::uint64_t count, std::chrono::nanoseconds limit) {
   const std::size_t bytes = shots_.observable_bytes();
   const std::uint64_t needed = std::min<std::uint64_t>(count, order_.size());
-  expected_.assign(order_.size() * bytes, 0);
-  statuses_.assign(order_.size(), qec::decode_status::ok);
+  std::vector<std::uint8_t> answers(order_.size() * bytes);
+  std::vector<qec::decode_status> statuses(order_.size(), qec::decode_status::ok);
   progress display({"expected answers", "shots", needed});
+  const std::uint64_t begin = now_ns();
   for (std::uint64_t k = 0; k < needed; ++k) {
+    const std::uint64_t now = now_ns();
+    if (now - begin > static_cast<std::uint64_t>(limit.count()))
+      return false;
     if (k % kShotsPerProgress == 0)
-      display.show(k, now_ns());
+      display.show(k, now);
     const std::uint32_t shot = shot_of(k);
-    statuses_[shot] = service.decode(shots_.detection_row(shot), std::span(expected_).subspan(shot * bytes, bytes));
+    statuses[shot] = service.decode(shots_.detection_row(shot), std::span(answers).subspan(shot * bytes, bytes));
+    if (statuses[shot] == qec::decode_status::deadline && limit != std::chrono::nanoseconds::max())
+      return false;
   }
+  expected_ = std::move(answers);
+  statuses_ = std::move(statuses);
   expects_offline_ = true;
-  return needed;
+  return true;
 }
 
 void shot_plan::compare_with_reference(const std::string &decoder_name, std::span<const std::uint8_t> answers) {

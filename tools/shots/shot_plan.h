@@ -7,6 +7,7 @@
 #include "tools/shots/config_shots.h"
 #include "tools/shots/own_data.h"
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,8 +29,10 @@ public:
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
   /// The expected answers of the first `count` requests become those of `service`, decoded on this thread. A
-  /// shot that it cannot decode has none: expected_status. Returns the shots that were decoded.
-  std::uint64_t expect_answers_of(decode_service &service, std::uint64_t count);
+  /// shot that it cannot decode has none: expected_status. False: it took longer than `limit`, or a decode reached its
+  /// deadline; then nothing has changed.
+  bool expect_answers_of(decode_service &service, std::uint64_t count,
+                         std::chrono::nanoseconds limit = std::chrono::nanoseconds::max());
   /// Shot of request `sequence`.
   [[nodiscard]] std::uint32_t shot_of(std::uint64_t sequence) const noexcept {
     return order_[static_cast<std::size_t>(sequence % order_.size())];

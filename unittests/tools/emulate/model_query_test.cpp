@@ -6,6 +6,9 @@
 #include "lib/qec/server/session/wire_requests.h"
 #include "tools/common/api_objects.h"
 #include "tools/emulate/server_query.h"
+#include "tools/emulate/stream_plan.h"
+#include "tools/shots/shot_plan.h"
+#include "unittests/qec/stream/stream_test_support.h"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -20,8 +23,8 @@ public:
   using answers = std::function<std::optional<link_answer>(std::uint32_t id, std::size_t payload)>;
   explicit answering_link(answers a) : answers_(std::move(a)) {}
 
-  bool send(std::uint32_t id, std::uint32_t function, std::span<const std::uint8_t> payload, std::uint64_t) override {
-    EXPECT_EQ(function, qec::kDescribeFunctionId);
+  bool send(std::uint32_t id, std::uint32_t sent, std::span<const std::uint8_t> payload, std::uint64_t) override {
+    EXPECT_EQ(sent, function);
     next_ = answers_(id, payload.size());
     ++queries;
     ids.push_back(id);
@@ -34,6 +37,7 @@ public:
   link_counters counters() const override { return {}; }
   std::string describe() const override { return "a function"; }
 
+  std::uint32_t function = qec::kDescribeFunctionId;
   int queries = 0, given_up = 0;
   bool lives = true;
   std::vector<std::uint32_t> ids;
@@ -42,6 +46,10 @@ private:
   answers answers_;
   std::optional<link_answer> next_;
 };
+
+std::span<const std::uint8_t> bytes_of(const std::string &text) {
+  return {reinterpret_cast<const std::uint8_t *>(text.data()), text.size()};
+}
 
 qec::model_facts facts_of(const std::string &text) {
   const auto model = qec::parse_dem(text);
@@ -128,9 +136,62 @@ TEST(ServedName, IsNotMadeHereIfItsAnswersDependOnTimeOrOnAFileOfTheServer) {
     EXPECT_EQ(check_served_decoder(name).text(), "the answers of a race depend on time") << name;
   for (const char *name : {"./mine.so", "sliding-window:inner=./mine.so,commit=2"})
     EXPECT_EQ(check_served_decoder(name).text(), "it is a plug-in") << name;
+  for (const char *name : {"pymatching:heralds=/dev/zero", "sliding-window:inner=pymatching(heralds=list),commit=2"})
+    EXPECT_EQ(check_served_decoder(name).text(), "it reads a file of heralds") << name;
   EXPECT_EQ(check_served_decoder("relay-bp:deadline_us=50").text(), "it has a deadline, so its answers depend on time");
   for (const char *name : {"bp-osd:osd_order=2", "sliding-window:inner=pymatching,commit=2"})
     EXPECT_TRUE(check_served_decoder(name).ok()) << name;
+}
+
+TEST(ServedName, OfADecoderThatDoesNotEndIsNotChecked) {
+  query_bench b;
+  b.shots.shots = 2;
+  b.shots.detections = {0b01, 0b11};
+  b.shots.predictions = {0, 1};
+  shot_plan plan(b.shots, 0);
+  decode_service quick("bp-osd", b.shots, 1),
+      slow("relay-bp:num_sets=1000000,stop_nconv=1000000,deadline_us=1000", b.shots, 1);
+  EXPECT_FALSE(plan.expect_answers_of(quick, 2, std::chrono::nanoseconds(0)));
+  EXPECT_FALSE(plan.expect_answers_of(slow, 2, kServedCheckLimit)) << "a decode that ends at its deadline";
+  EXPECT_FALSE(plan.expects_offline());
+  EXPECT_EQ(plan.expected_row(1)[0], 1) << "as before";
+  EXPECT_TRUE(plan.expect_answers_of(quick, 2, kServedCheckLimit));
+  EXPECT_TRUE(plan.expects_offline());
+  EXPECT_EQ(with_decode_limit("lookup"), "lookup:deadline_us=5000000");
+  EXPECT_EQ(with_decode_limit("bp-osd:osd_order=2"), "bp-osd:osd_order=2,deadline_us=5000000");
+}
+
+TEST(ServedName, OfAStreamThatIsTooLargeOrTooSlowIsNotChecked) {
+  const std::string model = qec::test::repetition_dem(3, 0.02, 1, 100);
+  const auto plan_with = [&](const std::string &name, std::chrono::nanoseconds limit) {
+    return stream_plan(model, name, 0, 200, 7, limit);
+  };
+  try {
+    plan_with("sliding-window:inner=lookup,commit=1000000,buffer=1000000", kServedCheckLimit);
+    FAIL() << "it was made";
+  } catch (const usage_error &e) {
+    EXPECT_NE(std::string(e.what()).find("a decoder that only the server names may take"), std::string::npos)
+        << e.what();
+  }
+  stream_plan slow = plan_with("sliding-window:inner=lookup,commit=2,buffer=3", std::chrono::nanoseconds(0));
+  const stream_frames frames{{2, 4}, {0, 0}};
+  EXPECT_TRUE(slow.check(0, frames).too_slow);
+  EXPECT_EQ(slow.check(0, frames).wrong, 0U);
+  stream_plan quick = plan_with("sliding-window:inner=lookup,commit=2,buffer=3", kServedCheckLimit);
+  EXPECT_FALSE(quick.check(0, frames).too_slow);
+}
+
+TEST(ServedName, IsEmptyIfItIsLongerThanANameCanBe) {
+  query_bench b;
+  for (const std::size_t length : {1024U, 1025U}) {
+    const std::string name(length, 'x');
+    answering_link named([&](std::uint32_t id, std::size_t) {
+      return std::optional(link_answer{{0, 0, 0, id, 0}, bytes_of(name)});
+    });
+    named.function = qec::kNameFunctionId;
+    std::uint32_t id = 0;
+    EXPECT_EQ(query_name(named, b.options, id).size(), length == 1024 ? length : 0U);
+  }
 }
 
 } // namespace
