@@ -164,8 +164,11 @@ expected<> try_attach(cudaq_shm_client_t &c, const std::string &name, clock_type
   if (reply.status != CUDAQ_OK) {
     reply.text[sizeof(reply.text) - 1] = 0;
     const bool again = reply.status == CUDAQ_ERR_STATE;
-    return make_reason(again ? CUDAQ_ERR_TIMEOUT : static_cast<cudaq_status_t>(reply.status), "server '%s': %s",
-                       name.c_str(), reply.text);
+    const bool is_known = reply.status > CUDAQ_OK && reply.status <= CUDAQ_ERR_STATE;
+    return make_reason(again      ? CUDAQ_ERR_TIMEOUT
+                       : is_known ? static_cast<cudaq_status_t>(reply.status)
+                                  : CUDAQ_ERR_UNSUPPORTED,
+                       "server '%s': %s", name.c_str(), reply.text);
   }
   if (!files[0] || !files[1] || !is_plausible(reply.layout, files[0].get(), on_gpu) ||
       !stays_as_large(files[1].get(), shm_page(false)))

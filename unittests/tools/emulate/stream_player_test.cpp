@@ -41,6 +41,21 @@ TEST(StreamPlayer, PlaysEveryRoundOfEveryExperimentAtThePace) {
   EXPECT_TRUE(got.pace.kept()) << got.pace.text();
 }
 
+TEST(StreamPlayer, CountsIdsModuloTwoToThe32) {
+  stream_rig r(2);
+  r.first_id = UINT32_MAX - 150; // of about 600
+  int reads = 0;
+  r.to.judge = [&](std::uint32_t function) { // some are sent again
+    return function == qec::kGetCommittedFunctionId && ++reads % 3 == 0 ? server_link::fate::busy
+                                                                        : server_link::fate::served;
+  };
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.notes, std::vector<std::string>{});
+  EXPECT_GT(got.requests, 300U);
+  EXPECT_EQ(got.ended, 2U);
+  EXPECT_EQ(got.mismatches + got.lost, 0U);
+}
+
 TEST(StreamPlayer, AServerThatTakesRoundsTooSlowlyBreaksThePace) {
   stream_rig r(1);
   r.options.cycle_us = 0.05; // one reading of the clock

@@ -101,6 +101,7 @@ struct stream_rig {
   stream_play_result play(int interrupted_turn = -1) {
     std::uint64_t now = 1'000'000;
     stream_player player(options, plan, to, slot_bytes, [&now] { return now += 50; });
+    player.begin_with(first_id);
     for (int turn = 0; turn < 10'000'000 && !player.done(); ++turn) {
       if (turn == interrupted_turn)
         player.interrupt();
@@ -113,6 +114,7 @@ struct stream_rig {
   emulate_options options;
   stream_plan plan;
   std::size_t slot_bytes = 256;
+  std::uint32_t first_id = 0;
   server_link to;
 };
 
