@@ -64,7 +64,7 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
   out.text("tail          {}\n", latency_line(r.tail_time));
   out.text("round trip    {}\n", latency_line(r.request_time));
   out.text("frames        {} of {} as expected (the same windows, decoded here)\n",
-            r.frames - r.mismatches - r.unchecked, r.frames);
+           r.frames - r.mismatches - r.unchecked, r.frames);
   if (r.undecided.total() != 0)
     out.text("no answer     {}\n", r.undecided.text(r.experiments, "experiment"));
   out.text("logical       {}{}\n", logical_errors(r).text(), without_answer_text(r.unanswered(), "experiment"));

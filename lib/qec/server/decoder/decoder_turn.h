@@ -68,7 +68,8 @@ private:
   static constexpr std::int64_t kNoWait = INT64_MAX;
 
   [[nodiscard]] bool has_work() const noexcept;
-  [[nodiscard]] server_answer wait_for_round(const request_queue::entry &entry, const request_moments &moments) noexcept;
+  [[nodiscard]] server_answer wait_for_round(const request_queue::entry &entry,
+                                             const request_moments &moments) noexcept;
   void answer_waits(bool new_stream) noexcept;
   void finish(const cudaq_host_job_t &job, const server_answer &answer, const request_moments &moments) noexcept;
 
