@@ -25,7 +25,8 @@ std::vector<std::string> stream_problems(const stream_play_result &r, bool inter
   problems.none(r.lost, "requests without an answer");
   problems.none(r.bad_status, "answers with an error status");
   problems.none(r.wrong_echo, "answers with a wrong timestamp");
-  problems.none(r.mismatches, "frames that are not the expected ones");
+  problems.none(r.mismatches - r.missing, "frames that are not the expected ones");
+  problems.none(r.missing, "experiments without an answer that have one here");
   problems.none(r.unchecked, "frames that could not be checked in time");
   if (r.stalled)
     problems.texts.emplace_back("no progress");
@@ -64,7 +65,7 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
   out.text("tail          {}\n", latency_line(r.tail_time));
   out.text("round trip    {}\n", latency_line(r.request_time));
   out.text("frames        {} of {} as expected (the same windows, decoded here)\n",
-           r.frames - r.mismatches - r.unchecked, r.frames);
+           r.frames + r.missing - r.mismatches - r.unchecked, r.frames);
   if (r.undecided.total() != 0)
     out.text("no answer     {}\n", r.undecided.text(r.experiments, "experiment"));
   out.text("logical       {}{}\n", logical_errors(r).text(), without_answer_text(r.unanswered(), "experiment"));
@@ -128,7 +129,7 @@ std::string stream_html(const json &report, const stream_play_result &r) {
   page.add("Rounds", html_paragraph(fmt::format("{} rounds sent, one each {} us; {} of {} experiments to their end; {} "
                                                 "frames, {} of them not the expected ones. Pace: {}.",
                                                 r.rounds, report["cycle_us"].get<double>(), r.ended, r.experiments,
-                                                r.frames, r.mismatches, r.pace.text())));
+                                                r.frames, r.mismatches - r.missing, r.pace.text())));
   const std::vector<plotted_latency> lags{{"lag", &r.lag_time}, {"window", &r.window_time}, {"tail", &r.tail_time}},
       requests{{"round trip", &r.request_time}};
   constexpr measured_words kWords{"lag", "frames"};

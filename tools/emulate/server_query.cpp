@@ -74,16 +74,22 @@ std::string query_name(link &to, const emulate_options &o, std::uint32_t &next_i
   return name;
 }
 
+std::string with_decode_limit(const std::string &name) {
+  return qec::with_setting(name, "deadline_us", std::to_string(kServedDecodeUs));
+}
+
 qec::expected<> check_served_decoder(const std::string &name, bool in_this_process) {
   const auto parsed = qec::decoder_name::parse(name);
   if (parsed.failed())
     return parsed.reason();
   if (!in_this_process && name.find("heralds=") != std::string::npos)
     return qec::reason("it reads a file of heralds");
+  if (!in_this_process && name.find("predecoder=model=") != std::string::npos)
+    return qec::reason("it reads the file of a network");
   std::string window;
   const auto settings = parsed->settings.rest();
   for (const auto &[key, value] : settings) {
-    if (key == "deadline_us")
+    if (key == "deadline_us" || (key == "inner" && value.find("deadline_us=") != std::string::npos))
       return qec::reason("it has a deadline, so its answers depend on time");
     if (key == "inner")
       window = value;

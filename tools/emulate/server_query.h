@@ -38,13 +38,11 @@ inline constexpr std::chrono::seconds kServedCheckLimit{30};        ///< for the
 inline constexpr std::uint64_t kServedDecodeUs = 5'000'000;         ///< for one shot or window
 inline constexpr std::uint64_t kServedDecoderBytes = 1'000'000'000; ///< estimated memory
 /// The same decoder, whose decodes end after kServedDecodeUs. `name`: one that check_served_decoder takes.
-inline std::string with_decode_limit(const std::string &name) {
-  return name + (name.find(':') == std::string::npos ? ":" : ",") + "deadline_us=" + std::to_string(kServedDecodeUs);
-}
+std::string with_decode_limit(const std::string &name);
 
 /// Fails if the answers of a decoder of this name, which a server gave, depend on time, or if it is not made here: a
-/// plug-in, or a list of heralds, is a file that the server names; it is read only if the user names it, too, as that
-/// of a server `in_this_process`.
+/// plug-in, a list of heralds, or a network is a file that the server names; it is read only if the user names it, too,
+/// as that of a server `in_this_process`.
 cudaq::qec::realtime::expected<> check_served_decoder(const std::string &name, bool in_this_process = false);
 
 /// After a query was sent through `to`: true if its answer, or a sign of it, had another size than --slot-size. Then

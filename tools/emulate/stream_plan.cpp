@@ -73,7 +73,8 @@ bool stream_plan::is_too_slow(std::chrono::steady_clock::time_point begun) const
   return windows.missed > windows.late || std::chrono::steady_clock::now() - begun > check_limit_;
 }
 
-frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames) {
+frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames,
+                               std::optional<std::uint64_t> unsolved_after) {
   struct comparison {
     const stream_frames &frames;
     const std::size_t frame_bytes;
@@ -99,20 +100,22 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames) {
   all.compare(0, std::vector<std::uint8_t>(frame_bytes()));
   // Only the rounds of the windows that have frames: an experiment that ended early may be a small part of the plan.
   const std::uint64_t wanted = frames.committed.empty() ? 0 : frames.committed.back();
+  const std::uint64_t played = unsolved_after.value_or(0);
   const auto begun = std::chrono::steady_clock::now();
   std::vector<std::uint8_t> packed, tail;
   constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
   qec::decode_status status = qec::decode_status::ok;
   bool too_slow = false;
   for (std::uint64_t round = 0; round < rounds_before_tail() && status == qec::decode_status::ok && !too_slow &&
-                                qec::complete_rounds(*reference_) < wanted;
+                                (round < played || qec::complete_rounds(*reference_) < wanted);
        ++round) {
     const std::span<const std::uint8_t> bits = sampler_->next_round();
     pack(bits, packed);
     status = qec::push_when_free(*reference_, packed, bits.size());
     too_slow = is_too_slow(begun);
   }
-  const bool is_whole = status == qec::decode_status::ok && !too_slow && qec::complete_rounds(*reference_) < wanted;
+  const bool is_whole = status == qec::decode_status::ok && !too_slow &&
+                        (played == rounds() || qec::complete_rounds(*reference_) < wanted);
   if (is_whole) {
     for (std::uint64_t round = rounds_before_tail(); round < rounds(); ++round) {
       const std::span<const std::uint8_t> bits = sampler_->next_round();
@@ -122,12 +125,15 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames) {
     static_cast<void>(reference_->finish(packed, tail.size()));
   }
   std::vector<std::uint8_t> last(frame_bytes());
-  if (!too_slow)
-    static_cast<void>(reference_->wait_committed(qec::complete_rounds(*reference_), kNoDeadline, last));
+  if (!too_slow) {
+    const qec::stream_progress end = reference_->wait_committed(qec::complete_rounds(*reference_), kNoDeadline, last);
+    status = status == qec::decode_status::ok ? end.status : status;
+  }
   too_slow = too_slow || is_too_slow(begun);
   frame_check found{.too_slow = true};
   if (!too_slow) {
     found = all.found;
+    found.has_solutions = status == qec::decode_status::ok;
     found.wrong += frames.committed.size() - all.next; // of rounds that the own decoder does not know
     found.logical_error = is_whole && !std::ranges::equal(last, sampler_->observables());
   }

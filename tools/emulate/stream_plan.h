@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct frame_check {
   std::uint64_t wrong = 0;         ///< frames that are not those of the own decoder
   std::uint64_t other_windows = 0; ///< frames for a number of rounds at which no window of the own decoder ends
   bool too_slow = false;           ///< nothing is known: the decoder took longer than it may
+  bool has_solutions = false;      ///< the own decoder has an answer to each window that was checked
   bool logical_error = false;      ///< of a whole experiment: the last frame is not what the errors have flipped
 };
 
@@ -60,7 +62,9 @@ public:
   /// The rounds of experiment k, one after another.
   [[nodiscard]] stream_sampler &begin(std::uint64_t k);
   /// Samples experiment k once more, as far as the last of the frames needs it, decodes it here, and compares.
-  [[nodiscard]] frame_check check(std::uint64_t k, const stream_frames &frames);
+  /// `unsolved_after`: the server says that a window of these first rounds has no solution; they are decoded, too.
+  [[nodiscard]] frame_check check(std::uint64_t k, const stream_frames &frames,
+                                  std::optional<std::uint64_t> unsolved_after = {});
 
 private:
   [[nodiscard]] bool has_limit() const noexcept { return check_limit_ != std::chrono::nanoseconds::max(); }

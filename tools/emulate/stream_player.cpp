@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -235,8 +236,8 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
     const qec::decode_status decoded = decode_status_of(true, status);
     if (decoded == qec::decode_status::internal_error)
       ++result_.bad_status;
-    else if (!has_ended)
-      result_.undecided.add(decoded);
+    else if (!has_ended && result_.undecided.add(decoded) && decoded == qec::decode_status::not_converged)
+      unsolved_after_ = sent_; // of a deadline the time decides
     const bool gap = status == static_cast<std::int32_t>(qec::server_status::syndromes_dropped) && !refused_.empty();
     return fail(
         fmt::format("status {}: {}", status,
@@ -302,10 +303,15 @@ void stream_player::end_experiment(bool complete) {
   begin_ns_ = 0;
   if (complete)
     ++result_.ended;
-  if (frames_.committed.empty())
+  const std::optional<std::uint64_t> unsolved_after = std::exchange(unsolved_after_, std::nullopt);
+  if (frames_.committed.empty() && !unsolved_after)
     return;
-  const frame_check found = plan_.check(result_.experiments - 1, frames_);
-  result_.mismatches += found.wrong + found.other_windows;
+  const frame_check found = plan_.check(result_.experiments - 1, frames_, unsolved_after);
+  const bool is_missing = unsolved_after && found.has_solutions;
+  result_.missing += is_missing ? 1 : 0;
+  result_.mismatches += found.wrong + found.other_windows + (is_missing ? 1 : 0);
+  if (is_missing)
+    note("the server has no solution for a window, and the decoder here has one for each");
   if (found.too_slow) {
     result_.unchecked += frames_.committed.size();
     note(fmt::format("the check of {} frames took longer than a decoder may that only the server names: give --decoder",

@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct stream_play_result {
   std::uint64_t lost = 0, busy = 0, bad_status = 0, wrong_echo = 0;
   unanswered_shots undecided; ///< experiments that a window without a solution has ended
   std::uint64_t mismatches = 0, logical_errors = 0;
+  std::uint64_t missing = 0;   ///< of mismatches: experiments of `undecided` whose windows have solutions here
   std::uint64_t unchecked = 0; ///< frames whose check took too long
   bool stalled = false;
   sending_pace pace;              ///< of experiments whose rounds were all sent
@@ -143,6 +145,8 @@ private:
   std::uint64_t begin_ns_ = 0, quiet_since_ns_ = 0;
   std::uint64_t last_late_ns_ = 0; ///< how long after its time the last round was sent
   std::uint64_t worst_lag_ns_ = 0; ///< longest time from the last round of a window to its frame
+  /// Rounds that were sent when a window had no solution.
+  std::optional<std::uint64_t> unsolved_after_;
   std::uint32_t turns_ = 0;
   bool tail_begun_ = false, interrupted_ = false;
   stream_frames frames_;

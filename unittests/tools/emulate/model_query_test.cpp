@@ -138,7 +138,11 @@ TEST(ServedName, IsNotMadeHereIfItsAnswersDependOnTimeOrOnAFileOfTheServer) {
     EXPECT_EQ(check_served_decoder(name).text(), "it is a plug-in") << name;
   for (const char *name : {"pymatching:heralds=/dev/zero", "sliding-window:inner=pymatching(heralds=list),commit=2"})
     EXPECT_EQ(check_served_decoder(name).text(), "it reads a file of heralds") << name;
-  EXPECT_EQ(check_served_decoder("relay-bp:deadline_us=50").text(), "it has a deadline, so its answers depend on time");
+  for (const char *name :
+       {"pymatching:predecoder=model=/n", "sliding-window:inner=pymatching(predecoder=model=n),commit=2"})
+    EXPECT_EQ(check_served_decoder(name).text(), "it reads the file of a network") << name;
+  for (const char *name : {"relay-bp:deadline_us=50", "sliding-window:inner=relay-bp(deadline_us=50),commit=2"})
+    EXPECT_EQ(check_served_decoder(name).text(), "it has a deadline, so its answers depend on time") << name;
   for (const char *name : {"bp-osd:osd_order=2", "sliding-window:inner=pymatching,commit=2"})
     EXPECT_TRUE(check_served_decoder(name).ok()) << name;
 }

@@ -156,6 +156,8 @@ TEST(StreamPlayer, CountsAnExperimentWithoutASolutionOnceAndPlaysTheNextOne) {
   const stream_play_result got = r.play();
   EXPECT_EQ(got.undecided.not_converged, 1U);
   EXPECT_EQ(got.bad_status, 0U) << "a result of the decoder, and no failure of the run";
+  EXPECT_EQ(got.missing, 1U) << "the decoder here has a solution for each window";
+  EXPECT_EQ(got.mismatches, got.missing);
   EXPECT_EQ(got.unanswered(), 1U);
   EXPECT_EQ(got.ended, 2U);
 }
@@ -174,6 +176,17 @@ TEST(StreamPlayer, SendsRefusedReadsAndRoundsAgain) {
   EXPECT_EQ(got.bad_status, 0U);
   EXPECT_EQ(got.ended, 2U);
   EXPECT_EQ(got.mismatches, 0U);
+}
+
+TEST(StreamPlayer, AnExperimentWithoutASolutionThereAndHereIsAsExpected) {
+  const std::string few = "relay-bp:pre_iter=1,num_sets=0";
+  stream_rig r(3, 200, "sliding-window:inner=relay-bp,commit=2,buffer=3,pre_iter=1,num_sets=0",
+               {.decoder = few, .commit = 2, .buffer = 3});
+  const stream_play_result got = r.play();
+  EXPECT_GT(got.undecided.not_converged, 0U);
+  EXPECT_EQ(got.ended + got.undecided.not_converged, 3U);
+  EXPECT_EQ(got.mismatches, 0U);
+  EXPECT_EQ(got.bad_status, 0U);
 }
 
 TEST(StreamPlayer, AsksForNoRoundsThatWereRefused) {
