@@ -27,6 +27,9 @@ static=-DCMAKE_CXX_FLAGS=-static-libstdc++
 if configures "$scratch/part" $static -DCUDAQ_REALTIME_BUILD_QEC=ON; then
   echo "a static runtime by the flags of the compiler was not refused" && exit 1
 fi
+if configures "$scratch/part" -DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -DCUDAQ_REALTIME_BUILD_QEC=ON; then
+  echo "programs with a runtime of their own were not refused" && exit 1
+fi
 configures "$scratch/part" $static -DCUDAQ_REALTIME_BUILD_QEC=OFF ||
   { cat "$scratch/log" && echo "the C interface was refused" && exit 1; }
 configures "$scratch/part" -DCUDAQ_REALTIME_BUILD_QEC=ON ||
