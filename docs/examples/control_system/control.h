@@ -6,13 +6,14 @@
 
 #include <cudaq/qec/realtime/decoding_client.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 typedef struct {
-  uint64_t *ns; /* from the time at which a request was due to its answer */
+  uint64_t *ns; /* from the time at which a request was due to its answer, or to the end of its time */
   size_t count;
   uint64_t limit_ns, late; /* an answer after the limit is late */
 } latencies_t;
@@ -36,7 +37,7 @@ static inline uint64_t now_ns(void) {
 
 static inline void wait_until(uint64_t due_ns) {
   const struct timespec due = {(time_t)(due_ns / 1000000000u), (long)(due_ns % 1000000000u)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) != 0) {
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR) {
   }
 }
 

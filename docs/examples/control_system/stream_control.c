@@ -35,6 +35,10 @@ static uint64_t committed(uint64_t observables, uint64_t wait_for_round) {
   const cudaq_qec_get_committed_t wanted = {decoder, observables, 0, {0}, wait_for_round};
   cudaq_qec_committed_t rounds;
   call(CUDAQ_QEC_GET_COMMITTED, &wanted, sizeof wanted, NULL, 0);
+  if (answer.result_bytes != sizeof rounds + (observables + 7) / 8) {
+    fprintf(stderr, "get_committed: %llu bytes\n", (unsigned long long)answer.result_bytes);
+    exit(1);
+  }
   memcpy(&rounds, answer.result, sizeof rounds); /* the corrections follow: a bit for each observable */
   return rounds.committed_through;
 }
@@ -54,9 +58,10 @@ int main(int argc, char **argv) {
   call(CUDAQ_QEC_DESCRIBE_DECODER, &about, sizeof about, NULL, 0);
   memcpy(&model, answer.result, answer.result_bytes == sizeof model ? sizeof model : 0);
   const uint64_t detectors = model.decoder.detectors, observables = model.decoder.observables;
-  if (answer.result_bytes != sizeof model || model.decoder.shot_bits != 0 || detectors > CUDAQ_QEC_MAX_ENQUEUED_BITS ||
-      model.head_detectors > CUDAQ_QEC_MAX_ENQUEUED_BITS || model.tail_detectors > CUDAQ_QEC_MAX_ENQUEUED_BITS)
-    return fprintf(stderr, "decoder %llu is no stream\n", (unsigned long long)decoder), 1;
+  if (answer.result_bytes != sizeof model || observables == 0 || model.decoder.shot_bits != 0 ||
+      detectors > CUDAQ_QEC_MAX_ENQUEUED_BITS || model.head_detectors > CUDAQ_QEC_MAX_ENQUEUED_BITS ||
+      model.tail_detectors > CUDAQ_QEC_MAX_ENQUEUED_BITS)
+    return fprintf(stderr, "decoder %llu is no stream with observables\n", (unsigned long long)decoder), 1;
   printf("head %llu, repetition %llu, tail %llu detectors\n", (unsigned long long)model.head_detectors,
          (unsigned long long)detectors, (unsigned long long)model.tail_detectors);
   const cudaq_qec_reset_decoder_t reset = {decoder};

@@ -51,6 +51,8 @@ int main(int argc, char **argv) {
   if (connected == CUDAQ_OK) {
     TRY(cudaq_bridge_launch(bridge));
     sigwait(&signals, &received);
+  } else if (received <= 0) { /* neither a peer nor a signal */
+    return fprintf(stderr, "connect: %s\n", cudaq_last_error_message()), 1;
   }
   TRY(cudaq_dispatcher_destroy(dispatcher)); /* before the ring's memory, which the provider frees */
   TRY(cudaq_dispatch_manager_destroy(manager));
