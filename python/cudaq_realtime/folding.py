@@ -28,6 +28,10 @@ class _Rounds:
 
     def __init__(self, coordinates: Sequence[Sequence[float]], parts: Sequence[Part]):
         self.coordinates = [list(one) for one in coordinates]
+        for k, one in enumerate(self.coordinates):
+            if len(one) != len(self.coordinates[0]):  # one shift_detectors moves the same coordinate of all
+                raise ValueError(f"detector {k} has {len(one)} coordinates and detector 0 {len(self.coordinates[0])}: "
+                                 "the last one says the round, so all need the same number")
         times = [one[-1] for one in self.coordinates]
         self.begins = [k for k in range(len(times)) if k == 0 or times[k] != times[k - 1]] + [len(times)]
         for k in self.begins[1:-1]:
@@ -51,7 +55,8 @@ class _Rounds:
         self.parts = [sorted(one, key=lambda part: part[:2]) for one in by_round]
 
     def time(self, a_round: int) -> float:
-        return self.coordinates[self.begins[a_round]][-1]
+        """Since the first round, whose coordinate may be any number."""
+        return self.coordinates[self.begins[a_round]][-1] - self.coordinates[0][-1]
 
     def _are_alike(self, one: int, other: int) -> bool:
         """Whether two rounds have the same detectors and the same errors."""
@@ -65,18 +70,17 @@ class _Rounds:
         """The first round, the rounds of a repetition, and how many repetitions there are."""
         best = (0, 0, 0)
         for length in range(1, min(MAX_ROUNDS, self.count // 2) + 1):
-            alike = [self._are_alike(k, k + length) and
-                     self.time(k + length) - self.time(k) == self.time(length) - self.time(0)
-                     for k in range(self.count - length)]
+            alike = [self._are_alike(k, k + length) for k in range(self.count - length)]
+            steps = [self.time(k + length) - self.time(k) for k in range(self.count - length)]
             begin = 0
             while begin < len(alike):
                 end = begin
-                while end < len(alike) and alike[end]:
+                while end < len(alike) and alike[end] and math.isclose(steps[end], steps[begin], rel_tol=1e-9):
                     end += 1
                 repetitions = (end - begin) // length + 1
                 if repetitions > 1 and repetitions * length > best[1] * best[2]:
                     best = (begin, length, repetitions)
-                begin = end + 1
+                begin = max(end, begin + 1)
         begin, length, repetitions = best
         if begin + length * repetitions == self.count:
             repetitions -= 1  # the last one is the tail
@@ -101,7 +105,7 @@ def fold(coordinates: Sequence[Sequence[float]], parts: Sequence[Part], heralds:
     def block(first: int, last: int, copies: int = 1) -> str:
         nonlocal errors
         made, start = stim.DetectorErrorModel(), rounds.begins[first]
-        time = rounds.time(first) if first else 0.0
+        time = rounds.time(first)
         listed = [part for k in range(first, last) for _, _, part in rounds.parts[k]]
         for part in listed:
             made.append("error", [part.probability], _shifted(part.targets, start))
@@ -117,8 +121,8 @@ def fold(coordinates: Sequence[Sequence[float]], parts: Sequence[Part], heralds:
         return f"{made}\n"
 
     def shift(first: int, last: int) -> str:
-        time = rounds.time(last) - (rounds.time(first) if first else 0.0)
-        zeros = ["0"] * (max(map(len, rounds.coordinates)) - 1)
+        time = rounds.time(last) - rounds.time(first)
+        zeros = ["0"] * (len(rounds.coordinates[0]) - 1)
         return f"shift_detectors({', '.join([*zeros, repr(time)])}) {rounds.begins[last] - rounds.begins[first]}\n"
 
     text = block(0, begin) + shift(0, begin) if begin else ""

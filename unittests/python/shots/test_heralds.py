@@ -14,6 +14,7 @@ import pytest
 import sinter
 import stim
 from cudaq_realtime import Decoder, StreamDecoder
+from cudaq_realtime.folding import Part, fold
 from cudaq_realtime.heralds import HeraldedModel, heralded_model, independent_paulis, main
 from cudaq_realtime.sinter_decoder import SinterDecoder
 
@@ -282,7 +283,7 @@ def test_a_decoder_of_sinter_that_cannot_keep_a_decomposition_refuses_to(argumen
 
 
 def test_folded_rounds_are_the_same_model_and_decode_as_a_stream(tmp_path):
-    circuit = with_erasures(stim.Circuit.generated(
+    circuit = figures.with_erasures(stim.Circuit.generated(
         "surface_code:rotated_memory_z", distance=3, rounds=12, after_clifford_depolarization=0.01,
         before_measure_flip_probability=0.01, before_round_data_depolarization=0.01), 0.9)
     flat, folded = heralded_model(circuit), heralded_model(circuit, fold_loops=True)
@@ -307,6 +308,41 @@ def test_folded_rounds_are_the_same_model_and_decode_as_a_stream(tmp_path):
         assert np.array_equal(stream.finish(shot[-stream.tail_detectors:]), whole.decode_batch(shot[None])[0])
         stream.reset()
     assert pickle.loads(pickle.dumps(stream)) == stream
+
+
+def chain(times):
+    """Coordinates and errors of rounds that are all alike: a detector, and a herald of an error that flips it."""
+    coordinates, parts = [], []
+    for k, time in enumerate(times):
+        coordinates += [[0, time], [1, time]]
+        here, following = (stim.target_relative_detector_id(2 * one) for one in (k, k + 1))
+        parts += [Part(0.01, [here]), Part(1e-9, [here, stim.target_logical_observable_id(0)], 2 * k + 1, 0.5)]
+        parts += [Part(0.02, [here, following])] * (k + 1 < len(times))
+    return coordinates, parts, range(1, 2 * len(times), 2)
+
+
+@pytest.mark.parametrize("times", [np.arange(8), np.arange(8) + 1, np.arange(8) - 1, np.arange(8) * 0.1,
+                                   [0, 5, 6, 7, 8, 9, 10, 11]])
+def test_folded_rounds_keep_their_coordinates(times):
+    coordinates, parts, heralds = chain([float(time) for time in times])
+    text, lines = fold(coordinates, parts, heralds)
+    model = stim.DetectorErrorModel(text)
+    assert f"repeat {7 - (times[1] - times[0] == 5)} " in text  # the first step of the last case is another one
+    got = model.get_detector_coordinates()
+    np.testing.assert_allclose([got[k] for k in range(16)], coordinates, atol=1e-9)
+    errors = [part for part in model.flattened() if part.type == "error"]
+    for line in lines.splitlines():
+        _, herald, error, probability = line.split()
+        assert probability == "0.5" and str(errors[int(error)].targets_copy()[0]) == f"D{int(herald) - 1}"
+        assert errors[int(error)].args_copy() == [1e-9]
+
+
+def test_rounds_with_coordinates_of_two_lengths_are_not_folded():
+    coordinates, parts, heralds = chain(range(8))
+    for herald in heralds:
+        coordinates[herald] = coordinates[herald][1:]
+    with pytest.raises(ValueError, match="detector 1 has 1 coordinates and detector 0 2"):
+        fold(coordinates, parts, heralds)
 
 
 def test_a_model_without_repeating_rounds_is_not_folded():
