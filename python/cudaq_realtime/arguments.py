@@ -203,7 +203,7 @@ def leakage_bytes(given: npt.ArrayLike | None, shots: int | None, flags: int) ->
         raise ValueError("leakage has values other than 0, 1 and 2")
     padded = np.zeros((*where, (flags + 3) // 4 * 4), dtype=np.uint8)
     padded[..., :flags] = array
-    of_four = padded.reshape(*where, -1, 4) << np.array([0, 2, 4, 6], dtype=np.uint8)
+    of_four = padded.reshape(*where, (flags + 3) // 4, 4) << np.array([0, 2, 4, 6], dtype=np.uint8)
     return np.ascontiguousarray(np.bitwise_or.reduce(of_four, axis=-1))
 
 

@@ -148,6 +148,9 @@ class _Circuit:
                         stim.target_logical_observable_id(int(one.gate_args_copy()[0])))
                 detectors += one.name == "DETECTOR"
                 for target in targets:
+                    if target.is_measurement_record_target and records + target.value < 0:
+                        raise ValueError(f"{what} has rec[{target.value}], and the measurements before it are "
+                                         f"{records}")
                     if target.is_measurement_record_target:
                         self.flips[records + target.value] ^= {what}
             elif any(target.is_measurement_record_target for target in targets):
@@ -233,7 +236,8 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
         tag `leakage F` (DEPOLARIZE1[leakage 3](0.75) 5) is there only in shots whose flag F is 2; with `leakage F V`
         only if it is V, 0 or 1. Flags count from 0.
     calibration: of all measurements, or one for each of them; None: there are no soft values.
-    decompose_errors, approximate_disjoint_errors: as of Circuit.detector_error_model.
+    decompose_errors, approximate_disjoint_errors: as of Circuit.detector_error_model. The second one is always True for
+        a circuit with flags.
     Raises ValueError for a circuit that has no such table.
     """
     read = _Circuit(circuit)
@@ -292,6 +296,8 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
     lines: list[str] = []
     numbers: dict[Calibration, int] = {}
     for one in each:
+        if not isinstance(one, (Gaussian, Levels)):
+            raise ValueError(f"a calibration is {one!r:.60}, accepted: a Gaussian, or Levels of one")
         if one not in numbers:
             number = numbers[one] = len(numbers)
             values = tuple(_check(one)) if isinstance(one, Gaussian) else one.ratios.tolist()

@@ -265,6 +265,15 @@ def test_values_that_do_not_fit_the_table_are_refused():
         Decoder("pymatching", made.dem, readout=7)
 
 
+def test_a_batch_may_have_no_shots():
+    made = readout_model(leaky(), CALIBRATION)
+    decoder = Decoder("pymatching", made.dem, readout=made.readout)
+    answers = decoder.decode_batch(np.zeros((0, decoder.num_detectors), np.uint8),
+                                   soft=np.zeros((0, decoder.num_measurements), np.float32),
+                                   leakage=np.zeros((0, decoder.num_flags), np.uint8))
+    assert answers.shape == (0, decoder.num_observables)
+
+
 def test_values_are_not_copied():
     made = readout_model(surface_code(), CALIBRATION)
     decoder = Decoder("pymatching", made.dem, readout=made.readout)
@@ -278,6 +287,7 @@ def test_values_are_not_copied():
     ("M 0\nOBSERVABLE_INCLUDE(0) rec[-1]", r"measurement 0 flips \['L0'\] and no detector"),
     ("X[leakage 0] 0\nM 0\nDETECTOR rec[-1]", "X has the tag 'leakage 0', accepted: an error"),
     ("M[leakage 0](0.1) 0\nDETECTOR rec[-1]", "M has the tag 'leakage 0', accepted: an error"),
+    ("M 0\nDETECTOR rec[-2]", r"D0 has rec\[-2\], and the measurements before it are 1"),
 ])
 def test_a_circuit_without_such_a_table_is_refused(text, why):
     with pytest.raises(ValueError, match=why):
@@ -287,6 +297,8 @@ def test_a_circuit_without_such_a_table_is_refused(text, why):
 def test_a_calibration_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="there are 2 calibrations, accepted: one, or one for each of the 33"):
         readout_model(surface_code(), [CALIBRATION] * 2)
+    with pytest.raises(ValueError, match=r"a calibration is \(1, -1, 0.5\), accepted: a Gaussian"):
+        readout_model(surface_code(), [(1, -1, 0.5)] * 33)
     with pytest.raises(ValueError, match="there are 8 levels, accepted: 16"):
         Levels(CALIBRATION, 8)
     for wrong in (Gaussian(1, 1, 0.5), Gaussian(1, -1, 0), Gaussian(1, -1, 0.5, 1), Gaussian(math.nan, -1, 0.5)):
