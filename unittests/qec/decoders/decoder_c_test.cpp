@@ -141,6 +141,10 @@ TEST(DecoderC, SaysWhatIsWrongInAShot) {
     EXPECT_EQ(cudaq_qec_decoder_decode(decoder, &right, &out, 1), CUDAQ_QEC_DECODER_OK) << why;
     EXPECT_STREQ(cudaq_qec_decoder_fault(decoder), "");
   }
+  std::uint8_t out = 0; // what was wrong is that of this shot, not of the one before it
+  EXPECT_EQ(cudaq_qec_decoder_decode(with.get, &list, &out, 1), CUDAQ_QEC_DECODER_BAD_PROBABILITY);
+  EXPECT_EQ(cudaq_qec_decoder_decode(with.get, &event, &out, 1), CUDAQ_QEC_DECODER_BAD_DETECTOR_INDEX);
+  EXPECT_STREQ(cudaq_qec_decoder_fault(with.get), "");
   std::uint64_t events[] = {0}; // the answer may take their place
   cudaq_qec_shot_t shot = shot_of({});
   shot.events = events;
@@ -152,10 +156,12 @@ TEST(DecoderC, SaysWhatIsWrongInAShot) {
 
 TEST(DecoderC, IsNotMadeOfWrongArguments) {
   char error[200] = "";
-  cudaq_qec_decoder_t *made = nullptr;
+  int nothing = 0;
+  auto *made = reinterpret_cast<cudaq_qec_decoder_t *>(&nothing);
   EXPECT_EQ(cudaq_qec_decoder_create(nullptr, kModel, 0, nullptr, &made, error, sizeof error),
             CUDAQ_QEC_DECODER_NOT_SUPPORTED);
   EXPECT_STREQ(error, "name, dem_text or decoder is NULL");
+  EXPECT_EQ(made, nullptr);
   EXPECT_EQ(cudaq_qec_decoder_create("bp-osd", nullptr, 0, nullptr, &made, nullptr, 0),
             CUDAQ_QEC_DECODER_NOT_SUPPORTED);
   EXPECT_EQ(cudaq_qec_decoder_create("bp-osd", kModel, 0, nullptr, nullptr, nullptr, 0),

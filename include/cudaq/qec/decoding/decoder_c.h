@@ -94,8 +94,8 @@ typedef struct cudaq_qec_shot_t {
 } cudaq_qec_shot_t;
 
 /* Makes a decoder. name: with settings, as of make_decoder in decoder.h. dem_text: a model in Stim's text format,
- * dem_size bytes. options: NULL: all members 0. No text is kept. error: room for a text that ends with a zero byte, may
- * be NULL with size 0. */
+ * dem_size bytes. options: NULL: all members 0. No text is kept. *decoder: is NULL after a failure. error: room for a
+ * text that ends with a zero byte, may be NULL with size 0; after a success it is not written. */
 CUDAQ_QEC_DECODER_API int32_t cudaq_qec_decoder_create(const char *name, const char *dem_text, size_t dem_size,
                                                        const cudaq_qec_decoder_options_t *options,
                                                        cudaq_qec_decoder_t **decoder, char *error, size_t error_size);
@@ -114,8 +114,8 @@ CUDAQ_QEC_DECODER_API int32_t cudaq_qec_decoder_get_info(const cudaq_qec_decoder
 CUDAQ_QEC_DECODER_API int32_t cudaq_qec_decoder_decode(cudaq_qec_decoder_t *decoder, const cudaq_qec_shot_t *shot,
                                                        uint8_t *observables, size_t observable_bytes);
 
-/* What was wrong in the last decode that did not return CUDAQ_QEC_DECODER_OK, if it is known. Never NULL; "" if nothing
- * is known, or decoder is NULL. Valid until the next decode or destroy. */
+/* What was wrong in the last decode, if it is known. Never NULL; "" if nothing is known, after CUDAQ_QEC_DECODER_OK, or
+ * if decoder is NULL. Valid until the next decode or destroy. */
 CUDAQ_QEC_DECODER_API const char *cudaq_qec_decoder_fault(const cudaq_qec_decoder_t *decoder);
 
 /* Static text of a status, never NULL. */

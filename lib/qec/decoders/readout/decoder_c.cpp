@@ -93,6 +93,8 @@ bool has_null(const cudaq_qec_shot_t &shot) noexcept {
 int32_t cudaq_qec_decoder_create(const char *name, const char *dem_text, size_t dem_size,
                                  const cudaq_qec_decoder_options_t *options, cudaq_qec_decoder_t **decoder, char *error,
                                  size_t error_size) {
+  if (decoder != nullptr)
+    *decoder = nullptr;
   if (name == nullptr || dem_text == nullptr || decoder == nullptr)
     return refused("name, dem_text or decoder is NULL", error, error_size);
   if (options != nullptr && !is_known(options))
@@ -148,8 +150,8 @@ int32_t cudaq_qec_decoder_decode(cudaq_qec_decoder_t *decoder, const cudaq_qec_s
   const char *const refusal = decoder->instance->refuses_probabilities();
   if (status == qec::decode_status::not_supported && refusal != nullptr)
     decoder->fault = refusal;
-  else if (status != qec::decode_status::ok)
-    decoder->fault = decoder->instance->fault();
+  else if (status == qec::decode_status::internal_error || status == qec::decode_status::bad_probability)
+    decoder->fault = decoder->instance->fault(); // after others it may still be that of an earlier shot
   return static_cast<int32_t>(status);
 }
 
