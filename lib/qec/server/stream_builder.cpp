@@ -86,6 +86,8 @@ std::string stream_name(const stream_options &options, const stream_decoder &mad
     add("buffer=", std::to_string(options.buffer));
   add("rounds=", options.rounds);
   add("mode=", made.is_parallel() ? "parallel" : "sequential");
+  if (!options.heralds.empty())
+    add("heralds=", options.heralds);
   if (!settings.empty())
     add("", settings);
   return name;

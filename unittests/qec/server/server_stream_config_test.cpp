@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoders of streams in a configuration.
+#include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/server/server_config.h"
 #include "unittests/qec/model_text.h"
 #include "unittests/qec/server/server_stream_support.h"
@@ -88,6 +89,9 @@ TEST(ServerStreamConfig, TakesHeraldsOfTheModelOfAStream) {
     const auto setups = built(config, folder.path());
     ASSERT_TRUE(setups.ok()) << setups.text();
     digests.push_back(setups->front().unit->digest());
+    EXPECT_NE(setups->front().unit->identity()->name.find(",heralds=" + path_in(folder.path(), "h.txt")),
+              std::string::npos)
+        << setups->front().unit->identity()->name;
   }
   EXPECT_NE(digests.front(), digests.back()) << "other heralds, other answers";
   std::ofstream(folder.path() / "h.txt") << heralds_text(dem, "detectors 22\nherald 3 3 0.5\n");
