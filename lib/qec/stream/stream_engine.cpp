@@ -299,8 +299,8 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f, const char 
       list.insert(list.end(), m.herald_errors.begin() + static_cast<std::ptrdiff_t>(one.begin),
                   m.herald_errors.begin() + static_cast<std::ptrdiff_t>(one.end));
   std::vector<std::uint8_t> &answer = f.decoding->answer;
-  // The clock takes longer than a window without events.
-  const auto now = [&] { return events.empty() ? clock::time_point() : clock::now(); };
+  // The clock takes longer than a window without events and heralds.
+  const auto now = [&] { return events.empty() && list.empty() ? clock::time_point() : clock::now(); };
   decoder &inner = *f.decoding->inner;
   const deadline_counts earlier = inner.deadlines();
   const clock::time_point before = now();
