@@ -60,8 +60,9 @@ public:
 
   /// Makes the list of probabilities for the decoder of the model. `list`: is replaced; its memory is used again.
   /// buffer_too_small: `soft` or `leakage` has another number of bytes. not_supported: a calibration does not take the
-  /// kind. bad_probability: a soft value is not finite, a flag is 3, or unused bits of the last byte are not 0. Then
-  /// the list is empty, and `fault` says what is wrong; else `fault` is not written. Throws std::bad_alloc.
+  /// kind. bad_probability: a soft value that the table uses is not finite, a flag is 3, or unused bits of the last
+  /// byte are not 0. Then the list is empty, and `fault` says what is wrong; else `fault` is not written. Throws
+  /// std::bad_alloc.
   [[nodiscard]] decode_status list_of(const shot_readout &shot, std::vector<error_probability> &list,
                                       std::string &fault) const;
 
