@@ -39,7 +39,7 @@ stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder
       throw usage_error(fmt::format("{}: it needs about {} bytes here, and a decoder that only the server names may "
                                     "take {}",
                                     decoder, bytes, kServedDecoderBytes));
-  facts_ = value_or_throw(qec::stream_facts(model));
+  facts_ = value_or_throw(qec::stream_facts(*source_));
   qec::stream_result made = qec::make_stream_decoder(*source_);
   if (!made)
     refuse(made.machine_lacks, made.error);

@@ -252,13 +252,13 @@ expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_wor
   auto source = read_stream(plan.text, {.decoder = plan.name, .pool = workers});
   if (source.failed())
     return reason(with_its_lines(c, source.text()));
-  const auto facts = stream_facts(source->model);
+  const auto facts = stream_facts(*source);
   if (facts.failed())
     return facts.reason();
   const auto bytes = estimated_stream_bytes(*source, c.limits.queue_length);
   if (bytes.failed())
     return bytes.reason();
-  plan.digest = facts->digest ^ source->heralds.digest(); // other heralds, other answers
+  plan.digest = facts->digest;
   plan.bytes = plan.text.size() + *bytes;
   plan.stream = std::move(*source);
   return {};

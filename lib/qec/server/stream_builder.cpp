@@ -59,11 +59,13 @@ expected<settings_list> windows_of_foreign_settings(const settings_list &given) 
   return ours;
 }
 
-expected<model_facts> stream_facts(const repeating_model &model) {
+expected<model_facts> stream_facts(const stream_source &source) {
+  const repeating_model &model = source.model;
   const auto unrolled = model.unrolled(kDigestRepetitions);
   if (unrolled.failed())
     return unrolled.reason();
-  return model_facts{model.body_detectors(), 0, model.num_observables(), model_digest(*unrolled)};
+  return model_facts{model.body_detectors(), 0, model.num_observables(),
+                     model_digest(*unrolled) ^ source.heralds.digest()}; // other heralds, other answers
 }
 
 std::string stream_name(const stream_options &options, const stream_decoder &made) {

@@ -17,9 +17,9 @@ namespace cudaq::qec::realtime {
 /// Others are left as they are. Refused: values without an equal here.
 [[nodiscard]] expected<settings_list> windows_of_foreign_settings(const settings_list &given);
 
-/// What describe_decoder answers for a stream of this model: the digest is that of the model with four repetitions, so
-/// it does not depend on the number in the text.
-[[nodiscard]] expected<model_facts> stream_facts(const repeating_model &model);
+/// What describe_decoder answers for such a stream: the digest is that of the model with four repetitions, so it does
+/// not depend on the number in the text, and of the heralds.
+[[nodiscard]] expected<model_facts> stream_facts(const stream_source &source);
 
 /// The whole name of a stream's decoder, with the mode that it has: another stream of this name and of the same model
 /// has the same windows and the same inner decoder.

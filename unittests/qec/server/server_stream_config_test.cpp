@@ -2,6 +2,7 @@
 // Decoders of streams in a configuration.
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/server/server_config.h"
+#include "lib/qec/server/stream_builder.h"
 #include "unittests/qec/model_text.h"
 #include "unittests/qec/server/server_stream_support.h"
 #include "unittests/qec/stream/stream_test_support.h"
@@ -89,9 +90,13 @@ TEST(ServerStreamConfig, TakesHeraldsOfTheModelOfAStream) {
     const auto setups = built(config, folder.path());
     ASSERT_TRUE(setups.ok()) << setups.text();
     digests.push_back(setups->front().unit->digest());
-    EXPECT_NE(setups->front().unit->identity()->name.find(",heralds=" + path_in(folder.path(), "h.txt")),
-              std::string::npos)
-        << setups->front().unit->identity()->name;
+    const std::string name = setups->front().unit->identity()->name;
+    EXPECT_NE(name.find(",heralds=" + path_in(folder.path(), "h.txt")), std::string::npos) << name;
+    const auto source = read_stream(dem, {.decoder = name});
+    ASSERT_TRUE(source.ok()) << source.text();
+    const auto facts = stream_facts(*source);
+    ASSERT_TRUE(facts.ok()) << facts.text();
+    EXPECT_EQ(facts->digest, digests.back()) << "a client that has the file has the digest of the server";
   }
   EXPECT_NE(digests.front(), digests.back()) << "other heralds, other answers";
   std::ofstream(folder.path() / "h.txt") << heralds_text(dem, "detectors 22\nherald 3 3 0.5\n");
