@@ -20,8 +20,11 @@ expected<std::string> read_whole_file(const std::string &path, std::size_t large
   const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(fd < 0 ? nullptr : fdopen(fd, "rb"), &std::fclose);
   struct stat info {};
   if (file == nullptr || fstat(fd, &info) != 0) {
-    const bool machine_lacks = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-    return failure(std::strerror(errno), machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG);
+    const int why = errno;
+    if (file == nullptr && fd >= 0)
+      close(fd);
+    const bool machine_lacks = why == EMFILE || why == ENFILE || why == ENOMEM;
+    return failure(std::strerror(why), machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG);
   }
   if (S_ISDIR(info.st_mode))
     return failure(std::strerror(EISDIR));
