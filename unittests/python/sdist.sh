@@ -45,7 +45,7 @@ outside=$(mktemp -d)
 trap 'rm -rf "$outside"' EXIT
 cd "$outside"
 python3 -m venv new
-mv "$scratch/unpacked/"{unittests,include} . # the tests compile a plug-in
+mv "$scratch/unpacked/"{unittests,include,benchmarks} . # the tests compile a plug-in, and load a benchmark
 pip() { # command, arguments
   timeout 1500 new/bin/pip "$1" --quiet --disable-pip-version-check --no-cache-dir "${@:2}"
 }

@@ -30,13 +30,14 @@ while waiting:
         elsewhere = [p.relative_to(unpacked) for p in places if p.is_relative_to(unpacked)]
         if not found and any((source / place).exists() for place in elsewhere):
             missing.append(f"{path.relative_to(unpacked)} includes {name}, which is not in the archive")
-for test in sorted((source / "unittests/python").glob("*.py")):
+for test in sorted((source / "unittests/python").rglob("*.py")):
     if test.name.startswith(("test_", "conftest")):
-        for name in [f"python/{test.name}", *re.findall(r'"(?:unittests/)?([\w./]+/[\w./]+)"', test.read_text())]:
+        named = re.findall(r'"(?:unittests/)?([\w./]+/[\w./]+)"', test.read_text())
+        for name in [str(test.relative_to(source / "unittests")), *named]:
             path = f"unittests/{name}"
             if (source / path).exists() and not (unpacked / path).exists():
                 missing.append(f"{path}, of the tests, is not in the archive")
-of_users = {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "unittests"}
+of_users = {"LICENSE", "PKG-INFO", "README.md", "benchmarks", "pyproject.toml", "unittests"}
 folders = {path.name for path in unpacked.iterdir()}
 missing += [f"the archive has no {name}" for name in sorted(of_users - folders)]
 missing += [f"the build reads nothing of {name}" for name in sorted(
