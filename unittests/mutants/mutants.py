@@ -253,7 +253,10 @@ MUTANTS = {
         "route_test", "RequestRouter.ANodeThatAnotherRouterHasUsedNeedsResets"),
     # stream.h.
     "pool_forgets_the_time_when_its_watcher_works": (
-        STREAM + "worker_pool.cpp", " || (next_wake_ns_.peek() != kNever && watching_ == 0)", "",
+        STREAM + "worker_pool.cpp", " || next_wake_ns_.peek() < watched_ns_", "",
+        "qec_stream_test", "Policies/WorkerPoolWaits.WakesAlsoWhileTheThreadThatHadTheTimeWorks/Block"),
+    "pool_takes_a_later_time_for_the_next_one": (
+        STREAM + "worker_pool.cpp", " || next_wake_ns_.peek() < watched_ns_", " || watched_ns_ == kNever",
         "qec_stream_test", "Policies/WorkerPoolWaits.WakesAlsoWhileTheThreadThatHadTheTimeWorks/Block"),
     "pool_polls_without_work": (
         STREAM + "worker_pool.cpp", "      sleep(lock);",

@@ -143,9 +143,10 @@ void worker_pool::sleep(std::unique_lock<std::mutex> &lock) noexcept {
   if (const std::int64_t until = next_wake_ns_.peek(); until == kNever) {
     wake_.wait(lock);
   } else {
-    ++watching_;
+    watched_ns_ = std::min(watched_ns_, until);
     wake_.wait_until(lock, base::steady_clock::time_point(std::chrono::nanoseconds(until)));
-    --watching_;
+    if (until <= watched_ns_) // perhaps another one watches, too: at most one thread more is woken
+      watched_ns_ = kNever;
   }
   --sleeping_;
 }
@@ -173,8 +174,8 @@ pool_client *worker_pool::next_client(std::unique_lock<std::mutex> &lock) noexce
   pool_client *const client = first_;
   first_ = client->next_;
   client->is_listed_ = false;
-  // Submit left the next one to this thread while it polled. And one thread watches the time.
-  if ((first_ != nullptr || (next_wake_ns_.peek() != kNever && watching_ == 0)) && all_others_sleep())
+  // Submit and wake_at left the next one and the time to this thread while it polled.
+  if ((first_ != nullptr || next_wake_ns_.peek() < watched_ns_) && all_others_sleep())
     wake_.notify_one();
   return client;
 }

@@ -96,7 +96,7 @@ private:
   pool_client *first_ = nullptr, *last_ = nullptr;
   std::vector<sleeper> sleepers_;          ///< each client at most once
   std::size_t sleeping_ = 0, polling_ = 0; ///< threads without work: nothing is woken while one polls
-  std::size_t watching_ = 0;               ///< sleeping threads that wake at next_wake_ns_
+  std::int64_t watched_ns_ = kNever;       ///< at this time, or earlier, a sleeping thread wakes
   bool stop_ = false;
   // Written with the mutex held; threads that poll read them without it.
   cudaq::realtime::detail::shared_word<std::int64_t> next_wake_ns_{kNever}; ///< the least time of sleepers_

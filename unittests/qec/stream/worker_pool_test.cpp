@@ -59,8 +59,10 @@ TEST_P(WorkerPoolWaits, WakesOnceAtTheTimeThatAClientNamedLast) {
 
 TEST_P(WorkerPoolWaits, WakesAlsoWhileTheThreadThatHadTheTimeWorks) {
   for (int round = 0; round < 60; ++round) { // in some of them a thread that polls for the time gets the work
-    client sleeper, quick, busy;
-    worker_pool pool(1);
+    client sleeper, later, quick, busy;
+    worker_pool pool(2);
+    if (round % 2 != 0) // the other thread sleeps until this time
+      pool.wake_at(later, ns_of(clock::now() + 1h));
     start(pool, 2, GetParam());
     std::this_thread::sleep_for(1ms); // both may sleep
     busy.open = false;
