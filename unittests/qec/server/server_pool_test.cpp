@@ -3,6 +3,10 @@
 #include "unittests/qec/server/server_threads_support.h"
 #include "unittests/support/threads_named.h"
 
+#include <array>
+#include <cstddef>
+#include <memory>
+
 namespace {
 
 using namespace cudaq::qec::realtime;
@@ -58,6 +62,36 @@ TEST(ServerPool, ServesTheOthersWhileADecoderIsSlow) {
   open.store(1);
   EXPECT_EQ(client.answer(slow), answered(server_status::ok));
   EXPECT_TRUE(server.stop(soon()));
+}
+
+TEST(ServerPool, ForgetsADecoderThatIsFreed) {
+  // As after the end of the threads: workers of streams still wake the decoders, which are freed one after the other.
+  const rt::tick_clock ticks;
+  worker_pool pool(2);
+  held_slots slots;
+  rt::counter answers;
+  const answer_receiver receiver{
+      [](void *user, const cudaq_host_job_t &, const server_answer &) { static_cast<rt::counter *>(user)->add(); },
+      &answers};
+  const decoder_limits limits{.queue_length = 1};
+  bytes result(64);
+  const bytes reset = reset_payload(0);
+  const auto wake = [&](served_decoder &decoder) {
+    server_answer now;
+    EXPECT_FALSE(decoder.submit(read_request(kResetFunctionId, reset), result, {}, now, 0));
+  };
+  alignas(served_decoder) std::array<std::byte, sizeof(served_decoder)> place;
+  served_decoder *const freed = new (place.data()) served_decoder(limits, unit_for(rotated_model(1)), ticks);
+  served_decoder other(limits, unit_for(rotated_model(1)), ticks);
+  freed->connect(receiver, pool, slots);
+  other.connect(receiver, pool, slots);
+  wake(*freed);
+  std::destroy_at(freed);
+  place.fill(std::byte{0xff}); // a thread that uses it ends the test
+  wake(other);
+  ASSERT_EQ(pool.start("pool-test-", 1, CUDAQ_WAIT_BLOCK, [] { return true; }).text(), "");
+  EXPECT_TRUE(rt::wait_until(soon(), [&] { return answers.value() == 1; }));
+  EXPECT_TRUE(pool.stop(soon()));
 }
 
 TEST(ServerPool, HasAsManyThreadsAsCoresOrTheSetting) {

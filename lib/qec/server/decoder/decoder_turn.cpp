@@ -19,10 +19,15 @@ void decoder_turn::connect(const answer_receiver &receiver, worker_pool &pool, h
   slots_ = &slots;
 }
 
+void decoder_turn::leave_pool() noexcept {
+  if (pool_ != nullptr)
+    pool_->withdraw(*this);
+}
+
 bool decoder_turn::has_work() const noexcept {
   const std::int64_t deadline = first_deadline_.load();
   return can_go_on() || has_news_.load() != 0 ||
-         (deadline != kNoWait && (ending_.load() != 0 || clock::now().time_since_epoch().count() >= deadline));
+         (deadline != kNoWait && (ends() || clock::now().time_since_epoch().count() >= deadline));
 }
 
 bool decoder_turn::work() noexcept {
@@ -107,7 +112,7 @@ void decoder_turn::answer_waits(bool new_stream) noexcept {
   if (waits_.empty())
     return;
   const clock::time_point now = clock::now();
-  const bool ends = ending_.load() != 0 && queue_.waiting() == 0;
+  const bool at_end = ends();
   std::erase_if(waits_, [&](const round_wait &w) {
     server_answer answer{.waits = true};
     // Not for each piece of news: to serve a request is to look it up among earlier ones and to read all observables.
@@ -115,10 +120,10 @@ void decoder_turn::answer_waits(bool new_stream) noexcept {
       answer = session_.serve(w.read, w.result, w.arrival, false);
     if (answer.waits) {
       const bool at_limit = now >= w.deadline;
-      if (!new_stream && !ends && !at_limit && !slots_->is_wanted(w.job.slot))
+      if (!new_stream && !at_end && !at_limit && !slots_->is_wanted(w.job.slot))
         return false;
-      const server_status why = ends ? server_status::not_ready : server_status::busy;
-      answer = session_.refuse_waiting(w.read.request, why, w.arrival, !new_stream && !ends && at_limit);
+      const server_status why = at_end ? server_status::not_ready : server_status::busy;
+      answer = session_.refuse_waiting(w.read.request, why, w.arrival, !new_stream && !at_end && at_limit);
     }
     slots_->give_back(w.job.slot);
     request_moments moments = w.moments;

@@ -34,6 +34,8 @@ public:
 
   /// Before the first request, by the thread that starts the server.
   void connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots);
+  /// Before its end: the pool forgets it, and the workers of its stream do not bring it back.
+  void leave_pool() noexcept;
 
   // By the thread of the pool that has the decoder.
   /// Serves the next request of the queue, and answers requests that need not wait for their round any more. Returns
@@ -68,6 +70,8 @@ private:
   static constexpr std::int64_t kNoWait = INT64_MAX;
 
   [[nodiscard]] bool has_work() const noexcept;
+  /// The requests that wait are answered not_ready in the next turn.
+  [[nodiscard]] bool ends() const noexcept { return ending_.load() != 0 && queue_.waiting() == 0; }
   [[nodiscard]] server_answer wait_for_round(const request_queue::entry &entry,
                                              const request_moments &moments) noexcept;
   void answer_waits(bool new_stream) noexcept;

@@ -42,7 +42,8 @@ public:
                  const cudaq::realtime::detail::tick_clock &ticks);
   served_decoder(const served_decoder &) = delete;
   served_decoder &operator=(const served_decoder &) = delete;
-  ~served_decoder() = default; ///< waits for the workers that are in its stream; the pool must still exist
+  /// Waits for the workers that are in its stream. The pool must still exist, and its threads must have ended.
+  ~served_decoder() { turn_.leave_pool(); }
 
   /// Before the first request. The threads of the pool serve the queue, if there is one.
   void connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots) {
