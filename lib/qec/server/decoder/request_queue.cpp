@@ -18,15 +18,14 @@ request_queue::request_queue(std::uint32_t length, std::uint64_t max_bits) : ent
 
 bool request_queue::has_copy_of(const read_result &read) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return finds_copy_of(read);
+  return finds_copy_of(read, entries_.size());
 }
 
-/// Not among more requests than a requester may send before it repeats one: the queue may be long.
-bool request_queue::finds_copy_of(const read_result &read) const noexcept {
+bool request_queue::finds_copy_of(const read_result &read, std::uint64_t among) const noexcept {
   if (read.status != server_status::ok || read.request.timestamp == 0)
     return false;
   const std::uint64_t head = head_.peek();
-  const std::uint64_t in_it = std::min<std::uint64_t>(head - tail_.load(), CUDAQ_QEC_REPEAT_REQUESTS);
+  const std::uint64_t in_it = std::min(head - tail_.load(), among);
   for (std::uint64_t at = head - in_it; at != head; ++at) // only enter() writes to them
     if (const read_result &other = entries_[at % entries_.size()].read;
         other.status == server_status::ok && is_copy(other.request, read.request))
@@ -51,7 +50,9 @@ server_answer request_queue::enter(const read_result &read, std::span<std::uint8
     accepted = times.now();
   }
   CUDAQ_QEC_PROBE(accepted, job.request_id, job.slot);
-  if (finds_copy_of(read))
+  // While it serves, not among more requests than a requester may send before it repeats one: the queue may be long. A
+  // copy that is not found has a place of its own, and the same answer.
+  if (finds_copy_of(read, closed_ ? entries_.size() : CUDAQ_QEC_REPEAT_REQUESTS))
     return kNoRoomForCopy;
   if (closed_)
     return refuse(function, server_status::not_ready);

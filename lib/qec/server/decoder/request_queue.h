@@ -49,8 +49,8 @@ public:
   request_queue(std::uint32_t length, std::uint64_t max_bits);
 
   /// `waits`: the request is in the queue, and its bits are copied. Else its answer: kNoRoomForCopy if a copy of it is
-  /// there, not_ready after close, busy if the queue is full. `memory`: that of the session; only here its arrive() is
-  /// called. `times`: for the moments of the request, which arrived at `arrived`.
+  /// among the last requests there, not_ready after close, busy if the queue is full. `memory`: that of the session;
+  /// only here its arrive() is called. `times`: for the moments of the request, which arrived at `arrived`.
   server_answer enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
                       cudaq::realtime::detail::remembered_requests &memory, const stage_times &times,
                       std::uint64_t arrived);
@@ -69,7 +69,8 @@ public:
   [[nodiscard]] std::uint64_t entered() const noexcept { return head_.load(); }
 
 private:
-  [[nodiscard]] bool finds_copy_of(const read_result &read) const noexcept;
+  /// `among`: of the last requests of the queue, at most this number.
+  [[nodiscard]] bool finds_copy_of(const read_result &read, std::uint64_t among) const noexcept;
 
   /// Taken by the threads that submit; the thread that has the decoder needs none. It protects arrive() of the memory.
   std::mutex mutex_;

@@ -136,6 +136,21 @@ TEST(RefusedCopies, OfARequestThatIsExecutedAreNotRefusedForTheEnd) {
   EXPECT_EQ(rig.client.answer(first), kOk);
 }
 
+TEST(RefusedCopies, AreFoundInALongQueueAtTheEnd) {
+  constexpr std::uint32_t kMore = 2 * CUDAQ_QEC_REPEAT_REQUESTS;
+  rt::shared_word<std::uint32_t> open;
+  copies_rig rig({.id = 1, .queue_length = kMore + 2},
+                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  std::vector<std::uint32_t> sent;
+  for (std::uint32_t id = 1; id <= kMore; ++id)
+    sent.push_back(rig.send(kEnqueueFunctionId, enqueue_payload(1, id, "1"), id));
+  rig.server.close();
+  EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 2, "1"), 2), kNoRoom) << "it is executed later";
+  open.store(1);
+  for (const std::uint32_t number : sent)
+    EXPECT_EQ(rig.client.answer(number), kOk);
+}
+
 TEST(RefusedCopies, AreThoseOfARequestThatFoundTheQueueFull) {
   rt::shared_word<std::uint32_t> open;
   copies_rig rig({.id = 1, .queue_length = 1},
