@@ -23,10 +23,10 @@ bool held_slots::is_near(std::uint32_t slot) const noexcept {
 }
 
 void held_slots::arrive(std::uint32_t slot) noexcept {
-  if (slot >= count_ || max_ == 0)
+  if (slot >= count_ || max_ == 0 || holders_.empty()) // no lock for a transport without a ring order
     return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (held_ == 0 || holders_.empty()) {
+  if (held_ == 0) {
     last_ = slot;
     return;
   }

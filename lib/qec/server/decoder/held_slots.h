@@ -52,7 +52,7 @@ private:
   std::uint32_t count_ = 0, max_ = 0;   ///< slots; of these, that may be held
   std::size_t max_of_one_ = 0;          ///< that one decoder may hold
   std::mutex mutex_;                    ///< protects the members below
-  std::vector<decoder_turn *> holders_; ///< of each slot; empty without a ring order
+  std::vector<decoder_turn *> holders_; ///< of each slot; empty without a ring order: only limit changes its size
   std::uint32_t held_ = 0;
   std::uint32_t last_ = 0; ///< slot of the last request
 };
