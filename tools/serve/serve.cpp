@@ -308,7 +308,7 @@ bool serving::drain() {
   };
   const auto deadline = after(options_.end_limit_s);
   const bool idle = server_.drain(after(options_.read_limit_s), deadline);
-  if (!idle) // now: a transport whose requests go on coming may need all the time that is left
+  if (!idle && !reported_) // now: a transport whose requests go on coming may need all the time that is left
     report(unended_text());
   // The threads of the dispatcher need some time to end, also if decoders took all of it.
   const std::chrono::nanoseconds left =
