@@ -47,6 +47,8 @@ public:
     if (const expected<> result = place_detectors(); result.failed())
       return result.reason();
     note_errors();
+    if (const expected<> result = check_order_of_gates(); result.failed())
+      return result.reason();
     for (const memory_lattice::kind what : {memory_lattice::x, memory_lattice::z})
       if (const expected<> result = add_flips(what); result.failed())
         return result.reason();
@@ -82,8 +84,55 @@ private:
         return reason("two detectors have the coordinates of detector " + std::to_string(k));
       lattice_.places.push_back({static_cast<std::uint32_t>(here), kind_of(at.i, at.j)});
     }
+    if (const expected<> result = check_places(); result.failed())
+      return result.reason();
     for (auto &plane : lattice_.effects)
       plane.resize(grid.cells());
+    return {};
+  }
+
+  /// The detectors must be all those of Stim's memory, whose code has one orientation: the network knows no other.
+  expected<> check_places() const {
+    const std::size_t end = lattice_.grid.width - 1, last = lattice_.grid.layers - 1;
+    const auto is_in_first_layer = [&](memory_lattice::place at) { return at.cell < cell(1, 0, 0); };
+    const auto first = std::ranges::find_if(lattice_.places, is_in_first_layer);
+    for (std::size_t t = 0; t <= last; ++t)
+      for (std::size_t i = 0; i <= end; ++i)
+        for (std::size_t j = 0; j <= end; ++j) {
+          const memory_lattice::kind what = kind_of(i, j);
+          const std::size_t across = what == memory_lattice::x ? j : i; // a code ends without stabilizers of this kind
+          const bool is_of_memory = first != lattice_.places.end() && first->what == what;
+          const bool wanted = across != 0 && across != end && (is_of_memory || (t != 0 && t != last));
+          if (wanted != (detector_at_[cell(t, i, j)] != kNone))
+            return reason(std::string("it has ") + (wanted ? "no" : "a") + " detector at (" + std::to_string(2 * j) +
+                          ", " + std::to_string(2 * i) + ", " + std::to_string(t) +
+                          "), unlike Stim's memory of the rotated surface code: the network has learned no other");
+        }
+    return {};
+  }
+
+  /// An error between two gates of a data qubit is seen by one stabilizer in this layer, and by the other in the next
+  /// one. In Stim's order of gates the later of two X stabilizers has the smaller y, that of two Z stabilizers the
+  /// smaller x.
+  expected<> check_order_of_gates() const {
+    const std::size_t width = lattice_.grid.width, layer = width * width;
+    for (const auto &[detectors, known] : errors_) {
+      if (detectors.size() != 2)
+        continue;
+      memory_lattice::place a = lattice_.places[detectors[0]], b = lattice_.places[detectors[1]];
+      if (a.cell > b.cell)
+        std::swap(a, b);
+      if (a.what != b.what || b.cell / layer != a.cell / layer + 1)
+        continue;
+      const std::size_t from_i = a.cell / width % width, to_i = b.cell / width % width;
+      const std::size_t from_j = a.cell % width, to_j = b.cell % width;
+      const bool is_diagonal = (from_i + 1 == to_i || to_i + 1 == from_i) && (from_j + 1 == to_j || to_j + 1 == from_j);
+      if (is_diagonal && (a.what == memory_lattice::x ? to_i > from_i : to_j > from_j))
+        return reason("an error fires detectors " + std::to_string(detectors[0]) + " and " +
+                      std::to_string(detectors[1]) +
+                      " alone. The order of gates of Stim's circuit has no such error, and the network has learned no "
+                      "other order");
+    }
     return {};
   }
 

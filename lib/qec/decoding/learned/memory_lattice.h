@@ -32,7 +32,8 @@ struct memory_lattice {
 
 /// Reads the coordinates of Stim's generated circuits: detectors (x, y, round), with even x and y. What a flip of a
 /// data qubit does to the observables is taken from the errors of the model. Refused, with the reason: a model without
-/// such coordinates, and one whose errors are not those of this lattice.
+/// such coordinates, one whose detectors are not exactly those of Stim's circuit (so a code that is turned or
+/// mirrored), and one whose errors are not those of this lattice or of the order of gates.
 [[nodiscard]] expected<memory_lattice> read_memory_lattice(std::string_view dem_text);
 
 } // namespace cudaq::qec::realtime

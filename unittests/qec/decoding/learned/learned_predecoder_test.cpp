@@ -7,10 +7,13 @@
 #include "unittests/qec/qec_test_support.h"
 
 #include <bit>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <sstream>
+#include <utility>
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -112,8 +115,53 @@ TEST(LearnedPredecoderRefuses, ModelsThatAreNoMemoryOfTheRotatedSurfaceCode) {
   EXPECT_TRUE(has(refused("detector(2, 1e300, 0) D0"), "coordinates"));
   EXPECT_TRUE(has(refused("detector(60000, 60000, 60000) D0"), "cells"));
   EXPECT_TRUE(has(refused("detector(6, 6, 3) D0\ndetector(6, 6, 3) D1"), "two detectors have"));
-  EXPECT_TRUE(has(refused("detector(6, 6, 3) D0"), "flips data qubit (1, 1) alone"));
+  EXPECT_TRUE(has(refused("detector(6, 6, 3) D0"), "no detector at (2, 0, 1)"));
   EXPECT_TRUE(has(refused("error(2) D0"), "line 1"));
+}
+
+/// The model with its detectors at other places, and the reason why it is refused.
+template <class Place>
+std::string refused_elsewhere(const std::string &dem, const Place &place) {
+  std::istringstream lines(dem);
+  std::string moved;
+  for (std::string line; std::getline(lines, line); moved += line + "\n")
+    if (int x = 0, y = 0, rest = 0; std::sscanf(line.c_str(), "detector(%d, %d%n", &x, &y, &rest) == 2) {
+      const auto [to_x, to_y] = place(x, y);
+      line = "detector(" + std::to_string(to_x) + ", " + std::to_string(to_y) + (line.c_str() + rest);
+    }
+  return make_predecoder("model=" + kNetwork, decoder_model(moved)).text();
+}
+
+TEST(LearnedPredecoderRefuses, ACodeInAnotherOrientation) {
+  const std::string dem = load_committed("surface_z_d3_p0.003").dem_text;
+  using xy = std::pair<int, int>;
+  EXPECT_EQ(refused_elsewhere(dem, [](int x, int y) { return xy(x, y); }), "");
+  for (const auto &reason : {refused_elsewhere(dem, [](int x, int y) { return xy(y, x); }),
+                             refused_elsewhere(dem, [](int x, int y) { return xy(6 - x, y); }),
+                             refused_elsewhere(dem, [](int x, int y) { return xy(x, 6 - y); })})
+    EXPECT_TRUE(has(reason, "unlike Stim's memory of the rotated surface code"));
+  // The places of the stabilizers are those of Stim, but not the order of the gates.
+  for (const auto &reason : {refused_elsewhere(dem, [](int x, int y) { return xy(6 - y, x); }),
+                             refused_elsewhere(dem, [](int x, int y) { return xy(6 - x, 6 - y); }),
+                             refused_elsewhere(dem, [](int x, int y) { return xy(y, 6 - x); })})
+    EXPECT_TRUE(has(reason, "order of gates of Stim's circuit"));
+}
+
+TEST(LearnedPredecoderRefuses, AMemoryThatLacksDetectorsOrErrors) {
+  const std::string dem = load_committed("surface_z_d3_p0.003").dem_text;
+  std::string detectors, errors;
+  std::istringstream lines(dem);
+  for (std::string line; std::getline(lines, line);)
+    (line.find("error") == std::string::npos ? detectors : errors) += line + "\n";
+  const auto refused = [](const std::string &text) {
+    return make_predecoder("model=" + kNetwork, decoder_model(text)).text();
+  };
+  EXPECT_EQ(refused(errors + detectors), "");
+  EXPECT_TRUE(has(refused(detectors), "flips data qubit (1, 1) alone"));
+  const std::string one = "detector(2, 0, 0) D4\n";
+  ASSERT_NE(detectors.find(one), std::string::npos);
+  EXPECT_TRUE(has(refused(std::string(detectors).replace(detectors.find(one), one.size(), "detector(4, 0, 0) D4\n")),
+                  "no detector at (2, 0, 1)"));
 }
 
 TEST(LearnedPredecoderRefuses, FilesThatAreNoNetwork) {
