@@ -431,7 +431,8 @@ void check(const decode_options &o, const output &out) {
        {std::pair{"--dem", o.data.dem}, std::pair{"--in", o.data.in.path}, std::pair{"--obs_in", o.data.obs_in.path},
         std::pair{"--predictions", o.data.predictions.path}, std::pair{"--flags", o.flags},
         std::pair{"--heralds", o.heralds}, std::pair{"--readout", o.readout}, std::pair{"--soft", o.soft},
-        std::pair{"--leakage", o.leakage}}) {
+        std::pair{"--leakage", o.leakage},
+        std::pair{"--predecoder", std::string(qec::learned_predecoder_file(o.predecoder))}}) {
     refuse_output_file(option, path);
     for (const auto &[writer, written] : {std::pair{"--out", o.out.path}, std::pair{"--errors_out", o.errors_out.path}})
       if (is_same_file(written, path))

@@ -98,7 +98,7 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
 
 expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, const decoder_model &given) {
   if (is_learned_predecoder(name))
-    return make_learned_predecoder(std::string(name.substr(kLearnedPrefix.size())), given);
+    return make_learned_predecoder(std::string(learned_predecoder_file(name)), given);
   if (name != "local" && name != "passthrough")
     return reason("unknown predecoder \"" + std::string(name) + "\": known are local, passthrough, model=FILE");
   const auto errors = given.errors();

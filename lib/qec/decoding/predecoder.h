@@ -48,6 +48,10 @@ inline constexpr std::string_view kLearnedPrefix = "model=";
 [[nodiscard]] inline bool is_learned_predecoder(std::string_view name) noexcept {
   return name.starts_with(kLearnedPrefix) && name.size() > kLearnedPrefix.size();
 }
+/// The file of such a name; "" of any other.
+[[nodiscard]] inline std::string_view learned_predecoder_file(std::string_view name) noexcept {
+  return is_learned_predecoder(name) ? name.substr(kLearnedPrefix.size()) : std::string_view();
+}
 
 /// "passthrough": all events are residual, so the answers are those of the decoder alone. "local": the rule of
 /// local_rule.h on the model's detector graph. It makes more logical errors than matching alone (docs/predecoding.md

@@ -66,6 +66,8 @@ TEST_F(DecodeRefusals, TheOutputIsNoneOfTheInputs) {
   const std::string run = "--dem " + model + " --in " + shots;
   expect_refusal(run + " --out " + shots, "this is the file of --in");
   expect_refusal(run + " --out " + model, "this is the file of --dem");
+  const std::string network = file("n.safetensors", "weights");
+  expect_refusal(run + " --predecoder model=" + network + " --out " + network, "this is the file of --predecoder");
   expect_refusal(run + " --obs_in " + answers + " --out " + answers, "this is the file of --obs_in");
   expect_refusal(run + " --predictions " + answers + " --out " + answers, "this is the file of --predictions");
   EXPECT_EQ(std::filesystem::file_size(shots), 4u);

@@ -3,13 +3,9 @@
 
 #include "lib/qec/decoding/learned/memory_lattice.h"
 #include "lib/qec/decoding/learned/predecoder_network.h"
+#include "lib/qec/decoding/whole_file.h"
 
 #include <algorithm>
-#include <bit>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <new>
 #include <utility>
 #include <vector>
@@ -18,6 +14,7 @@ namespace cudaq::qec::realtime {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 28;
+constexpr std::size_t kMaxMemoryFloats = std::size_t{1} << 29;
 
 void toggle(std::span<std::uint64_t> bits, std::uint32_t index) {
   bits[index / 64] ^= std::uint64_t{1} << (index % 64);
@@ -68,29 +65,16 @@ private:
   std::vector<float> input_, output_, memory_;
 };
 
-expected<std::vector<std::uint8_t>> bytes_of(const std::string &file) {
-  std::ifstream stream(file, std::ios::binary | std::ios::ate);
-  if (!stream)
-    return reason(std::strerror(errno));
-  const std::streamoff size = stream.tellg();
-  if (size < 0 || static_cast<std::uint64_t>(size) > kMaxFileBytes)
-    return reason("it cannot be read, or has more than 256 MiB");
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
-  stream.seekg(0);
-  if (!stream.read(reinterpret_cast<char *>(bytes.data()), size))
-    return reason("it cannot be read");
-  return bytes;
-}
-
 } // namespace
 
 expected<std::unique_ptr<predecoder>> make_learned_predecoder(const std::string &file, const decoder_model &given) {
   const auto refused = [&](const std::string &why) { return reason("model predecoder: " + why); };
   try {
-    const auto bytes = bytes_of(file);
-    if (bytes.failed())
-      return refused(file + ": " + bytes.text());
-    expected<predecoder_network> network = predecoder_network::parse(*bytes);
+    const expected<std::string> text = read_whole_file(file, kMaxFileBytes);
+    if (text.failed())
+      return refused(text.text());
+    const std::span bytes(reinterpret_cast<const std::uint8_t *>(text->data()), text->size());
+    expected<predecoder_network> network = predecoder_network::parse(bytes);
     if (network.failed())
       return refused(file + ": " + network.text());
     const auto errors = given.errors();
@@ -99,6 +83,9 @@ expected<std::unique_ptr<predecoder>> make_learned_predecoder(const std::string 
     expected<memory_lattice> lattice = read_memory_lattice(given.text());
     if (lattice.failed())
       return refused("the model of the errors: " + lattice.text());
+    if (network->memory_floats(lattice->grid) > kMaxMemoryFloats)
+      return refused("the model of the errors: its grid has " + std::to_string(lattice->grid.cells()) +
+                     " cells, and the network's values of them take more than 2 GiB");
     const predecoder_layout layout{static_cast<std::uint32_t>((*errors)->num_detectors),
                                    static_cast<std::uint32_t>((*errors)->num_observables)};
     return std::make_unique<learned_predecoder>(std::move(*network), std::move(*lattice), layout);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoding/learned/safetensors.h"
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <string_view>
@@ -91,9 +92,9 @@ private:
     if (!accept(wanted))
       throw header_error(std::string("there is no '") + wanted + "' where one must be");
   }
-  /// A character outside ASCII becomes '?': only the card can have one, and no name that matters.
+  /// A control character and one outside ASCII become '?': only the card can have one, and no name that matters.
   char escaped() {
-    constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
+    constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/?????";
     const char letter = rest_.empty() ? '\0' : rest_.front();
     if (letter == 'u') {
       unsigned code = 0;
@@ -101,7 +102,7 @@ private:
       if (rest_.size() < 5 || std::from_chars(digits, digits + 4, code, 16).ptr != digits + 4)
         throw header_error("\\u without four digits");
       rest_.remove_prefix(5);
-      return code < 0x80 ? static_cast<char>(code) : '?';
+      return code >= 0x20 && code < 0x7F ? static_cast<char>(code) : '?';
     }
     const std::size_t known = kLetters.find(letter);
     if (rest_.empty() || known == std::string_view::npos)
@@ -134,6 +135,18 @@ safetensors::tensor read_tensor(header_reader &header, const std::string &name, 
   return tensor;
 }
 
+/// Tensors that share bytes would let a small file ask for much memory.
+void check_no_byte_is_shared(const safetensors &read) {
+  std::vector<std::span<const std::uint8_t>> parts;
+  for (const auto &[name, tensor] : read.tensors)
+    if (!tensor.data.empty())
+      parts.push_back(tensor.data);
+  std::ranges::sort(parts, {}, [](const auto &part) { return part.data(); });
+  for (std::size_t k = 1; k < parts.size(); ++k)
+    if (parts[k - 1].data() + parts[k - 1].size() > parts[k].data())
+      throw header_error("two tensors have the same bytes of the file");
+}
+
 } // namespace
 
 expected<safetensors> parse_safetensors(std::span<const std::uint8_t> file) {
@@ -158,6 +171,7 @@ expected<safetensors> parse_safetensors(std::span<const std::uint8_t> file) {
       }
     });
     header.finish();
+    check_no_byte_is_shared(read);
     return read;
   } catch (const header_error &failure) {
     return reason(std::string("header of safetensors: ") + failure.what());

@@ -23,7 +23,8 @@ struct safetensors {
 };
 
 /// The file must outlive the result. Refused, with the reason: a header that is not the JSON of this format, a name
-/// that stands twice, and offsets that lead out of the data. The sizes of types and shapes are the caller's task.
+/// that stands twice, offsets that lead out of the data, and tensors that share bytes. The sizes of types and shapes
+/// are the caller's task.
 [[nodiscard]] expected<safetensors> parse_safetensors(std::span<const std::uint8_t> file);
 
 } // namespace cudaq::qec::realtime
