@@ -137,6 +137,8 @@ def main():
     if o.device != "cpu":
         model.to(memory_format=torch.channels_last_3d)
     thresholds = [float(p) for p in o.thresholds.split(",")]
+    if not all(0 < p < 1 for p in thresholds):
+        parser.error(f"--thresholds {o.thresholds}: each is between 0 and 1")
     logits = [math.log(p / (1 - p)) for p in thresholds]
     generator = torch.Generator(o.device).manual_seed(o.seed)
     cases = o.cases.split(",")

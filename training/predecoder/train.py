@@ -3,7 +3,7 @@
 """Trains a predecoder. Needs numpy, torch and stim; one GPU. Errors are sampled on the GPU while it trains, so there is
 no data set. A run may be cut at any time and goes on from its last checkpoint:
 
-    train.py --out FOLDER --seed 1 --minutes 8
+    train.py --out FOLDER --seed 1 --minutes 8 --planned-minutes 16
     train.py --out FOLDER --resume --minutes 8 --planned-minutes 16
 
 FOLDER gets state.pt (all that a resumed run needs), model.safetensors (the averaged weights, with a card) and log.jsonl
@@ -49,8 +49,8 @@ def options():
     parser.add_argument("--average", type=float, default=0.999, help="factor of the moving average of the weights")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--log-seconds", type=float, default=5)
-    parser.add_argument("--steps", type=int, help="steps of all calls, instead of --planned-minutes: the result then "
-                                                  "depends on seed and device only")
+    parser.add_argument("--steps", type=int, help="steps of all calls, in whole samples, instead of --planned-minutes; "
+                                                  "--minutes still ends a call. On the CPU the seed then decides all")
     return parser.parse_args()
 
 
@@ -114,6 +114,9 @@ class Run:
         return self.before + time.monotonic() - self.begin
 
     def save(self):
+        if not all(torch.isfinite(value).all() for value in self.network.parameters()):
+            raise SystemExit(f"step {self.step}: a weight is not finite; go on from the last checkpoint with a lower "
+                             "--rate")
         state = {"network": self.network.state_dict(), "averaged": self.averaged.state_dict(),
                  "optimizers": [each.state_dict() for each in self.optimizers],
                  "generator": self.generator.get_state(), "step": self.step, "shots": self.shots,
@@ -251,6 +254,8 @@ def main():
     o.out.mkdir(parents=True, exist_ok=True)
     if (o.out / "state.pt").exists() and not o.resume:
         raise SystemExit(f"{o.out} has a checkpoint: pass --resume, or another --out")
+    if o.resume and not (o.out / "state.pt").exists():
+        raise SystemExit(f"--resume: {o.out} has no checkpoint state.pt")
     run = Run(o)
     if o.resume:
         run.resume()

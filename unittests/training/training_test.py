@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two programs: train.py learns and goes on from its checkpoint, evaluate.py measures."""
+import contextlib
+import io
 import json
+import math
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import needs
+import torch
 
 import evaluate
+import network
+import publish as publish_program
+import train
 
 
 class Programs(unittest.TestCase):
@@ -30,6 +38,7 @@ class Programs(unittest.TestCase):
             self.assertLess(losses[-1], 0.7 * losses[0])
             self.assertIn("has a checkpoint", self.program("train.py", *small, "--steps", "120", status=1))
             self.assertIn("not 2", self.program("train.py", *small, "--resume", "--seed", "2", status=1))
+            self.assertIn("no checkpoint", self.program("train.py", "--out", folder, "--resume", status=1))
             self.program("train.py", *small, "--steps", "120", "--resume")
             last = json.loads((out / "log.jsonl").read_text().splitlines()[-1])
             self.assertEqual((last["step"], last["done"]), (120, True))
@@ -44,6 +53,66 @@ class Programs(unittest.TestCase):
             self.assertGreaterEqual(alone["failures"], 50)
             self.assertLess(both["failures"], 4 * alone["failures"])
 
+    def test_a_run_that_was_cut_ends_as_one_that_was_not(self):
+        class Cut(train.Run):
+            def sample(self):
+                if self.next_shape == 3 and not self.o.resume:
+                    self.save()
+                    raise KeyboardInterrupt
+                return super().sample()
+
+        with tempfile.TemporaryDirectory() as folder:
+            def run(kind, name, *more):
+                out = pathlib.Path(folder) / name
+                out.mkdir(exist_ok=True)
+                arguments = ["train.py", "--out", str(out), "--device", "cpu", "--channels", "4", "--layers", "3",
+                             "--shapes", "3x3", "--batch-sites", "800", "--steps-per-sample", "4", "--steps", "24",
+                             "--minutes", "100", *more]
+                with unittest.mock.patch("sys.argv", arguments):
+                    one = kind(train.options())
+                with contextlib.closing(one.log_file):
+                    if more:
+                        one.resume()
+                    one.train()
+                return one
+
+            whole = run(train.Run, "whole")
+            with self.assertRaises(KeyboardInterrupt):
+                run(Cut, "cut")
+            both = run(Cut, "cut", "--resume")
+            self.assertEqual((whole.step, whole.shots), (both.step, both.shots))
+            for a, b in ((whole.network, both.network), (whole.averaged, both.averaged)):
+                for name, value in a.state_dict().items():
+                    self.assertTrue(torch.equal(value, b.state_dict()[name]), name)
+            torch.nn.init.constant_(both.network.biases[0], math.nan)
+            before = (pathlib.Path(folder) / "cut/state.pt").read_bytes()
+            with self.assertRaisesRegex(SystemExit, "not finite"):
+                both.save()
+            self.assertEqual((pathlib.Path(folder) / "cut/state.pt").read_bytes(), before)
+
+    def test_a_network_is_published(self):
+        with tempfile.TemporaryDirectory() as folder:
+            net, small = network.Network(2, 2), pathlib.Path(folder) / "small"
+            network.save(pathlib.Path(folder) / "m", net.state_dict(), {"seed": 1})
+
+            def publish(threshold):
+                arguments = ["publish.py", f"{folder}/m", str(small), "--threshold", threshold]
+                with unittest.mock.patch("sys.argv", arguments), contextlib.redirect_stderr(io.StringIO()) as text:
+                    try:
+                        publish_program.main()
+                    except SystemExit:
+                        pass
+                return text.getvalue()
+
+            self.assertEqual(publish("0.9"), "")
+            again, card = network.load(small)
+            self.assertEqual((card["threshold"], card["seed"]), ("0.9", "1"))
+            self.assertTrue(torch.equal(again.weights[0], net.weights[0].half().float()))
+            self.assertIn("between 0 and 1", publish("1"))
+            torch.nn.init.constant_(net.biases[0], 1e6)
+            network.save(pathlib.Path(folder) / "m", net.state_dict(), {})
+            self.assertIn("not finite as float16", publish("0.9"))
+
     def test_the_interval_of_a_ratio_counts_only_shots_that_differ(self):
         self.assertEqual(evaluate.ratio_of(100, 0, 0), None)
         same = evaluate.ratio_of(400, 200, 200)
@@ -54,11 +123,12 @@ class Programs(unittest.TestCase):
 
     def test_a_case_that_is_none_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
-            import network
             path = pathlib.Path(folder) / "m"
             network.save(path, network.Network(2, 2).state_dict(), {})
             self.assertIn("is not DISTANCExROUNDS",
                           self.program("evaluate.py", "--model", str(path), "--cases", "13@0.1", status=1))
+            self.assertIn("between 0 and 1",
+                          self.program("evaluate.py", "--model", str(path), "--thresholds", "0.5,1", status=2))
 
 
 if __name__ == "__main__":
