@@ -159,7 +159,7 @@ def main():
                 together = bad @ bad[0] + (0 if together is None else together)
                 seconds = numpy.array(took) + (0 if seconds is None else seconds)
 
-            while time.monotonic() < end and (wrong is None or wrong[0] < o.failures):
+            while case.shots == 0 or (time.monotonic() < end and (wrong is None or wrong[0] < o.failures)):
                 job, counts = case.job(model, logits, generator, o.correlated)
                 residual += counts
                 for part in range(0, case.batch, 1024):  # enough pieces for all processes

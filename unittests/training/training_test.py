@@ -44,10 +44,11 @@ class Programs(unittest.TestCase):
             self.assertEqual((last["step"], last["done"]), (120, True))
 
             report = out / "report.json"
-            self.program("evaluate.py", "--model", str(out / "model.safetensors"), "--cases", "3x3z@0.01",
-                         "--seconds", "100", "--failures", "50", "--processes", "1", "--batch-sites", "160000",
+            self.program("evaluate.py", "--model", str(out / "model.safetensors"), "--cases", "3x3z@0.01,3x3x@0.01",
+                         "--seconds", "0.01", "--processes", "1", "--batch-sites", "640000",
                          "--json", str(report))
-            case, = json.loads(report.read_text())["cases"]
+            case, without_time = json.loads(report.read_text())["cases"]
+            self.assertGreater(without_time["shots"], 0)
             self.assertLess(case["residual_events_per_event"]["0.5"], 0.9)
             alone, both = case["decoders"]["matching"], case["decoders"]["predecoder 0.5 + matching"]
             self.assertGreaterEqual(alone["failures"], 50)
