@@ -9,6 +9,6 @@ fi
 cd "$1"
 # dets: Stim's word for detection events. inflight: codespell converts InFlight, a state's name, to lower case. fro: as
 # in "to and fro".
-codespell --skip './build,./.git,*.dem,*.b8,*.abi,*.meta,*.gz,./unittests/tools/decode/own/*.*.*,LICENSE,__pycache__' \
-  --ignore-words-list 'dets,inflight,fro' .
+skip='./build,./.git,*.dem,*.b8,*.f32,*.safetensors,*.abi,*.meta,*.gz,./unittests/tools/decode/own/*.*.*,LICENSE'
+codespell --skip "$skip,__pycache__" --ignore-words-list 'dets,inflight,fro' .
 echo "nothing found"
