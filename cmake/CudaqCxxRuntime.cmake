@@ -23,11 +23,12 @@ function(cudaq_require_shared_cxx_runtime)
     message(FATAL_ERROR "The C++ runtime is linked statically into each library or program "
       "(${_built_with}). The C++ libraries of the decoders and the pipeline pass "
       "objects of the runtime to programs, which needs one runtime for all: link it shared, without -static-libstdc++. "
-      "Or configure with -DCUDAQ_REALTIME_BUILD_QEC=OFF: the C interface of the rest works with any runtime.")
+      "Or configure with -DCUDAQ_REALTIME_BUILD_QEC=OFF: the C interface of the rest works with any runtime. "
+      "To try the C++ libraries all the same, without support: -DCUDAQ_ALLOW_STATIC_CXX_RUNTIME=ON.")
   endif()
   set(CUDAQ_SHARED_CXX_RUNTIME_WITH "${_built_with}" CACHE INTERNAL "Flags whose libraries share the C++ runtime")
 endfunction()
 
-if(CUDAQ_REALTIME_BUILD_QEC)
+if(CUDAQ_REALTIME_BUILD_QEC AND NOT CUDAQ_ALLOW_STATIC_CXX_RUNTIME)
   cudaq_require_shared_cxx_runtime()
 endif()

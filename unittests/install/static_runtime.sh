@@ -34,3 +34,5 @@ configures "$scratch/part" $static -DCUDAQ_REALTIME_BUILD_QEC=OFF ||
   { cat "$scratch/log" && echo "the C interface was refused" && exit 1; }
 configures "$scratch/part" -DCUDAQ_REALTIME_BUILD_QEC=ON ||
   { cat "$scratch/log" && echo "a shared runtime was refused" && exit 1; }
+configures "$scratch/part" $static -DCUDAQ_REALTIME_BUILD_QEC=ON -DCUDAQ_ALLOW_STATIC_CXX_RUNTIME=ON ||
+  { cat "$scratch/log" && echo "it was refused although it is allowed" && exit 1; }
