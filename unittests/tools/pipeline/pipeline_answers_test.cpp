@@ -138,7 +138,7 @@ TEST(PipelineProgram, TextReportNamesTheFigures) {
   EXPECT_EQ(r.exit_code, 0) << r.err;
   for (const char *part : {"submitted 500   completed 500   timed out 0   wrong 0", "throughput", "p99.9", "stddev",
                            "per round (/7)", "A dispatch, engine", "B matching", "C consumer", "logical errors",
-                           "backpressure", "ok: every shot completed once"})
+                           "backpressure", "ok: every shot answered once"})
     EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
 }
 
