@@ -14,7 +14,7 @@ from typing import FrozenSet, Iterator, NamedTuple
 
 import stim
 
-from .folding import Part, fold
+from ._folding import Part, fold
 
 HERALDED = ("HERALDED_ERASE", "HERALDED_PAULI_CHANNEL_1")
 NOT_FIRED = 1e-9  # the probability of errors in the model whose herald has not fired

@@ -14,7 +14,7 @@ import pytest
 import sinter
 import stim
 from cudaq_realtime import Decoder, StreamDecoder
-from cudaq_realtime.folding import Part, fold
+from cudaq_realtime._folding import Part, fold
 from cudaq_realtime.heralds import HeraldedModel, heralded_model, independent_paulis, main
 from cudaq_realtime.sinter_decoder import SinterDecoder
 

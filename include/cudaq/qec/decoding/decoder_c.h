@@ -60,9 +60,9 @@ typedef struct cudaq_qec_decoder cudaq_qec_decoder_t;
 /* Texts that belong to the model. All members may be 0, except struct_size. */
 typedef struct cudaq_qec_decoder_options_t {
   size_t struct_size;
-  const char *heralds; /* the text of a file of heralds (docs/decoders/heralds.md), heralds_size bytes; NULL: none */
+  const char *heralds; /* the text of a file of heralds, heralds_size bytes; NULL: none */
   size_t heralds_size;
-  const char *readout; /* the text of a table of a readout (docs/decoders/soft.md), readout_size bytes; NULL: none */
+  const char *readout; /* the text of a table of a readout, readout_size bytes; NULL: none */
   size_t readout_size;
 } cudaq_qec_decoder_options_t;
 

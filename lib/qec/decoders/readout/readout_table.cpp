@@ -95,7 +95,7 @@ decode_status readout_table::list_of(const shot_readout &shot, std::vector<error
         value = static_cast<double>(read);
       } else {
         level = shot.kind == soft_kind::u8 ? shot.soft[measurement]
-                                           : shot.soft[measurement / 2] >> 4 * (measurement % 2) & 15U;
+                                           : std::uint32_t{shot.soft[measurement / 2]} >> 4 * (measurement % 2) & 15U;
         value = level;
       }
       const std::size_t levels = calibration.misread.size();
