@@ -172,8 +172,11 @@ std::string with_folder(std::string_view name, const std::string &folder) {
   std::string result;
   for (std::size_t at = 0; at < name.size();) {
     const std::string_view before = name.substr(0, at);
-    const bool is_file = name[at] != ',' && std::ranges::any_of(std::array{":heralds=", ",heralds=", "(heralds="},
-                                                                [&](auto key) { return before.ends_with(key); });
+    const bool is_file =
+        name[at] != ',' && std::ranges::any_of(std::array{"heralds=", "predecoder=model="}, [&](std::string_view key) {
+          return before.ends_with(key) && before.size() > key.size() &&
+                 std::string_view(":,(").find(before[before.size() - key.size() - 1]) != std::string_view::npos;
+        });
     const bool begins = is_file || before.empty() || before.ends_with("race:") || before.ends_with("race(") ||
                         before.ends_with('|') || before.ends_with("inner=");
     const std::size_t end = begins ? std::max(std::min(name.find_first_of(":(,|)", at), name.size()), at + 1) : at + 1;

@@ -67,8 +67,8 @@ struct decoder_name {
 /// "./a.so" in "." is "./a.so".
 [[nodiscard]] std::string path_in(const std::string &folder, std::string_view path);
 
-/// The name with `folder` before each relative path of a plug-in or of heralds in it, also of members and inner
-/// decoders.
+/// The name with `folder` before each relative path of a plug-in, of heralds or of a network in it, also of members and
+/// inner decoders.
 [[nodiscard]] std::string with_folder(std::string_view name, const std::string &folder);
 
 } // namespace cudaq::qec::realtime
