@@ -10,15 +10,15 @@ import math
 import os
 import sys
 import zlib
-from typing import FrozenSet, Iterator, NamedTuple
+from typing import Iterator, NamedTuple
 
 import stim
 
+from ._circuits import Symptom, measurements_of, symptom_of
 from ._folding import Part, fold
 
 HERALDED = ("HERALDED_ERASE", "HERALDED_PAULI_CHANNEL_1")
 NOT_FIRED = 1e-9  # the probability of errors in the model whose herald has not fired
-Symptom = FrozenSet[stim.DemTarget]
 
 
 class HeraldedModel(NamedTuple):
@@ -97,7 +97,7 @@ class _Circuit:
                     if target.is_measurement_record_target and records + target.value in self.ops:
                         raise ValueError(f"the herald of qubit {self.ops[records + target.value].target.value} is a "
                                          "measurement of an observable; accepted: of a detector of its own")
-            records += _measurements(one)
+            records += measurements_of(one)
         self.num_detectors = detectors
         self.unseen = []
         for record, its in used.items():
@@ -130,7 +130,7 @@ class _Circuit:
                     alone = stim.Circuit()
                     alone.append(one)
                     made += alone.without_noise()
-                records += _measurements(one)
+                records += measurements_of(one)
                 continue
             for target in one.targets_copy():
                 if self.ops[records].herald is None and noise:
@@ -159,12 +159,6 @@ class _Circuit:
         return found
 
 
-def _measurements(one: stim.CircuitInstruction) -> int:
-    alone = stim.Circuit()
-    alone.append(one)
-    return int(alone.num_measurements)
-
-
 def _paulis_of(one: stim.CircuitInstruction) -> tuple[float, float, float, float]:
     if one.name == "HERALDED_ERASE":
         return 0.25, 0.25, 0.25, 0.25
@@ -172,14 +166,6 @@ def _paulis_of(one: stim.CircuitInstruction) -> tuple[float, float, float, float
     total = math.fsum(args)
     identity, x, y, z = (arg / total for arg in args) if total else (1.0, 0.0, 0.0, 0.0)
     return identity, x, y, z
-
-
-def _flipped(targets: list[stim.DemTarget]) -> Symptom:
-    flipped: set[stim.DemTarget] = set()
-    for target in targets:
-        if not target.is_separator():
-            flipped ^= {target}
-    return frozenset(flipped)
 
 
 def _detectors(symptom: Symptom) -> int:
@@ -255,7 +241,7 @@ def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, appr
             decompose_errors=True, approximate_disjoint_errors=approximate_disjoint_errors or bool(read.unseen))
         for part in spread.flattened():
             if part.type == "error":
-                parts_of.setdefault(_flipped(part.targets_copy()), part.targets_copy())
+                parts_of.setdefault(symptom_of(part.targets_copy()), part.targets_copy())
 
     def targets_of(flips: Symptom) -> list[stim.DemTarget]:
         if decompose_errors and _detectors(flips) > 2:

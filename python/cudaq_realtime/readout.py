@@ -13,15 +13,16 @@ import os
 import re
 import sys
 import zlib
-from typing import Any, FrozenSet, Iterable, Iterator, NamedTuple, Sequence, Union
+from typing import Any, Iterable, Iterator, NamedTuple, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 import stim
 
+from ._circuits import Symptom, measurements_of, symptom_of
+
 UNLIKELY = 1e-9  # the probability in the model of errors that only a flag or a misread measurement causes
 _LEAKAGE = re.compile(r"leakage (\d+)(?: ([012]))?")  # the tag of an instruction: its flag, and the value: 2
-Symptom = FrozenSet[stim.DemTarget]
 
 
 class Gaussian(NamedTuple):
@@ -156,11 +157,11 @@ class _Circuit:
             elif any(target.is_measurement_record_target for target in targets):
                 raise ValueError(f"{one.name} depends on a measurement, so a wrong hard bit flips more than detectors; "
                                  "accepted: circuit.with_inlined_feedback()")
-            for record in range(records, records + _measurements(one)):
+            for record in range(records, records + measurements_of(one)):
                 self.flips[record] = set()
                 if _is_soft(one.name):
                     self.soft.add(record)
-            records += _measurements(one)
+            records += measurements_of(one)
         self.num_measurements = records
 
     @staticmethod
@@ -199,22 +200,8 @@ class _Circuit:
         return iter(sorted({found for found in map(self._flag_of, self.flat) if found}))
 
 
-def _measurements(one: stim.CircuitInstruction) -> int:
-    alone = stim.Circuit()
-    alone.append(one)
-    return int(alone.num_measurements)
-
-
 def _either(p: float, q: float) -> float:
     return p * (1 - q) + q * (1 - p)
-
-
-def _symptom(targets: list[stim.DemTarget]) -> Symptom:
-    flipped: set[stim.DemTarget] = set()
-    for target in targets:
-        if not target.is_separator():
-            flipped ^= {target}
-    return frozenset(flipped)
 
 
 def _errors(model: stim.DetectorErrorModel) -> dict[Symptom, float]:
@@ -222,7 +209,7 @@ def _errors(model: stim.DetectorErrorModel) -> dict[Symptom, float]:
     found: dict[Symptom, float] = {}
     for part in model.flattened():
         if part.type == "error":
-            symptom, [p] = _symptom(part.targets_copy()), part.args_copy()
+            symptom, [p] = symptom_of(part.targets_copy()), part.args_copy()
             found[symptom] = _either(found.get(symptom, 0.0), p)
     return found
 
@@ -261,7 +248,7 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
     count = 0
     for part in dem:
         if part.type == "error":
-            symptom, [p] = _symptom(part.targets_copy()), part.args_copy()
+            symptom, [p] = symptom_of(part.targets_copy()), part.args_copy()
             if symptom in first:
                 others[symptom] = _either(others.get(symptom, 0.0), p)
             else:
