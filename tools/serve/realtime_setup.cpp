@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/realtime_setup.h"
 
+#include "tools/common/machine.h"
 #include "tools/services/thread_rights.h"
 
 #include <cerrno>
@@ -9,7 +10,6 @@
 #include <fcntl.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,18 +19,6 @@ namespace cudaq::realtime::tools {
 namespace {
 
 using cudaq::qec::realtime::realtime_config;
-
-std::string own_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0)
-    return "not known";
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &set))
-      cores.push_back(core);
-  return fmt::format("{}", fmt::join(cores, ", "));
-}
 
 rlim_t locked_memory_limit() {
   rlimit limit{};
@@ -71,7 +59,7 @@ bool realtime_setup::grant(const std::string &what, int core, int priority) {
   const bool is_granted = why.empty();
   if (!is_granted)
     why += (priority != 0 ? "; give the process CAP_SYS_NICE, or raise RLIMIT_RTPRIO (systemd: LimitRTPRIO=)"
-                          : "; the process may use the cores " + own_cores());
+                          : fmt::format("; the process may use the cores {}", fmt::join(allowed_cores(), ", ")));
   note(what, std::move(why));
   return is_granted;
 }

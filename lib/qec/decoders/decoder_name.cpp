@@ -4,7 +4,6 @@
 #include "lib/base/similar_words.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 namespace cudaq::qec::realtime {
@@ -168,15 +167,23 @@ std::string path_in(const std::string &folder, std::string_view path) {
   return folder + (folder.ends_with('/') ? "" : "/") + std::string(path);
 }
 
+namespace {
+
+bool ends_with_setting(std::string_view text, std::string_view setting) {
+  if (!text.ends_with(setting))
+    return false;
+  text.remove_suffix(setting.size());
+  return text.ends_with(':') || text.ends_with(',') || text.ends_with('(');
+}
+
+} // namespace
+
 std::string with_folder(std::string_view name, const std::string &folder) {
   std::string result;
   for (std::size_t at = 0; at < name.size();) {
     const std::string_view before = name.substr(0, at);
     const bool is_file =
-        name[at] != ',' && std::ranges::any_of(std::array{"heralds=", "predecoder=model="}, [&](std::string_view key) {
-          return before.ends_with(key) && before.size() > key.size() &&
-                 std::string_view(":,(").find(before[before.size() - key.size() - 1]) != std::string_view::npos;
-        });
+        name[at] != ',' && (ends_with_setting(before, "heralds=") || ends_with_setting(before, "predecoder=model="));
     const bool begins = is_file || before.empty() || before.ends_with("race:") || before.ends_with("race(") ||
                         before.ends_with('|') || before.ends_with("inner=");
     const std::size_t end = begins ? std::max(std::min(name.find_first_of(":(,|)", at), name.size()), at + 1) : at + 1;

@@ -2,10 +2,10 @@
 #include "cudaq/qec/decoding/stream_c.h"
 
 #include "cudaq/qec/decoding/stream.h"
+#include "lib/qec/decoding/c_boundary.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 namespace qec = cudaq::qec::realtime;
@@ -19,22 +19,9 @@ struct cudaq_qec_stream_workers {
 
 namespace {
 
-void write_text(std::string_view text, char *to, size_t size) noexcept {
-  if (to == nullptr || size == 0)
-    return;
-  const size_t length = std::min(text.size(), size - 1);
-  std::memcpy(to, text.data(), length);
-  to[length] = '\0';
-}
-
 int32_t refused(std::string_view text, char *error, size_t error_size) noexcept {
-  write_text(text, error, error_size);
+  qec::write_text(text, error, error_size);
   return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
-}
-
-template <typename Struct>
-bool is_known(const Struct *one) noexcept {
-  return one != nullptr && one->struct_size == sizeof(Struct);
 }
 
 int32_t value_of(qec::decode_status status) noexcept { return static_cast<int32_t>(status); }
@@ -79,7 +66,7 @@ int32_t cudaq_qec_stream_workers_create(size_t count, cudaq_qec_stream_workers_t
     *workers = new cudaq_qec_stream_workers{std::move(made.instance)};
     return CUDAQ_QEC_STREAM_OK;
   } catch (const std::exception &failure) { // out of memory
-    write_text(failure.what(), error, error_size);
+    qec::write_text(failure.what(), error, error_size);
     return CUDAQ_QEC_STREAM_INTERNAL_ERROR;
   }
 }
@@ -90,7 +77,7 @@ int32_t cudaq_qec_stream_create(const char *dem_text, size_t dem_size, const cud
                                 cudaq_qec_stream_t **stream, char *error, size_t error_size) {
   if (dem_text == nullptr || stream == nullptr)
     return refused("dem_text or stream is NULL", error, error_size);
-  if (options != nullptr && !is_known(options))
+  if (options != nullptr && !qec::has_known_size(options))
     return refused("options: struct_size is not that of this version of the library", error, error_size);
   if (options != nullptr && options->mode > CUDAQ_QEC_STREAM_PARALLEL)
     return refused("options: mode is not a cudaq_qec_stream_mode_t", error, error_size);
@@ -102,7 +89,7 @@ int32_t cudaq_qec_stream_create(const char *dem_text, size_t dem_size, const cud
     *stream = new cudaq_qec_stream{std::move(made.instance)};
     return CUDAQ_QEC_STREAM_OK;
   } catch (const std::exception &failure) { // out of memory
-    write_text(failure.what(), error, error_size);
+    qec::write_text(failure.what(), error, error_size);
     return CUDAQ_QEC_STREAM_INTERNAL_ERROR;
   }
 }
@@ -110,7 +97,7 @@ int32_t cudaq_qec_stream_create(const char *dem_text, size_t dem_size, const cud
 void cudaq_qec_stream_destroy(cudaq_qec_stream_t *stream) { delete stream; }
 
 int32_t cudaq_qec_stream_get_info(const cudaq_qec_stream_t *stream, cudaq_qec_stream_info_t *info) {
-  if (stream == nullptr || !is_known(info))
+  if (stream == nullptr || !qec::has_known_size(info))
     return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
   const qec::stream_decoder &of = *stream->decoder;
   *info = {sizeof *info,         of.head_detectors(),      of.body_detectors(),        of.tail_detectors(),
@@ -132,14 +119,14 @@ int32_t cudaq_qec_stream_finish(cudaq_qec_stream_t *stream, const uint8_t *bits,
 
 int32_t cudaq_qec_stream_poll(const cudaq_qec_stream_t *stream, uint8_t *observables, size_t bytes,
                               cudaq_qec_stream_progress_t *progress) {
-  if (stream == nullptr || !is_known(progress) || (observables == nullptr && bytes != 0))
+  if (stream == nullptr || !qec::has_known_size(progress) || (observables == nullptr && bytes != 0))
     return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
   return write_progress(stream->decoder->poll({observables, bytes}), *progress);
 }
 
 int32_t cudaq_qec_stream_wait(const cudaq_qec_stream_t *stream, uint64_t round, uint64_t deadline_ns,
                               uint8_t *observables, size_t bytes, cudaq_qec_stream_progress_t *progress) {
-  if (stream == nullptr || !is_known(progress) || (observables == nullptr && bytes != 0))
+  if (stream == nullptr || !qec::has_known_size(progress) || (observables == nullptr && bytes != 0))
     return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
   return write_progress(stream->decoder->wait_committed(round, time_of(deadline_ns), {observables, bytes}), *progress);
 }
@@ -152,7 +139,7 @@ int32_t cudaq_qec_stream_reset(cudaq_qec_stream_t *stream) {
 }
 
 int32_t cudaq_qec_stream_get_statistics(const cudaq_qec_stream_t *stream, cudaq_qec_stream_statistics_t *statistics) {
-  if (stream == nullptr || !is_known(statistics))
+  if (stream == nullptr || !qec::has_known_size(statistics))
     return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
   const qec::stream_statistics now = stream->decoder->statistics();
   *statistics = {sizeof *statistics,     now.windows,          now.decode_ns,     now.worst_decode_ns,

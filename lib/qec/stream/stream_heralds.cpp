@@ -40,19 +40,21 @@ expected<stream_heralds> stream_heralds::make(const herald_list &list, const rep
   made.body_detectors_ = model.body_detectors();
   std::vector<heralded_error> repetition; // that is read now
   std::uint64_t current = 0;              // its part
-  const auto end_repetition = [&]() -> bool {
-    if (current == 1)
-      made.body_ = std::move(repetition);
-    const bool is_alike = current <= 1 || std::ranges::equal(repetition, made.body_, are_equal);
-    repetition.clear();
-    return is_alike;
+  const auto go_on_to = [&](std::uint64_t part) -> expected<> {
+    for (; current < part; ++current) {
+      if (current == 1)
+        made.body_ = repetition;
+      if (current != 0 && !std::ranges::equal(repetition, made.body_, are_equal))
+        return reason("the heralds of repetition " + std::to_string(current) +
+                      " of the loop are not those of the first one");
+      repetition.clear();
+    }
+    return {};
   };
   for (std::uint64_t detector = 0; detector < list.meaning.size(); ++detector) {
     const place of_herald = place_of(detector, made.head_detectors_, made.body_detectors_, repetitions);
-    for (; current < of_herald.part; ++current)
-      if (!end_repetition())
-        return reason("the heralds of repetition " + std::to_string(current) +
-                      " of the loop are not those of the first one");
+    if (const expected<> result = go_on_to(of_herald.part); result.failed())
+      return result.reason();
     if ((list.meaning[detector] & herald_list::kHerald) == 0)
       continue;
     if (list.detector.size() != list.meaning.size())
@@ -73,10 +75,8 @@ expected<stream_heralds> stream_heralds::make(const herald_list &list, const rep
           .push_back({of_error.within, of_herald.within, one.probability});
     }
   }
-  for (; current < tail; ++current) // a tail without detectors
-    if (!end_repetition())
-      return reason("the heralds of repetition " + std::to_string(current) +
-                    " of the loop are not those of the first one");
+  if (const expected<> result = go_on_to(tail); result.failed()) // a tail without detectors
+    return result.reason();
   if (const expected<> result = made.find_rounds_before(model); result.failed())
     return result.reason();
   return made;

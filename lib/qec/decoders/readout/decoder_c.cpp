@@ -4,8 +4,9 @@
 #include "cudaq/qec/decoding/heralds.h"
 #include "cudaq/qec/decoding/readout.h"
 
+#include "lib/qec/decoding/c_boundary.h"
+
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -21,22 +22,9 @@ struct cudaq_qec_decoder {
 
 namespace {
 
-void write_text(std::string_view text, char *to, size_t size) noexcept {
-  if (to == nullptr || size == 0)
-    return;
-  const size_t length = std::min(text.size(), size - 1);
-  std::memcpy(to, text.data(), length);
-  to[length] = '\0';
-}
-
 int32_t refused(std::string_view text, char *error, size_t error_size) noexcept {
-  write_text(text, error, error_size);
+  qec::write_text(text, error, error_size);
   return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
-}
-
-template <typename Struct>
-bool is_known(const Struct *one) noexcept {
-  return one != nullptr && one->struct_size == sizeof(Struct);
 }
 
 int32_t create(const char *name, std::string_view dem, const cudaq_qec_decoder_options_t &options,
@@ -97,13 +85,13 @@ int32_t cudaq_qec_decoder_create(const char *name, const char *dem_text, size_t 
     *decoder = nullptr;
   if (name == nullptr || dem_text == nullptr || decoder == nullptr)
     return refused("name, dem_text or decoder is NULL", error, error_size);
-  if (options != nullptr && !is_known(options))
+  if (options != nullptr && !qec::has_known_size(options))
     return refused("options: struct_size is not that of this version of the library", error, error_size);
   try {
     return create(name, {dem_text, dem_size}, options != nullptr ? *options : cudaq_qec_decoder_options_t{}, decoder,
                   error, error_size);
   } catch (const std::exception &failure) { // out of memory
-    write_text(failure.what(), error, error_size);
+    qec::write_text(failure.what(), error, error_size);
     return CUDAQ_QEC_DECODER_INTERNAL_ERROR;
   }
 }
@@ -111,7 +99,7 @@ int32_t cudaq_qec_decoder_create(const char *name, const char *dem_text, size_t 
 void cudaq_qec_decoder_destroy(cudaq_qec_decoder_t *decoder) { delete decoder; }
 
 int32_t cudaq_qec_decoder_get_info(const cudaq_qec_decoder_t *decoder, cudaq_qec_decoder_info_t *info) {
-  if (decoder == nullptr || !is_known(info))
+  if (decoder == nullptr || !qec::has_known_size(info))
     return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
   const qec::decoder &of = *decoder->instance;
   const qec::readout_table *const table = decoder->readout.get();
@@ -131,7 +119,7 @@ int32_t cudaq_qec_decoder_decode(cudaq_qec_decoder_t *decoder, const cudaq_qec_s
   if (decoder == nullptr)
     return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
   decoder->fault = "";
-  if (!is_known(shot) || has_null(*shot) || (observables == nullptr && observable_bytes != 0)) {
+  if (!qec::has_known_size(shot) || has_null(*shot) || (observables == nullptr && observable_bytes != 0)) {
     decoder->fault = "the shot or one of its pointers is NULL, or its struct_size is not that of this version";
     return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
   }

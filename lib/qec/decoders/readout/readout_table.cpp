@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/readout/readout_content.h"
 
+#include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/number_of.h"
 
 #include <algorithm>
@@ -13,8 +14,6 @@ namespace {
 
 /// In list_of: the error has no probability yet.
 constexpr double kNotSet = -1;
-
-double either(double a, double b) noexcept { return a * (1 - b) + b * (1 - a); }
 
 const char *name_of(soft_kind kind) noexcept {
   return kind == soft_kind::f32 ? "f32" : kind == soft_kind::u8 ? "u8" : "u4";
@@ -101,11 +100,11 @@ decode_status readout_table::list_of(const shot_readout &shot, std::vector<error
       const std::size_t levels = calibration.misread.size();
       if (levels == 0) {
         const double ratio = calibration.slope * (value - calibration.middle) + calibration.offset;
-        probability = either(probability, 1 / (1 + std::exp(std::abs(ratio))));
+        probability = merged_probability(probability, 1 / (1 + std::exp(std::abs(ratio))));
       } else {
         if (levels != (shot.kind == soft_kind::u8 ? 256U : shot.kind == soft_kind::u4 ? 16U : 0U))
           return refuse(decode_status::not_supported, kind_refusal(levels, measurement, shot.kind));
-        probability = either(probability, calibration.misread[level]);
+        probability = merged_probability(probability, calibration.misread[level]);
       }
     }
     list[k].probability = probability;
