@@ -2,8 +2,6 @@
 #include "unittests/qec/stream/stream_test_support.h"
 #include "unittests/qec/whole_errors.h"
 
-#include <thread>
-
 namespace cudaq::qec::realtime::test {
 namespace {
 
@@ -13,29 +11,6 @@ class Stream : public testing::Test {
 protected:
   void SetUp() override { CUDAQ_SKIP_WITHOUT_PYMATCHING(); }
 };
-
-class StreamOfModel : public testing::TestWithParam<bool> {};
-
-TEST_P(StreamOfModel, CorrectsEverySingleErrorAtEveryLength) {
-  CUDAQ_SKIP_WITHOUT_PYMATCHING();
-  const std::string text = GetParam() ? surface_dem() : whole_errors(surface_dem());
-  const repeating_model model = repeating_or_throw(text);
-  const auto stream = stream_or_throw(text, {.decoder = "pymatching"});
-  for (const std::uint64_t repetitions : {0U, 1U, 2U, 5U, 6U}) {
-    const auto whole = *model.unrolled(repetitions);
-    const component_sampler errors(whole, 1);
-    for (const dem_component &c : whole.components) {
-      auto shot = errors.none();
-      errors.add(shot, c);
-      stream->reset();
-      ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
-      ASSERT_EQ(flips_of(*stream), shot.observables) << "line " << c.line << ", " << repetitions << " repetitions";
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Errors, StreamOfModel, testing::Bool(),
-                         [](const auto &tested) { return tested.param ? "Decomposed" : "Whole"; });
 
 TEST_F(Stream, WindowsOfWholeErrorsMayBeParallel) {
   const std::string text = whole_errors(surface_dem());
@@ -57,42 +32,9 @@ TEST_F(Stream, CorrectsEveryPairOfErrorsOfADistance5Code) {
   const std::string text = repetition_dem(5, 0.01, 2, 8);
   const auto whole = *parse_dem(text);
   const auto stream = stream_or_throw(text, {.decoder = "pymatching"});
-  const component_sampler errors(whole, 1);
   for (std::size_t a = 0; a < whole.components.size(); ++a)
-    for (std::size_t b = a + 1; b < whole.components.size(); ++b) {
-      auto shot = errors.none();
-      errors.add(shot, whole.components[a]);
-      errors.add(shot, whole.components[b]);
-      stream->reset();
-      ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
-      ASSERT_EQ(flips_of(*stream), shot.observables) << a << ", " << b;
-    }
-}
-
-TEST_F(Stream, PiecesOfAnySizeGiveTheSameFrames) {
-  const std::string text = repetition_dem(4, 0.06, 2, 20);
-  const auto whole = *parse_dem(text);
-  const auto at_once = stream_or_throw(text, kSmall), in_pieces = stream_or_throw(text, kSmall);
-  component_sampler errors(whole, 5);
-  std::mt19937 random(7);
-  for (int k = 0; k < 50; ++k) {
-    const auto shot = errors.next();
-    at_once->reset();
-    in_pieces->reset();
-    ASSERT_EQ(run(*at_once, shot.events, whole.num_detectors), decode_status::ok);
-    const std::uint64_t before = whole.num_detectors - in_pieces->tail_detectors();
-    for (std::uint64_t at = 0; at < before;) {
-      const std::uint64_t count = std::min<std::uint64_t>(random() % 40, before - at);
-      ASSERT_EQ(in_pieces->push(part_of(shot.events, at, count), count), decode_status::ok);
-      at += count;
-      ASSERT_EQ(in_pieces->pushed_bits(), at);
-      ASSERT_LE(in_pieces->committed_rounds(), in_pieces->pushed_rounds());
-    }
-    ASSERT_EQ(in_pieces->finish(part_of(shot.events, before, in_pieces->tail_detectors()), in_pieces->tail_detectors()),
-              decode_status::ok);
-    ASSERT_EQ(flips_of(*in_pieces), flips_of(*at_once));
-    ASSERT_EQ(in_pieces->committed_rounds(), at_once->committed_rounds());
-  }
+    for (std::size_t b = a + 1; b < whole.components.size(); ++b)
+      ASSERT_NO_FATAL_FAILURE(expect_corrects(*stream, whole, {a, b}));
 }
 
 TEST_F(Stream, AWindowLongerThanTheExperimentIsAWholeShot) {
@@ -127,23 +69,6 @@ TEST_F(Stream, FramesBecomeFinalWindowByWindow) {
     EXPECT_EQ(stream->pushed_rounds(), round);
     EXPECT_EQ(stream->committed_rounds(), round < 6 ? 0 : (round - 3) / 3 * 3) << round;
   }
-}
-
-TEST_F(Stream, EveryCommitAndBufferCorrectsSingleErrors) {
-  const std::string text = repetition_dem(4, 0.01, 3, 9);
-  const auto whole = *parse_dem(text);
-  const component_sampler errors(whole, 1);
-  for (const std::uint64_t commit : {1U, 2U, 4U, 5U, 7U})
-    for (const std::uint64_t buffer : {3U, 4U}) {
-      const auto stream = stream_or_throw(text, {.decoder = "pymatching", .commit = commit, .buffer = buffer});
-      for (const dem_component &c : whole.components) {
-        auto shot = errors.none();
-        errors.add(shot, c);
-        stream->reset();
-        ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
-        ASSERT_EQ(flips_of(*stream), shot.observables) << "commit " << commit << ", buffer " << buffer;
-      }
-    }
 }
 
 TEST_F(Stream, EndsOnlyAfterAWholeRepetitionAndTakesNothingOtherwise) {
@@ -228,14 +153,7 @@ TEST_F(Stream, AnObservableBeforeItsDetectorsCountsForErrorsThatAreTakenWhole) {
   for (std::size_t at = 0; (at = text.find(" D0 L0", at)) != std::string::npos; at += 8)
     text.replace(at, 6, " L0 ^ D0");
   const auto stream = stream_or_throw(text, {.decoder = "bp-osd", .commit = 3, .buffer = 3});
-  const component_sampler errors(joined, 3);
-  for (const dem_component &c : joined.components) {
-    auto shot = errors.none();
-    errors.add(shot, c);
-    stream->reset();
-    ASSERT_EQ(run(*stream, shot.events, joined.num_detectors), decode_status::ok);
-    ASSERT_EQ(flips_of(*stream), shot.observables) << "line " << c.line;
-  }
+  expect_corrects_every_error(*stream, joined);
 }
 
 TEST_F(Stream, AutoThatEndsAtBpOsdGetsErrorsWhole) {
@@ -244,15 +162,7 @@ TEST_F(Stream, AutoThatEndsAtBpOsdGetsErrorsWhole) {
   text.insert(text.find("repeat 6 {\n") + 11, "error(0.001) D0 D1 D2\n");
   const auto stream = stream_or_throw(text, {.decoder = "auto:osd_order=2", .commit = 3, .buffer = 3});
   EXPECT_NE(stream->description().find("; bp-osd:osd_order=2;"), std::string::npos) << stream->description();
-  const auto whole = *parse_dem(text);
-  const component_sampler errors(whole, 3);
-  for (const dem_component &c : whole.components) {
-    auto shot = errors.none();
-    errors.add(shot, c);
-    stream->reset();
-    ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
-    ASSERT_EQ(flips_of(*stream), shot.observables) << "line " << c.line;
-  }
+  expect_corrects_every_error(*stream, *parse_dem(text));
 }
 
 TEST_F(Stream, AnObservableWithoutDetectorsBelongsToItsError) {
@@ -290,25 +200,6 @@ TEST_F(Stream, RunsFarBeyondTheLengthOfTheTextInConstantMemoryAndTime) {
   EXPECT_EQ(stream->pushed_rounds(), 1'000'000U);
   EXPECT_GE(stream->committed_rounds(), 999'990U);
   EXPECT_EQ(stream->finish(quiet, 2), decode_status::ok);
-}
-
-TEST_F(Stream, TwoThreadsWithTheirOwnInstanceGetTheSameFrames) {
-  const std::string text = repetition_dem(4, 0.05, 2, 200);
-  const auto whole = *parse_dem(text);
-  component_sampler errors(whole, 11);
-  const auto shot = errors.next();
-  std::vector<std::uint8_t> flips[2];
-  std::vector<std::thread> threads;
-  for (auto &mine : flips)
-    threads.emplace_back([&] {
-      const auto stream = stream_or_throw(text, kSmall);
-      if (run(*stream, shot.events, whole.num_detectors) == decode_status::ok)
-        mine = flips_of(*stream);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  EXPECT_EQ(flips[0].size(), 1U);
-  EXPECT_EQ(flips[0], flips[1]);
 }
 
 TEST_F(Stream, IsUsedAsItsPageSays) {
@@ -350,17 +241,8 @@ class StreamKinds : public testing::TestWithParam<std::string> {};
 
 TEST_P(StreamKinds, DecodersOfEveryKindCorrectSingleErrors) {
   const std::string text = surface_dem();
-  const repeating_model model = repeating_or_throw(text);
   const auto stream = stream_or_throw(text, {.decoder = GetParam(), .commit = 3, .buffer = 3});
-  const auto whole = *model.unrolled(4);
-  const component_sampler errors(whole, 1);
-  for (std::size_t k = 0; k < whole.components.size(); k += 5) {
-    auto shot = errors.none();
-    errors.add(shot, whole.components[k]);
-    stream->reset();
-    ASSERT_EQ(run(*stream, shot.events, whole.num_detectors), decode_status::ok);
-    ASSERT_EQ(flips_of(*stream), shot.observables) << "line " << whole.components[k].line;
-  }
+  expect_corrects_every_error(*stream, *repeating_or_throw(text).unrolled(4), 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StreamKinds,

@@ -147,4 +147,24 @@ inline std::vector<std::uint8_t> flips_of(const stream_decoder &stream) {
   return {stream.observables().begin(), stream.observables().end()};
 }
 
+/// Streams the shot of these components, which must be corrected.
+inline void expect_corrects(stream_decoder &stream, const detector_error_model &whole,
+                            const std::vector<std::size_t> &components) {
+  const component_sampler errors(whole, 1);
+  auto shot = errors.none();
+  for (const std::size_t c : components)
+    errors.add(shot, whole.components[c]);
+  stream.reset();
+  ASSERT_EQ(run(stream, shot.events, whole.num_detectors), decode_status::ok);
+  ASSERT_EQ(flips_of(stream), shot.observables) << "components " << testing::PrintToString(components);
+  ASSERT_EQ(stream.committed_rounds(), stream.pushed_rounds());
+}
+
+/// Each `step`-th error of the model on its own.
+inline void expect_corrects_every_error(stream_decoder &stream, const detector_error_model &whole,
+                                        std::size_t step = 1) {
+  for (std::size_t k = 0; k < whole.components.size(); k += step)
+    ASSERT_NO_FATAL_FAILURE(expect_corrects(stream, whole, {k}));
+}
+
 } // namespace cudaq::qec::realtime::test

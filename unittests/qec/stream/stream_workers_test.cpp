@@ -228,20 +228,21 @@ TEST(StreamWorkers, TheSameStreamInTwoThreadsGivesTheSameFrames) {
   const auto whole = *parse_dem(text);
   component_sampler errors(whole, 11);
   const auto shot = errors.next();
-  const auto pool = workers_or_throw(2);
-  std::vector<std::uint8_t> flips[2];
-  std::vector<std::thread> threads;
-  for (auto &mine : flips)
-    threads.emplace_back([&] {
-      const auto stream = stream_or_throw(
-          text, {.decoder = "bp-osd", .commit = 3, .buffer = 3, .mode = stream_mode::sequential, .pool = pool});
-      if (run(*stream, shot.events, whole.num_detectors) == decode_status::ok)
-        mine = flips_of(*stream);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  EXPECT_EQ(flips[0].size(), 1U);
-  EXPECT_EQ(flips[0], flips[1]);
+  for (const auto &pool : {std::shared_ptr<stream_workers>(), workers_or_throw(2)}) {
+    std::vector<std::uint8_t> flips[2];
+    std::vector<std::thread> threads;
+    for (auto &mine : flips)
+      threads.emplace_back([&] {
+        const auto stream = stream_or_throw(
+            text, {.decoder = "bp-osd", .commit = 3, .buffer = 3, .mode = stream_mode::sequential, .pool = pool});
+        if (run(*stream, shot.events, whole.num_detectors) == decode_status::ok)
+          mine = flips_of(*stream);
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    EXPECT_EQ(flips[0].size(), 1U);
+    EXPECT_EQ(flips[0], flips[1]);
+  }
 }
 
 TEST(StreamWorkers, AreUsedAsThePageSays) {
