@@ -99,8 +99,11 @@ function(cudaq_add_test)
   endif()
   # CMake runs the program after its link to list its tests, under the emulator if there is one. A program that cannot
   # list its tests fails the build.
-  gtest_discover_tests(${arg_NAME} TEST_PREFIX "${CUDAQ_TEST_PREFIX}" DISCOVERY_TIMEOUT 120
-                       NO_PRETTY_VALUES)
+  set(prefix)
+  if(CUDAQ_TEST_PREFIX) # CMake 3.31 warns of an empty one
+    set(prefix TEST_PREFIX "${CUDAQ_TEST_PREFIX}")
+  endif()
+  gtest_discover_tests(${arg_NAME} ${prefix} DISCOVERY_TIMEOUT 120 NO_PRETTY_VALUES)
   # gtest_discover_tests cannot set a property to a list. ctest reads this file after the list of tests.
   set(file "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}_properties.cmake")
   file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [[
