@@ -16,11 +16,9 @@ std::uint64_t answers(const served_decoder &decoder, server_status status) {
 
 TEST(ServerCounts, HaveABusyShotAsBusyAndNothingElse) {
   rt::shared_word<std::uint32_t> open;
-  decoding_server server(
-      one_setup({.id = 1, .queue_length = 1},
-                std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1)));
-  ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
-  requester client(server);
+  started_server running(one_setup({.id = 1, .queue_length = 1}, unit_with_gate(open)));
+  decoding_server &server = running.server;
+  requester &client = running.client;
   const std::uint32_t first = client.send(kOneShotFunctionId, packed("1"));
   const std::uint32_t refused = client.send(kOneShotFunctionId, packed("1"));
   EXPECT_EQ(client.answer(refused).status, -5);
@@ -31,7 +29,6 @@ TEST(ServerCounts, HaveABusyShotAsBusyAndNothingElse) {
   EXPECT_EQ(answers(decoder, server_status::ok), 1U);
   const auto all = decoder.counts().by_status;
   EXPECT_EQ(std::accumulate(all.begin(), all.end(), std::uint64_t{0}), decoder.counts().requests);
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 TEST(ServerCounts, PutTheStatusOfADecodeUnderTheServersName) {
@@ -149,20 +146,20 @@ std::vector<decoder_setup> named_race(unsigned seed) {
 }
 
 TEST(ServerCounts, MayBeReadWhileTheDecoderWorksAndIsExchanged) {
-  decoding_server server(named_race(0));
-  ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
+  started_server running(named_race(0));
+  decoding_server &server = running.server;
+  requester &client = running.client;
   rt::shared_word<std::uint32_t> ends;
   std::thread reader([&] {
     std::uint64_t seen = 0;
-    requester client(server);
+    requester mine(server);
     for (std::uint32_t number = 0; ends.load() == 0; ++number) {
       const auto identity = server.decoders()[0]->identity();
       seen += identity->name.size() + identity->wins[0].value() + server.decoders()[0]->counts().shots;
-      EXPECT_EQ(client.answer(client.send(kNameFunctionId, reset_payload(1))).status, 0);
+      EXPECT_EQ(mine.answer(mine.send(kNameFunctionId, reset_payload(1))).status, 0);
     }
     EXPECT_GT(seen, 0U);
   });
-  requester client(server);
   for (unsigned reload = 1; reload <= 20; ++reload) {
     for (int shot = 0; shot < 5; ++shot)
       EXPECT_EQ(client.answer(client.send(kOneShotFunctionId, packed("1100"))).status, 0);
@@ -174,7 +171,6 @@ TEST(ServerCounts, MayBeReadWhileTheDecoderWorksAndIsExchanged) {
   EXPECT_EQ(identity->name.size(), 21U);
   EXPECT_EQ(identity->wins[0].value() + identity->wins[1].value(), 0U) << "a new decoder counts from 0";
   EXPECT_EQ(server.decoders()[0]->counts().shots, 100U);
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 } // namespace

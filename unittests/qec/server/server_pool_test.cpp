@@ -50,10 +50,9 @@ TEST(ServerPool, ServesManyDecodersWithAFewThreadsInTheOrderOfEachDecoder) {
 TEST(ServerPool, ServesTheOthersWhileADecoderIsSlow) {
   rt::shared_word<std::uint32_t> open;
   std::vector<decoder_setup> setups = setups_of(3, 4);
-  setups[0].unit = std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1);
-  decoding_server server(std::move(setups));
-  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK, 2).text(), "");
-  requester client(server);
+  setups[0].unit = unit_with_gate(open);
+  started_server running(std::move(setups), 2);
+  requester &client = running.client;
   const std::uint32_t slow = client.send(kEnqueueFunctionId, enqueue_payload(0, 0, "1"));
   for (std::uint64_t counter = 0; counter < 3; ++counter)
     for (const std::uint64_t id : {1, 2})
@@ -61,7 +60,6 @@ TEST(ServerPool, ServesTheOthersWhileADecoderIsSlow) {
   EXPECT_EQ(client.answers_to(slow), 0u);
   open.store(1);
   EXPECT_EQ(client.answer(slow), answered(server_status::ok));
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 TEST(ServerPool, ForgetsADecoderThatIsFreed) {

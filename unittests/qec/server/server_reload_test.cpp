@@ -39,8 +39,8 @@ TEST(ServerReload, LosesNoRequestInManySwapsUnderLoad) {
 #else
   constexpr unsigned kSwaps = 1000;
 #endif
-  decoding_server server(two_setups(0));
-  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).text(), "");
+  started_server running(two_setups(0));
+  decoding_server &server = running.server;
   rt::shared_word<std::uint32_t> stop;
   std::string problems[2];
   rt::shared_word<std::uint64_t> shots[2];
@@ -73,7 +73,6 @@ TEST(ServerReload, LosesNoRequestInManySwapsUnderLoad) {
     EXPECT_EQ(server.decoders()[t]->counts().exchanges, kSwaps);
     EXPECT_EQ(server.decoders()[t]->counts().by_status[static_cast<std::size_t>(server_status::busy)], 0u);
   }
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 TEST(ServerReload, UsesTheNewDecoderFromTheNextShotOn) {
@@ -100,8 +99,8 @@ TEST(ServerReload, TakesEverythingBackIfAShotDoesNotEnd) {
 }
 
 TEST(ServerReload, WaitsForTheReturnToTheOldDecoder) {
-  decoding_server server(two_setups(0));
-  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).text(), "");
+  started_server running(two_setups(0));
+  decoding_server &server = running.server;
   // As a reload does whose deadline passes while decoder 2 is in a shot that it has begun with the new model.
   served_decoder &second = *server.decoders()[1];
   second.offer(unit_for(rotated_model(4, 1)));
@@ -114,7 +113,6 @@ TEST(ServerReload, WaitsForTheReturnToTheOldDecoder) {
   ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(2, 2, "1000")), answered(server_status::ok));
   EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(2, 4)), answered(server_status::ok, "1000"));
   EXPECT_EQ(server.reload(two_setups(2), soon()).outcome, reload_outcome::applied);
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 TEST(ServerReload, RefusesOtherIdsLimitsAndShapes) {

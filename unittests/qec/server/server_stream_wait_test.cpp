@@ -12,24 +12,15 @@ using namespace cudaq::qec::realtime;
 using namespace cudaq::qec::realtime::test;
 
 /// A started server with one stream of id 1 with 2 detectors a round, commit 2 and buffer 1.
-struct stream_rig {
-  explicit stream_rig(decoder_limits limits, const std::string &model = rotated_stream_model(2))
-      : server(one_setup(limits, stream_unit_for(model))) {
-    if (const expected<> result = server.start(requester::receiver(), CUDAQ_WAIT_BLOCK, 2); result.failed())
-      throw std::runtime_error(result.text());
-  }
-  ~stream_rig() { EXPECT_TRUE(server.stop(soon())); }
+struct stream_rig : started_server {
+  explicit stream_rig(decoder_limits limits)
+      : started_server(one_setup(limits, stream_unit_for(rotated_stream_model(2))), 2) {}
   std::uint32_t enqueue(const std::string &bits) {
     return client.send(kEnqueueFunctionId, enqueue_payload(1, counter++, bits));
   }
   std::uint32_t wait_for(std::uint64_t round) {
     return client.send(kGetCommittedFunctionId, committed_payload(1, 2, round));
   }
-  bool all_served() {
-    return rt::wait_until(soon(), [this] { return server.decoders()[0]->waiting() == 0; });
-  }
-  decoding_server server;
-  requester client{server};
   std::uint64_t counter = 0;
 };
 
@@ -240,8 +231,8 @@ TEST_P(ServerStreamWaits, LoseNoReadInManyStreamsAndReloads) {
                      stream_unit_for(rotated_stream_model(2), 2, 1, workers)});
     return all;
   };
-  decoding_server server(setups());
-  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK, 2).text(), "");
+  started_server running(setups(), 2);
+  decoding_server &server = running.server;
   std::string problems[3];
   unsigned streams[3] = {};
   rt::shared_word<std::uint32_t> ended;
@@ -264,7 +255,6 @@ TEST_P(ServerStreamWaits, LoseNoReadInManyStreamsAndReloads) {
     EXPECT_EQ(server.decoders()[t]->counts().shots, streams[t]);
     EXPECT_GT(server.decoders()[t]->counts().exchanges, 0U);
   }
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 INSTANTIATE_TEST_SUITE_P(ByWorkers, ServerStreamWaits, testing::Values(0, 2), testing::PrintToStringParamName());

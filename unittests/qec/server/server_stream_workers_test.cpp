@@ -15,15 +15,10 @@ using namespace cudaq::qec::realtime::test;
 constexpr std::uint64_t kLong = 60'000'000'000; ///< an age limit that no test reaches
 
 /// A started server with streams of ids 1, 2 ..., and a control system of one of them.
-struct workers_rig {
-  explicit workers_rig(std::vector<decoder_setup> setups) : server(std::move(setups)) {
-    if (const expected<> result = server.start(requester::receiver(), CUDAQ_WAIT_BLOCK, 2); result.failed())
-      throw std::runtime_error(result.text());
-  }
+struct workers_rig : started_server {
+  explicit workers_rig(std::vector<decoder_setup> setups) : started_server(std::move(setups), 2) {}
   explicit workers_rig(std::unique_ptr<decoding_unit> unit, std::uint32_t queue_length = 64)
       : workers_rig(one_setup({.id = 1, .queue_length = queue_length, .age_limit_ns = kLong}, std::move(unit))) {}
-  ~workers_rig() { EXPECT_TRUE(server.stop(soon())); }
-
   std::uint32_t enqueue(const std::string &bits) {
     return client.send(kEnqueueFunctionId, enqueue_payload(1, counter++, bits));
   }
@@ -35,10 +30,8 @@ struct workers_rig {
     counter = 0;
     return client.send(kResetFunctionId, reset_payload(1));
   }
-  decoder_counts counts() const { return server.decoders()[0]->counts(); }
+  decoder_counts counts() const { return decoder().counts(); }
 
-  decoding_server server;
-  requester client{server};
   std::uint64_t counter = 0;
 };
 

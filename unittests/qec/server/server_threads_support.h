@@ -30,6 +30,10 @@ private:
   rt::shared_word<std::uint32_t> &open_;
 };
 
+inline std::unique_ptr<decoding_unit> unit_with_gate(rt::shared_word<std::uint32_t> &open) {
+  return std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1);
+}
+
 /// A requester: sends requests with their number as request_id, or another id, and keeps the answers. Its requests may
 /// wait in a server, so it must live until the server has stopped.
 class requester {
@@ -102,6 +106,33 @@ private:
   std::mutex mutex_;
   std::deque<record> records_;
   std::vector<std::uint32_t> order_;
+};
+
+/// A receiver whose thread waits with each answer until the word is set, at most 20 s.
+inline answer_receiver waiting_receiver(rt::shared_word<std::uint32_t> &goes_on) {
+  return {[](void *user, const cudaq_host_job_t &job, const server_answer &answer) {
+            const auto *const open = static_cast<rt::shared_word<std::uint32_t> *>(user);
+            (void)rt::wait_until(soon(), [&] { return open->load() != 0; });
+            requester::receiver().answer(nullptr, job, answer);
+          },
+          &goes_on};
+}
+
+/// A server that runs until its end, and one that sends requests to it. `threads`: 0, as many as the server chooses.
+struct started_server {
+  explicit started_server(std::vector<decoder_setup> setups, std::uint32_t threads = 0,
+                          const answer_receiver &receiver = requester::receiver())
+      : server(std::move(setups)) {
+    if (const expected<> result = server.start(receiver, CUDAQ_WAIT_BLOCK, threads); result.failed())
+      throw std::runtime_error(result.text());
+  }
+  ~started_server() { EXPECT_TRUE(server.stop(soon())); }
+  const served_decoder &decoder() const { return *server.decoders()[0]; }
+  bool all_served() const {
+    return rt::wait_until(soon(), [this] { return decoder().waiting() == 0; });
+  }
+  decoding_server server;
+  requester client{server};
 };
 
 } // namespace cudaq::qec::realtime::test

@@ -17,11 +17,9 @@ rt::time_histogram::snapshot times(decoding_server &server, request_stage stage)
 
 TEST(StageTimes, SayWhereARequestWaited) {
   rt::shared_word<std::uint32_t> open;
-  decoding_server server(
-      one_setup({.id = 1, .queue_length = 3},
-                std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1)));
-  ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
-  requester client(server);
+  started_server running(one_setup({.id = 1, .queue_length = 3}, unit_with_gate(open)));
+  decoding_server &server = running.server;
+  requester &client = running.client;
   const std::uint32_t first = client.send(kOneShotFunctionId, packed("1"));
   ASSERT_TRUE(rt::wait_until(soon(), [&] { return server.decoders()[0]->begun() == 1; }));
   const std::uint32_t second = client.send(kOneShotFunctionId, packed("1")),
@@ -39,13 +37,12 @@ TEST(StageTimes, SayWhereARequestWaited) {
   EXPECT_GE(times(server, request_stage::decoded).max_ns, 30 * kMs) << "the first one was decoded";
   EXPECT_GE(times(server, request_stage::taken).sum_ns, 60 * kMs) << "the others were in the queue";
   EXPECT_GE(times(server, request_stage::whole).sum_ns, 90 * kMs);
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 TEST(StageTimes, AddUpToTheWholeTime) {
-  decoding_server server(one_setup({.id = 1, .queue_length = 8}, unit_for(rotated_model(4))));
-  ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
-  requester client(server);
+  started_server running(one_setup({.id = 1, .queue_length = 8}, unit_for(rotated_model(4))));
+  decoding_server &server = running.server;
+  requester &client = running.client;
   for (int k = 0; k < 100; ++k)
     EXPECT_EQ(client.call(kOneShotFunctionId, packed("1000")).status, 0);
   ASSERT_TRUE(rt::wait_until(soon(), [&] { return server.idle(); }));
@@ -57,13 +54,11 @@ TEST(StageTimes, AddUpToTheWholeTime) {
   // Each part is rounded down, and the counters of two cores may differ by some ticks.
   EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(whole), 100 * 1000.0);
   EXPECT_GT(whole, 100U * 100U);
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 TEST(StageTimes, WithoutAQueueAreThoseOfTheDecode) {
   rt::shared_word<std::uint32_t> open;
-  decoding_server server(
-      one_setup({.id = 1}, std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1)));
+  decoding_server server(one_setup({.id = 1}, unit_with_gate(open)));
   std::thread opens([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     open.store(1);

@@ -12,15 +12,9 @@ using namespace cudaq::qec::realtime::test;
 const full_answer kOk = answered(server_status::ok), kNotReady = answered(server_status::not_ready);
 
 /// A started server with one decoder of id 1.
-struct drain_rig {
+struct drain_rig : started_server {
   explicit drain_rig(std::unique_ptr<decoding_unit> unit)
-      : server(one_setup({.id = 1, .queue_length = 4}, std::move(unit))) {
-    if (const expected<> result = server.start(requester::receiver(), CUDAQ_WAIT_BLOCK); result.failed())
-      throw std::runtime_error(result.text());
-  }
-  ~drain_rig() { EXPECT_TRUE(server.stop(soon())); }
-  decoding_server server;
-  requester client{server};
+      : started_server(one_setup({.id = 1, .queue_length = 4}, std::move(unit))) {}
 };
 
 TEST(ServerDrain, WaitsUntilTheCorrectionsOfAShotWereRead) {
@@ -60,7 +54,7 @@ TEST(ServerDrain, DoesNotWaitForReadersAfterTheirDeadline) {
 
 TEST(ServerDrain, IsFalseIfADecoderWorksAtItsDeadline) {
   rt::shared_word<std::uint32_t> open;
-  drain_rig rig(std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  drain_rig rig(unit_with_gate(open));
   const std::uint32_t shot = rig.client.send(kEnqueueFunctionId, enqueue_payload(1, 0, "1"));
   EXPECT_TRUE(rt::wait_until(soon(), [&] { return rig.server.decoders()[0]->begun() == 1; }));
   const auto now = rt::steady_clock::now();

@@ -10,15 +10,11 @@ using namespace cudaq::qec::realtime::test;
 constexpr std::uint64_t kId = 3;
 const full_answer kOk = answered(server_status::ok), kNotReady = answered(server_status::not_ready);
 
-decoding_server queued_server() {
-  return decoding_server(one_setup({.id = kId, .queue_length = 8}, unit_for(rotated_model(4))));
-}
-
 TEST(ServerEndQueue, EachShotIsInTheCorrectionsOrRefused) {
   for (int round = 0; round < 20; ++round) {
-    decoding_server server = queued_server();
-    requester client(server);
-    ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
+    started_server running(one_setup({.id = kId, .queue_length = 8}, unit_for(rotated_model(4))));
+    decoding_server &server = running.server;
+    requester &client = running.client;
     ASSERT_EQ(client.call(kResetFunctionId, reset_payload(kId)), kOk);
     std::thread ending([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
@@ -34,22 +30,14 @@ TEST(ServerEndQueue, EachShotIsInTheCorrectionsOrRefused) {
     EXPECT_EQ(client.call(kGetCorrectionsFunctionId, get_payload(kId, 4, true)),
               answered(server_status::ok, taken % 2 != 0 ? "1000" : "0000"));
     EXPECT_FALSE(server.has_unfinished());
-    EXPECT_TRUE(server.stop(soon()));
   }
-}
-
-/// Its decoder has one detector, and waits until the gate is open.
-decoding_server gated_server(rt::shared_word<std::uint32_t> &gate) {
-  return decoding_server(
-      one_setup({.id = kId, .queue_length = 8},
-                std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(gate), sparse_rows{}, 1)));
 }
 
 TEST(ServerEndQueue, ShotsThatWereTakenBeforeTheEndAreDecoded) {
   rt::shared_word<std::uint32_t> gate;
-  decoding_server server = gated_server(gate);
-  requester client(server);
-  ASSERT_TRUE(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).ok());
+  started_server running(one_setup({.id = kId, .queue_length = 8}, unit_with_gate(gate)));
+  decoding_server &server = running.server;
+  requester &client = running.client;
   const auto first = client.send(kEnqueueFunctionId, enqueue_payload(kId, 1, "1"));
   const auto second = client.send(kEnqueueFunctionId, enqueue_payload(kId, 2, "0")); // waits
   server.begin_end();
@@ -59,13 +47,11 @@ TEST(ServerEndQueue, ShotsThatWereTakenBeforeTheEndAreDecoded) {
   EXPECT_EQ(client.answer(second), kOk);
   EXPECT_EQ(client.answer(third), kNotReady);
   EXPECT_EQ(client.call(kGetCorrectionsFunctionId, get_payload(kId, 1, true)), answered(server_status::ok, "1"));
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 TEST(ServerEndQueue, AServerIsNotIdleWhileADecoderWithoutAQueueDecodes) {
   rt::shared_word<std::uint32_t> gate;
-  decoding_server server(
-      one_setup({.id = kId}, std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(gate), sparse_rows{}, 1)));
+  decoding_server server(one_setup({.id = kId}, unit_with_gate(gate)));
   requester client(server);
   EXPECT_TRUE(server.idle());
   std::thread dispatcher([&] { EXPECT_EQ(client.call(kEnqueueFunctionId, enqueue_payload(kId, 1, "1")), kOk); });

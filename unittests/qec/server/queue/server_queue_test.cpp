@@ -9,29 +9,18 @@ namespace {
 using namespace cudaq::qec::realtime;
 using namespace cudaq::qec::realtime::test;
 
-constexpr auto kWait = CUDAQ_WAIT_BLOCK;
-
 /// A started server with one gated decoder of id 1.
-struct gated_rig {
+struct gate_of_rig {
+  rt::shared_word<std::uint32_t> open;
+};
+struct gated_rig : gate_of_rig, started_server {
   explicit gated_rig(decoder_limits limits, const answer_receiver &receiver = requester::receiver())
-      : server(one_setup(limits, unit())) {
-    if (const expected<> result = server.start(receiver, kWait); result.failed())
-      throw std::runtime_error(result.text());
-  }
-  ~gated_rig() {
-    open.store(1);
-    EXPECT_TRUE(server.stop(soon()));
-  }
-  std::unique_ptr<decoding_unit> unit() {
-    return std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1);
-  }
+      : started_server(one_setup(limits, unit_with_gate(open)), 0, receiver) {}
+  ~gated_rig() { open.store(1); }
   std::uint32_t enqueue(std::uint64_t counter) {
     return client.send(kEnqueueFunctionId, enqueue_payload(1, counter, "1"));
   }
   std::uint32_t get() { return client.send(kGetCorrectionsFunctionId, get_payload(1, 1)); }
-  rt::shared_word<std::uint32_t> open;
-  decoding_server server;
-  requester client{server};
 };
 
 TEST(ServerQueue, AnswersInTheOrderOfTheRequests) {
@@ -80,13 +69,7 @@ TEST(ServerQueue, GoesOnAfterARefusedRequestIsSentAgain) {
 TEST(ServerQueue, DoesNotServeRequestsThatWaitedTooLong) {
   // The decoder's thread waits with the answer to a reset, so that all others wait as long as the test wants.
   rt::shared_word<std::uint32_t> goes_on;
-  const answer_receiver waiting{[](void *user, const cudaq_host_job_t &job, const server_answer &answer) {
-                                  const auto *const open = static_cast<rt::shared_word<std::uint32_t> *>(user);
-                                  (void)rt::wait_until(soon(), [&] { return open->load() != 0; });
-                                  requester::receiver().answer(nullptr, job, answer);
-                                },
-                                &goes_on};
-  gated_rig rig({.id = 1, .queue_length = 8, .age_limit_ns = 100'000'000}, waiting);
+  gated_rig rig({.id = 1, .queue_length = 8, .age_limit_ns = 100'000'000}, waiting_receiver(goes_on));
   rig.open.store(1);
   const std::uint32_t first = rig.client.send(kResetFunctionId, reset_payload(1));
   const std::uint32_t question = rig.get(), syndromes = rig.enqueue(1), late = rig.get();
@@ -133,7 +116,7 @@ TEST(ServerQueue, AnswersEveryRequestOfManyThreadsOnce) {
   for (std::uint64_t id = 1; id <= 3; ++id) // id 3 has no queue
     setups.push_back({{.id = id, .sequence = false, .queue_length = id == 3 ? 0u : 4u}, unit_for(rotated_model(4))});
   decoding_server server(std::move(setups));
-  ASSERT_EQ(server.start(requester::receiver(), kWait).text(), "");
+  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).text(), "");
   constexpr std::uint32_t kRequests = 2000;
   std::deque<requester> clients;
   std::vector<std::thread> threads;
@@ -168,9 +151,8 @@ TEST(ServerQueue, LatchesADecoderThatThrowsAndServesTheOthers) {
   setups.push_back(
       {{.id = 1, .queue_length = 4}, std::make_unique<decoding_unit>(std::move(made.instance), sparse_rows{}, 1)});
   setups.push_back({{.id = 2, .queue_length = 4}, unit_for(rotated_model(1))});
-  decoding_server server(std::move(setups));
-  ASSERT_EQ(server.start(requester::receiver(), kWait).text(), "");
-  requester client(server);
+  started_server running(std::move(setups));
+  requester &client = running.client;
   const auto enqueue = [&](std::uint64_t id, std::uint64_t counter, const char *bits) {
     return client.call(kEnqueueFunctionId, enqueue_payload(id, counter, bits));
   };
@@ -180,7 +162,6 @@ TEST(ServerQueue, LatchesADecoderThatThrowsAndServesTheOthers) {
   EXPECT_EQ(client.call(kGetCorrectionsFunctionId, get_payload(2, 1)), answered(server_status::ok, "1"));
   EXPECT_EQ(client.call(kResetFunctionId, reset_payload(1)), answered(server_status::ok));
   EXPECT_EQ(enqueue(1, 0, "0"), answered(server_status::ok));
-  EXPECT_TRUE(server.stop(soon()));
 }
 
 } // namespace

@@ -16,25 +16,16 @@ const full_answer kNoRoom{CUDAQ_RPC_ERR_BUSY, {}};
 const bytes kRead = committed_payload(1, 2, 2, true); // waits for round 2, and clears
 
 /// A started server with one decoder of id 1, and its requests: those with equal ids are copies.
-struct copies_rig {
+struct copies_rig : started_server {
   copies_rig(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit,
              const answer_receiver &receiver = requester::receiver())
-      : server(one_setup(limits, std::move(unit))) {
-    if (const expected<> result = server.start(receiver, CUDAQ_WAIT_BLOCK); result.failed())
-      throw std::runtime_error(result.text());
-  }
-  ~copies_rig() { EXPECT_TRUE(server.stop(soon())); }
+      : started_server(one_setup(limits, std::move(unit)), 0, receiver) {}
   std::uint32_t send(std::uint32_t function, const bytes &payload, std::uint32_t id) {
     return client.send(function, payload, id, 1000 + id);
   }
   full_answer call(std::uint32_t function, const bytes &payload, std::uint32_t id) {
     return client.answer(send(function, payload, id));
   }
-  bool all_served() {
-    return rt::wait_until(soon(), [this] { return server.decoders()[0]->waiting() == 0; });
-  }
-  decoding_server server;
-  requester client{server};
 };
 
 TEST(RefusedCopies, OfAReadWhoseStreamWasResetClearNothing) {
@@ -76,13 +67,8 @@ TEST(RefusedCopies, OfAReadWithoutAQueueClearNothing) {
 
 TEST(RefusedCopies, AreRefusedAlsoIfTheyAreYoungerThanTheAgeLimit) {
   rt::shared_word<std::uint32_t> goes_on; // until then the decoder's thread is in the answer to the reset
-  const answer_receiver waiting{[](void *user, const cudaq_host_job_t &job, const server_answer &answer) {
-                                  const auto *const open = static_cast<rt::shared_word<std::uint32_t> *>(user);
-                                  (void)rt::wait_until(soon(), [&] { return open->load() != 0; });
-                                  requester::receiver().answer(nullptr, job, answer);
-                                },
-                                &goes_on};
-  copies_rig rig({.id = 1, .queue_length = 8, .age_limit_ns = 100'000'000}, unit_for(rotated_model(1)), waiting);
+  copies_rig rig({.id = 1, .queue_length = 8, .age_limit_ns = 100'000'000}, unit_for(rotated_model(1)),
+                 waiting_receiver(goes_on));
   const std::uint32_t reset = rig.send(kResetFunctionId, reset_payload(1), 1);
   const std::uint32_t first = rig.send(kGetCorrectionsFunctionId, get_payload(1, 1, true), 2);
   std::this_thread::sleep_for(std::chrono::milliseconds(150));
@@ -96,8 +82,7 @@ TEST(RefusedCopies, AreRefusedAlsoIfTheyAreYoungerThanTheAgeLimit) {
 /// Each would hold a slot of the transport until its decoder goes on.
 TEST(RefusedCopies, OfARequestThatIsExecutedOrWaitsTakeNoPlace) {
   rt::shared_word<std::uint32_t> open;
-  copies_rig rig({.id = 1, .queue_length = 64},
-                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  copies_rig rig({.id = 1, .queue_length = 64}, unit_with_gate(open));
   const struct {
     std::uint32_t function;
     bytes payload;
@@ -123,8 +108,7 @@ TEST(RefusedCopies, OfARequestThatIsExecutedOrWaitsTakeNoPlace) {
 
 TEST(RefusedCopies, OfARequestThatIsExecutedAreNotRefusedForTheEnd) {
   rt::shared_word<std::uint32_t> open;
-  copies_rig rig({.id = 1, .queue_length = 64},
-                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  copies_rig rig({.id = 1, .queue_length = 64}, unit_with_gate(open));
   const bytes shot = enqueue_payload(1, 1, "1"), next = enqueue_payload(1, 2, "1");
   const std::uint32_t first = rig.send(kEnqueueFunctionId, shot, 1);
   rig.server.close();
@@ -139,8 +123,7 @@ TEST(RefusedCopies, OfARequestThatIsExecutedAreNotRefusedForTheEnd) {
 TEST(RefusedCopies, AreFoundInALongQueueAtTheEnd) {
   constexpr std::uint32_t kMore = 2 * CUDAQ_QEC_REPEAT_REQUESTS;
   rt::shared_word<std::uint32_t> open;
-  copies_rig rig({.id = 1, .queue_length = kMore + 2},
-                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  copies_rig rig({.id = 1, .queue_length = kMore + 2}, unit_with_gate(open));
   std::vector<std::uint32_t> sent;
   for (std::uint32_t id = 1; id <= kMore; ++id)
     sent.push_back(rig.send(kEnqueueFunctionId, enqueue_payload(1, id, "1"), id));
@@ -153,8 +136,7 @@ TEST(RefusedCopies, AreFoundInALongQueueAtTheEnd) {
 
 TEST(RefusedCopies, AreThoseOfARequestThatFoundTheQueueFull) {
   rt::shared_word<std::uint32_t> open;
-  copies_rig rig({.id = 1, .queue_length = 1},
-                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  copies_rig rig({.id = 1, .queue_length = 1}, unit_with_gate(open));
   const std::uint32_t first = rig.send(kEnqueueFunctionId, enqueue_payload(1, 1, "1"), 1); // is being decoded
   for (int copy = 0; copy < 3; ++copy)
     EXPECT_EQ(rig.call(kEnqueueFunctionId, enqueue_payload(1, 1, "1"), 1), kNoRoom) << "nothing is refused for good";
@@ -172,8 +154,7 @@ TEST(RefusedCopies, AreThoseOfARequestThatFoundTheQueueFull) {
 
 TEST(RefusedCopies, AreNotSeenInEqualRequestsWithoutATime) {
   rt::shared_word<std::uint32_t> open;
-  copies_rig rig({.id = 1, .queue_length = 1},
-                 std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1));
+  copies_rig rig({.id = 1, .queue_length = 1}, unit_with_gate(open));
   const std::uint32_t first = rig.client.send(kEnqueueFunctionId, enqueue_payload(1, 1, "1"), 7);
   EXPECT_EQ(rig.client.call(kEnqueueFunctionId, enqueue_payload(1, 2, "1"), 7), kBusy);
   open.store(1);
