@@ -347,6 +347,11 @@ protected:
     ASSERT_TRUE(eventually([&] { return rig.look(slot) == CUDAQ_TX_READY; })) << rig.dispatcher.describe();
     EXPECT_EQ(rig.status_of(slot), status);
   }
+  static void expect_error(const graph_rig &rig, std::uint32_t slot, int error) {
+    int found = 0;
+    ASSERT_TRUE(eventually([&] { return rig.look(slot, &found) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
+    EXPECT_EQ(found, error);
+  }
   checked_function one{1, 1000}, two{2, 1000};
   graph_rig_plan plan;
 

@@ -130,9 +130,7 @@ TEST_F(GraphRun, AFailedLaunchIsAnsweredAfterTheWorkOfItsHookAndDelaysNoOther) {
   EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
   EXPECT_EQ(rig.device->recoveries.load(), 0u);
   rig.device->hook_work = 0;
-  int error = 0;
-  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; }));
-  EXPECT_EQ(error, 400);
+  ASSERT_NO_FATAL_FAILURE(expect_error(rig, 0, 400));
   rig.send(2, 2, 5, 3);
   expect_answer(rig, 2, 0);
 }
@@ -166,9 +164,7 @@ TEST_F(GraphRun, AFaultAnswersAFailedLaunchWhoseHookIsNotOver) {
   graph_rig rig(plan);
   ASSERT_NO_FATAL_FAILURE(fail_after_hook_work(rig));
   rig.device->trap();
-  int error = 0;
-  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; }));
-  EXPECT_EQ(error, kFakeError);
+  ASSERT_NO_FATAL_FAILURE(expect_error(rig, 0, kFakeError));
 }
 
 // Known failure 34.
@@ -291,9 +287,7 @@ TEST_F(GraphRun, AFaultAfterTheEndOfTheLoopIsSeenByStop) {
   rig.device->trap();
   EXPECT_TRUE(rig.stop());
   EXPECT_EQ(rig.dispatcher.fault(), kFakeError);
-  int error = 0;
-  EXPECT_EQ(rig.look(0, &error), CUDAQ_TX_ERROR);
-  EXPECT_EQ(error, kFakeError);
+  expect_error(rig, 0, kFakeError);
 }
 
 TEST_F(GraphRun, AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
@@ -309,10 +303,8 @@ TEST_F(GraphRun, AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "the slot's first job is not over";
   rig.device->trap();
-  int error = 0;
-  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
+  ASSERT_NO_FATAL_FAILURE(expect_error(rig, 0, kFakeError));
   EXPECT_EQ(rig.stats().responded, 2u);
-  EXPECT_EQ(error, kFakeError);
   EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_DEVICE_FAULT), 1u) << "only the second request is answered with the fault";
   gate.open = true;
 }

@@ -151,9 +151,7 @@ TEST_F(GraphWorker, AFailedLaunchFailsItsOwnRequestOnly) {
   graph_rig rig(plan);
   rig.device->next_error = 400;
   rig.send(0, 1, 5, 1);
-  int error = 0;
-  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; }));
-  EXPECT_EQ(error, 400);
+  ASSERT_NO_FATAL_FAILURE(expect_error(rig, 0, 400));
   EXPECT_EQ(rig.device->recoveries.load(), 1u);
   rig.send(1, 1, 5, 2);
   expect_answer(rig, 1, 0);
@@ -204,11 +202,8 @@ TEST_F(GraphWorker, AFaultFailsWhatIsPendingAndWhatComesLaterAtOnce) {
   rig.send(2, 1, 5, 3); // waits for a worker
   rig.device->trap();
   const auto begin = std::chrono::steady_clock::now();
-  for (std::uint32_t slot : {0u, 1u, 2u}) {
-    int error = 0;
-    ASSERT_TRUE(eventually([&] { return rig.look(slot, &error) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
-    EXPECT_EQ(error, kFakeError);
-  }
+  for (std::uint32_t slot : {0u, 1u, 2u})
+    ASSERT_NO_FATAL_FAILURE(expect_error(rig, slot, kFakeError));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10)); // milliseconds, if it has a core
   EXPECT_EQ(rig.dispatcher.fault(), kFakeError);
   rig.send(3, 1, 5, 4);

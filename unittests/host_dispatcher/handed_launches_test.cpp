@@ -47,6 +47,10 @@ protected:
     rig.send(1, 1, 6, 2);
     go = true;
   }
+  void offer_a_launch(graph_rig &rig) {
+    ASSERT_NO_FATAL_FAILURE(send_two(rig));
+    ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  }
 
   taker offers;
   std::atomic<bool> go{true};
@@ -55,8 +59,7 @@ protected:
 
 TEST_F(HandedLaunch, ComesWithABacklogAndEndsWithIt) {
   graph_rig rig(plan);
-  ASSERT_NO_FATAL_FAILURE(send_two(rig));
-  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  ASSERT_NO_FATAL_FAILURE(offer_a_launch(rig));
   EXPECT_EQ(rig.device->launches, 0u);
   EXPECT_FALSE(rig.answered(0));
   EXPECT_EQ(offers.run(), 0);
@@ -80,8 +83,7 @@ TEST_F(HandedLaunch, DoesNotComeWhileTheDispatcherKeepsUp) {
 TEST_F(HandedLaunch, HoldsUpItsWorkerAndNoOther) {
   plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
   graph_rig rig(plan);
-  ASSERT_NO_FATAL_FAILURE(send_two(rig));
-  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  ASSERT_NO_FATAL_FAILURE(offer_a_launch(rig));
   rig.send(2, 2, 7, 3);
   expect_answer(rig, 2, 0);
   EXPECT_FALSE(rig.answered(0));
@@ -97,8 +99,7 @@ TEST_F(HandedLaunch, KeepsItsWorkerUntilItReturns) {
   graph_rig rig(plan);
   std::atomic<bool> returns{false};
   rig.device->launched_elsewhere = [&] { EXPECT_TRUE(eventually([&] { return returns.load(); })); };
-  ASSERT_NO_FATAL_FAILURE(send_two(rig));
-  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  ASSERT_NO_FATAL_FAILURE(offer_a_launch(rig));
   std::thread caller([&] { EXPECT_EQ(offers.run(), 0); });
   cudaq_host_job_t job{};
   EXPECT_TRUE(eventually([&] { return rig.dispatcher.worker_job(0, job).failed(); })) << "the worker is not released";
@@ -124,21 +125,17 @@ TEST_F(HandedLaunch, ThatIsRefusedIsMadeByTheDispatcher) {
 
 TEST_F(HandedLaunch, ThatFailsFailsItsRequestAndFreesTheWorker) {
   graph_rig rig(plan);
-  ASSERT_NO_FATAL_FAILURE(send_two(rig));
-  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  ASSERT_NO_FATAL_FAILURE(offer_a_launch(rig));
   rig.device->next_error = 2;
   EXPECT_EQ(offers.run(), 2);
-  int error = 0;
-  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
-  EXPECT_EQ(error, 2);
+  ASSERT_NO_FATAL_FAILURE(expect_error(rig, 0, 2));
   expect_answer(rig, 1, 0);
   EXPECT_EQ(rig.device->recoveries, 1u);
 }
 
 TEST_F(HandedLaunch, IsWaitedForByAStop) {
   graph_rig rig(plan);
-  ASSERT_NO_FATAL_FAILURE(send_two(rig));
-  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  ASSERT_NO_FATAL_FAILURE(offer_a_launch(rig));
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(20)));
   EXPECT_FALSE(rig.answered(0));
   EXPECT_EQ(offers.run(), 0);
@@ -150,14 +147,10 @@ TEST_F(HandedLaunch, OfAFailedDeviceIsAnsweredBeforeItIsMade) {
   plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
   graph_rig rig(plan);
   rig.device->hold(true);
-  ASSERT_NO_FATAL_FAILURE(send_two(rig));
-  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  ASSERT_NO_FATAL_FAILURE(offer_a_launch(rig));
   rig.device->trap();
-  for (const std::uint32_t slot : {0u, 1u}) {
-    int error = 0;
-    ASSERT_TRUE(eventually([&] { return rig.look(slot, &error) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
-    EXPECT_EQ(error, kFakeError);
-  }
+  for (const std::uint32_t slot : {0u, 1u})
+    ASSERT_NO_FATAL_FAILURE(expect_error(rig, slot, kFakeError));
   EXPECT_EQ(offers.run(), kFakeError);
 }
 
@@ -165,8 +158,7 @@ TEST_F(HandedLaunch, OfAFailedDeviceIsAnsweredBeforeItIsMade) {
 TEST_F(HandedLaunch, OfAFailedDeviceIsWaitedForByAStop) {
   graph_rig rig(plan);
   rig.device->hold(true);
-  ASSERT_NO_FATAL_FAILURE(send_two(rig));
-  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  ASSERT_NO_FATAL_FAILURE(offer_a_launch(rig));
   rig.device->trap();
   ASSERT_TRUE(eventually([&] { return rig.answered(0) && rig.answered(1); })) << rig.dispatcher.describe();
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(20)));
@@ -185,8 +177,7 @@ TEST_F(HandedLaunch, WhoseRequestTheCallerHasAnsweredIsNotAnsweredByAFault) {
                                          reinterpret_cast<std::uint64_t>(rig.ring.tx_slot(0)));
     raised = true;
   };
-  ASSERT_NO_FATAL_FAILURE(send_two(rig));
-  ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  ASSERT_NO_FATAL_FAILURE(offer_a_launch(rig));
   std::thread caller([&] { EXPECT_EQ(offers.run(), 0); });
   EXPECT_TRUE(eventually([&] { return raised.load(); }));
   rig.device->trap();
