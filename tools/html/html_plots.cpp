@@ -102,7 +102,7 @@ private:
     while (part_ns >= 10)
       part_ns /= 10;
     for (std::size_t power = 1;; power *= 10)
-      for (const std::size_t digit : {1, 2, 5})
+      for (const std::size_t digit : {1U, 2U, 5U})
         if (digit * power % part_ns == 0 && static_cast<double>(digit * power / part_ns) >= least)
           return digit * power / part_ns;
   }
