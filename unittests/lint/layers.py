@@ -50,12 +50,13 @@ BELOW = {
     "lib/qec/decoding": {"lib/base", "include"},
     "lib/qec/decoders": {"lib/qec/decoding", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/stream": {"lib/qec/decoders", "lib/qec/decoding", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/qec/learning": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
     "lib/qec/shots": {"lib/qec/decoding", "include"},
     "lib/qec/pipeline": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/services": {"lib/base", f"{DETAIL}/base", "include"},
-    "lib/qec/server": {"lib/qec/stream", "lib/qec/decoders", "lib/qec/decoding", "lib/session", "lib/base",
-                       f"{DETAIL}/base", "include"},
+    "lib/qec/server": {"lib/qec/stream", "lib/qec/decoders", "lib/qec/learning", "lib/qec/decoding", "lib/session",
+                       "lib/base", f"{DETAIL}/base", "include"},
     "plugins": {"include"},  # a plug-in needs the public headers only
     "python": {"include"},  # the wheel, as other programs
     "kernels/graphs": {"lib/kernel_abi", DETAIL, "include"},

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/learning/event_counts.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+struct learning_options {
+  /// A parameter is the factor by which the data change the model's own rates. Its prior is a normal distribution
+  /// around 1 with this sigma: where the data say little, the model's own rate stays. > 0.
+  double prior_sigma = 4;
+  /// Groups of errors, by dem_component::mechanism, that share one factor. Other errors have factors of their own, but
+  /// the errors of one line of the model's text, in a loop, share theirs in any case, and so do errors with the same
+  /// detectors: they cannot be told apart.
+  std::vector<std::vector<std::uint64_t>> tied;
+
+  // What refuses data. Each text names the detector and the figure.
+  double min_shots = 1000;         ///< effective
+  double stuck_above = 0.4;        ///< a detector that fires in a larger share of the shots
+  double min_expected_events = 30; ///< a detector without events, of which the model expects this many, is dead
+  double max_change = 10;          ///< of a detector's rate against the model's, either way, beyond five sigma
+  double max_spread = 1.5;         ///< variance of the events of a shot, over what the learned rates explain
+  double max_repeated = 0.01;      ///< share of the shots in repeated passages
+  double max_lost = 0.1; ///< share of the model's errors whose rate fell below 1/max_change of the model's, beyond five
+                         ///< sigma: detectors are in another order, or the model is another one's
+};
+
+/// What was learned of one error of the model.
+struct learned_rate {
+  std::uint32_t mechanism = 0; ///< dem_component::mechanism
+  std::uint64_t line = 0;
+  double model = 0;         ///< the model's own rate
+  double rate = 0;          ///< the learned one, > 0 and < 1/2
+  double sigma = 0;         ///< of `rate`
+  double low = 0, high = 0; ///< interval that holds the true rate with 95 %
+  bool resolved = false;    ///< false: the data say less than the prior, `rate` is near the model's own
+};
+
+/// A detector beside the model: what an operator sees first if a qubit dies.
+struct detector_rate {
+  double now = 0, model = 0; ///< share of the shots in which it fires
+  double sigmas = 0;         ///< (now - model) / sigma of `now` under the model
+};
+
+struct learned_rates {
+  std::vector<learned_rate> errors; ///< of all errors with an effect, in the order of the text
+  std::vector<detector_rate> detectors;
+  double shots = 0, effective_shots = 0;
+  double spread = 1; ///< variance of the events of a shot over what the rates explain
+  /// Why the data must not change a served model; empty: nothing speaks against it. The rates are there anyway.
+  std::vector<std::string> refusals;
+};
+
+/// The rates of each detector, without learning: takes time that is linear in the model.
+[[nodiscard]] std::vector<detector_rate> rates_of_detectors(const detector_error_model &model,
+                                                            const event_counts &counts);
+
+/// Learns the rates from flushed counts whose sets are parity_sets::of(model). Fails if they are not, if there are no
+/// shots, or if a number of a group is not that of an error with an effect. Any thread; the objects must not change meanwhile. Time:
+/// about that of 10^5 shots.
+[[nodiscard]] expected<learned_rates> learn_rates(const detector_error_model &model, const event_counts &counts,
+                                                  const learning_options &options = {});
+
+/// The model with learned rates: what decoders that are not made from a text, and scores, take.
+[[nodiscard]] detector_error_model model_with(const detector_error_model &model, const learned_rates &rates);
+
+/// The text of the model with the numbers of its error lines replaced; comments, coordinates and loops stay. `text`
+/// must be that of the model.
+[[nodiscard]] std::string text_with(std::string_view text, const learned_rates &rates);
+
+/// Reads a file of groups: on each line `tie NAME ERROR ERROR ...`, after the head of model_text_file.h with
+/// "cudaq-realtime-tied 1". A name may come on several lines. A reason begins "line N: ".
+[[nodiscard]] expected<std::vector<std::vector<std::uint64_t>>> parse_tied(std::string_view text,
+                                                                           std::uint32_t model_crc32);
+
+} // namespace cudaq::qec::realtime
