@@ -13,7 +13,6 @@
 
 #include "cudaq/qec/decoding/decode_status.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,22 +22,23 @@
 namespace cudaq::qec::realtime {
 
 /// The sets of detectors whose parities are counted: each detector, each pair of detectors that an error joins, and of
-/// an error with 3 to kWholeSubsets detectors each subset. Of a larger error only its pairs and the error itself. It
-/// does not change after it is made, so threads and counts may share it.
+/// an error with 3 to kWholeSubsets detectors each subset. Of a larger error only its pairs. A list does not change
+/// after it is made, so threads and counts may share it.
 class parity_sets {
 public:
-  static constexpr std::size_t kWholeSubsets = 4;
-  static constexpr std::size_t kMostDetectors = 64;              ///< of an error
-  static constexpr std::size_t kMostSets = std::size_t{1} << 22; ///< counts take 8 bytes for each
+  static constexpr std::size_t kWholeSubsets = 6;
+  static constexpr std::size_t kMaxDetectors = 64;              ///< of an error
+  static constexpr std::size_t kMaxSets = std::size_t{1} << 22; ///< counts take 16 bytes for each
   static constexpr std::size_t kNone = SIZE_MAX;
 
   /// The components of a decomposed error happen together: their detectors are one set. Fails for a model without
   /// detectors and for one beyond these limits.
-  static expected<std::shared_ptr<const parity_sets>> of(const detector_error_model &model);
+  [[nodiscard]] static expected<std::shared_ptr<const parity_sets>> of(const detector_error_model &model);
 
   /// Set d < num_detectors() is detector d alone; larger sets follow by their sizes.
   [[nodiscard]] std::size_t size() const noexcept { return first_.size() - 1; }
   [[nodiscard]] std::size_t num_detectors() const noexcept { return num_detectors_; }
+  bool operator==(const parity_sets &) const = default;
   /// Ascending.
   [[nodiscard]] std::span<const std::uint32_t> operator[](std::size_t k) const noexcept {
     return std::span(detectors_).subspan(first_[k], first_[k + 1] - first_[k]);
@@ -52,10 +52,13 @@ private:
   std::size_t num_detectors_ = 0, end_of_pairs_ = 0;
   std::vector<std::size_t> first_{0};
   std::vector<std::uint32_t> detectors_;
+  friend class event_counts;
+  /// A set with more than one detector is another one and its own last detector.
+  std::vector<std::uint32_t> without_last_, last_;
 };
 
 /// How often each parity of a list of sets was 1. One thread at a time: the thread that adds shots copies or merges the
-/// counts for other threads. Nothing is allocated after the constructor, except by a copy. Memory: 8 bytes a set, 64
+/// counts for other threads. Nothing is allocated after the constructor, except by a copy. Memory: 16 bytes a set, 64
 /// shots, and 32 KiB.
 ///
 /// Shots are collected in blocks of 64 and counted when a block is full: most calls of add() only copy a shot, each
@@ -64,8 +67,8 @@ class event_counts {
 public:
   explicit event_counts(std::shared_ptr<const parity_sets> sets);
 
-  /// Adds a shot, detector k in bit k % 8 of byte k / 8. Not ok: the bytes are too few, or a bit after the last detector
-  /// is set; then nothing is counted.
+  /// Adds a shot, detector k in bit k % 8 of byte k / 8. Not ok: the bytes are too few, or a bit after the last
+  /// detector is set; then nothing is counted.
   [[nodiscard]] decode_status add(std::span<const std::uint8_t> shot) noexcept;
   void flush() noexcept;
   /// Weights all shots until now by one half. A caller that does it each n shots has a window of about 2n shots. It
@@ -95,11 +98,13 @@ private:
   static constexpr std::size_t kPassages = 4096;
 
   void note_passage(std::uint64_t hash_of_shot, std::uint64_t events) noexcept;
+  void count_block() noexcept;
 
   std::shared_ptr<const parity_sets> sets_;
   std::size_t words_; ///< of a shot
   std::size_t pending_ = 0;
-  std::vector<std::uint64_t> block_; ///< word w of shot s is [64 w + s]; when it is counted, of detector 64 w + s
+  std::vector<std::uint64_t> block_;    ///< word w of shot s is [64 w + s]
+  std::vector<std::uint64_t> parities_; ///< of a block: of each set, shot s in bit s
   std::vector<double> odd_;
   double shots_ = 0, squared_weights_ = 0, events_ = 0, squared_events_ = 0, repeated_ = 0;
   std::uint64_t block_events_ = 0, block_squared_events_ = 0;

@@ -19,12 +19,12 @@ struct score_difference {
 };
 
 /// Compares two models of the same detectors on shots that neither was learned from, by their composite log-likelihood:
-/// the sum of the log-likelihoods of each detector, and of each pair of detectors that an error of the first model joins.
-/// It needs no labels. One thread at a time.
+/// the sum of the log-likelihoods of each detector, and of each pair of detectors that an error of the first model
+/// joins. It needs no labels. One thread at a time.
 class model_score {
 public:
   static constexpr std::size_t kFewestBlocks = 20;
-  static constexpr std::size_t kMostBlocks = 1024; ///< then two neighbours become one, and blocks are twice as long
+  static constexpr std::size_t kMaxBlocks = 1024; ///< then two neighbours become one, and blocks are twice as long
 
   /// `sets`: of the served model. `block`: shots; a block is longer than what correlates successive shots.
   model_score(std::shared_ptr<const parity_sets> sets, const detector_error_model &served,
