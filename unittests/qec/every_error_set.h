@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "lib/qec/decoding/dem.h"
 #include "unittests/qec/qec_test_support.h"
 
 #include <bit>
@@ -75,6 +76,67 @@ inline std::vector<random_error> random_model(std::mt19937 &random, std::size_t 
     result.push_back({key.first, key.second, std::round(p * 1e6) / 1e6}); // as dem_of prints it
   return result;
 }
+
+/// Least weight of every (observable, syndrome), for the component of a model that has its one observable. Computed by
+/// relaxing over single errors until nothing changes. Only the parser is shared with the table.
+class relaxed_weights {
+public:
+  explicit relaxed_weights(const detector_error_model &model) {
+    std::map<std::pair<std::uint64_t, std::uint64_t>, double> merged;
+    for (const dem_component &c : model.components) {
+      std::uint64_t mask = 0;
+      for (const std::uint64_t d : model.detectors_of(c))
+        mask |= std::uint64_t{1} << d;
+      double &p = merged[{mask, c.observables}];
+      p = p + c.probability - 2 * p * c.probability;
+    }
+    std::uint64_t part = 0;
+    for (std::uint64_t before = 1; before != part;) {
+      before = part;
+      for (const auto &[key, p] : merged)
+        if (key.second != 0 || (key.first & part) != 0)
+          part |= key.first;
+    }
+    detectors = indices_of(part);
+    best_.assign(std::size_t{2} << detectors.size(), kFar);
+    best_[0] = 0;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto &[key, p] : merged)
+        if ((key.first & part) != 0)
+          changed = relax(row_of(key.first) | key.second << detectors.size(), std::log((1 - p) / p)) || changed;
+    }
+  }
+
+  /// Weights without and with the observable. Bit b of `row` is detectors[b].
+  std::pair<double, double> of(std::uint64_t row) const {
+    return {best_[row], best_[row | std::uint64_t{1} << detectors.size()]};
+  }
+
+  std::vector<std::uint64_t> detectors;
+
+private:
+  static constexpr double kFar = 1e9;
+
+  bool relax(std::uint64_t flip, double weight) {
+    bool changed = false;
+    for (std::uint64_t state = 0; state < best_.size(); ++state)
+      if (best_[state ^ flip] + weight < best_[state] - 1e-9) {
+        best_[state] = best_[state ^ flip] + weight;
+        changed = true;
+      }
+    return changed;
+  }
+
+  std::uint64_t row_of(std::uint64_t mask) const {
+    std::uint64_t row = 0;
+    for (std::uint64_t bit = 0; bit < detectors.size(); ++bit)
+      row |= (mask >> detectors[bit] & 1U) << bit;
+    return row;
+  }
+
+  std::vector<double> best_;
+};
 
 /// The decoder's answer to every syndrome belongs to a set of `errors` of least weight. `list`: what each shot replaces
 /// in the decoder's model to have their probabilities.

@@ -65,6 +65,9 @@ const char *decoder::refuses_probabilities() const noexcept {
   return "this decoder does not take probabilities of a shot; pymatching, relay-bp and bp-osd do";
 }
 double decoder::smallest_probability() const noexcept { return 0; }
+const char *decoder::refuses_gaps() const noexcept {
+  return "this decoder gives no gaps; pymatching, relay-bp and bp-osd do, with the setting confidence=1";
+}
 decode_status decoder::replace_probabilities(shot_probabilities) noexcept { return decode_status::not_supported; }
 void decoder::restore_probabilities() noexcept {}
 
@@ -104,13 +107,16 @@ bool decoder::start(std::span<std::uint8_t> observables, decode_details *details
     details->weight = std::nan("");
     details->has_solution = details->is_late = false;
     details->winner = nullptr;
+    std::ranges::fill(details->gaps, std::nan(""));
   }
-  return observables.size() >= observable_bytes();
+  return observables.size() >= observable_bytes() &&
+         (details == nullptr || details->gaps.empty() || details->gaps.size() >= num_observables());
 }
 
 bool decoder::supports(const decode_details *details, shot_probabilities probabilities) const noexcept {
   return (details == nullptr ||
-          ((details->edges.empty() || gives_edges()) && (details->errors.empty() || gives_errors()))) &&
+          ((details->edges.empty() || gives_edges()) && (details->errors.empty() || gives_errors()) &&
+           (details->gaps.empty() || refuses_gaps() == nullptr))) &&
          (probabilities.empty() || refuses_probabilities() == nullptr);
 }
 
@@ -146,6 +152,8 @@ decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t>
   if (details != nullptr) {
     details->has_solution = has_solution_;
     details->is_late = is_late_;
+    if (status != decode_status::ok)
+      std::ranges::fill(details->gaps, std::nan(""));
     if (!has_solution_) {
       details->num_edges = details->num_errors = 0;
       details->weight = std::nan("");
@@ -214,14 +222,24 @@ decode_status decoder::decode_bits(std::span<const std::uint8_t> events, std::sp
 
 decode_status decoder::decode_batch(std::size_t shots, std::span<const std::uint8_t> events,
                                     std::span<std::uint8_t> observables, std::span<decode_status> statuses) noexcept {
+  return decode_batch(shots, events, observables, statuses, {});
+}
+
+decode_status decoder::decode_batch(std::size_t shots, std::span<const std::uint8_t> events,
+                                    std::span<std::uint8_t> observables, std::span<decode_status> statuses,
+                                    std::span<double> gaps) noexcept {
   const std::size_t in = event_bytes(), out = observable_bytes();
+  const std::size_t num_gaps = gaps.empty() ? 0 : static_cast<std::size_t>(num_observables());
   // Divisions, since a product could wrap.
   if ((in != 0 && events.size() / in < shots) || (out != 0 && observables.size() / out < shots) ||
-      (!statuses.empty() && statuses.size() < shots))
+      (!statuses.empty() && statuses.size() < shots) || (num_gaps != 0 && gaps.size() / num_gaps < shots))
     return decode_status::buffer_too_small;
   decode_status first = decode_status::ok;
   for (std::size_t shot = 0; shot < shots; ++shot) {
-    const decode_status status = decode_bits(events.subspan(shot * in, in), observables.subspan(shot * out, out));
+    decode_details details{.gaps = gaps.subspan(shot * num_gaps, num_gaps)};
+    const auto row = observables.subspan(shot * out, out);
+    const decode_status status = num_gaps == 0 ? decode_bits(events.subspan(shot * in, in), row)
+                                               : decode_bits(events.subspan(shot * in, in), row, details);
     if (!statuses.empty())
       statuses[shot] = status;
     if (first == decode_status::ok)

@@ -4,6 +4,8 @@
 #include "unittests/qec/model_text.h"
 #include "unittests/qec/qec_test_support.h"
 
+#include <cmath>
+
 namespace cudaq::qec::realtime::test {
 namespace {
 
@@ -152,6 +154,36 @@ TEST(DecoderC, SaysWhatIsWrongInAShot) {
   EXPECT_EQ(cudaq_qec_decoder_decode(without.get, &shot, reinterpret_cast<std::uint8_t *>(events), 1),
             CUDAQ_QEC_DECODER_OK);
   EXPECT_EQ(cudaq_qec_decoder_decode(without.get, &shot, nullptr, 0), CUDAQ_QEC_DECODER_BUFFER_TOO_SMALL);
+}
+
+TEST(DecoderC, GivesTheGapOfEachObservable) {
+  const c_decoder c("bp-osd:confidence=1"), without("bp-osd");
+  cudaq_qec_decoder_info_t info{}, other = {};
+  info.struct_size = other.struct_size = sizeof info;
+  ASSERT_EQ(cudaq_qec_decoder_get_info(c.get, &info), CUDAQ_QEC_DECODER_OK) << c.error;
+  ASSERT_EQ(cudaq_qec_decoder_get_info(without.get, &other), CUDAQ_QEC_DECODER_OK);
+  EXPECT_EQ(info.gives_gaps, 1U);
+  EXPECT_EQ(other.gives_gaps, 0U);
+  cudaq_qec_shot_t shot = shot_of(kFirst), old = shot;
+  old.struct_size = 8;
+  std::uint8_t out = 0xEE;
+  double gaps[] = {-1, -1};
+  ASSERT_EQ(cudaq_qec_decoder_decode_gaps(c.get, &shot, &out, 1, gaps, 2), CUDAQ_QEC_DECODER_OK);
+  EXPECT_EQ(out, 0);
+  EXPECT_NEAR(gaps[0], std::log(0.99 / 0.01) - std::log(0.9 / 0.1), 1e-9); // the second error in place of the first
+  EXPECT_EQ(gaps[1], -1) << "there is one observable";
+  EXPECT_EQ(cudaq_qec_decoder_decode_gaps(without.get, &shot, &out, 1, gaps, 1), CUDAQ_QEC_DECODER_NOT_SUPPORTED);
+  EXPECT_NE(std::string(cudaq_qec_decoder_fault(without.get)).find("confidence=1"), std::string::npos);
+  EXPECT_TRUE(std::isnan(gaps[0]));
+  out = 0xEE;
+  EXPECT_EQ(cudaq_qec_decoder_decode_gaps(c.get, &shot, &out, 1, gaps, 0), CUDAQ_QEC_DECODER_BUFFER_TOO_SMALL);
+  EXPECT_EQ(out, 0xEE);
+  EXPECT_EQ(cudaq_qec_decoder_decode_gaps(c.get, &shot, &out, 1, nullptr, 1), CUDAQ_QEC_DECODER_NOT_SUPPORTED);
+  EXPECT_STREQ(cudaq_qec_decoder_fault(c.get), "gaps is NULL");
+  gaps[0] = -1;
+  EXPECT_EQ(cudaq_qec_decoder_decode_gaps(c.get, &old, &out, 1, gaps, 1), CUDAQ_QEC_DECODER_NOT_SUPPORTED);
+  EXPECT_TRUE(std::isnan(gaps[0]));
+  EXPECT_EQ(cudaq_qec_decoder_decode_gaps(nullptr, &shot, &out, 1, gaps, 1), CUDAQ_QEC_DECODER_NOT_SUPPORTED);
 }
 
 TEST(DecoderC, IsNotMadeOfWrongArguments) {

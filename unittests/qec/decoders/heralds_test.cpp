@@ -39,6 +39,24 @@ std::vector<std::string> kinds_that_take_lists() {
 
 class Heralds : public testing::TestWithParam<std::string> {};
 
+TEST_P(Heralds, GiveTheGapsOfTheListThatTheySay) {
+  if (GetParam() == "pymatching-correlated")
+    GTEST_SKIP() << "it gives no gaps";
+  const std::string kind = GetParam() + ":confidence=1";
+  const auto tested = make_heralded(kind, kModel, kLines), of_model = make_or_throw(kind, kModel);
+  const auto gap_of = [](decoder &with, const std::vector<std::uint64_t> &events, const shot_list &list) {
+    double gap = -1;
+    std::uint8_t out = 0;
+    decode_details details{.gaps = {&gap, 1}};
+    EXPECT_EQ(with.decode(events, {&out, 1}, list, &details), decode_status::ok);
+    return gap;
+  };
+  ASSERT_EQ(tested->refuses_gaps(), nullptr);
+  EXPECT_EQ(gap_of(*tested, {0, 1}, {}), gap_of(*of_model, {0}, {{3, 0.5}}));
+  EXPECT_NE(gap_of(*tested, {0, 1}, {}), gap_of(*tested, {0}, {}));
+  EXPECT_EQ(gap_of(*tested, {0}, {}), gap_of(*of_model, {0}, {}));
+}
+
 TEST_P(Heralds, GiveTheAnswersOfTheListThatTheySay) {
   const auto tested = make_heralded(GetParam(), kModel, kLines), of_model = make_or_throw(GetParam(), kModel);
   ASSERT_EQ(tested->num_detectors(), 5);

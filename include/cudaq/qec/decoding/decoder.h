@@ -113,6 +113,14 @@ struct decode_details {
   /// with all loops unrolled. Their sum mod 2 causes exactly the events of the shot, and flips the observables of the
   /// answer. Of equal errors it is the likeliest. Without a solution 0.
   std::size_t num_errors = 0;
+  /// In: room for the gap of each observable, num_observables() of them; empty: they are not wanted. Out: by how much
+  /// the lightest correction in which this observable has its other value is heavier than the answer, as a difference
+  /// of weights (natural logarithms): the larger, the surer is the answer. At least 0. Infinite: no errors cause the
+  /// events with the other value. NaN: not known, because the search for it reached the deadline, was cancelled or
+  /// did not converge; with any status but ok all are NaN. The observables are those of a decode without gaps. Which
+  /// decoders give exact gaps: docs/decoders/confidence.md. With gaps and without edges, `weight` is NaN if the decoder
+  /// matches and a part of the model flips no observable: that part is not decoded.
+  std::span<double> gaps = {};
   /// Out: of a race the member whose answer it is, with its settings; valid as long as the decoder. Else null.
   const char *winner = nullptr;
 };
@@ -141,7 +149,8 @@ public:
 
   /// The same, with weight, edges and errors. `details.edges` empty: as above, and the weight. Else the decoder must
   /// give edges (gives_edges(), else not_supported); buffer_too_small: more edges than room, all observable bytes are
-  /// 0. `details.errors` and gives_errors() in the same way.
+  /// 0. `details.errors` and gives_errors() in the same way. `details.gaps` not empty: refuses_gaps() must be null,
+  /// else not_supported; buffer_too_small: fewer than num_observables().
   [[nodiscard]] decode_status decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables,
                                      decode_details &details) noexcept;
 
@@ -168,6 +177,11 @@ public:
   [[nodiscard]] decode_status decode_batch(std::size_t shots, std::span<const std::uint8_t> events,
                                            std::span<std::uint8_t> observables,
                                            std::span<decode_status> statuses = {}) noexcept;
+
+  /// The same with the gaps of each shot: shot i has row i of `gaps`, rows of num_observables().
+  [[nodiscard]] decode_status decode_batch(std::size_t shots, std::span<const std::uint8_t> events,
+                                           std::span<std::uint8_t> observables, std::span<decode_status> statuses,
+                                           std::span<double> gaps) noexcept;
 
   [[nodiscard]] std::uint64_t num_detectors() const noexcept { return num_detectors_; }
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return num_observables_; }
@@ -216,13 +230,18 @@ public:
   /// The setting smallest_probability of decoders that take them; else 0.
   [[nodiscard]] virtual double smallest_probability() const noexcept;
 
+  /// Null if decode can give the gaps of the observables: of decoders that were made with the setting confidence=1.
+  /// Else the reason why not, a text that is valid as long as the decoder.
+  [[nodiscard]] virtual const char *refuses_gaps() const noexcept;
+
 protected:
   /// Throws std::bad_alloc.
   decoder(std::uint64_t num_detectors, std::uint64_t num_observables);
 
   /// Decodes a shot that was checked: `events` are in range, ascending and without duplicates, `observables` has
   /// exactly observable_bytes() bytes, all 0. On return only bits of observables may be set. `details` is null if only
-  /// the observables are wanted; its edges are empty unless gives_edges(), its errors unless gives_errors(). With
+  /// the observables are wanted; its edges are empty unless gives_edges(), its errors unless gives_errors(), its gaps
+  /// unless refuses_gaps() is null: then there is room for all of them, and all are NaN. With
   /// obeys_deadline() it may also be for its control alone. With the status `deadline`, has_solution is set if there is
   /// a solution. Must not throw.
   virtual decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,

@@ -74,7 +74,7 @@ typedef struct cudaq_qec_decoder_info_t {
   uint64_t num_flags;           /* the same of flags of leakage */
   const char *name;             /* without settings; valid as long as the decoder */
   uint32_t takes_probabilities; /* 1: a shot may replace probabilities */
-  uint32_t reserved;
+  uint32_t gives_gaps;          /* 1: cudaq_qec_decoder_decode_gaps can be called */
 } cudaq_qec_decoder_info_t;
 
 /* One shot. All members may be 0, except struct_size. The memory is the caller's, and is not kept. */
@@ -113,6 +113,16 @@ CUDAQ_QEC_DECODER_API int32_t cudaq_qec_decoder_get_info(const cudaq_qec_decoder
  * `probabilities`. */
 CUDAQ_QEC_DECODER_API int32_t cudaq_qec_decoder_decode(cudaq_qec_decoder_t *decoder, const cudaq_qec_shot_t *shot,
                                                        uint8_t *observables, size_t observable_bytes);
+
+/* The same, and for each observable by how much the lightest correction with its other value is heavier than the
+ * answer: a difference of natural logarithms of likelihoods, at least 0, infinite if no errors cause the events with
+ * the other value, NaN if it is not known (decode_details::gaps in decoder.h). Of a decoder that was made with the
+ * setting confidence=1, else CUDAQ_QEC_DECODER_NOT_SUPPORTED. gaps: num_gaps numbers, at least num_observables, else
+ * CUDAQ_QEC_DECODER_BUFFER_TOO_SMALL, and the observables are not written; those after num_observables are not written.
+ * After an error all are NaN. docs/decoders/confidence.md says which decoders give exact gaps. */
+CUDAQ_QEC_DECODER_API int32_t cudaq_qec_decoder_decode_gaps(cudaq_qec_decoder_t *decoder, const cudaq_qec_shot_t *shot,
+                                                            uint8_t *observables, size_t observable_bytes, double *gaps,
+                                                            size_t num_gaps);
 
 /* What was wrong in the last decode, if it is known. Never NULL; "" if nothing is known, after CUDAQ_QEC_DECODER_OK, or
  * if decoder is NULL. Valid until the next decode or destroy. */

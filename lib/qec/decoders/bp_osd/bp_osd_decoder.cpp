@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
 
+#include "lib/qec/decoders/confidence/confident_decoder.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/propagation/column_answer.h"
 #include "lib/qec/decoders/propagation/shot_columns.h"
@@ -136,12 +137,19 @@ decoder_result make_bp_osd_decoder(const decoder_model &model, decoder_settings 
     options.osd_order = static_cast<std::uint32_t>(settings.number("osd_order", options.osd_order, 0, kMaxOsdOrder));
     options.sums_posteriors = settings.choice("posterior", "sum", {"sum", "last"}) == "sum";
     const double smallest = smallest_of(settings);
+    const bool has_gaps = settings.flag("confidence");
     if (const expected<> result = settings.check(); result.failed())
       return failed(result.text());
-    auto graph = tanner_graph::from_model(model);
-    if (graph.failed())
-      return failed(graph.text());
-    return {std::make_unique<bp_osd_decoder>(std::move(*graph), options, smallest), {}};
+    const auto make = [&](const decoder_model &of) -> decoder_result {
+      auto graph = tanner_graph::from_model(of);
+      if (graph.failed())
+        return {nullptr, graph.text()};
+      return {std::make_unique<bp_osd_decoder>(std::move(*graph), options, smallest), {}};
+    };
+    decoder_result made = make(model);
+    if (made && has_gaps)
+      made = make_confident_decoder(std::move(made.instance), **model.errors(), /*matches=*/false, make);
+    return made ? std::move(made) : failed(made.error);
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());
   }

@@ -27,6 +27,7 @@ public:
   const char *fault() const noexcept override { return list_is_long_ ? kLongList : inner_->fault(); }
   const char *refuses_probabilities() const noexcept override { return nullptr; } // make_heralded_decoder has asked
   double smallest_probability() const noexcept override { return inner_->smallest_probability(); }
+  const char *refuses_gaps() const noexcept override { return inner_->refuses_gaps(); }
 
 protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/confidence/confident_decoder.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/matching/matching_graph.h"
 #include "lib/qec/decoders/matching/shot_weights.h"
 #include "lib/qec/decoders/matching/wide_matcher.h"
 #include "lib/qec/decoding/event_bits.h"
 #include "lib/qec/decoding/split_errors/component_errors.h"
-#include "lib/qec/decoding/split_errors/connected_parts.h"
 #include "lib/qec/decoding/split_errors/decompose_errors.h"
+#include "lib/qec/decoding/split_errors/needed_events.h"
 
 #include "pymatching/sparse_blossom/driver/mwpm_decoding.h"
 
@@ -34,6 +35,7 @@ struct matching_options {
   bool correlated = false; ///< two passes: the first finds edges, the second has their consequences as weights
   bool edges = false;      ///< gives the edges of the correction
   double smallest = 0;     ///< probability; 0: the default, and nothing is prepared for shots that replace some
+  bool confidence = false; ///< gives gaps; not correlated
 };
 
 /// A graph and its matcher.
@@ -53,8 +55,9 @@ public:
     if (num_observables() > kMaskObservables)
       bits_.resize(static_cast<std::size_t>(num_observables()));
     if (!options_.correlated)
-      find_parts(model_);
-    needed_.reserve(static_cast<std::size_t>(num_detectors()));
+      needed_.emplace(model_);
+    if (needed_ && !needed_->drops_some())
+      needed_.reset();
     build();
     warm();
     if (options_.smallest == 0)
@@ -117,7 +120,7 @@ protected:
       if (details != nullptr && (options_.correlated || !details->edges.empty()))
         status = decode_to_edges(events, observables, *details);
       else
-        decode_to_observables(parts_ && details == nullptr ? needed_events(events) : events, observables, details);
+        decode_to_observables(needed_ && details == nullptr ? needed(events) : events, observables, details);
       undo_reweight();
       return status;
     } catch (const std::invalid_argument &) {
@@ -149,32 +152,10 @@ private:
     return decode_status::internal_error;
   }
 
-  void find_parts(const detector_error_model &model) {
-    connected_parts parts(model, /*by_component=*/true);
-    const auto flips = [](const connected_parts::part &part) { return part.flips_observables; };
-    if (std::ranges::all_of(parts.parts, flips))
-      return;
-    odd_.resize(parts.parts.size());
-    parts_ = std::move(parts);
-  }
-
-  /// The events of parts that flip observables. The others have a solution, which changes nothing; if not, this throws
-  /// what PyMatching does.
-  const std::vector<std::uint64_t> &needed_events(const std::vector<std::uint64_t> &events) {
-    needed_.clear();
-    std::uint32_t odd_parts = 0; // without a boundary
-    for (const std::uint64_t event : events) {
-      const std::uint32_t number = parts_->part_of[event];
-      const connected_parts::part &part = parts_->parts[number];
-      if (part.flips_observables)
-        needed_.push_back(event);
-      else if (!part.has_boundary)
-        odd_parts += (odd_[number] ^= 1) != 0 ? 1 : UINT32_MAX; // minus 1
-    }
-    if (odd_parts == 0)
-      return needed_;
-    for (const std::uint64_t event : events)
-      odd_[parts_->part_of[event]] = 0;
+  /// The events of parts that flip observables. If the others have no solution, this throws what PyMatching does.
+  const std::vector<std::uint64_t> &needed(const std::vector<std::uint64_t> &events) {
+    if (const auto *const some = needed_->of(events))
+      return *some;
     throw std::invalid_argument("a part without a boundary has an odd number of events");
   }
 
@@ -345,9 +326,7 @@ private:
     }
   }
 
-  std::optional<connected_parts> parts_; ///< if some flip no observable
-  std::vector<std::uint8_t> odd_;        ///< of each part without a boundary: odd number of events; 0 between shots
-  std::vector<std::uint64_t> needed_;    ///< room for all detectors
+  std::optional<needed_events> needed_; ///< if it drops some
   matching_graph graph_;
   matching_options options_;
   const detector_error_model model_; ///< for shot_weights_
@@ -362,7 +341,10 @@ private:
 };
 
 matching_options options_of(decoder_settings &settings, bool correlated) {
-  return {.correlated = correlated, .edges = settings.flag("edges"), .smallest = smallest_of(settings, 0)};
+  return {.correlated = correlated,
+          .edges = settings.flag("edges"),
+          .smallest = smallest_of(settings, 0),
+          .confidence = !correlated && settings.flag("confidence")};
 }
 
 decoder_result make_with(const decoder_model &model, const char *name, matching_options options,
@@ -381,7 +363,17 @@ decoder_result make_with(const decoder_model &model, const char *name, matching_
     if (expected<> result = options.correlated ? check_correlated_graph(*parsed) : check_matching_graph(*parsed);
         result.failed())
       return failed(result.text());
-    return {std::make_unique<pymatching_decoder>(std::move(*parsed), options), {}};
+    auto made = std::make_unique<pymatching_decoder>(*parsed, options);
+    if (!options.confidence)
+      return {std::move(made), {}};
+    const auto make_forced = [&](const decoder_model &forced) -> decoder_result {
+      const detector_error_model &errors = **forced.errors();
+      if (const expected<> result = check_matching_graph(errors); result.failed())
+        return {nullptr, result.text()};
+      return {std::make_unique<pymatching_decoder>(errors, matching_options{.smallest = options.smallest}), {}};
+    };
+    decoder_result confident = make_confident_decoder(std::move(made), *parsed, /*matches=*/true, make_forced);
+    return confident ? std::move(confident) : failed(confident.error);
   } catch (const std::invalid_argument &failure) {
     // PyMatching's rule for correlated weights has no result for some probabilities near to 0 and to 1/2.
     return failed(options.correlated ? "the model has no correlated weights; the decoder pymatching takes it "

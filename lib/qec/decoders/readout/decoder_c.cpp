@@ -7,6 +7,7 @@
 #include "lib/qec/decoding/c_boundary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <utility>
 
@@ -76,6 +77,35 @@ bool has_null(const cudaq_qec_shot_t &shot) noexcept {
          (shot.soft == nullptr && shot.soft_bytes != 0) || (shot.leakage == nullptr && shot.leakage_bytes != 0);
 }
 
+/// The decoder is not null, its fault is "". `gaps`: empty: they are not wanted.
+int32_t decode(cudaq_qec_decoder &with, const cudaq_qec_shot_t *shot, std::span<std::uint8_t> out,
+               std::span<double> gaps) {
+  if (!qec::has_known_size(shot) || has_null(*shot) || (out.data() == nullptr && !out.empty())) {
+    with.fault = "the shot or one of its pointers is NULL, or its struct_size is not that of this version";
+    return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
+  }
+  qec::decode_status status = qec::decode_status::internal_error;
+  try {
+    status = take_list(with, *shot);
+  } catch (const std::exception &) { // out of memory
+    with.fault = "out of memory";
+  }
+  if (status != qec::decode_status::ok) {
+    std::ranges::fill(out.first(std::min(out.size(), with.instance->observable_bytes())), std::uint8_t{0});
+    return static_cast<int32_t>(status);
+  }
+  qec::decode_details details{.gaps = gaps};
+  status = with.instance->decode({shot->events, shot->num_events}, out, with.list, gaps.empty() ? nullptr : &details);
+  const char *const refusal = with.instance->refuses_probabilities();
+  if (status == qec::decode_status::not_supported && !gaps.empty() && with.instance->refuses_gaps() != nullptr)
+    with.fault = with.instance->refuses_gaps();
+  else if (status == qec::decode_status::not_supported && refusal != nullptr)
+    with.fault = refusal;
+  else if (status == qec::decode_status::internal_error || status == qec::decode_status::bad_probability)
+    with.fault = with.instance->fault(); // after others it may still be that of an earlier shot
+  return static_cast<int32_t>(status);
+}
+
 } // namespace
 
 int32_t cudaq_qec_decoder_create(const char *name, const char *dem_text, size_t dem_size,
@@ -110,7 +140,7 @@ int32_t cudaq_qec_decoder_get_info(const cudaq_qec_decoder_t *decoder, cudaq_qec
            .num_flags = table != nullptr ? table->num_flags() : 0,
            .name = of.name(),
            .takes_probabilities = of.refuses_probabilities() == nullptr ? 1U : 0U,
-           .reserved = 0};
+           .gives_gaps = of.refuses_gaps() == nullptr ? 1U : 0U};
   return CUDAQ_QEC_DECODER_OK;
 }
 
@@ -119,28 +149,24 @@ int32_t cudaq_qec_decoder_decode(cudaq_qec_decoder_t *decoder, const cudaq_qec_s
   if (decoder == nullptr)
     return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
   decoder->fault = "";
-  if (!qec::has_known_size(shot) || has_null(*shot) || (observables == nullptr && observable_bytes != 0)) {
-    decoder->fault = "the shot or one of its pointers is NULL, or its struct_size is not that of this version";
+  return decode(*decoder, shot, {observables, observable_bytes}, {});
+}
+
+int32_t cudaq_qec_decoder_decode_gaps(cudaq_qec_decoder_t *decoder, const cudaq_qec_shot_t *shot, uint8_t *observables,
+                                      size_t observable_bytes, double *gaps, size_t num_gaps) {
+  if (decoder == nullptr)
+    return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
+  decoder->fault = "";
+  const auto wanted = static_cast<size_t>(decoder->instance->num_observables());
+  if (num_gaps < wanted)
+    return CUDAQ_QEC_DECODER_BUFFER_TOO_SMALL;
+  if (gaps == nullptr && wanted != 0) {
+    decoder->fault = "gaps is NULL";
     return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
   }
-  const std::span<std::uint8_t> out(observables, observable_bytes);
-  qec::decode_status status = qec::decode_status::internal_error;
-  try {
-    status = take_list(*decoder, *shot);
-  } catch (const std::exception &) { // out of memory
-    decoder->fault = "out of memory";
-  }
-  if (status != qec::decode_status::ok) {
-    std::ranges::fill(out.first(std::min(out.size(), decoder->instance->observable_bytes())), std::uint8_t{0});
-    return static_cast<int32_t>(status);
-  }
-  status = decoder->instance->decode({shot->events, shot->num_events}, out, decoder->list);
-  const char *const refusal = decoder->instance->refuses_probabilities();
-  if (status == qec::decode_status::not_supported && refusal != nullptr)
-    decoder->fault = refusal;
-  else if (status == qec::decode_status::internal_error || status == qec::decode_status::bad_probability)
-    decoder->fault = decoder->instance->fault(); // after others it may still be that of an earlier shot
-  return static_cast<int32_t>(status);
+  const std::span<double> of_observables(gaps, wanted);
+  std::ranges::fill(of_observables, std::nan(""));
+  return decode(*decoder, shot, {observables, observable_bytes}, of_observables);
 }
 
 const char *cudaq_qec_decoder_fault(const cudaq_qec_decoder_t *decoder) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/confidence/confident_decoder.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/propagation/column_answer.h"
 #include "lib/qec/decoders/propagation/graph_syndrome.h"
@@ -83,12 +84,19 @@ decoder_result make_relay_bp_decoder(const decoder_model &model, decoder_setting
   try {
     const relay_bp_options options = relay_bp_options_of(settings);
     const double smallest = smallest_of(settings);
+    const bool has_gaps = settings.flag("confidence");
     if (const expected<> result = settings.check(); result.failed())
       return failed(result.text());
-    auto graph = tanner_graph::from_model(model);
-    if (graph.failed())
-      return failed(graph.text());
-    return {std::make_unique<relay_bp_decoder>(std::move(*graph), options, smallest), {}};
+    const auto make = [&](const decoder_model &of) -> decoder_result {
+      auto graph = tanner_graph::from_model(of);
+      if (graph.failed())
+        return {nullptr, graph.text()};
+      return {std::make_unique<relay_bp_decoder>(std::move(*graph), options, smallest), {}};
+    };
+    decoder_result made = make(model);
+    if (made && has_gaps)
+      made = make_confident_decoder(std::move(made.instance), **model.errors(), /*matches=*/false, make);
+    return made ? std::move(made) : failed(made.error);
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());
   }

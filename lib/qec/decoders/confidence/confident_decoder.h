@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cudaq/qec/decoding/decoder.h"
+
+#include "lib/qec/decoding/decoder_model.h"
+
+#include <functional>
+#include <memory>
+
+namespace cudaq::qec::realtime {
+
+/// The most observables of a decoder with gaps: each has a decoder of its own.
+inline constexpr std::uint64_t kMaxGaps = 64;
+
+/// Makes the decoder of a model, with the same settings as the first one. It gives a weight.
+using decoder_maker = std::function<decoder_result(const decoder_model &model)>;
+
+/// A decoder that gives gaps (decode_details::gaps): the answers are those of `first`. If gaps are asked for, one more
+/// decode for each observable finds the lightest correction in which it has its other value. The gap is the difference
+/// of the weights, and 0 if the other one is lighter.
+///
+/// `matches`: the components of `model` are edges, as of matching: the gap is exact if both decoders find least weight.
+/// Then events of parts of the model without observables are not decoded for a gap, and such an answer has no weight
+/// unless edges are asked for. Refused: more than kMaxGaps observables, and what force_matched_observable refuses.
+[[nodiscard]] decoder_result make_confident_decoder(std::unique_ptr<decoder> first, const detector_error_model &model,
+                                                    bool matches, const decoder_maker &make);
+
+} // namespace cudaq::qec::realtime
