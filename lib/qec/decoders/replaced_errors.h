@@ -26,31 +26,35 @@ inline double clamped_probability(double p, double smallest) noexcept { return s
 /// Checks what a shot replaces.
 class replaced_errors {
 public:
-  explicit replaced_errors(std::uint64_t num_errors) : last_list_(static_cast<std::size_t>(num_errors)) {}
+  explicit replaced_errors(std::uint64_t num_errors) : place_(static_cast<std::size_t>(num_errors)) {}
 
   /// Whether each error of the list is one of the model, listed once, with a probability from 0 to `highest`, and none
   /// of which `why_not(error)` is not null, a text. If not, fault() has the first entry that is wrong.
   template <class WhyNot>
   [[nodiscard]] bool check(shot_probabilities list, double highest, WhyNot &&why_not) noexcept {
     fault_.front() = '\0';
-    if (++list_ == 0) { // after 2^32 lists
-      std::ranges::fill(last_list_, 0U);
-      list_ = 1;
-    }
-    for (const error_probability &one : list) {
-      if (one.error >= last_list_.size())
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      const error_probability &one = list[k];
+      if (one.error >= place_.size())
         return refuse(one, "is not one of the model");
       if (!(one.probability >= 0 && one.probability <= 1))
         return refuse(one, "has a probability that is not from 0 to 1");
       if (one.probability > highest)
         return refuse(one, "has a probability above 1/2, which has no correlated weight; pymatching takes it");
-      if (last_list_[one.error] == list_)
+      // Whether the place is one of this list is random: without a branch.
+      const std::size_t before = std::min<std::size_t>(place_[one.error], k);
+      if (static_cast<int>(before != k) & static_cast<int>(list[before].error == one.error))
         return refuse(one, "is listed twice");
-      last_list_[one.error] = list_;
+      place_[one.error] = static_cast<std::uint32_t>(k); // at most the number of errors, since none is listed twice
       if (const char *const text = why_not(one.error))
         return refuse(one, text);
     }
     return true;
+  }
+  /// The entry of an error of the model in the list of the last check, which was right, or in its begin; null: none.
+  [[nodiscard]] const error_probability *find(shot_probabilities list, std::uint64_t error) const noexcept {
+    const std::uint32_t at = place_[error]; // of an earlier list, if the entry has another error
+    return at < list.size() && list[at].error == error ? &list[at] : nullptr;
   }
   /// "error 17 (0.25): is listed twice"; "" if the last list was right.
   [[nodiscard]] const char *fault() const noexcept { return fault_.data(); }
@@ -60,8 +64,7 @@ public:
 private:
   bool refuse(const error_probability &one, const char *text) noexcept;
 
-  std::vector<std::uint32_t> last_list_; ///< of each error: the number of the last list that had it; 0: none
-  std::uint32_t list_ = 0;
+  std::vector<std::uint32_t> place_; ///< of each error: where it is in the last list that had it
   std::array<char, 192> fault_{};
 };
 

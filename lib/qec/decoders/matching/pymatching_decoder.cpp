@@ -113,6 +113,8 @@ protected:
     try {
       if (now_->mwpm == nullptr && now_->wide == nullptr)
         build();
+      if (details != nullptr && now_ == &of_shots_)
+        shot_weights_->replace_idle();
       if (options_.correlated)
         reweight(events, details != nullptr || num_observables() > kMaskObservables);
       decode_status status = decode_status::ok;
@@ -180,8 +182,10 @@ private:
 
   /// The matcher of shots that replace probabilities. It is another one, because all of its weights have another scale.
   void prepare_replacing() {
-    if (shot_weights_ == nullptr)
-      shot_weights_ = std::make_unique<shot_weights>(model_, options_.correlated, smallest_probability());
+    if (shot_weights_ == nullptr) {
+      shot_weights_ = std::make_unique<shot_weights>(model_, options_.correlated, smallest_probability(),
+                                                     needed_ ? needed_->dropped() : std::vector<bool>());
+    }
     if (of_shots_.mwpm != nullptr)
       return;
     of_shots_.graph = &shot_weights_->graph();

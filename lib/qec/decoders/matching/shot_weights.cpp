@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -38,13 +39,15 @@ void at_both_ends(Graph &graph, std::uint32_t node1, std::uint32_t node2, Use &&
 
 } // namespace
 
-shot_weights::shot_weights(const detector_error_model &model, bool correlated, double smallest)
+shot_weights::shot_weights(const detector_error_model &model, bool correlated, double smallest,
+                           const std::vector<bool> &is_idle)
     : correlated_(correlated), smallest_(smallest),
       check_(model.num_errors), graph_{pm::UserGraph(model.num_detectors, model.num_observables), {}} {
   const detector_error_model in_limits = clamped(model, smallest);
   list_parts(in_limits);
   if (correlated)
     list_implied();
+  list_factors(is_idle);
   make_graph(in_limits);
   constant_weight_ = graph_.constant_weight;
 }
@@ -94,7 +97,7 @@ void shot_weights::list_parts(const detector_error_model &model) {
     const std::uint32_t of = c.detectors == 0
                                  ? undetected.at(observables)
                                  : edge_at[detectors.front()].at(c.detectors == 2 ? detectors.back() : kNone);
-    in_order.push_back({c.probability, of, variants[of].at(observables)});
+    in_order.push_back({c.probability, of, variants[of].at(observables), static_cast<std::uint32_t>(c.mechanism)});
     ++first_part_[of + 1];
     ++first_of_error_[c.mechanism + 1];
   }
@@ -152,6 +155,48 @@ void shot_weights::list_implied() {
   first_implied_.push_back(static_cast<std::uint32_t>(implied_.size()));
 }
 
+void shot_weights::list_factors(const std::vector<bool> &is_idle) {
+  // The limits of quick_weight().
+  constexpr std::uint32_t kMostParts = 64;
+  constexpr double kLeastFactor = 0.125;
+  weights_.resize(edges_.size());
+  is_changed_.resize(edges_.size());
+  changed_.resize(edges_.size() + 1);
+  for (std::uint32_t k = 0; k < edges_.size(); ++k) {
+    const auto parts = std::span(parts_).subspan(first_part_[k], first_part_[k + 1] - first_part_[k]);
+    double product =
+        edges_[k].variants == kNone && parts.size() <= kMostParts ? 1 : std::numeric_limits<double>::quiet_NaN();
+    for (const part &one : parts) {
+      const double d = 1 - 2 * one.probability;
+      product *= std::abs(d) >= kLeastFactor ? d : std::numeric_limits<double>::quiet_NaN();
+    }
+    products_.push_back({product, product});
+  }
+  const std::size_t num_errors = first_of_error_.size() - 1;
+  for (factor_list *const list : {&busy_, &idle_})
+    list->first.assign(1, 0);
+  for (std::size_t error = 0; error < num_errors; ++error) {
+    is_fixed_.push_back(why_fixed(error) != nullptr ? 1 : 0);
+    for (std::uint32_t k = first_of_error_[error]; k < first_of_error_[error + 1]; ++k) {
+      const part &one = parts_[part_of_error_[k]];
+      const std::uint32_t node = edges_[one.edge].node1;
+      const bool is_of_idle = node < is_idle.size() && is_idle[node];
+      (is_of_idle ? idle_ : busy_).factors.push_back({1 / (1 - 2 * one.probability), one.edge});
+    }
+    for (factor_list *const list : {&busy_, &idle_})
+      list->first.push_back(static_cast<std::uint32_t>(list->factors.size()));
+  }
+}
+
+const char *shot_weights::why_fixed(std::uint64_t error) const noexcept {
+  if (first_of_error_[error] == first_of_error_[error + 1])
+    return "flips nothing, or has the probability 0 in the model: so it has no place in the graph";
+  for (std::uint32_t k = first_of_error_[error]; k < first_of_error_[error + 1]; ++k)
+    if (const char *const why = edges_[parts_[part_of_error_[k]].edge].why_fixed)
+      return why;
+  return nullptr;
+}
+
 void shot_weights::make_graph(const detector_error_model &model) {
   if (correlated_) {
     graph_ = make_correlated_graph(model);
@@ -204,7 +249,7 @@ void shot_weights::attach(pm::Mwpm &matcher) {
 void shot_weights::find_weights() {
   pm::MatchingGraph &graph = matcher_->flooder.graph;
   auto &search = matcher_->search_flooder.graph.nodes;
-  const bool has_search = search.size() == graph.nodes.size();
+  has_search_ = search.size() == graph.nodes.size();
   // A node has its edge to the boundary first, then its neighbours in the order of the edges.
   std::vector<std::uint32_t> next(graph.nodes.size());
   for (std::uint32_t k = 0; k < num_graph_edges_; ++k)
@@ -216,15 +261,16 @@ void shot_weights::find_weights() {
   edge_at_.assign(first_at_node_.back(), kNone);
   for (std::uint32_t k = 0; k < num_graph_edges_; ++k) {
     edge_record &e = edges_[k];
-    e.weights.fill(&unused_);
+    weights_[k].in_graph.fill(&unused_);
+    e.in_search_graph.fill(&unused_);
     const auto find = [&](std::size_t direction, std::uint32_t node, std::uint32_t other) {
       const std::uint32_t at = other == kNone ? 0 : next[node]++;
       if (graph.nodes[node].neighbors.at(at) != end_of(graph.nodes, other))
         throw std::logic_error("PyMatching's graph has another order of edges");
       edge_at_[first_at_node_[node] + at] = k;
-      e.weights[direction] = &graph.nodes[node].neighbor_weights[at];
-      if (has_search)
-        e.weights[2 + direction] = &search[node].neighbor_weights[at];
+      weights_[k].in_graph[direction] = &graph.nodes[node].neighbor_weights[at];
+      if (has_search_)
+        e.in_search_graph[direction] = &search[node].neighbor_weights[at];
       if (correlated_ &&
           graph.nodes[node].neighbor_implied_weights[at].size() != first_implied_[k + 1] - first_implied_[k])
         throw std::logic_error("PyMatching's graph has other rules for correlated edges");
@@ -232,16 +278,21 @@ void shot_weights::find_weights() {
     find(0, e.node1, e.node2);
     if (e.node2 != kNone)
       find(1, e.node2, e.node1);
-    e.weight = integer(e.in_graph->weight);
+    weights_[k].now = weights_[k].of_model = integer(e.in_graph->weight);
   }
 }
 
 double shot_weights::parity::weight() const noexcept { return std::log(even / odd); }
 
+double shot_weights::probability_of(const part &one) const noexcept {
+  const error_probability *const replaced = check_.find(list_, one.error);
+  return replaced != nullptr ? clamped_probability(replaced->probability, smallest_) : one.probability;
+}
+
 shot_weights::parity shot_weights::parity_of(std::uint32_t number) const noexcept {
   parity sum;
   for (std::uint32_t k = first_part_[number]; k < first_part_[number + 1]; ++k)
-    sum.add(parts_[k].probability);
+    sum.add(probability_of(parts_[k]));
   return sum;
 }
 
@@ -249,7 +300,7 @@ least_edge shot_weights::least_of(const edge_record &e, std::uint32_t number) co
   const auto &observables = variants_[e.variants].observables;
   std::vector<parity> sums(observables.size());
   for (std::uint32_t k = first_part_[number]; k < first_part_[number + 1]; ++k)
-    sums[parts_[k].variant].add(parts_[k].probability);
+    sums[parts_[k].variant].add(probability_of(parts_[k]));
   if (e.node1 == kNone) {
     least_edge made;
     if (sums[0].odd > 0.5 && !correlated_) {
@@ -269,52 +320,76 @@ pm::signed_weight_int shot_weights::integer(double weight) const noexcept {
 }
 
 bool shot_weights::replace(shot_probabilities list) {
-  const auto why_not = [this](std::uint64_t error) -> const char * {
-    if (first_of_error_[error] == first_of_error_[error + 1])
-      return "flips nothing, or has the probability 0 in the model: so it has no place in the graph";
-    for (std::uint32_t k = first_of_error_[error]; k < first_of_error_[error + 1]; ++k)
-      if (const char *const why = edges_[parts_[part_of_error_[k]].edge].why_fixed)
-        return why;
-    return nullptr;
-  };
-  if (!check_.check(list, correlated_ ? 0.5 : 1, why_not))
+  if (!check_.check(list, correlated_ ? 0.5 : 1,
+                    [this](std::uint64_t error) { return is_fixed_[error] != 0 ? why_fixed(error) : nullptr; }))
     return false;
-  changed_.clear();
-  for (const error_probability &one : list) {
-    const double p = clamped_probability(one.probability, smallest_);
-    for (std::uint32_t k = first_of_error_[one.error]; k < first_of_error_[one.error + 1]; ++k) {
-      part &at = parts_[part_of_error_[k]];
-      old_parts_.push_back({part_of_error_[k], at.probability});
-      at.probability = p;
-      edge_record &e = edges_[at.edge];
-      if (!e.is_changed)
-        changed_.push_back(at.edge);
-      e.is_changed = true;
-    }
-  }
-  for (const std::uint32_t number : changed_) {
-    old_edges_.push_back({number, edges_[number].weight});
-    change(number);
-  }
-  sync();
+  list_ = list;
+  replace_parts(busy_);
   return true;
 }
 
-void shot_weights::restore() {
-  for (auto old = old_parts_.rbegin(); old != old_parts_.rend(); ++old)
-    parts_[old->part].probability = old->probability;
-  for (auto old = old_edges_.rbegin(); old != old_edges_.rend(); ++old) { // as turn() finds them the fastest
-    edge_record &e = edges_[old->edge];
-    if (e.variants == kNone)
-      write(e, old->weight);
+void shot_weights::replace_parts(const factor_list &of_errors) {
+  const std::size_t before = num_changed_;
+  // Whether an edge comes a second time is random: so without a branch.
+  std::uint32_t *const changed = changed_.data();
+  std::size_t count = before;
+  edge_product *const products = products_.data();
+  std::uint8_t *const is_changed = is_changed_.data();
+  const std::uint32_t *const first = of_errors.first.data();
+  const factor *const factors = of_errors.factors.data();
+  const double smallest = smallest_;
+  for (const error_probability &one : list_) {
+    const double in = 1 - 2 * clamped_probability(one.probability, smallest);
+    const factor *const end = factors + first[one.error + 1];
+    for (const factor *of = factors + first[one.error]; of != end; ++of) {
+      products[of->edge].now *= in * of->out;
+      changed[count] = of->edge;
+      count += is_changed[of->edge] ^ 1U;
+      is_changed[of->edge] = 1;
+    }
+  }
+  num_changed_ = count;
+  for (std::size_t k = before; k < count; ++k) {
+    pm::signed_weight_int weight = 0;
+    if (quick_weight(products[changed[k]].now, weight))
+      write(changed[k], weight);
     else
-      change(old->edge);
-    e.is_changed = false;
+      change(changed[k]);
+  }
+  sync();
+}
+
+/// Both numbers have errors only from roundings, each at most 2^-53 of a number up to 1. With n errors on the edge, n at
+/// most 64, the product has at most 7n of them: n factors, and for each of them that is replaced a quotient, two
+/// products and the factor itself. A factor that is taken out is at least 1/8, and what is left is at most 1. The sum
+/// has at most 4n. So d is wrong by at most 11 * 64 * 2^-53 < 1e-13, and the weight 2 atanh(d) by 2 / (1 - d^2) times
+/// that and by what the logarithm is. The product decides if the middle of two integers is farther away.
+bool shot_weights::quick_weight(double product, pm::signed_weight_int &weight) const noexcept {
+  constexpr double kWrongProduct = 1e-13, kWrongLog = 1e-10, kLeast = 1e-6;
+  const double left = 1 - std::abs(product); // 1 - d^2 is at least this
+  if (!(left >= kLeast))                     // NaN, too
+    return false;
+  const double exact = log_((1 + product) / (1 - product)) * unit_;
+  constexpr double kShift = 6755399441055744.0; // 1.5 * 2^52: the sum has no digits after the point
+  const double rounded = exact + kShift - kShift;
+  weight = 2 * static_cast<pm::signed_weight_int>(rounded);
+  return 0.5 - std::abs(exact - rounded) > unit_ * (kWrongLog + 2 * kWrongProduct / left);
+}
+
+void shot_weights::restore() {
+  list_ = {};
+  while (num_changed_ != 0) { // in this order turn() finds them the fastest
+    const std::uint32_t number = changed_[--num_changed_];
+    edge_product &of = products_[number];
+    if (!std::isnan(of.of_model) || edges_[number].variants == kNone) // the first needs nothing that is not here
+      write(number, weights_[number].of_model);
+    else
+      change(number);
+    of.now = of.of_model;
+    is_changed_[number] = 0;
   }
   for (auto old = old_implied_.rbegin(); old != old_implied_.rend(); ++old)
     old->place->implied_weight = old->weight;
-  old_parts_.clear();
-  old_edges_.clear();
   old_implied_.clear();
   graph_.constant_weight = constant_weight_;
   sync();
@@ -324,7 +399,7 @@ void shot_weights::restore() {
 void shot_weights::change(std::uint32_t number) {
   edge_record &e = edges_[number];
   if (e.variants == kNone) {
-    write(e, integer(parity_of(number).weight()));
+    write(number, integer(parity_of(number).weight()));
     return;
   }
   least_edge &now = variants_[e.variants].now;
@@ -339,25 +414,35 @@ void shot_weights::change(std::uint32_t number) {
   graph_.constant_weight += least.constant_weight - now.constant_weight;
   if (number < num_graph_edges_) {
     if (least.observables != now.observables) {
-      write(e, std::abs(e.weight)); // a negative weight has flipped the old ones
+      write(number, std::abs(weights_[number].now)); // a negative weight has flipped the old ones
       set_observables(e, least.observables);
     }
-    write(e, integer(least.weight));
+    write(number, integer(least.weight));
   }
   now = std::move(least);
 }
 
-void shot_weights::write(edge_record &e, pm::signed_weight_int weight) {
-  for (pm::weight_int *const place : e.weights)
-    *place = static_cast<pm::weight_int>(std::abs(weight));
-  if ((weight | e.weight) < 0) {
-    const pm::signed_weight_int negative = std::min(weight, 0) - std::min(e.weight, 0);
-    matcher_->flooder.graph.negative_weight_sum += negative;
-    matcher_->flooder.negative_weight_sum += negative;
-    if ((weight ^ e.weight) < 0)
-      turn(e, weight < 0);
-  }
-  e.weight = weight;
+inline void shot_weights::write(std::uint32_t number, pm::signed_weight_int weight) {
+  edge_weight &e = weights_[number];
+  const auto size = static_cast<pm::weight_int>(std::abs(weight));
+  for (pm::weight_int *const place : e.in_graph)
+    *place = size;
+  if (has_search_)
+    for (pm::weight_int *const place : edges_[number].in_search_graph)
+      *place = size;
+  if ((weight | e.now) < 0)
+    change_sign(number, weight);
+  e.now = weight;
+}
+
+/// From or to a negative weight.
+void shot_weights::change_sign(std::uint32_t number, pm::signed_weight_int weight) {
+  const pm::signed_weight_int before = weights_[number].now;
+  const pm::signed_weight_int negative = std::min(weight, 0) - std::min(before, 0);
+  matcher_->flooder.graph.negative_weight_sum += negative;
+  matcher_->flooder.negative_weight_sum += negative;
+  if ((weight ^ before) < 0)
+    turn(edges_[number], weight < 0);
 }
 
 /// The sign of a weight changes. PyMatching counts an edge of negative weight as used: its ends are events, and its
@@ -369,9 +454,9 @@ void shot_weights::turn(edge_record &e, bool is_negative) {
   graph.update_negative_weight_detection_events(e.node1);
   if (e.node2 != kNone)
     graph.update_negative_weight_detection_events(e.node2);
-  pm::SearchGraph &search = matcher_->search_flooder.graph;
-  if (search.nodes.size() != graph.nodes.size())
+  if (!has_search_)
     return;
+  pm::SearchGraph &search = matcher_->search_flooder.graph;
   at_both_ends(search, e.node1, e.node2,
                [](auto &node, std::size_t at) { node.neighbor_markers[at] ^= pm::WEIGHT_SIGN; });
   const node_pair ends(e.node1, e.node2 == kNone ? SIZE_MAX : e.node2);
@@ -390,8 +475,8 @@ void shot_weights::set_observables(edge_record &e, const index_list &observables
     for (const std::size_t k : observables)
       mask ^= pm::obs_int{1} << k;
   at_both_ends(graph, e.node1, e.node2, [&](auto &node, std::size_t at) { node.neighbor_observables[at] = mask; });
-  if (pm::SearchGraph &search = matcher_->search_flooder.graph; search.nodes.size() == graph.nodes.size())
-    at_both_ends(search, e.node1, e.node2,
+  if (has_search_)
+    at_both_ends(matcher_->search_flooder.graph, e.node1, e.node2,
                  [&](auto &node, std::size_t at) { node.neighbor_observable_indices[at] = observables; });
 }
 
@@ -418,13 +503,13 @@ void shot_weights::set_implied_weights(std::span<const std::int64_t> edges) {
         nodes[node].index_of_neighbor(edges[k + 1] < 0 ? nullptr : &nodes[static_cast<std::size_t>(edges[k + 1])]);
     const std::uint32_t number = edge_at_[first_at_node_[node] + at];
     const edge_record &e = edges_[number];
-    if (!e.is_changed)
+    if (is_changed_[number] == 0)
       continue;
     const double p = parity_of(number).odd;
     for (std::uint32_t rule = first_implied_[number]; rule < first_implied_[number + 1]; ++rule) {
       double both = 0;
       for (std::uint32_t cause = implied_[rule].first_cause; cause < implied_[rule].end_cause; ++cause)
-        both = merged_probability(both, parts_[causes_[cause]].probability);
+        both = merged_probability(both, probability_of(parts_[causes_[cause]]));
       const auto weight = static_cast<pm::weight_int>(std::abs(integer(log_odds(std::min(0.5, both / p)))));
       set_implied(matcher_->flooder.graph, e, rule - first_implied_[number], weight);
       set_implied(matcher_->search_flooder.graph, e, rule - first_implied_[number], weight);

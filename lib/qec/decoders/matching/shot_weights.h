@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/qec/decoders/matching/matching_graph.h"
+#include "lib/qec/decoders/matching/quick_log.h"
 #include "lib/qec/decoders/replaced_errors.h"
 
 #include <array>
@@ -19,12 +20,20 @@ namespace cudaq::qec::realtime {
 /// and those of the other components of error 9, get 0.5 and the weight 0. After the shot the weights that were written
 /// over come back.
 ///
+/// This sum is what a decoder that is made for the shot has, but it takes a time for each error of the edge. With d =
+/// 1 - 2p the probabilities of independent errors multiply: the edge has d = 0.98 * 0.96, and in the shot this times
+/// 0 / 0.96. So a shot costs one product for each error of its list, and one logarithm for each edge: log((1 + d) /
+/// (1 - d)). It differs from the logarithm of the sum by roundings. Both become an integer, and almost always the same
+/// one: only next to the middle of two integers, nearer than all roundings together, the sum decides. quick_weight()
+/// has the limits in which this holds.
+///
 /// The integers of all shots have one scale: the largest one stands for the smallest probability. Probabilities of the
 /// model that are outside smallest to 1 - smallest count as the nearer of the two, too.
 class shot_weights {
 public:
-  /// `model`: one that make_matching_graph or make_correlated_graph takes.
-  shot_weights(const detector_error_model &model, bool correlated, double smallest);
+  /// `model`: one that make_matching_graph or make_correlated_graph takes. `is_idle`: of each detector, whether it is in
+  /// a part whose weights replace() leaves to replace_idle(); empty: none is.
+  shot_weights(const detector_error_model &model, bool correlated, double smallest, const std::vector<bool> &is_idle);
   shot_weights(const shot_weights &) = delete;
   shot_weights &operator=(const shot_weights &) = delete;
 
@@ -33,9 +42,11 @@ public:
   /// From now on the weights are those of this matcher, which was made of graph(). Throws.
   void attach(pm::Mwpm &matcher);
 
-  /// Sets the weights of a shot; false: fault() has the reason, and nothing was changed. Throws std::bad_alloc: neither
-  /// this object nor the matcher can be used any more.
+  /// Sets the weights of a shot; false: fault() has the reason, and nothing was changed. The list is read until
+  /// restore(). Throws std::bad_alloc: neither this object nor the matcher can be used any more.
   [[nodiscard]] bool replace(shot_probabilities list);
+  /// After replace(), for a decode that needs the weights of idle detectors, too. Throws as that.
+  void replace_idle() { replace_parts(idle_); }
   void restore();
   [[nodiscard]] const char *fault() const noexcept { return check_.fault(); }
 
@@ -48,18 +59,34 @@ private:
 
   /// A component of an error, as a part of its edge.
   struct part {
-    double probability;
+    double probability; ///< of the model
     std::uint32_t edge;
     std::uint32_t variant; ///< of the edge
+    std::uint32_t error;
+  };
+  /// Of 1 - 2p of the errors of an edge; NaN: only the sum of its errors is exact enough.
+  struct edge_product {
+    double now, of_model;
+  };
+  struct edge_weight {
+    std::array<pm::weight_int *, 2> in_graph{}; ///< both directions; without one: unused_
+    pm::signed_weight_int now = 0, of_model = 0;
   };
   struct edge_record {
-    std::array<pm::weight_int *, 4> weights{};  ///< both directions, in both graphs; without one: unused_
+    std::array<pm::weight_int *, 2> in_search_graph{};
     std::uint32_t node1 = kNone, node2 = kNone; ///< kNone: the boundary; both: errors without detectors
     std::uint32_t variants = kNone;             ///< into variants_; kNone: all its errors flip the same observables
-    bool is_changed = false;                    ///< in this shot
-    pm::signed_weight_int weight = 0;           ///< now
     pm::UserEdge *in_graph = nullptr;
     const char *why_fixed = nullptr; ///< why a shot replaces no probability of its errors; null: it may
+  };
+  /// Components by error, with what takes them out of the product of their edge: 1 / (1 - 2p).
+  struct factor {
+    double out;
+    std::uint32_t edge;
+  };
+  struct factor_list {
+    std::vector<std::uint32_t> first; ///< of each error, and one more
+    std::vector<factor> factors;
   };
   struct variant_list {
     std::vector<std::vector<std::size_t>> observables; ///< ascending
@@ -69,20 +96,14 @@ private:
   struct implied {
     std::uint32_t first_cause, end_cause; ///< into causes_: its parts of errors that have both edges
   };
-  struct old_part {
-    std::uint32_t part;
-    double probability;
-  };
-  struct old_edge {
-    std::uint32_t edge;
-    pm::signed_weight_int weight;
-  };
   struct old_implied {
     pm::ImpliedWeight *place;
     pm::weight_int weight;
   };
 
   void list_parts(const detector_error_model &model);
+  void list_factors(const std::vector<bool> &is_idle);
+  [[nodiscard]] const char *why_fixed(std::uint64_t error) const noexcept;
   void list_implied();
   void make_graph(const detector_error_model &model);
   void find_weights();
@@ -98,11 +119,17 @@ private:
     }
     [[nodiscard]] double weight() const noexcept;
   };
+  /// Of a part, in this shot.
+  [[nodiscard]] double probability_of(const part &one) const noexcept;
   [[nodiscard]] parity parity_of(std::uint32_t number) const noexcept;
   [[nodiscard]] least_edge least_of(const edge_record &e, std::uint32_t number) const;
   [[nodiscard]] pm::signed_weight_int integer(double weight) const noexcept;
+  /// Whether the product decides the integer that the sum would be.
+  [[nodiscard]] bool quick_weight(double product, pm::signed_weight_int &weight) const noexcept;
+  void replace_parts(const factor_list &of_errors);
   void change(std::uint32_t number);
-  void write(edge_record &e, pm::signed_weight_int weight);
+  void write(std::uint32_t number, pm::signed_weight_int weight);
+  void change_sign(std::uint32_t number, pm::signed_weight_int weight);
   void turn(edge_record &e, bool is_negative);
   void set_observables(edge_record &e, const std::vector<std::size_t> &observables);
   template <class Graph>
@@ -115,14 +142,22 @@ private:
   matching_graph graph_;
   pm::Mwpm *matcher_ = nullptr;
   pm::weight_int unused_ = 0;
-  double unit_ = 0; ///< half of the integers per weight
+  double unit_ = 0;         ///< half of the integers per weight
+  bool has_search_ = false; ///< the matcher has a search graph
+  const quick_log log_;
 
   std::vector<part> parts_;               ///< by edge, in it by error
   std::vector<std::uint32_t> first_part_; ///< for each edge, and one more
   std::vector<edge_record> edges_;        ///< in the order of their first errors; then those without detectors
   std::uint32_t num_graph_edges_ = 0;
+  // What each shot needs of edges_: apart from it, and from each other, because a shot touches many of them.
+  std::vector<edge_product> products_;
+  std::vector<edge_weight> weights_;
+  std::vector<std::uint8_t> is_changed_; ///< in this shot
   std::vector<variant_list> variants_;
   std::vector<std::uint32_t> first_of_error_, part_of_error_; ///< the parts of each error
+  std::vector<std::uint8_t> is_fixed_;                        ///< of each error: why_fixed() has a reason
+  factor_list busy_, idle_;                                   ///< the parts of detectors that are not idle, and those
 
   std::vector<std::uint32_t> first_implied_; ///< for each edge, and one more
   std::vector<implied> implied_;
@@ -130,10 +165,10 @@ private:
   std::vector<std::uint32_t> first_at_node_, edge_at_; ///< for each neighbour of each node its edge
 
   bool is_turned_ = false;
-  double constant_weight_ = 0; ///< of the model
-  std::vector<std::uint32_t> changed_;
-  std::vector<old_part> old_parts_;
-  std::vector<old_edge> old_edges_;
+  double constant_weight_ = 0;         ///< of the model
+  shot_probabilities list_;            ///< of this shot
+  std::vector<std::uint32_t> changed_; ///< the first num_changed_ are edges; room for all, and one more
+  std::size_t num_changed_ = 0;
   std::vector<old_implied> old_implied_;
 };
 

@@ -28,6 +28,14 @@ public:
   /// False: all events are needed.
   [[nodiscard]] bool drops_some() const noexcept { return parts_.has_value(); }
 
+  /// For each detector, whether of() drops its events. Only with drops_some().
+  [[nodiscard]] std::vector<bool> dropped() const {
+    std::vector<bool> is_dropped;
+    for (const std::uint32_t part : parts_->part_of)
+      is_dropped.push_back(!parts_->parts[part].flips_observables);
+    return is_dropped;
+  }
+
   /// Only with drops_some(). The others have a solution, which flips nothing; null: they have none.
   [[nodiscard]] const std::vector<std::uint64_t> *of(const std::vector<std::uint64_t> &events) noexcept {
     needed_.clear();

@@ -2,6 +2,7 @@
 // Shots that replace probabilities, with matching. The oracle is a decoder that is made for one shot alone: its model
 // has the probabilities of the shot, and one error more, of the smallest probability, between two detectors that never
 // fire, so that its weights have the same scale.
+#include "lib/qec/decoders/matching/quick_log.h"
 #include "unittests/qec/every_error_set.h"
 #include "unittests/qec/shot_lists.h"
 
@@ -212,6 +213,60 @@ TEST(ShotWeightsOfMatching, RefuseAnErrorBesideOneThatHasAComponentTwice) {
   }
   EXPECT_EQ(decode(*tested, {0}, shot_list{{3, 0.2}}).status, decode_status::ok);
   EXPECT_EQ(decode(*make_or_throw("pymatching", model), {0}, shot_list{{0, 0.2}}).status, decode_status::ok);
+}
+
+TEST(QuickLog, IsTheLogarithmToTenDigits) {
+  const quick_log log;
+  std::mt19937_64 random(3);
+  for (int k = 0; k < 100000; ++k) {
+    const double of = std::exp(std::uniform_real_distribution(-700.0, 700.0)(random));
+    ASSERT_NEAR(log(of), std::log(of), 1e-10) << of;
+  }
+  for (const double of : {1.0, std::nextafter(1.0, 0.0), std::nextafter(1.0, 2.0), 2.0, 2 + 1.0 / 64})
+    EXPECT_NEAR(log(of), std::log(of), 1e-10) << of;
+}
+
+// 50000 edges: the product decides the integers of most of them, and the sum those next to the middle of two integers,
+// of probabilities near to 0 and 1, and of edges with many errors. The weight of a shot is the sum of these integers.
+TEST(ShotWeightsOfMatching, AreBitByBitThoseOfASumOfAllErrorsOfAnEdge) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  constexpr std::uint64_t kEdges = 1000;
+  std::mt19937 random(12);
+  const double largest = std::max(log_odds(kSmallest), -log_odds(1 - kSmallest));
+  const double unit = 16777215 / largest; // half of PyMatching's integers, all of which are even
+  const auto draw = [&] {
+    const double p = std::pow(10, std::uniform_real_distribution(-9.0, -0.31)(random));
+    const double middle = (std::floor(log_odds(p) * unit) + 0.5) / unit; // of two integers
+    switch (random() % 8) {
+    case 0:
+      return 1 - p;
+    case 1:
+      return 0.5;
+    case 2:
+      return 1 / (1 + std::exp(middle));
+    default:
+      return p;
+    }
+  };
+  std::vector<std::uint64_t> events;
+  std::string text;
+  for (std::uint64_t edge = 0; edge < kEdges; ++edge) {
+    events.push_back(edge);
+    for (std::uint32_t k = edge % 100 == 0 ? 70 : 1 + random() % 4; k != 0; --k)
+      text += "error(" + std::to_string(0.9 * draw() + 1e-6) + ") D" + std::to_string(edge) + " L0\n";
+  }
+  const detector_error_model model = parse_or_throw(text);
+  const auto tested = make_or_throw("pymatching", text);
+  for (int shot = 0; shot < 50; ++shot) {
+    shot_list list;
+    for (std::uint64_t error = 0; error < model.num_errors; ++error)
+      if (random() % 2 == 0)
+        list.push_back({error, draw()});
+    const auto alone = make_or_throw("pymatching", model_at_scale(model, list));
+    const weighed_answer got = weigh(*tested, events, list), expected = weigh(*alone, events);
+    EXPECT_EQ(got.found, expected.found) << "shot " << shot;
+    EXPECT_EQ(got.weight, expected.weight) << "shot " << shot;
+  }
 }
 
 TEST(ShotWeightsOfMatching, AreGivenAsAList) {
