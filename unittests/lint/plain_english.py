@@ -32,8 +32,7 @@ NOT_WRITTEN_BY_HAND = {
     "unittests/tools/decode/own/*.*.*": "recorded shots",
     "unittests/tools/decode/own/*.stim": "written by Stim",
     "unittests/fuzz/corpus/*.tar.gz": "inputs of fuzz targets",
-    "unittests/qec/server/golden/frames.txt": "written by make_frames.py",
-    "unittests/qec/server/golden/stream_frames.txt": "written by make_frames.py",
+    "unittests/qec/server/golden/*frames.txt": "written by make_frames.py",
     "unittests/transport/roce/golden/*.txt": "written by programs",
 }
 

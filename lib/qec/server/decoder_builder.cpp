@@ -24,6 +24,9 @@ namespace {
 /// the probabilities only, so its value matters to bp-osd alone.
 constexpr double kDefaultRate = 0.01;
 
+/// The setting with the file of a table: docs/decoders/soft.md.
+constexpr std::string_view kReadout = "readout";
+
 /// One row of H_sparse or O_sparse for each index below `rows`.
 expected<sparse_rows> matrix(const char *field, const std::vector<std::int64_t> &values, std::uint64_t columns) {
   auto read = read_sparse(values, columns);
@@ -96,6 +99,8 @@ expected<std::string> name_with_settings(const decoder_config &c, const decoder_
   if (settings.failed())
     return settings.reason();
   for (const auto &[key, value] : *settings) {
+    if (key == kReadout) // of the server: see read_readout
+      continue;
     if (const foreign_setting *const foreign = find_foreign_setting(type.name, key); foreign != nullptr) {
       if (foreign->accepted == "*" || (!value.empty() && is_one_of(foreign->accepted, value)))
         continue;
@@ -195,12 +200,13 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
   return std::make_unique<decoding_unit>(std::move(with), std::move(*rows), bits, digest);
 }
 
-/// What make_decoder gets.
+/// What make_decoder gets, and the table of a readout.
 struct decoder_plan {
   std::string name, text;
-  std::uint64_t bytes = 0;  ///< of memory, estimated
-  std::uint64_t digest = 0; ///< of the model, and of the file of heralds
-  std::string heralds{};    ///< the contents of the file of this setting; "" without it
+  std::uint64_t bytes = 0;                 ///< of memory, estimated
+  std::uint64_t digest = 0;                ///< of the model, and of the file of heralds
+  std::string heralds{};                   ///< the contents of the file of this setting; "" without it
+  std::unique_ptr<unit_readout> readout{}; ///< null without a table
   std::optional<stream_source> stream{};
 };
 
@@ -228,17 +234,34 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
     bytes += std::min(kLookupMaxBytes, (model.num_observables / 8 + 1)
                                            << std::min<std::uint64_t>(detectors, kLookupMaxPartDetectors));
   return bytes + replay_bytes(model.num_observables) +
-         queue_bytes(c.limits.queue_length, longest_request_bits(std::max(stream_bits(c), detectors), detectors));
+         queue_bytes(c.limits.queue_length,
+                     (longest_request_bits(std::max(stream_bits(c), detectors), detectors) + 7) / 8);
 }
 
 /// A text about a model counts the lines of the model, not those of the configuration.
 std::string with_its_lines(const decoder_config &c, const std::string &text) {
-  if (text.find("line ") == std::string::npos || text.starts_with("heralds: "))
+  if (text.find("line ") == std::string::npos || text.starts_with("heralds: ") || text.starts_with("readout: "))
     return text;
   if (c.has_checks)
     return text + " (line N is column N - 1 of H_sparse)";
   return text + (c.dem.empty() ? " (a line of " + (c.dem_file.empty() ? c.stim_dem_path : c.dem_file) + ")"
                                : " (a line of the field dem)");
+}
+
+/// The rest of a plan with a table of a readout in the file `path`.
+expected<> plan_readout(const decoder_config &c, const std::string &path, decoder_plan &plan) {
+  const auto text = read_model_text(path);
+  if (text.failed())
+    return reason(text.status(), "readout: " + text.text());
+  readout_table_result table = read_readout_table(*text, plan.text);
+  if (!table)
+    return reason("readout: " + path + ": " + table.error);
+  plan.readout = std::make_unique<unit_readout>(std::move(table.instance));
+  constexpr std::uint64_t kBytesPerCharacter = 8; // a pair of two digits and two spaces is kept in 16 to 24 bytes
+  plan.bytes += text->size() * kBytesPerCharacter +
+                (c.limits.queue_length + std::uint64_t{1}) * plan.readout->facts().longest_bytes();
+  plan.digest = digest_with(plan.digest, *text);
+  return {};
 }
 
 /// The rest of a plan for a stream.
@@ -279,7 +302,11 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
   if (text.failed())
     return text.reason();
   decoder_plan plan{std::move(*name), std::move(*text)};
+  const std::string *const readout = setting_of(c, kReadout);
   if (c.stream) {
+    if (readout != nullptr)
+      return reason(
+          "decoder_custom_args.readout: a stream takes no soft values and no flags; only decoders of shots do");
     if (expected<> result = check_merge_strategy(c, nullptr); result.failed())
       return result.reason();
     if (expected<> result = plan_stream(c, workers, plan); result.failed())
@@ -298,8 +325,11 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
     plan.heralds = std::move(*heralds);
     plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model, plan.heralds);
     plan.digest = model_digest(*model);
-    if (!plan.heralds.empty())                                               // another list, other answers
-      plan.digest = (plan.digest ^ crc32_of(plan.heralds)) * 0x100000001b3U; // as FNV-1a
+    if (!plan.heralds.empty())
+      plan.digest = digest_with(plan.digest, plan.heralds);
+    if (readout != nullptr)
+      if (expected<> result = plan_readout(c, path_in(folder, *readout), plan); result.failed())
+        return result.reason();
   }
   return plan;
 }
@@ -335,7 +365,7 @@ expected<std::unique_ptr<decoding_unit>> build_stream(const decoder_plan &plan) 
   return unit;
 }
 
-expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const decoder_plan &plan) {
+expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, decoder_plan &plan) {
   if (c.stream)
     return build_stream(plan);
   // The file is not read a second time: the digest is that of these heralds.
@@ -343,6 +373,8 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
                                              : make_decoder_with_file(plan.name, plan.text, plan.heralds);
   if (!made)
     return reason(made.machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG, with_its_lines(c, made.error));
+  if (const char *const refusal = made.instance->refuses_probabilities(); refusal != nullptr && plan.readout != nullptr)
+    return reason(std::string("readout: ") + refusal);
   // What `auto` has chosen here may not be what it chooses elsewhere.
   constexpr std::string_view kChosen = "auto";
   const bool chosen = plan.name == kChosen || plan.name.starts_with("auto:");
@@ -353,6 +385,7 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const de
   }
   auto unit = unit_with(std::move(made.instance), c, plan.digest);
   if (unit.ok()) {
+    (*unit)->need_readout(std::move(plan.readout));
     (*unit)->identity()->name = std::move(name);
     (*unit)->identity()->deadline_ns = deadline_ns_of(plan.name, false);
   }

@@ -134,7 +134,8 @@ served_decoder *decoding_server::find(const read_result &read) const noexcept {
 
 server_answer decoding_server::describe(const wire_request &request, const served_decoder &decoder,
                                         std::span<std::uint8_t> result) const noexcept {
-  const std::size_t bytes = request.with_stream   ? kStreamDescriptionBytes
+  const std::size_t bytes = request.with_readout  ? kReadoutDescriptionBytes
+                            : request.with_stream ? kStreamDescriptionBytes
                             : request.with_server ? kDescriptionBytes
                                                   : kModelFactsBytes;
   if (result.size() < bytes) // the slot is too small for the answer
@@ -144,6 +145,8 @@ server_answer decoding_server::describe(const wire_request &request, const serve
     write_server_facts({boot_id_, phase_.load() != serves}, result);
   if (request.with_stream)
     write_stream_parts(decoder.parts(), result);
+  if (request.with_readout)
+    write_readout_facts(decoder.readout(), result);
   return {0, static_cast<std::uint32_t>(bytes)};
 }
 

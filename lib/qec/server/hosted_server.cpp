@@ -25,7 +25,8 @@ constexpr std::uint32_t kNoSlot = UINT32_MAX;
 std::uint64_t shot_bits_of(const std::vector<decoder_setup> &setups) {
   std::uint64_t bits = 0;
   for (const decoder_setup &setup : setups)
-    bits = std::max({bits, setup.unit->bits_per_shot(), setup.unit->num_detectors()});
+    bits = std::max(bits, bits_with_readout(std::max(setup.unit->bits_per_shot(), setup.unit->num_detectors()),
+                                            setup.unit->readout()));
   return bits;
 }
 
@@ -74,8 +75,9 @@ expected<> hosted_server::check_slots(std::uint32_t slot_bytes) const {
 expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher, const transport_slots &slots) {
   if (dispatcher_ != nullptr)
     return make_reason(CUDAQ_ERR_STATE, "a dispatcher is attached already, and a server has one");
-  for (const std::uint32_t id : {kEnqueueFunctionId, kGetCorrectionsFunctionId, kResetFunctionId, kOneShotFunctionId,
-                                 kDescribeFunctionId, kBeginTailFunctionId, kGetCommittedFunctionId, kNameFunctionId})
+  for (const std::uint32_t id :
+       {kEnqueueFunctionId, kEnqueueReadoutFunctionId, kGetCorrectionsFunctionId, kResetFunctionId, kOneShotFunctionId,
+        kDescribeFunctionId, kBeginTailFunctionId, kGetCommittedFunctionId, kNameFunctionId})
     if (const cudaq_status_t status = cudaq_dispatcher_set_host_handler_v2(dispatcher, id, &handle, this, nullptr);
         status != CUDAQ_OK)
       return {status, cudaq_last_error_message()};

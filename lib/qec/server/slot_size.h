@@ -17,6 +17,11 @@ inline std::uint64_t enqueue_bytes(std::uint64_t bits) {
   return CUDAQ_RPC_HEADER_SIZE + kEnqueueHeadBytes + (bits + 7) / 8;
 }
 
+/// A request with a whole shot of `bits` is as long as an enqueue request of so many.
+inline std::uint64_t bits_with_readout(std::uint64_t bits, const readout_facts &readout) {
+  return readout.any() ? bits + 8 * (kEnqueueReadoutHeadBytes - kEnqueueHeadBytes + readout.longest_bytes()) : bits;
+}
+
 /// 256 bytes, or more if a whole shot of `bits` needs more in one enqueue request: a multiple of 128, which RoCE needs.
 /// 0: no slot is so large; the shot must come in several requests.
 inline std::uint32_t usual_slot_size(std::uint64_t bits) {

@@ -123,7 +123,7 @@ expected<std::uint64_t> estimated_stream_bytes(const stream_source &source, std:
   return sizeof(served_decoder) + replay_bytes(model.num_observables()) +
          (model_bytes(*unrolled) + 2 * source.heralds.bytes()) / std::max<std::uint64_t>(unrolled->num_detectors, 1) *
              detectors * decoders +
-         queue_bytes(queue_length, longest_stream_request_bits(longest));
+         queue_bytes(queue_length, (longest_stream_request_bits(longest) + 7) / 8);
 }
 
 } // namespace cudaq::qec::realtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exchanges of the files in golden, byte by byte.
+#include "unittests/qec/server/readout/server_readout_support.h"
 #include "unittests/qec/server/server_stream_support.h"
 #include "unittests/support/program_paths.h"
 
@@ -31,7 +32,8 @@ struct golden_exchange {
   bytes request, answer;
 };
 
-const std::string kFrames = CUDAQ_TEST_GOLDEN_FRAMES, kStreamFrames = CUDAQ_TEST_GOLDEN_STREAM_FRAMES;
+const std::string kFrames = CUDAQ_TEST_GOLDEN_FRAMES, kStreamFrames = CUDAQ_TEST_GOLDEN_STREAM_FRAMES,
+                  kReadoutFrames = CUDAQ_TEST_GOLDEN_READOUT_FRAMES;
 
 std::vector<golden_exchange> golden_exchanges(const std::string &path) {
   std::ifstream file(path);
@@ -72,9 +74,16 @@ TEST(ServerWire, AnswersTheGoldenFramesOfAStreamByteByByte) {
   expect_golden_answers(server, kStreamFrames, 28);
 }
 
+TEST(ServerWire, AnswersTheGoldenFramesOfAReadoutByteByByte) {
+  std::vector<decoder_setup> setups = one_setup({.id = 6}, readout_unit());
+  setups.push_back({{.id = 3}, unit_for(rotated_model(10))});
+  decoding_server server(std::move(setups));
+  expect_golden_answers(server, kReadoutFrames, 23);
+}
+
 TEST(ServerWire, IsOnItsPageWithFramesOfTheExchanges) {
   std::string frames;
-  for (const std::string &path : {kFrames, kStreamFrames}) {
+  for (const std::string &path : {kFrames, kStreamFrames, kReadoutFrames}) {
     std::ifstream file(path);
     frames.append(std::istreambuf_iterator<char>(file), {});
   }
@@ -88,7 +97,7 @@ TEST(ServerWire, IsOnItsPageWithFramesOfTheExchanges) {
       ++found;
     }
   }
-  EXPECT_EQ(found, 11u);
+  EXPECT_EQ(found, 15u);
 }
 
 // Bytes after the fields are ignored in the functions of the existing system, and refused in the others.

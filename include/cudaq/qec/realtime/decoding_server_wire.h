@@ -16,13 +16,16 @@ extern "C" {
 
 /* Ids of the functions: FNV-1a hashes of their names, 32 bits. */
 #define CUDAQ_QEC_ENQUEUE_SYNDROMES 0x7ED8BE82u /* cudaq_qec_enqueue_syndromes_t and the bits; no result */
+#define CUDAQ_QEC_ENQUEUE_READOUT 0xD1B0F222u   /* cudaq_qec_enqueue_readout_t and three arrays; no result */
 #define CUDAQ_QEC_GET_CORRECTIONS 0x882D5BA1u   /* cudaq_qec_get_corrections_t; the bits */
 #define CUDAQ_QEC_RESET_DECODER 0x977A59CFu     /* cudaq_qec_reset_decoder_t; no result */
 #define CUDAQ_QEC_BEGIN_TAIL 0x21CDC649u        /* streams: cudaq_qec_begin_tail_t; no result */
 #define CUDAQ_QEC_GET_COMMITTED 0x75DD3F12u     /* streams: cudaq_qec_get_committed_t; cudaq_qec_committed_t, bits */
 #define CUDAQ_QEC_DESCRIBE_DECODER 0xD546EA57u  /* cudaq_qec_describe_decoder_t; cudaq_qec_decoder_description_t */
 #define CUDAQ_QEC_GET_DECODER_NAME 0xF1697466u  /* as describe_decoder, without with_server; the text, without a 0 */
-#define CUDAQ_QEC_DECODE 0xC4B0E4BFu            /* qec_decode: the events of one shot; the observables */
+/* qec_decode: the events of one shot, and for a decoder with a table of a readout its soft values and flags; the
+ * observables */
+#define CUDAQ_QEC_DECODE 0xC4B0E4BFu
 
 #define CUDAQ_QEC_MAX_ENQUEUED_BITS 1048576u /* of one request: 2^20 */
 /* A decoder knows a repeated request among its last REPEAT_REQUESTS that changed its state, for REPEAT_SECONDS. */
@@ -51,6 +54,21 @@ typedef struct __attribute__((packed)) cudaq_qec_enqueue_syndromes_t {
   uint64_t mapping_id; /* 0 */
   uint64_t num_bits;   /* at most CUDAQ_QEC_MAX_ENQUEUED_BITS */
 } cudaq_qec_enqueue_syndromes_t;
+
+/* Payload of enqueue_readout, for a decoder with a table of a readout (docs/decoders/soft.md). Three arrays follow it,
+ * each from a whole byte, and nothing after them: ceil(num_bits / 8) bytes of bits; the soft values of the next
+ * num_values measurements; ceil(num_flags / 4) bytes with the next flags of leakage, 2 bits each, the first one lowest.
+ * A shot may come in several requests; all its values and flags must have come with the last of its bits. */
+typedef struct __attribute__((packed)) cudaq_qec_enqueue_readout_t {
+  uint64_t decoder_id;
+  uint64_t counter;    /* that of enqueue_syndromes: requests of both functions are one sequence */
+  uint64_t num_bits;   /* at most CUDAQ_QEC_MAX_ENQUEUED_BITS, as the next two */
+  uint64_t num_values; /* 0: no soft values */
+  uint64_t num_flags;  /* 0: no flags */
+  uint32_t soft_kind; /* of a value, the same for all of a shot: 0 4 bytes (float), 1 one byte, 2 half a byte, the first
+                        * one in the low half; these are the values of cudaq_qec_soft_kind_t (decoder_c.h) */
+  uint32_t zero;
+} cudaq_qec_enqueue_readout_t;
 
 typedef struct __attribute__((packed)) cudaq_qec_get_corrections_t {
   uint64_t decoder_id;
@@ -85,10 +103,11 @@ typedef struct __attribute__((packed)) cudaq_qec_committed_t {
 
 /* Payload of describe_decoder: nothing (the decoder of qec_decode), its first 8 bytes, or all of it. The result ends
  * with `digest`; with with_server 1 it is a whole cudaq_qec_decoder_description_t, with 2 a
- * cudaq_qec_stream_description_t. A server that does not know a form answers BAD_REQUEST. */
+ * cudaq_qec_stream_description_t, with 3 a cudaq_qec_readout_description_t. A server that does not know a form answers
+ * BAD_REQUEST. */
 typedef struct __attribute__((packed)) cudaq_qec_describe_decoder_t {
   uint64_t decoder_id;
-  uint64_t with_server; /* 1; 2: and the parts of a stream */
+  uint64_t with_server; /* 1; 2: and the parts of a stream; 3: and the readout */
 } cudaq_qec_describe_decoder_t;
 
 typedef enum cudaq_qec_server_state_t {
@@ -112,6 +131,14 @@ typedef struct __attribute__((packed)) cudaq_qec_stream_description_t {
   uint64_t tail_detectors;    /* after begin_tail */
   uint64_t missing_tail_bits; /* after begin_tail: bits that have not come yet; else 0 */
 } cudaq_qec_stream_description_t;
+
+/* The three last fields are 0 for a decoder without a table of a readout. */
+typedef struct __attribute__((packed)) cudaq_qec_readout_description_t {
+  cudaq_qec_stream_description_t stream;
+  uint64_t num_measurements; /* soft values of a shot */
+  uint64_t num_flags;        /* flags of leakage of a shot */
+  uint64_t soft_kinds;       /* that the decoder takes: bit k is 1 for the soft_kind k */
+} cudaq_qec_readout_description_t;
 
 #ifdef __cplusplus
 }

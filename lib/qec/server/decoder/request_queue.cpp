@@ -7,13 +7,13 @@
 
 namespace cudaq::qec::realtime {
 
-std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept {
-  return queue_length * (sizeof(request_queue::entry) + (bits + 7) / 8);
+std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t max_bytes) noexcept {
+  return queue_length * (sizeof(request_queue::entry) + max_bytes);
 }
 
-request_queue::request_queue(std::uint32_t length, std::uint64_t max_bits) : entries_(length) {
+request_queue::request_queue(std::uint32_t length, std::uint64_t max_bytes) : entries_(length) {
   for (entry &e : entries_)
-    e.bits.resize(static_cast<std::size_t>((max_bits + 7) / 8));
+    e.bits.resize(static_cast<std::size_t>(max_bytes));
 }
 
 bool request_queue::has_copy_of(const read_result &read) noexcept {

@@ -28,8 +28,8 @@ namespace cudaq::qec::realtime {
 /// repeats a request holds one place, and one slot of the transport.
 inline constexpr server_answer kNoRoomForCopy{CUDAQ_RPC_ERR_BUSY, 0};
 
-/// Bytes of a queue of this length, if requests have at most `bits` bits.
-[[nodiscard]] std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t bits) noexcept;
+/// Bytes of a queue of this length, if requests have at most `max_bytes` after their fields.
+[[nodiscard]] std::uint64_t queue_bytes(std::uint32_t queue_length, std::uint64_t max_bytes) noexcept;
 
 /// Threads: enter by any number of threads, close by one control thread, front and pop by the thread that has the
 /// decoder, the others by any thread.
@@ -45,8 +45,8 @@ public:
     request_moments moments; ///< up to `queued`
   };
 
-  /// `max_bits`: of one request. Throws std::bad_alloc.
-  request_queue(std::uint32_t length, std::uint64_t max_bits);
+  /// `max_bytes`: of one request, after its fields. Throws std::bad_alloc.
+  request_queue(std::uint32_t length, std::uint64_t max_bytes);
 
   /// `waits`: the request is in the queue, and its bits are copied. Else its answer: kNoRoomForCopy if a copy of it is
   /// among the last requests there, not_ready after close, busy if the queue is full. `memory`: that of the session;

@@ -21,10 +21,10 @@ stream_listener listener_of(decoder_turn &turn, bool waits_for_rounds) noexcept 
 served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit,
                                const cudaq::realtime::detail::tick_clock &ticks)
     : limits_(limits), num_observables_(unit->num_observables()), num_detectors_(unit->num_detectors()),
-      bits_per_shot_(unit->bits_per_shot()), is_stream_(unit->is_stream()),
+      bits_per_shot_(unit->bits_per_shot()), readout_(unit->readout()), is_stream_(unit->is_stream()),
       head_detectors_(is_stream_ ? unit->stream()->head_detectors() : 0),
       tail_detectors_(is_stream_ ? unit->stream()->tail_detectors() : 0), counters_(ticks),
-      queue_(limits.queue_length, unit->max_request_bits()),
+      queue_(limits.queue_length, unit->max_request_bytes()),
       turn_(queue_, session_, counters_, limits.age_limit_ns,
             is_stream_ ? std::min(limits.queue_length, kMaxRoundWaits) : 0),
       session_(std::move(unit), limits.sequence, limits.queue_length != 0, listener_of(turn_, holds_slots()),

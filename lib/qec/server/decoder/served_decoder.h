@@ -81,6 +81,8 @@ public:
   /// The same for every decoder that an exchange accepts.
   [[nodiscard]] std::uint64_t num_observables() const noexcept { return num_observables_; }
   [[nodiscard]] bool is_stream() const noexcept { return is_stream_; }
+  /// What a shot needs beside its bits. The same for every decoder that an exchange accepts.
+  [[nodiscard]] const readout_facts &readout() const noexcept { return readout_; }
   /// The model in use, at some recent moment.
   [[nodiscard]] model_facts facts() const noexcept {
     return {num_detectors_, bits_per_shot_, num_observables_, session_.digest()};
@@ -113,6 +115,7 @@ public:
 private:
   const decoder_limits limits_;
   const std::uint64_t num_observables_, num_detectors_, bits_per_shot_;
+  const readout_facts readout_;
   const bool is_stream_;
   const std::uint64_t head_detectors_, tail_detectors_;
   decoder_counters counters_;

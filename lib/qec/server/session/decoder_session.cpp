@@ -4,6 +4,7 @@
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -40,6 +41,8 @@ server_status counted_status(wire_function function, std::int32_t status) noexce
   case decode_status::bad_detector_index:
   case decode_status::duplicate_detector_index:
   case decode_status::buffer_too_small:
+  case decode_status::bad_probability: // of a readout, as the next one
+  case decode_status::not_supported:
     return server_status::bad_request;
   default:
     return server_status::internal;
@@ -94,6 +97,7 @@ server_answer decoder_session::refuse_copies(const wire_request &request, server
 server_answer decoder_session::execute(const wire_request &request, std::span<std::uint8_t> result) noexcept {
   switch (request.function) {
   case wire_function::enqueue:
+  case wire_function::enqueue_readout:
   case wire_function::begin_tail: {
     const server_status status = latched_ == server_status::ok ? take(request) : latched_;
     if (status == server_status::busy)
@@ -138,12 +142,22 @@ void decoder_session::latch(server_status why) noexcept {
 }
 
 void decoder_session::note_failure(decode_status status) noexcept {
-  const char *const fault = status == decode_status::internal_error ? unit_->fault() : "";
+  const char *const fault = status == decode_status::internal_error || unit_->is_refused() ? unit_->fault() : "";
   const std::uint64_t of_members = unit_->take_member_faults();
   // Of a race an internal error is that of its members; another status is a failure of its own.
   failures_ += status == decode_status::internal_error && of_members != 0 ? of_members : of_members + 1;
   std::snprintf(last_failure_.data(), last_failure_.size(), "%s%s%s", decode_status_text(status),
                 *fault != '\0' ? ": " : "", fault);
+}
+
+void decoder_session::note_refused_readout(const wire_request &request, const readout_facts &facts) noexcept {
+  ++failures_;
+  const char *const kind = request.kind == soft_kind::f32 ? "f32" : request.kind == soft_kind::u8 ? "u8" : "u4";
+  std::snprintf(last_failure_.data(), last_failure_.size(),
+                "a request with %" PRIu64 " soft values (%s) and %" PRIu64
+                " flags; of a shot the decoder takes %" PRIu64 " and %" PRIu64
+                ", in one of the kinds that describe_decoder tells",
+                request.num_values, kind, request.num_flags, facts.measurements, facts.flags);
 }
 
 void decoder_session::note_member_faults() noexcept {
@@ -168,7 +182,7 @@ server_status decoder_session::take(const wire_request &request) noexcept {
     // The distance modulo 2^64 tells a gap from a counter that was used before.
     return request.counter - *expected_counter_ < std::uint64_t{1} << 63 ? server_status::syndromes_dropped
                                                                          : server_status::bad_request;
-  const server_status status = request.function == wire_function::enqueue ? append(request) : begin_tail();
+  const server_status status = request.function == wire_function::begin_tail ? begin_tail() : append(request);
   if (goes_on_after(status))
     expected_counter_ = request.counter + 1;
   return status;

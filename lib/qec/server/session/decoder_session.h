@@ -123,7 +123,8 @@ public:
   [[nodiscard]] const decoding_unit &unit() const noexcept { return *unit_; }
   /// Shots that were decoded, whole ones and parts; streams whose rounds were all final at the last advance().
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
-  /// Decodes of shots and windows without a solution, except of shots at their deadline, and why the last one failed:
+  /// Decodes of shots and windows without a solution, except of shots at their deadline, with those whose readout was
+  /// refused; and why the last one failed:
   /// the text of its status, and the decoder's fault().
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
   [[nodiscard]] const char *last_failure() const noexcept { return last_failure_.data(); }
@@ -168,6 +169,8 @@ protected:
   decoding_unit &used_unit() noexcept { return *unit_; }
   /// Counts a decode that failed; of a race, each member that failed. Before the next one.
   void note_failure(decode_status status) noexcept;
+  /// Counts a request whose soft values or flags are not those that come next; `facts`: what the decoder takes.
+  void note_refused_readout(const wire_request &request, const readout_facts &facts) noexcept;
   /// Counts the members of a race that failed where another one has answered. Before the next decode.
   void note_member_faults() noexcept;
 

@@ -34,15 +34,18 @@ decoding_unit::decoding_unit(std::unique_ptr<stream_decoder> with, std::uint64_t
     : stream_(std::move(with)), num_detectors_(stream_->body_detectors()), num_observables_(stream_->num_observables()),
       bits_per_shot_(0), digest_(digest) {}
 
-std::uint64_t decoding_unit::max_request_bits() const noexcept {
-  return is_stream() ? longest_stream_request_bits(
-                           std::max({stream_->head_detectors(), stream_->body_detectors(), stream_->tail_detectors()}))
-                     : longest_request_bits(bits_per_shot_, num_detectors_);
+std::uint64_t decoding_unit::max_request_bytes() const noexcept {
+  const std::uint64_t bits =
+      is_stream() ? longest_stream_request_bits(
+                        std::max({stream_->head_detectors(), stream_->body_detectors(), stream_->tail_detectors()}))
+                  : longest_request_bits(bits_per_shot_, num_detectors_);
+  return (bits + 7) / 8 + readout().longest_bytes();
 }
 
 bool decoding_unit::same_shape(const decoding_unit &other) const noexcept {
   return is_stream() == other.is_stream() && bits_per_shot_ == other.bits_per_shot_ &&
          num_detectors() == other.num_detectors() && num_observables() == other.num_observables() &&
+         readout() == other.readout() &&
          (!is_stream() || (stream_->head_detectors() == other.stream_->head_detectors() &&
                            stream_->tail_detectors() == other.stream_->tail_detectors()));
 }
@@ -53,14 +56,14 @@ std::string decoding_unit::shape_text() const {
     return "is a stream with " + number_of(stream_->head_detectors(), "detector") + " in the head, " +
            std::to_string(num_detectors()) + " in a repetition, " + std::to_string(stream_->tail_detectors()) +
            " in the tail," + observables;
-  return "has " + number_of(bits_per_shot(), "bit") + " per shot, " + number_of(num_detectors(), "detector") +
-         observables;
+  return "has " + number_of(bits_per_shot(), "bit") + " per shot, " + (readout().any() ? readout().text() + ", " : "") +
+         number_of(num_detectors(), "detector") + observables;
 }
 
-decode_status decoding_unit::decode_stream(std::span<const std::uint8_t> bits,
-                                           std::span<std::uint8_t> observables) noexcept {
+decode_status decoding_unit::decode_stream(std::span<const std::uint8_t> bits, std::span<std::uint8_t> observables,
+                                           const shot_readout &known) noexcept {
   if (from_measurements_.rows() == 0)
-    return decode_events(bits, observables);
+    return decode_events(bits, observables, known);
   std::fill(events_.begin(), events_.end(), std::uint8_t{0});
   for (std::size_t d = 0; d < from_measurements_.rows(); ++d) {
     unsigned parity = 0;
@@ -68,15 +71,24 @@ decode_status decoding_unit::decode_stream(std::span<const std::uint8_t> bits,
       parity ^= static_cast<unsigned>(bits[m / 8]) >> (m % 8);
     events_[d / 8] = static_cast<std::uint8_t>(events_[d / 8] | (parity & 1U) << (d % 8));
   }
-  return decode_events(events_, observables);
+  return decode_events(events_, observables, known);
 }
 
-decode_status decoding_unit::decode_events(std::span<const std::uint8_t> events,
-                                           std::span<std::uint8_t> observables) noexcept {
+decode_status decoding_unit::decode_events(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
+                                           const shot_readout &known) noexcept {
+  shot_probabilities list;
+  is_refused_ = false;
+  if (readout_ != nullptr) {
+    if (const decode_status status = readout_->take(known); status != decode_status::ok) {
+      is_refused_ = true;
+      return status;
+    }
+    list = readout_->list();
+  }
   if (identity_->members.empty())
-    return decoder_->decode_bits(events, observables);
+    return decoder_->decode_bits(events, observables, list);
   decode_details details;
-  const decode_status status = decoder_->decode_bits(events, observables, details);
+  const decode_status status = decoder_->decode_bits(events, observables, list, &details);
   if (details.winner != nullptr)
     if (const auto found = std::ranges::find(identity_->members, details.winner); found != identity_->members.end())
       identity_->wins[static_cast<std::size_t>(found - identity_->members.begin())].bump();

@@ -4,6 +4,7 @@
 #include "cudaq/qec/decoding/decoder.h"
 #include "cudaq/qec/decoding/stream.h"
 #include "cudaq/realtime/detail/base/shared_word.h"
+#include "lib/qec/server/session/unit_readout.h"
 #include "lib/qec/stream/stream_factory.h"
 
 #include <cstddef>
@@ -46,6 +47,13 @@ public:
   /// `digest`: of the repeating model. Throws std::bad_alloc.
   decoding_unit(std::unique_ptr<stream_decoder> with, std::uint64_t digest);
 
+  /// Of shots, before the first use: each shot needs what the table takes. Null: no table.
+  void need_readout(std::unique_ptr<unit_readout> table) noexcept { readout_ = std::move(table); }
+  /// What each shot needs beside its bits.
+  [[nodiscard]] readout_facts readout() const noexcept {
+    return readout_ == nullptr ? readout_facts{} : readout_->facts();
+  }
+
   /// Null: the unit decodes shots.
   [[nodiscard]] stream_decoder *stream() noexcept { return stream_.get(); }
   [[nodiscard]] const stream_decoder *stream() const noexcept { return stream_.get(); }
@@ -62,14 +70,18 @@ public:
   [[nodiscard]] const char *decoder_name() const noexcept { return decoder_->name(); }
   /// Its name is written before the first use of the unit.
   [[nodiscard]] const std::shared_ptr<decoder_identity> &identity() const noexcept { return identity_; }
-  /// The most bits of one request: longer ones are refused by their length.
-  [[nodiscard]] std::uint64_t max_request_bits() const noexcept;
+  /// The most bytes after the fields of one request: longer ones are refused by their length.
+  [[nodiscard]] std::uint64_t max_request_bytes() const noexcept;
   /// Of shots: whether the last decode wrote the observables of a solution: with ok, and perhaps with deadline.
-  [[nodiscard]] bool has_solution() const noexcept { return decoder_->has_solution(); }
+  [[nodiscard]] bool has_solution() const noexcept { return !is_refused_ && decoder_->has_solution(); }
   /// Of shots: whether the last decode ended after its deadline, with the observables of a solution.
-  [[nodiscard]] bool is_late() const noexcept { return decoder_->has_solution() && decoder_->is_late(); }
-  /// decoder::fault() or stream_decoder::fault().
-  [[nodiscard]] const char *fault() const noexcept { return is_stream() ? stream_->fault() : decoder_->fault(); }
+  [[nodiscard]] bool is_late() const noexcept { return has_solution() && decoder_->is_late(); }
+  /// decoder::fault() or stream_decoder::fault(); after is_refused() what is wrong in the readout of the shot.
+  [[nodiscard]] const char *fault() const noexcept {
+    return is_refused_ ? readout_->fault() : is_stream() ? stream_->fault() : decoder_->fault();
+  }
+  /// Of shots: the last one was not decoded, because its readout is not what the table takes.
+  [[nodiscard]] bool is_refused() const noexcept { return is_refused_; }
   /// Of decodes of shots; all 0 for a stream, whose windows are in its statistics.
   [[nodiscard]] deadline_counts deadlines() const noexcept {
     return is_stream() ? deadline_counts{} : decoder_->deadlines();
@@ -79,12 +91,13 @@ public:
   /// "has 10 bits per shot, 10 detectors and 1 observables"
   [[nodiscard]] std::string shape_text() const;
 
-  /// Of shots: decodes one. `bits`: bits_per_shot() bits, unused bits 0. `observables` as in decoder::decode.
-  [[nodiscard]] decode_status decode_stream(std::span<const std::uint8_t> bits,
-                                            std::span<std::uint8_t> observables) noexcept;
+  /// Of shots: decodes one. `bits`: bits_per_shot() bits, unused bits 0. `observables` as in decoder::decode. `known`:
+  /// nothing without a table; else statuses as of readout_table::list_of, too.
+  [[nodiscard]] decode_status decode_stream(std::span<const std::uint8_t> bits, std::span<std::uint8_t> observables,
+                                            const shot_readout &known = {}) noexcept;
   /// Of shots: decodes detection events, one bit each.
-  [[nodiscard]] decode_status decode_events(std::span<const std::uint8_t> events,
-                                            std::span<std::uint8_t> observables) noexcept;
+  [[nodiscard]] decode_status decode_events(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
+                                            const shot_readout &known = {}) noexcept;
   /// Of a race of shots: how many decodes of members have failed since the last call; fault() is the text.
   [[nodiscard]] std::uint64_t take_member_faults() noexcept;
 
@@ -96,6 +109,8 @@ private:
   std::uint64_t bits_per_shot_, digest_;
   std::vector<std::uint8_t> events_; ///< of one shot, if there are rows
   std::uint64_t member_faults_ = 0;
+  std::unique_ptr<unit_readout> readout_; ///< may be null
+  bool is_refused_ = false;
   const std::shared_ptr<decoder_identity> identity_ = std::make_shared<decoder_identity>();
 };
 

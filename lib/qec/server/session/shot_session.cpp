@@ -15,18 +15,57 @@ std::unique_ptr<decoder_session> make_session(std::unique_ptr<decoding_unit> uni
 }
 
 shot_session::shot_session(std::unique_ptr<decoding_unit> with, bool sequence)
-    : decoder_session(std::move(with), sequence), shot_(unit().bits_per_shot()), observables_(corrections_.size()) {}
+    : decoder_session(std::move(with), sequence), shot_(unit().bits_per_shot()),
+      soft_(8 * (unit().readout().longest_bytes() - unit().readout().leakage_bytes())),
+      leakage_(2 * unit().readout().flags), observables_(corrections_.size()) {}
 
 server_status shot_session::append(const wire_request &request) noexcept {
   if (request.num_bits > unit().bits_per_shot() - shot_.size())
+    return server_status::bad_request;
+  if (request.function == wire_function::enqueue_readout && !take_readout(request))
     return server_status::bad_request;
   shot_.append(request.bits, request.num_bits);
   return shot_.size() == unit().bits_per_shot() ? decode_shot() : server_status::ok;
 }
 
-server_status shot_session::decode_shot() noexcept {
-  const decode_status status = used_unit().decode_stream(shot_.bytes(), observables_);
+/// False: these are not the next values and flags of the shot.
+bool shot_session::take_readout(const wire_request &request) noexcept {
+  const readout_facts facts = unit().readout();
+  const unsigned width = bits_of(request.kind);
+  const std::uint64_t soft = request.num_values * width, leakage = 2 * request.num_flags;
+  const bool kind_fits = soft == 0 || (facts.takes(request.kind) && (soft_.size() == 0 || request.kind == kind_));
+  if (!facts.any() || !kind_fits || (soft != 0 && soft > facts.measurements * width - soft_.size()) ||
+      leakage > 2 * facts.flags - leakage_.size()) {
+    note_refused_readout(request, facts);
+    return false;
+  }
+  if (soft != 0)
+    kind_ = request.kind;
+  const readout_arrays arrays = arrays_of(request);
+  soft_.append(arrays.soft, soft);
+  leakage_.append(arrays.leakage, leakage);
+  return true;
+}
+
+void shot_session::clear_shot() noexcept {
   shot_.clear();
+  soft_.clear();
+  leakage_.clear();
+}
+
+server_status shot_session::decode_shot() noexcept {
+  const readout_facts facts = unit().readout();
+  const soft_kind kind = soft_.size() != 0 ? kind_ : facts.kind_of(0);
+  const decode_status status = used_unit().decode_stream(
+      shot_.bytes(), observables_,
+      {.soft = soft_.bytes().first(static_cast<std::size_t>((soft_.size() + 7) / 8)),
+       .kind = kind,
+       .leakage = leakage_.bytes().first(static_cast<std::size_t>((leakage_.size() + 7) / 8))});
+  clear_shot();
+  if (unit().is_refused()) {
+    note_failure(status);
+    return status == decode_status::internal_error ? server_status::internal : server_status::bad_request;
+  }
   if (status != decode_status::ok && status != decode_status::deadline) {
     note_failure(status);
     return status == decode_status::not_converged ? server_status::not_converged : server_status::internal;
@@ -39,13 +78,26 @@ server_status shot_session::decode_shot() noexcept {
   return status == decode_status::ok && !unit().is_late() ? server_status::ok : server_status::deadline;
 }
 
+/// The events, and after them the soft values and the flags of a decoder with a table.
+decode_status shot_session::decode_payload(std::span<const std::uint8_t> payload,
+                                           std::span<std::uint8_t> result) noexcept {
+  const readout_facts facts = unit().readout();
+  const std::size_t events = std::min(payload.size(), static_cast<std::size_t>((unit().num_detectors() + 7) / 8));
+  const std::span<const std::uint8_t> rest = payload.subspan(events);
+  const std::size_t leakage = std::min(rest.size(), static_cast<std::size_t>(facts.leakage_bytes()));
+  const std::span<const std::uint8_t> soft = rest.first(rest.size() - leakage);
+  return used_unit().decode_events(
+      payload.first(events), result,
+      {.soft = soft, .kind = facts.kind_of(soft.size()), .leakage = rest.subspan(soft.size())});
+}
+
 server_answer shot_session::decode_one(const wire_request &request, std::span<std::uint8_t> result) noexcept {
   const std::size_t bytes = observables_.size();
   if (result.size() < bytes)
     return {static_cast<std::int32_t>(decode_status::buffer_too_small), 0};
-  if (request.bits.size() > (unit().num_detectors() + 7) / 8)
+  if (!unit().readout().any() && request.bits.size() > (unit().num_detectors() + 7) / 8)
     return {static_cast<std::int32_t>(decode_status::bad_detector_index), 0};
-  const decode_status status = used_unit().decode_events(request.bits, result.first(bytes));
+  const decode_status status = decode_payload(request.bits, result.first(bytes));
   if (!unit().has_solution() && status != decode_status::deadline)
     note_failure(status);
   if (!unit().has_solution())

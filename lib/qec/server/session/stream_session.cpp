@@ -57,6 +57,10 @@ stream_totals stream_session::totals() const noexcept {
 }
 
 server_status stream_session::append(const wire_request &request) noexcept {
+  if (request.function == wire_function::enqueue_readout) {
+    note_refused_readout(request, {}); // a stream takes none
+    return server_status::bad_request;
+  }
   if (phase_ == phase::rounds) {
     const decode_status pushed = stream().push(request.bits, request.num_bits);
     if (pushed == decode_status::not_supported) // more than the queue of the workers takes

@@ -36,6 +36,27 @@ bool read_enqueue(std::span<const std::uint8_t> payload, wire_request &request) 
   return true;
 }
 
+std::size_t bytes_for(std::uint64_t count, unsigned bits_of_each) noexcept {
+  return static_cast<std::size_t>((count * bits_of_each + 7) / 8);
+}
+
+bool read_enqueue_readout(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
+  if (payload.size() < kEnqueueReadoutHeadBytes)
+    return false;
+  const auto head = read_as<cudaq_qec_enqueue_readout_t>(payload);
+  request.counter = head.counter;
+  request.num_bits = head.num_bits;
+  request.num_values = head.num_values;
+  request.num_flags = head.num_flags;
+  request.kind = static_cast<soft_kind>(head.soft_kind);
+  request.bits = payload.subspan(kEnqueueReadoutHeadBytes);
+  if (std::max({head.num_bits, head.num_values, head.num_flags}) > kMaxEnqueuedBits || request.kind > soft_kind::u4 ||
+      head.zero != 0)
+    return false;
+  return request.bits.size() ==
+         bytes_for(head.num_bits, 1) + bytes_for(head.num_values, bits_of(request.kind)) + bytes_for(head.num_flags, 2);
+}
+
 bool read_get_corrections(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
   if (payload.size() < kGetCorrectionsBytes)
     return false;
@@ -80,7 +101,8 @@ read_result read_describe(std::span<const std::uint8_t> payload) noexcept {
   read.request.function = wire_function::describe;
   const auto fields = read_as<cudaq_qec_describe_decoder_t>(payload);
   read.request.decoder_id = fields.decoder_id;
-  read.request.with_stream = fields.with_server == 2;
+  read.request.with_readout = fields.with_server == 3;
+  read.request.with_stream = fields.with_server == 2 || read.request.with_readout;
   read.request.with_server = fields.with_server == 1 || read.request.with_stream;
   read.knows_decoder = true;
   read.status = read.request.with_server ? server_status::ok : server_status::bad_request;
@@ -88,7 +110,8 @@ read_result read_describe(std::span<const std::uint8_t> payload) noexcept {
 }
 
 bool has_server_facts(std::span<const std::uint8_t> result) noexcept {
-  return result.size() == kDescriptionBytes || result.size() == kStreamDescriptionBytes;
+  return result.size() == kDescriptionBytes || result.size() == kStreamDescriptionBytes ||
+         result.size() == kReadoutDescriptionBytes;
 }
 
 } // namespace
@@ -112,6 +135,12 @@ void write_stream_parts(const stream_parts &parts, std::span<std::uint8_t> resul
   std::memcpy(result.data() + kDescriptionBytes, numbers, sizeof numbers);
 }
 
+void write_readout_facts(const readout_facts &facts, std::span<std::uint8_t> result) noexcept {
+  const std::uint64_t numbers[] = {facts.measurements, facts.flags, facts.kinds};
+  static_assert(kStreamDescriptionBytes + sizeof numbers == kReadoutDescriptionBytes);
+  std::memcpy(result.data() + kStreamDescriptionBytes, numbers, sizeof numbers);
+}
+
 std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept {
   if (result.size() != kModelFactsBytes && !has_server_facts(result))
     return std::nullopt;
@@ -124,6 +153,19 @@ std::optional<server_facts> read_server_facts(std::span<const std::uint8_t> resu
     return std::nullopt;
   const auto all = read_as<cudaq_qec_decoder_description_t>(result);
   return server_facts{all.boot_id, all.server_state == CUDAQ_QEC_SERVER_ENDS};
+}
+
+std::optional<readout_facts> read_readout_facts(std::span<const std::uint8_t> result) noexcept {
+  if (result.size() != kReadoutDescriptionBytes)
+    return std::nullopt;
+  const auto all = read_as<cudaq_qec_readout_description_t>(result);
+  return readout_facts{all.num_measurements, all.num_flags, all.soft_kinds};
+}
+
+readout_arrays arrays_of(const wire_request &request) noexcept {
+  const auto after_bits = request.bits.subspan(bytes_for(request.num_bits, 1));
+  const std::size_t soft = bytes_for(request.num_values, bits_of(request.kind));
+  return {after_bits.first(soft), after_bits.subspan(soft)};
 }
 
 bool is_copy(const wire_request &a, const wire_request &b) noexcept {
@@ -152,6 +194,7 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
     reader read_fields;
   } kFunctions[] = {
       {kEnqueueFunctionId, wire_function::enqueue, &read_enqueue},
+      {kEnqueueReadoutFunctionId, wire_function::enqueue_readout, &read_enqueue_readout},
       {kGetCorrectionsFunctionId, wire_function::get_corrections, &read_get_corrections},
       {kResetFunctionId, wire_function::reset,
        [](std::span<const std::uint8_t> whole, wire_request &) noexcept { return whole.size() >= kResetBytes; }},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cudaq/qec/realtime/decoding_server_wire.h"
+#include "lib/qec/server/session/unit_readout.h"
 
 #include <array>
 #include <cstddef>
@@ -19,6 +20,7 @@ inline constexpr std::uint32_t kGetCorrectionsFunctionId = CUDAQ_QEC_GET_CORRECT
 inline constexpr std::uint32_t kResetFunctionId = CUDAQ_QEC_RESET_DECODER;
 inline constexpr std::uint32_t kOneShotFunctionId = CUDAQ_QEC_DECODE; ///< a shot in one request
 // The existing server does not know these.
+inline constexpr std::uint32_t kEnqueueReadoutFunctionId = CUDAQ_QEC_ENQUEUE_READOUT;
 inline constexpr std::uint32_t kDescribeFunctionId = CUDAQ_QEC_DESCRIBE_DECODER;
 inline constexpr std::uint32_t kNameFunctionId = CUDAQ_QEC_GET_DECODER_NAME;
 // Of streams.
@@ -29,6 +31,7 @@ inline constexpr std::uint32_t kGetCommittedFunctionId = CUDAQ_QEC_GET_COMMITTED
 inline constexpr std::uint64_t kMaxEnqueuedBits = CUDAQ_QEC_MAX_ENQUEUED_BITS;
 /// Bytes of an enqueue request before its bits; of the other requests.
 inline constexpr std::size_t kEnqueueHeadBytes = sizeof(cudaq_qec_enqueue_syndromes_t);
+inline constexpr std::size_t kEnqueueReadoutHeadBytes = sizeof(cudaq_qec_enqueue_readout_t);
 inline constexpr std::size_t kGetCorrectionsBytes = sizeof(cudaq_qec_get_corrections_t);
 inline constexpr std::size_t kResetBytes = sizeof(cudaq_qec_reset_decoder_t);
 inline constexpr std::size_t kBeginTailBytes = sizeof(cudaq_qec_begin_tail_t);
@@ -51,21 +54,27 @@ struct server_facts {
   bool operator==(const server_facts &) const = default;
 };
 inline constexpr std::size_t kDescriptionBytes = sizeof(cudaq_qec_decoder_description_t);
-/// What the longest answer has after them: detectors of the head and of the tail, and bits that the tail still lacks.
+/// What a longer one has after them: detectors of the head and of the tail, and bits that the tail still lacks.
 struct stream_parts {
   std::uint64_t head = 0, tail = 0, missing = 0;
 };
 inline constexpr std::size_t kStreamDescriptionBytes = sizeof(cudaq_qec_stream_description_t);
+/// The longest answer ends with readout_facts.
+inline constexpr std::size_t kReadoutDescriptionBytes = sizeof(cudaq_qec_readout_description_t);
 /// `result`: at least kModelFactsBytes.
 void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result) noexcept;
 /// `result`: at least kDescriptionBytes.
 void write_server_facts(const server_facts &facts, std::span<std::uint8_t> result) noexcept;
 /// `result`: at least kStreamDescriptionBytes.
 void write_stream_parts(const stream_parts &parts, std::span<std::uint8_t> result) noexcept;
-/// Of an answer of each of the three lengths.
+/// `result`: at least kReadoutDescriptionBytes.
+void write_readout_facts(const readout_facts &facts, std::span<std::uint8_t> result) noexcept;
+/// Of an answer of each of the four lengths.
 [[nodiscard]] std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept;
-/// Of the two longer answers.
+/// Of the three longer answers.
 [[nodiscard]] std::optional<server_facts> read_server_facts(std::span<const std::uint8_t> result) noexcept;
+/// Of the longest answer.
+[[nodiscard]] std::optional<readout_facts> read_readout_facts(std::span<const std::uint8_t> result) noexcept;
 
 /// The status of a response of all functions but one_shot.
 enum class server_status : std::int32_t {
@@ -90,6 +99,7 @@ inline constexpr std::array<std::string_view, kServerStatuses> kServerStatusName
 
 enum class wire_function : std::uint8_t {
   enqueue,
+  enqueue_readout,
   get_corrections,
   reset,
   one_shot,
@@ -100,20 +110,26 @@ enum class wire_function : std::uint8_t {
 };
 /// Whether requests of this function have a place in the order of the bits: a lost one loses the stream.
 [[nodiscard]] constexpr bool has_counter(wire_function function) noexcept {
-  return function == wire_function::enqueue || function == wire_function::begin_tail;
+  return function == wire_function::enqueue || function == wire_function::enqueue_readout ||
+         function == wire_function::begin_tail;
 }
 
 /// A request that was checked. `bits` points into the payload that it was read from.
 struct wire_request {
   wire_function function = wire_function::reset;
-  std::uint64_t decoder_id = 0;       ///< not of one_shot, nor of a describe or name without an id
-  std::uint64_t counter = 0;          ///< of enqueue and begin_tail
-  std::uint64_t num_bits = 0;         ///< of enqueue; of the functions that read: the observables that are wanted
+  std::uint64_t decoder_id = 0; ///< not of one_shot, nor of a describe or name without an id
+  std::uint64_t counter = 0;    ///< of enqueue, enqueue_readout and begin_tail
+  std::uint64_t num_values = 0; ///< of enqueue_readout, as the next two
+  std::uint64_t num_flags = 0;
+  soft_kind kind = soft_kind::f32;
+  std::uint64_t num_bits =
+      0; ///< of enqueue, enqueue_readout; of the functions that read: the observables that are wanted
   std::uint64_t wait_for_round = 0;   ///< of get_committed: the rounds that must be final before the answer
   bool clear = false;                 ///< of the functions that read: set the corrections to 0 after reading
   bool with_server = false;           ///< of describe: the longer answer
-  bool with_stream = false;           ///< of describe: the longest answer; with_server is set, too
-  std::span<const std::uint8_t> bits; ///< of enqueue and one_shot
+  bool with_stream = false;           ///< of describe: a longer one; with_server is set, too
+  bool with_readout = false;          ///< of describe: the longest answer; both are set, too
+  std::span<const std::uint8_t> bits; ///< of enqueue; of one_shot and enqueue_readout all arrays
   std::uint64_t content = 0;          ///< if changes_state: a hash of the function and the payload
 
   // Not of the payload.
@@ -138,6 +154,12 @@ struct read_result {
   bool knows_decoder = false;
   wire_request request{};
 };
+
+/// The arrays of enqueue_readout after the bits, which are the first of request.bits.
+struct readout_arrays {
+  std::span<const std::uint8_t> soft, leakage;
+};
+[[nodiscard]] readout_arrays arrays_of(const wire_request &request) noexcept;
 
 /// Checks the length and the fields of a payload. bad_request: an unknown function, fewer bytes than the fields demand,
 /// more bytes in a function that the existing system does not have, a mapping id that is not 0, more than

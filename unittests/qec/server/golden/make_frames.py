@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes frames.txt and stream_frames.txt: requests of a control system and the answers to them, byte by byte from the
-table in docs/transport/server_wire.md. It uses no code of the library.
+"""Writes frames.txt, stream_frames.txt and readout_frames.txt: requests of a control system and the answers to them,
+byte by byte from the table in docs/transport/server_wire.md. It uses no code of the library.
 
 frames.txt: the decoder has the id 3, 10 detectors and 10 observables. Detector k is flipped only by an error that flips
 observable k, so an answer is the XOR of the shots. The decoder with the id 5 is the same, but knows no set of several
@@ -9,12 +9,20 @@ errors.
 
 stream_frames.txt: the decoder has the id 4 and decodes a stream without a queue; head, repetition and tail are one
 round of 3 detectors, commit is 2 and buffer is 1. Detector k of a round is flipped only by an error that flips
-observable k, so the corrections are the XOR of the rounds that are final."""
+observable k, so the corrections are the XOR of the rounds that are final.
+
+readout_frames.txt: the decoder has the id 6, 2 detectors, 1 observable, and takes 3 soft values and 5 flags. If only
+detector 0 has fired the observable is flipped, unless measurements 1 and 2, or measurement 1 and flag 4, say that two
+other errors have happened: a value of 7 or 8 is in the middle of the two results, and a flag is 2. The decoder with the
+id 3 is that of frames.txt."""
 import pathlib
 import struct
 
 ENQUEUE, GET_CORRECTIONS, RESET, ONE_SHOT = 0x7ED8BE82, 0x882D5BA1, 0x977A59CF, 0xC4B0E4BF
 BEGIN_TAIL, GET_COMMITTED, DESCRIBE, NAME = 0x21CDC649, 0x75DD3F12, 0xD546EA57, 0xF1697466
+ENQUEUE_READOUT = 0xD1B0F222
+F32, U8, U4 = 0, 1, 2
+BUFFER_TOO_SMALL = 4  # of a decode
 OK, INVALID_DECODER, BAD_REQUEST, BUSY, SYNDROMES_DROPPED, STREAM_MISALIGNED, NOT_CONVERGED = 0, 1, 2, 5, 6, 7, 9
 
 lines = ["# SPDX-License-Identifier: Apache-2.0",
@@ -112,3 +120,45 @@ exchange("get_committed_with_a_byte", GET_COMMITTED, struct.pack("<QQBB6xQ", 4, 
 get_committed("get_committed_unknown_decoder", 5, 3, 0, 0, INVALID_DECODER)
 exchange("one_shot_of_a_stream", ONE_SHOT, packed("111"), -BAD_REQUEST)
 write("stream_frames.txt")
+
+
+def arrays(bits, values, kind, flags):
+    if kind == F32:
+        soft = struct.pack(f"<{len(values)}f", *values)
+    else:
+        width = 8 if kind == U8 else 4
+        number = sum(value << width * k for k, value in enumerate(values))
+        soft = number.to_bytes((len(values) * width + 7) // 8, "little")
+    return packed(bits) + soft + packed("".join(f"{flag & 1}{flag >> 1}" for flag in flags))
+
+
+def enqueue_readout(name, counter, bits, values, kind, flags, status, decoder=6):
+    head = struct.pack("<QQQQQII", decoder, counter, len(bits), len(values), len(flags), kind, 0)
+    exchange(name, ENQUEUE_READOUT, head + arrays(bits, values, kind, flags), status)
+
+
+NO_FLAG, FLAG_4 = (0, 0, 0, 0, 0), (0, 0, 0, 0, 2)
+enqueue_readout("sure_values", 1, "10", (12, 12, 3), U8, NO_FLAG, OK)
+get_corrections("sure_values_flip", 6, 1, 1, OK, "1")
+enqueue_readout("values_in_the_middle", 2, "10", (3, 7, 8), U8, NO_FLAG, OK)
+get_corrections("they_do_not", 6, 1, 1, OK, "0")
+enqueue_readout("half_bytes", 3, "10", (3, 7, 8), U4, NO_FLAG, OK)
+get_corrections("they_do_not_either", 6, 1, 1, OK, "0")
+enqueue_readout("floats", 4, "10", (3, 7.5, 7.5), F32, NO_FLAG, OK)
+get_corrections("nor_do_they", 6, 1, 1, OK, "0")
+enqueue_readout("a_flag", 5, "10", (3, 7, 12), U8, FLAG_4, OK)
+get_corrections("with_a_flag_it_does_not", 6, 1, 1, OK, "0")
+enqueue_readout("flags_before_the_bits", 6, "", (), F32, FLAG_4, OK)
+enqueue_readout("first_value", 7, "1", (3,), U4, (), OK)
+enqueue_readout("the_rest", 8, "0", (7, 12), U4, (), OK)
+get_corrections("parts_are_as_the_whole", 6, 1, 1, OK, "0")
+exchange("one_shot_with_readout", ONE_SHOT, arrays("10", (3, 7, 8), U8, NO_FLAG), OK, packed("0"))
+exchange("one_shot_without_it", ONE_SHOT, arrays("10", (), U8, ()), BUFFER_TOO_SMALL)
+exchange("describe_an_unknown_form", DESCRIBE, struct.pack("<QQ", 6, 4), BAD_REQUEST)
+enqueue_readout("another_kind", 9, "", (3,), U8, (), OK)
+enqueue_readout("in_one_shot", 10, "10", (7, 12), U4, NO_FLAG, BAD_REQUEST)
+exchange("reset_after_it", RESET, struct.pack("<Q", 6), OK)
+enqueue("plain_bits_to_a_table", 6, 1, "10", BAD_REQUEST)
+exchange("reset_after_that", RESET, struct.pack("<Q", 6), OK)
+enqueue_readout("values_without_a_table", 1, "1100000001", (3,), U8, (), BAD_REQUEST, decoder=3)
+write("readout_frames.txt")
