@@ -3,7 +3,10 @@
 // payload. A small model of a decoder's stream says what each answer must be.
 #include "lib/qec/server/decoding_server.h"
 #include "unittests/fuzz/fuzz_input.h"
+#include "unittests/qec/model_text.h"
 
+#include <cmath>
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -15,13 +18,26 @@ using cudaq::realtime::test::require;
 using bytes = std::vector<std::uint8_t>;
 
 constexpr unsigned kBits = 10; // detector k and observable k are flipped by one error: the answer is the shot
-constexpr std::uint64_t kId = 3;
+constexpr std::uint64_t kId = 3, kReadoutId = 4;
 
 std::unique_ptr<decoding_unit> transparent_unit() {
   std::string text;
   for (unsigned k = 0; k < kBits; ++k)
     text += "error(0.1) D" + std::to_string(k) + " L" + std::to_string(k) + "\n";
   return std::make_unique<decoding_unit>(make_decoder("lookup", text).instance, sparse_rows{}, kBits);
+}
+
+constexpr std::size_t kReadoutBits = 2, kValues = 3, kFlags = 5; ///< of a shot of kReadoutId
+
+/// Measurements 1 and 2 are used, and flag 4.
+std::unique_ptr<decoding_unit> readout_unit() {
+  const std::string model = "error(0.1) D0 D1\nerror(0.05) D0 L0\nerror(0.1) D1\n";
+  const std::string table = test::head_of_text("cudaq-realtime-readout 1", model) +
+                            "measurements 3\nflags 5\ngaussian 0 12 3 2 0.5\nmisread 0 0.01 1 0\n"
+                            "misread 2 0.01 2 0\nflag 4 2 2 0.5\n";
+  auto unit = std::make_unique<decoding_unit>(make_decoder("bp-osd", model).instance, sparse_rows{}, kReadoutBits);
+  unit->need_readout(std::make_unique<unit_readout>(std::move(read_readout_table(table, model).instance)));
+  return unit;
 }
 
 /// The rules of docs/transport/server_wire.md, written once more.
@@ -132,12 +148,60 @@ void send_get(decoding_server &server, stream_model &model, fuzz_input &input) {
     model.sum = 0;
 }
 
+/// Shots with a readout, in parts of any sizes, until a part is refused.
+void send_readout(decoding_server &server, fuzz_input &input) {
+  bytes reset;
+  append(reset, kReadoutId);
+  require(call(server, kResetFunctionId, reset, 0).status == 0, "a reset succeeds");
+  std::size_t bits = 0, values = 0, flags = 0;
+  unsigned kind_of_shot = 0;
+  bool good = true; // each value and flag so far
+  for (std::uint64_t counter = 1; !input.empty(); ++counter) {
+    const auto sizes = input.take<std::uint8_t>(), more = input.take<std::uint8_t>();
+    const std::size_t new_bits = sizes % 4, new_values = sizes / 4 % 8, new_flags = more % 8;
+    const unsigned kind = more / 8 % 4, width = kind == 0 ? 32 : kind == 1 ? 8 : 4;
+    bytes payload;
+    for (const std::uint64_t number : {kReadoutId, counter, std::uint64_t{new_bits}, std::uint64_t{new_values},
+                                       std::uint64_t{new_flags}, std::uint64_t{kind}})
+      append(payload, number);
+    const std::size_t first_value = payload.size() + (new_bits + 7) / 8,
+                      first_flag = first_value + (new_values * width + 7) / 8;
+    while (payload.size() < first_flag + (2 * new_flags + 7) / 8)
+      payload.push_back(input.take<std::uint8_t>());
+    bool accepted = kind < 3 && bits + new_bits <= kReadoutBits && values + new_values <= kValues &&
+                    flags + new_flags <= kFlags && (new_values == 0 || values == 0 || kind == kind_of_shot);
+    for (std::size_t k = 0; accepted && kind == 0 && k < new_values; ++k) {
+      float value = 0;
+      std::memcpy(&value, payload.data() + first_value + 4 * k, sizeof value);
+      good = good && (values + k == 0 || std::isfinite(value));
+    }
+    for (std::size_t k = 0; accepted && k < new_flags; ++k)
+      good = good && (payload[first_flag + k / 4] >> 2 * (k % 4) & 3) != 3;
+    bits += new_bits;
+    values += new_values;
+    flags += new_flags;
+    kind_of_shot = new_values != 0 ? kind : kind_of_shot;
+    if (accepted && bits == kReadoutBits && new_bits != 0)
+      accepted = good && values == kValues && flags == kFlags;
+    const exchange got = call(server, kEnqueueReadoutFunctionId, payload, 8);
+    require(got.status == (accepted ? 0 : 2), "enqueue_readout");
+    if (!accepted)
+      return;
+    if (bits == kReadoutBits)
+      bits = values = flags = 0;
+  }
+}
+
 void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
   constexpr std::uint32_t kFunctions[] = {kEnqueueFunctionId, kGetCorrectionsFunctionId, kResetFunctionId,
                                           kOneShotFunctionId, kBeginTailFunctionId,      kGetCommittedFunctionId,
-                                          kNameFunctionId};
+                                          kNameFunctionId,    kEnqueueReadoutFunctionId};
   const auto choice = input.take<std::uint8_t>();
   const std::uint32_t function = choice < std::size(kFunctions) ? kFunctions[choice] : input.take<std::uint32_t>();
+  if (function == kEnqueueReadoutFunctionId && input.take<std::uint8_t>() % 4 != 0) {
+    send_readout(server, input);
+    return;
+  }
   const auto taken = input.bytes(input.take<std::uint8_t>());
   const bytes payload(taken.begin(), taken.end());
   const exchange got = call(server, function, payload, 64);
@@ -161,6 +225,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   fuzz_input input(data, std::min<std::size_t>(size, 4096));
   std::vector<decoder_setup> setups;
   setups.push_back({{.id = kId}, transparent_unit()});
+  setups.push_back({{.id = kReadoutId}, readout_unit()});
   decoding_server server(std::move(setups));
   stream_model model;
   while (!input.empty()) {
