@@ -58,8 +58,8 @@ constexpr double kMaxMs = 3600000;
 constexpr config_field kRootFields[] = {
     {"nodes", objects, true, 0, 0, "", "at least one node, at most 64", &kNode},
     {"functions", objects, false, 0, 0, "",
-     "functions beside enqueue_syndromes, get_corrections, reset_decoder, begin_tail, get_committed, describe_decoder "
-     "and get_decoder_name, which are always there",
+     "functions beside enqueue_syndromes, enqueue_readout, get_corrections, reset_decoder, begin_tail, get_committed, "
+     "describe_decoder and get_decoder_name, which are always there",
      &kFunction},
     {"transport", object, false, 0, 0, "", "how requests arrive; the command line stands above it", &kTransport},
     {"heartbeat_ms", number, false, 1, kMaxMs, "", "time between two pings to a node; 100 if it is missing", nullptr},
@@ -206,8 +206,8 @@ expected<> route_reader::read_function(const config_node &map, std::size_t index
 expected<> route_reader::read(route_config &config) {
   config_ = &config;
   for (const std::uint32_t id :
-       {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId,
-        server_ns::kBeginTailFunctionId, server_ns::kGetCommittedFunctionId})
+       {server_ns::kEnqueueFunctionId, server_ns::kEnqueueReadoutFunctionId, server_ns::kGetCorrectionsFunctionId,
+        server_ns::kResetFunctionId, server_ns::kBeginTailFunctionId, server_ns::kGetCommittedFunctionId})
     config.table.functions.push_back({id, true, 0, id == server_ns::kResetFunctionId, true});
   for (const std::uint32_t id : {server_ns::kDescribeFunctionId, server_ns::kNameFunctionId})
     config.table.functions.push_back({id, true, 0, false, true, false});

@@ -53,6 +53,7 @@ TEST_F(Route, NamesThePlaceOfAWrongField) {
                  "line 2, column 38: functions[0].node: \"b\" is not the name of a node");
   expect_refused("nodes: [{name: a, port: 1}]\nfunctions: [{node: a}]\n", "name or id: one of the two");
   expect_refused("nodes: [{name: a, port: 1}]\nfunctions: [{name: enqueue_syndromes}]\n", "is routed already");
+  expect_refused("nodes: [{name: a, port: 1}]\nfunctions: [{name: enqueue_readout}]\n", "is routed already");
   expect_refused(
       "nodes: [{name: a, port: 1}]\nfunctions: [{name: get_decoder_name, node: a}, {name: get_decoder_name}]\n",
       "functions[1].name: get_decoder_name is routed already");
