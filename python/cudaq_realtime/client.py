@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from . import _native
 from ._links import BUSY_IS_AN_ANSWER, REQUEST_BYTES, Link
-from .arguments import MAX_BYTES, bytes_of, positive_number, stream_bits, whole_number
+from .arguments import (MAX_BYTES, SOFT_KINDS, bytes_of, leakage_bytes, positive_number, soft_bytes, stream_bits,
+                        whole_number)
 from .decoders import Bits, DecodeError
 from .dispatcher import Answer
 
@@ -22,6 +23,7 @@ Address = Union[str, "tuple[str, int]"]
 
 UINT64_MAX = 2**64 - 1
 MAX_BITS = 65536  # of one request of a stream
+HEAD_BYTES, READOUT_HEAD_BYTES = 32, 48  # of enqueue requests before their arrays
 BAD_REQUEST, BUSY = 2, 5
 SYNDROMES_DROPPED = 6
 NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
@@ -69,6 +71,13 @@ class Description(NamedTuple):
     shot_bits: int
     observables: int
     digest: int
+
+
+class Readout(NamedTuple):
+    """What a decoder needs with each shot: docs/decoders/soft.md. All 0: nothing."""
+    measurements: int  #: soft values
+    flags: int  #: flags of leakage
+    kinds: tuple[str, ...]  #: of soft values, that the decoder takes: "f32", "u8", "u4"
 
 
 class Committed(NamedTuple):
@@ -126,6 +135,7 @@ class Client:
         self._lock, self._process = threading.RLock(), os.getpid()
         self._counters: dict[int, int] = {}  # of the last request with one, for each decoder
         self._described: dict[int | None, Description] = {}
+        self._readouts: dict[int, Readout] = {}
         self._boots: dict[int, int] = {}  # of the server, for each decoder: a router has several servers
         if transport == "udp":
             self._link = Link.udp(*_split(address), again)
@@ -166,11 +176,15 @@ class Client:
                                "those of a child would be mixed. Make another Client after fork")
         return self._lock
 
-    def enqueue(self, decoder_id: int, bits: npt.ArrayLike, *, count: int | None = None) -> None:
+    def enqueue(self, decoder_id: int, bits: npt.ArrayLike, *, count: int | None = None,
+                soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+                leakage: npt.ArrayLike | None = None) -> None:
         """Sends the next bits of a decoder: measurements or detection events of shots, or of the rounds of a stream.
 
         bits: bool or 0/1 of any shape, read row by row; or with `count` uint8 of packed bits, bit k in bit k % 8 of
             byte k // 8. More than a slot holds go in several requests.
+        soft, soft_kind, leakage: of a decoder with a table of a readout, all values and flags of the shot that these
+            bits begin or end: as of Decoder.decode. They are sent before the bits if a slot does not hold both.
         The client counts the requests of each decoder; the counter begins anew with reset(). So reset a decoder before
         its first bits if another client has used it. After a TimeoutError the request may have been executed or not:
         if it was not, the next call raises SYNDROMES_DROPPED. An error that loses bits stays until reset().
@@ -178,14 +192,65 @@ class Client:
         packed, count = stream_bits(bits, count, "bits")
         with self._locked():
             slot_bytes = self._slot_size(decoder_id)
-            max_bits = min(MAX_BITS, 8 * (slot_bytes - REQUEST_BYTES - 32))
-            if max_bits < 8:
+            room = slot_bytes - REQUEST_BYTES - HEAD_BYTES
+            if room < 1:
                 raise ValueError(f"the server's slots have {slot_bytes} bytes, too few for a request with bits: "
-                                 f"at least {REQUEST_BYTES + 32 + 1} (--slot-size of the server)")
+                                 f"at least {REQUEST_BYTES + HEAD_BYTES + 1} (--slot-size of the server)")
+            if soft is not None or leakage is not None:
+                whole = self._send_readout(decoder_id, packed, count, soft, soft_kind, leakage,
+                                           slot_bytes - REQUEST_BYTES - READOUT_HEAD_BYTES)
+                if whole:
+                    return
+            max_bits = min(MAX_BITS, 8 * room)
             for first in range(0, count, max_bits):
                 part = min(max_bits, count - first)
                 self._counted("enqueue_syndromes", decoder_id, struct.pack("<QQ", 0, part)
                               + packed[first // 8:(first + part + 7) // 8].tobytes())
+
+    def _send_readout(self, decoder_id: int, packed: npt.NDArray[np.uint8], count: int,
+                      soft: npt.NDArray[Any] | None, soft_kind: str | None, leakage: npt.ArrayLike | None,
+                      room: int) -> bool:
+        """Sends values and flags, with the bits if a slot holds all: then True."""
+        if decoder_id not in self._readouts:
+            self._readouts[decoder_id] = self.readout(decoder_id)
+        measurements, flags, _ = self._readouts[decoder_id]
+        values, kind = soft_bytes(soft, None, measurements, soft_kind)
+        of_flags = leakage_bytes(leakage, None, flags)
+        width = (32, 8, 4)[kind]
+
+        def send(bits: bytes, num_bits: int, part: bytes, num_values: int, more: bytes, num_flags: int) -> None:
+            self._counted("enqueue_readout", decoder_id, struct.pack("<QQQII", num_bits, num_values, num_flags, kind, 0)
+                          + bits + part + more)
+
+        if packed.nbytes + values.nbytes + of_flags.nbytes <= room and count <= MAX_BITS:
+            send(packed.tobytes(), count, values.tobytes(), measurements, of_flags.tobytes(), flags)
+            return True
+        step = room // 4 * 4  # whole values
+        if step == 0:
+            raise ValueError(f"the server's slots have room for {max(room, 0)} bytes of soft values, accepted: "
+                             "4 or more (--slot-size of the server)")
+        for first in range(0, values.nbytes, step):
+            last = min(first + step, values.nbytes)
+            number = measurements - 8 * first // width if last == values.nbytes else 8 * step // width
+            send(b"", 0, values[first:last].tobytes(), number, b"", 0)
+        for first in range(0, of_flags.nbytes, step):
+            last = min(first + step, of_flags.nbytes)
+            number = flags - 4 * first if last == of_flags.nbytes else 4 * step
+            send(b"", 0, b"", 0, of_flags[first:last].tobytes(), number)
+        return False
+
+    def readout(self, decoder_id: int) -> Readout:
+        """What a decoder needs with each shot. Of a server of an earlier version: nothing."""
+        payload = struct.pack("<QQ", whole_number(decoder_id, "decoder_id", 0, UINT64_MAX), 3)
+        answer = self._patient("describe_decoder", payload)
+        if answer.status == BAD_REQUEST:
+            return Readout(0, 0, ())
+        if answer.status:
+            raise ServerError(answer.status, "describe_decoder")
+        if len(answer.result) != 96:
+            raise self._malformed("describe_decoder", answer.result)
+        measurements, flags, kinds = struct.unpack_from("<QQQ", answer.result, 72)
+        return Readout(measurements, flags, tuple(name for k, name in enumerate(SOFT_KINDS) if kinds >> k & 1))
 
     def begin_tail(self, decoder_id: int) -> None:
         """Of a stream: the bits that are sent after this are the tail."""
@@ -223,6 +288,7 @@ class Client:
             self._call("reset_decoder", struct.pack("<Q", decoder))
             self._counters.pop(decoder, None)
             self._described.pop(decoder, None)
+            self._readouts.pop(decoder, None)
 
     def describe(self, decoder_id: int | None = None) -> Description:
         """The model of a decoder; None: of the decoder of decode()."""
@@ -255,11 +321,14 @@ class Client:
             return False
         return self._boots[decoder_id] != before
 
-    def decode(self, bits: npt.ArrayLike, *, count: int | None = None, observables: int | None = None) -> Bits:
+    def decode(self, bits: npt.ArrayLike, *, count: int | None = None, observables: int | None = None,
+               soft: npt.NDArray[Any] | None = None, leakage: npt.ArrayLike | None = None) -> Bits:
         """Decodes one shot, without an effect on the decoder's shots.
 
         bits: its detection events, one bit for each detector, as of enqueue(). observables: as of corrections();
             with it the number of bits is not compared with the model before the request.
+        soft, leakage: of a decoder with a table of a readout, all values and flags of the shot: float32 or uint8, with
+            u4 two in a byte; and uint8 of 0, 1, 2. The server knows the kind of soft by its length.
         Returns the observables to flip: uint8 of 0 and 1. Raises DecodeError if the shot cannot be decoded.
         """
         packed, given = stream_bits(bits, count, "bits")
@@ -272,7 +341,15 @@ class Client:
             wanted = self._described_once(None).observables
         else:
             wanted = whole_number(observables, "observables", 0, UINT64_MAX)
-        answer = self._patient(QEC_DECODE, packed.tobytes())
+        payload = packed.tobytes()
+        if soft is not None:
+            values = np.ascontiguousarray(soft)
+            if values.dtype not in (np.float32, np.uint8):
+                raise ValueError(f"soft has the type {values.dtype}, accepted: float32, uint8")
+            payload += values.tobytes()
+        if leakage is not None:
+            payload += leakage_bytes(leakage, None, np.size(leakage)).tobytes()
+        answer = self._patient(QEC_DECODE, payload)
         if answer.status > 0:
             raise DecodeError(answer.status)
         if answer.status < 0:  # above -1000 the negative of a status of the server

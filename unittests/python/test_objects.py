@@ -15,7 +15,7 @@ import sinter
 import stim
 from cudaq_realtime import (Answer, Client, DecodeError, Decoder, Dispatcher, Pipeline, Report, ServerError,
                             ServerRestarted, StageError, StreamDecoder)
-from cudaq_realtime.client import Committed, Description
+from cudaq_realtime.client import Committed, Description, Readout
 from cudaq_realtime.decoders import Deadlines
 from cudaq_realtime.function_decoder import FunctionDecoder
 from cudaq_realtime.heralds import HeraldedModel, heralded_model
@@ -56,6 +56,7 @@ EXAMPLES = {
     Deadlines: (lambda: Deadlines(3, 2, 1), lambda d: (d, d.met, d.missed, d.late)),
     Decoder: (lambda: Decoder("lookup", CHAIN), None),
     Description: (lambda: Description(16, 0, 1, 77), None),
+    Readout: (lambda: Readout(25, 8, ("f32", "u8")), None),
     Dispatcher: (lambda: Dispatcher({"echo": echo}, slots=3, slot_size=256), used_dispatcher),
     FunctionDecoder: (lambda: FunctionDecoder(echo, CHAIN, deadline_us=1e6), None),
     Gaussian: (lambda: Gaussian(1, -1, 0.5), None),
