@@ -15,7 +15,8 @@ if [[ -e $folder/boot ]]; then
   exit
 fi
 # linux-image-amd64 depends on the kernel's package, whose name has the version. Ubuntu has other packages.
-package=$( (apt-cache depends linux-image-amd64 2>/dev/null || true) | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -1)
+package=$( (apt-cache depends linux-image-amd64 2>/dev/null || true) |
+  sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -1)
 if [[ -z $package ]]; then
   echo "soft_roce_kernel: apt-get knows no package linux-image-amd64" >&2
   exit 1
