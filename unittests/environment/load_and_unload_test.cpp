@@ -37,27 +37,6 @@ struct loaded_library {
   loaded_library() : handle(dlopen(CUDAQ_LIBRARY, RTLD_NOW | RTLD_LOCAL)) {
     if (handle == nullptr)
       ADD_FAILURE() << dlerror();
-    bind(version, "cudaq_realtime_version");
-    bind(last_error, "cudaq_last_error_message");
-    bind(manager_create, "cudaq_dispatch_manager_create");
-    bind(manager_destroy, "cudaq_dispatch_manager_destroy");
-    bind(ring_init, "cudaq_ringbuffer_options_init");
-    bind(ring_create, "cudaq_ringbuffer_create");
-    bind(ring_destroy, "cudaq_ringbuffer_destroy");
-    bind(dispatcher_create, "cudaq_dispatcher_create");
-    bind(dispatcher_destroy, "cudaq_dispatcher_destroy");
-    bind(set_ring, "cudaq_dispatcher_set_ringbuffer");
-    bind(set_table, "cudaq_dispatcher_set_function_table");
-    bind(set_control, "cudaq_dispatcher_set_control");
-    bind(options_init, "cudaq_dispatcher_options_init");
-    bind(set_options, "cudaq_dispatcher_set_options");
-    bind(start, "cudaq_dispatcher_start");
-    bind(stop, "cudaq_dispatcher_stop");
-    bind(write_request, "cudaq_host_ringbuffer_write_rpc_request");
-    bind(signal, "cudaq_host_ringbuffer_signal_slot");
-    bind(poll, "cudaq_host_ringbuffer_poll_tx_flag");
-    bind(read_response, "cudaq_host_ringbuffer_read_rpc_response");
-    bind(clear, "cudaq_host_ringbuffer_clear_slot");
   }
   void unload() { EXPECT_EQ(dlclose(handle), 0) << dlerror(); }
 
@@ -146,33 +125,43 @@ struct loaded_library {
   }
 
   void *handle;
-  decltype(&cudaq_realtime_version) version = nullptr;
-  decltype(&cudaq_last_error_message) last_error = nullptr;
-  decltype(&cudaq_dispatch_manager_create) manager_create = nullptr;
-  decltype(&cudaq_dispatch_manager_destroy) manager_destroy = nullptr;
-  decltype(&cudaq_ringbuffer_options_init) ring_init = nullptr;
-  decltype(&cudaq_ringbuffer_create) ring_create = nullptr;
-  decltype(&cudaq_ringbuffer_destroy) ring_destroy = nullptr;
-  decltype(&cudaq_dispatcher_create) dispatcher_create = nullptr;
-  decltype(&cudaq_dispatcher_destroy) dispatcher_destroy = nullptr;
-  decltype(&cudaq_dispatcher_set_ringbuffer) set_ring = nullptr;
-  decltype(&cudaq_dispatcher_set_function_table) set_table = nullptr;
-  decltype(&cudaq_dispatcher_set_control) set_control = nullptr;
-  decltype(&cudaq_dispatcher_options_init) options_init = nullptr;
-  decltype(&cudaq_dispatcher_set_options) set_options = nullptr;
-  decltype(&cudaq_dispatcher_start) start = nullptr;
-  decltype(&cudaq_dispatcher_stop) stop = nullptr;
-  decltype(&cudaq_host_ringbuffer_write_rpc_request) write_request = nullptr;
-  decltype(&cudaq_host_ringbuffer_signal_slot) signal = nullptr;
-  decltype(&cudaq_host_ringbuffer_poll_tx_flag) poll = nullptr;
-  decltype(&cudaq_host_ringbuffer_read_rpc_response) read_response = nullptr;
-  decltype(&cudaq_host_ringbuffer_clear_slot) clear = nullptr;
+  const decltype(&cudaq_realtime_version) version = find("cudaq_realtime_version");
+  const decltype(&cudaq_last_error_message) last_error = find("cudaq_last_error_message");
+  const decltype(&cudaq_dispatch_manager_create) manager_create = find("cudaq_dispatch_manager_create");
+  const decltype(&cudaq_dispatch_manager_destroy) manager_destroy = find("cudaq_dispatch_manager_destroy");
+  const decltype(&cudaq_ringbuffer_options_init) ring_init = find("cudaq_ringbuffer_options_init");
+  const decltype(&cudaq_ringbuffer_create) ring_create = find("cudaq_ringbuffer_create");
+  const decltype(&cudaq_ringbuffer_destroy) ring_destroy = find("cudaq_ringbuffer_destroy");
+  const decltype(&cudaq_dispatcher_create) dispatcher_create = find("cudaq_dispatcher_create");
+  const decltype(&cudaq_dispatcher_destroy) dispatcher_destroy = find("cudaq_dispatcher_destroy");
+  const decltype(&cudaq_dispatcher_set_ringbuffer) set_ring = find("cudaq_dispatcher_set_ringbuffer");
+  const decltype(&cudaq_dispatcher_set_function_table) set_table = find("cudaq_dispatcher_set_function_table");
+  const decltype(&cudaq_dispatcher_set_control) set_control = find("cudaq_dispatcher_set_control");
+  const decltype(&cudaq_dispatcher_options_init) options_init = find("cudaq_dispatcher_options_init");
+  const decltype(&cudaq_dispatcher_set_options) set_options = find("cudaq_dispatcher_set_options");
+  const decltype(&cudaq_dispatcher_start) start = find("cudaq_dispatcher_start");
+  const decltype(&cudaq_dispatcher_stop) stop = find("cudaq_dispatcher_stop");
+  const decltype(&cudaq_host_ringbuffer_write_rpc_request) write_request =
+      find("cudaq_host_ringbuffer_write_rpc_request");
+  const decltype(&cudaq_host_ringbuffer_signal_slot) signal = find("cudaq_host_ringbuffer_signal_slot");
+  const decltype(&cudaq_host_ringbuffer_poll_tx_flag) poll = find("cudaq_host_ringbuffer_poll_tx_flag");
+  const decltype(&cudaq_host_ringbuffer_read_rpc_response) read_response =
+      find("cudaq_host_ringbuffer_read_rpc_response");
+  const decltype(&cudaq_host_ringbuffer_clear_slot) clear = find("cudaq_host_ringbuffer_clear_slot");
 
 private:
-  template <class Function>
-  void bind(Function &function, const char *name) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    EXPECT_NE(function, nullptr) << name;
+  /// A function of the library, as the type that is wanted.
+  struct found {
+    template <class Function>
+    operator Function() const { // NOLINT(google-explicit-constructor)
+      return reinterpret_cast<Function>(address);
+    }
+    void *address;
+  };
+  found find(const char *name) const {
+    void *const address = handle != nullptr ? dlsym(handle, name) : nullptr;
+    EXPECT_NE(address, nullptr) << name;
+    return {address};
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A launch function that ends its thread instead of returning ends the process with its name.
 #include "unittests/fault_injection/device_run.h"
-#include "unittests/support/process_signals.h"
+#include "unittests/support/processes/process_signals.h"
 
 namespace cudaq::realtime::test {
 namespace {

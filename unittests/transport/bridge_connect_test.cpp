@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // connect: its thread, its deadline, how disconnect cancels it, and what is reported when.
-#include "unittests/support/process_signals.h"
+#include "unittests/support/processes/process_signals.h"
 #include "unittests/transport/bridge_fixture.h"
 
 namespace cudaq::realtime::test {

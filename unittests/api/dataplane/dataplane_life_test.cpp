@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dispatcher with a CPU dataplane: wiring, refusals, and how a run ends.
 #include "unittests/api/dataplane/dataplane_fixture.h"
-#include "unittests/support/process_signals.h"
+#include "unittests/support/processes/process_signals.h"
 
 namespace cudaq::realtime::test {
 namespace {

@@ -100,7 +100,7 @@ void alone_round(bool on_gpu, std::uint64_t count, times &out) {
 /// False, with a line, if requests in GPU memory are refused.
 bool provider_round(bool on_gpu, std::uint64_t count, times &out) {
   const std::string name = own_name("latency");
-  child_process server({beside_program("shm_kernel_latency"), "serve", on_gpu ? "gpu" : "host", name});
+  started_program server({beside_program("shm_kernel_latency"), "serve", on_gpu ? "gpu" : "host", name});
   if (server.line().rfind("READY", 0) != 0) {
     if (on_gpu && server.wait() == 1)
       return false; // the reason is printed already

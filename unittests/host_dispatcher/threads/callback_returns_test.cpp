@@ -2,7 +2,7 @@
 // A handler or a hook that ends its thread instead of returning ends the process with its name.
 #include "unittests/host_dispatcher/fake_graphs.h"
 #include "unittests/support/api_fixture.h"
-#include "unittests/support/process_signals.h"
+#include "unittests/support/processes/process_signals.h"
 
 #include <pthread.h>
 

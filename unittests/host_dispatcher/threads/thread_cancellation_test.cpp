@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that are cancelled inside calls of the library, and threads of the library that are cancelled.
 #include "unittests/support/api_fixture.h"
+#include "unittests/support/processes/process_signals.h"
 
 #include <pthread.h>
 
@@ -18,35 +19,15 @@ TEST(Cancellation, TakesEffectAfterTheCallAndNotInIt) {
   b.start();
   b.client.send(kFn, {}, 1);
   ASSERT_TRUE(eventually([&] { return closed.occupied(); }));
-  struct shared {
-    bench &b;
-    std::atomic<int> step{0};
-    cudaq_status_t stopped = CUDAQ_OK;
-  } s{b};
-  pthread_t thread{};
-  ASSERT_EQ(pthread_create(
-                &thread, nullptr,
-                [](void *of) -> void * {
-                  auto &in = *static_cast<shared *>(of);
-                  in.step = 1;
-                  in.stopped = cudaq_dispatcher_stop_timeout(in.b.get(), ms(1500));
-                  int state = -1;
-                  pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
-                  in.step = state == PTHREAD_CANCEL_ENABLE ? 2 : 3;
-                  pthread_testcancel();
-                  in.step = 4;
-                  return nullptr;
-                },
-                &s),
-            0);
-  ASSERT_TRUE(eventually([&] { return s.step == 1; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(pthread_cancel(thread), 0);
-  void *result = nullptr;
-  pthread_join(thread, &result);
-  EXPECT_EQ(result, PTHREAD_CANCELED);
-  EXPECT_EQ(s.step, 2) << "the thread's own cancel state is restored";
-  EXPECT_EQ(s.stopped, CUDAQ_ERR_TIMEOUT);
+  cudaq_status_t stopped = CUDAQ_OK;
+  int state = -1;
+  cancelled_call call([&] {
+    stopped = cudaq_dispatcher_stop_timeout(b.get(), ms(1500));
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+  });
+  call.expect_end_after_the_call();
+  EXPECT_EQ(state, PTHREAD_CANCEL_ENABLE) << "the thread's own cancel state is restored";
+  EXPECT_EQ(stopped, CUDAQ_ERR_TIMEOUT);
   closed.open();
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(b.get()));
 }

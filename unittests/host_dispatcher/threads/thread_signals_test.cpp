@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals of the program do not run their handlers on threads of the library.
 #include "unittests/host_dispatcher/threads_of.h"
-#include "unittests/support/process_signals.h"
+#include "unittests/support/processes/process_signals.h"
 
 namespace cudaq::realtime::test {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A callback of a pipeline that ends its thread instead of returning ends the process with its name.
 #include "unittests/qec/pipeline/pipeline_rig.h"
-#include "unittests/support/process_signals.h"
+#include "unittests/support/processes/process_signals.h"
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -23,10 +23,8 @@ auto serving(const Prepare &prepare) {
 // Known failure 55.
 TEST(PipelineCallbackReturnsDeathTest, OrTheStageIsNamedAtTheEndOfTheProcess) {
   const auto exits = [](pipeline_rig &rig) {
-    rig.pipeline->set_gpu_stage([&rig](int id) {
-      gpu_worker_resources r = rig.resources(id);
+    rig.change_stage([](gpu_worker_resources &r, int) {
       r.host_stage_fn = [](void *, host_stage_call *) -> int { pthread_exit(nullptr); };
-      return r;
     });
   };
   expect_end_of_process(serving(exits), "the stage of function 0x[0-9a-f]+ has ended its thread");

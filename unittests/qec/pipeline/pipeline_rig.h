@@ -105,6 +105,20 @@ struct pipeline_rig {
     pipeline->set_completion_handler([this](const completion &c) { record(c); });
   }
 
+  /// Sets the GPU stage: the rig's, which `change(resources, id)` has changed.
+  template <class Change>
+  void change_stage(Change change) {
+    pipeline->set_gpu_stage([this, change](int id) {
+      gpu_worker_resources r = resources(id);
+      change(r, id);
+      return r;
+    });
+  }
+  ring_buffer_injector start() {
+    pipeline->start();
+    return pipeline->create_injector();
+  }
+
   static std::unique_ptr<realtime_pipeline> make(const pipeline_stage_config &config) {
     return std::make_unique<realtime_pipeline>(config);
   }

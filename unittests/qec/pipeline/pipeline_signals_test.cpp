@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals that are sent to the process of a pipeline, and threads that are cancelled in its calls.
 #include "unittests/qec/pipeline/pipeline_rig.h"
-#include "unittests/support/process_signals.h"
+#include "unittests/support/processes/process_signals.h"
 
 #include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
@@ -37,32 +37,9 @@ TEST(PipelineCancellation, OfAStopTakesEffectAfterIt) {
   rig.pipeline->start();
   rig.submit_all();
   ASSERT_TRUE(eventually([&] { return inside.load(); }));
-  struct shared {
-    realtime_pipeline &pipeline;
-    std::atomic<int> step{0};
-  } s{*rig.pipeline};
-  pthread_t thread{};
-  ASSERT_EQ(pthread_create(
-                &thread, nullptr,
-                [](void *of) -> void * {
-                  auto &in = *static_cast<shared *>(of);
-                  in.step = 1;
-                  in.pipeline.stop();
-                  in.step = 2;
-                  pthread_testcancel();
-                  in.step = 3;
-                  return nullptr;
-                },
-                &s),
-            0);
-  ASSERT_TRUE(eventually([&] { return s.step == 1; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(pthread_cancel(thread), 0);
+  cudaq::realtime::test::cancelled_call call([&] { rig.pipeline->stop(); });
   go = true;
-  void *result = nullptr;
-  pthread_join(thread, &result);
-  EXPECT_EQ(result, PTHREAD_CANCELED);
-  EXPECT_EQ(s.step, 2);
+  call.expect_end_after_the_call();
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 

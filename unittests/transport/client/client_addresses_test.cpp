@@ -2,6 +2,7 @@
 // Names with several addresses. getaddrinfo of this program takes the place of the system's one, so that the test does
 // not depend on the names of a machine. It must be visible, or the library goes on with that of the system.
 #include "unittests/transport/client/played_server.h"
+#include "unittests/transport/datagram/unused_udp_port.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -73,10 +74,7 @@ TEST(ClientAddresses, AllOpenRequestsGoToTheNextOne) {
 }
 
 TEST(ClientAddresses, SendsEndIfSeveralRequestsAreOpenAndNoneListens) {
-  std::uint16_t port = 0;
-  {
-    port = played_server([](const played_request &, std::size_t) { return std::nullopt; }).port();
-  }
+  const auto port = static_cast<std::uint16_t>(unused_udp_port());
   udp_client client(port, 5 * kMs, 4, "localhost", 50 * kMs);
   const bytes body = {1};
   const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, body);
@@ -89,10 +87,7 @@ TEST(ClientAddresses, SendsEndIfSeveralRequestsAreOpenAndNoneListens) {
 }
 
 TEST(ClientAddresses, AllRefuseBeforeNoServerListens) {
-  std::uint16_t port = 0;
-  {
-    port = played_server([](const played_request &, std::size_t) { return std::nullopt; }).port();
-  }
+  const auto port = static_cast<std::uint16_t>(unused_udp_port());
   udp_client client(port, CUDAQ_QEC_CLIENT_NEVER);
   cudaq_qec_client_answer_t answer;
   EXPECT_EQ(client.call(CUDAQ_QEC_RESET_DECODER, {1}, answer, 5'000 * kMs), CUDAQ_ERR_STATE)

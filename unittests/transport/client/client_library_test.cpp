@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client library against servers over UDP that lose, refuse, restart and lie.
 #include "unittests/transport/client/played_server.h"
+#include "unittests/transport/datagram/unused_udp_port.h"
 
 #include <gtest/gtest.h>
 
@@ -202,10 +203,7 @@ TEST(DecodingClient, PassesOverWhatIsNoAnswerToItsRequest) {
 }
 
 TEST(DecodingClient, EndsTheWaitIfNothingListens) {
-  std::uint16_t port = 0;
-  {
-    port = played_server([](const played_request &, std::size_t) { return std::nullopt; }).port();
-  }
+  const auto port = static_cast<std::uint16_t>(unused_udp_port());
   cudaq_qec_client_answer_t answer;
   udp_client once(port, CUDAQ_QEC_CLIENT_NEVER);
   EXPECT_EQ(once.call(CUDAQ_QEC_RESET_DECODER, kBody, answer), CUDAQ_ERR_STATE);
@@ -219,10 +217,7 @@ TEST(DecodingClient, EndsTheWaitIfNothingListens) {
 }
 
 TEST(DecodingClient, ARefusalOfAnEarlierRequestSaysNothingOfTheNextOne) {
-  std::uint16_t port = 0;
-  {
-    port = played_server([](const played_request &, std::size_t) { return std::nullopt; }).port();
-  }
+  const auto port = static_cast<std::uint16_t>(unused_udp_port());
   const int socket = next_socket();
   udp_client client(port, CUDAQ_QEC_CLIENT_NEVER);
   const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, kBody);
@@ -263,10 +258,7 @@ TEST(DecodingClient, SaysWhichLimitKeepsAnotherRequestBack) {
 }
 
 TEST(DecodingClient, WaitsForAServerThatStarts) {
-  std::uint16_t port = 0;
-  {
-    port = played_server([](const played_request &, std::size_t) { return std::nullopt; }).port();
-  }
+  const auto port = static_cast<std::uint16_t>(unused_udp_port());
   udp_client client(port, 5 * kMs, 1, "127.0.0.1", kLong);
   const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, kBody);
   std::uint32_t id = 0;

@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client over a fork: both sides have its socket and its next id. If the child used it, each could take the answer of
 // the other, and the server would take a request of one for the repetition of the other's.
+#include "unittests/support/processes/started_program.h"
 #include "unittests/transport/client/played_server.h"
-
-#include <gtest/gtest.h>
-#include <sys/wait.h>
 
 namespace cudaq::realtime::test {
 namespace {
-
-/// The status with which `body` ends in a child of fork.
-int in_child(const std::function<int()> &body) {
-  const pid_t child = ::fork();
-  if (child == 0)
-    ::_exit(body());
-  int status = -1;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 TEST(ClientProcess, IsTheOneThatOpenedTheClient) {
   played_server server([](const played_request &, std::size_t) { return played_answer{0, {7}}; });
   udp_client client(server.port());
   cudaq_qec_client_answer_t answer;
   ASSERT_EQ(client.call(CUDAQ_QEC_GET_CORRECTIONS, {1}, answer), CUDAQ_OK);
-  EXPECT_EQ(in_child([&] {
+  EXPECT_EQ(status_in_child([&] {
               const auto request = udp_client::request(CUDAQ_QEC_GET_CORRECTIONS, {});
               cudaq_qec_client_answer_t mine;
               cudaq_qec_client_counts_t counts;
@@ -51,7 +39,7 @@ TEST(ClientProcess, IsTheOneThatOpenedTheClient) {
 
 TEST(ClientProcess, MayOpenAClientOfItsOwnAfterFork) {
   played_server server([](const played_request &, std::size_t) { return played_answer{0, {7}}; });
-  EXPECT_EQ(in_child([&] {
+  EXPECT_EQ(status_in_child([&] {
               udp_client mine(server.port());
               cudaq_qec_client_answer_t answer;
               return mine.call(CUDAQ_QEC_GET_CORRECTIONS, {1}, answer) == CUDAQ_OK ? 0 : 1;

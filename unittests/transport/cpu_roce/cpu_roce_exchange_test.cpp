@@ -10,8 +10,7 @@ using slot = std::optional<std::uint32_t>;
 
 TEST(CpuRoceCredits, AWriteIsARequestOfTheSlotThatItsImmediateNames) {
   exchange_rig rig;
-  ASSERT_TRUE(rig.write(2, request_frame(11, {1, 2, 3})));
-  EXPECT_EQ(rig.exchange.poll(), slot(2));
+  ASSERT_NO_FATAL_FAILURE(rig.request(2, 11, {1, 2, 3}));
   EXPECT_EQ(rig.exchange.poll(), slot());
   EXPECT_EQ(rig.memory.rx_slot(2)[CUDAQ_RPC_HEADER_SIZE + 1], 2);
   rig.answer(2, 11, 3);
@@ -26,8 +25,7 @@ TEST(CpuRoceCredits, AWriteIsARequestOfTheSlotThatItsImmediateNames) {
 TEST(CpuRoceCredits, AnAnswerHasNothingOfAnEarlierOne) {
   exchange_rig rig;
   for (const std::uint32_t length : {200u, 4u}) {
-    ASSERT_TRUE(rig.write(0, request_frame(length)));
-    ASSERT_EQ(rig.exchange.poll(), slot(0));
+    ASSERT_NO_FATAL_FAILURE(rig.request(0, length));
     rig.answer(0, length, length);
   }
   rig.adapter->take_frame();
@@ -85,8 +83,7 @@ TEST(CpuRoceCredits, WithUcAWriteToASlotInUseIsSeenAndAnsweredBusy) {
 
 TEST(CpuRoceCredits, AnOverwriteThatArrivesWithTheAnswerIsSeenBeforeItIsSent) {
   exchange_rig rig;
-  ASSERT_TRUE(rig.write(0, request_frame(1)));
-  ASSERT_EQ(rig.exchange.poll(), slot(0));
+  ASSERT_NO_FATAL_FAILURE(rig.request(0, 1));
   ASSERT_TRUE(rig.write(0, request_frame(2)));
   rig.answer(0, 1);
   EXPECT_EQ(rig.next_answer().status, CUDAQ_RPC_ERR_BUSY);
@@ -103,8 +100,7 @@ TEST(CpuRoceCredits, ARequestThatIsOverwrittenBeforeItIsTakenIsNotExecuted) {
     EXPECT_EQ(busy.status, CUDAQ_RPC_ERR_BUSY);
     EXPECT_EQ(busy.request_id, 2u) << "that of the first one is overwritten, too";
   }
-  ASSERT_TRUE(rig.write(0, request_frame(3)));
-  EXPECT_EQ(rig.exchange.poll(), slot(0));
+  ASSERT_NO_FATAL_FAILURE(rig.request(0, 3));
 }
 
 TEST(CpuRoceCredits, FramesThatAreNoRequestTakeNoSlot) {
@@ -128,8 +124,7 @@ TEST(CpuRoceCredits, FramesThatAreNoRequestTakeNoSlot) {
   EXPECT_EQ(truncated.request_id, 5u);
   EXPECT_EQ(rig.adapter->take_frame().size(), 0u);
   EXPECT_EQ(rig.adapter->receives(), 8u) << "all receives are posted again";
-  ASSERT_TRUE(rig.write(0, request_frame(6)));
-  EXPECT_EQ(rig.exchange.poll(), slot(0));
+  ASSERT_NO_FATAL_FAILURE(rig.request(0, 6));
 }
 
 TEST(CpuRoceCredits, AFrameThatIsTooLongSpoilsTheRequestsOfTheSlotsAfterIt) {
@@ -161,8 +156,7 @@ TEST(CpuRoceCredits, AResultThatIsLongerThanAFrameIsAStatusAndNotCut) {
   options.frame_size = 64;
   exchange_rig rig(options);
   for (const std::uint32_t length : {40u, 41u}) {
-    ASSERT_TRUE(rig.write(0, request_frame(1)));
-    ASSERT_EQ(rig.exchange.poll(), slot(0));
+    ASSERT_NO_FATAL_FAILURE(rig.request(0, 1));
     rig.answer(0, 1, length);
     const std::vector<std::uint8_t> frame = rig.adapter->take_frame();
     EXPECT_EQ(frame.size(), 64u);
@@ -189,14 +183,8 @@ TEST(CpuRoceCredits, AnswersWaitUntilTheAdapterHasRoom) {
   rig.adapter->hold_sends = true;
   const std::uint32_t room = rig.exchange.max_sends();
   std::uint32_t id = 0;
-  for (; id < room; ++id) {
-    ASSERT_TRUE(rig.write(id % 4, request_frame(id)));
-    ASSERT_EQ(rig.exchange.poll(), slot(id % 4));
-    rig.answer(id % 4, id);
-  }
-  for (std::uint32_t i = 0; i < 4; ++i, ++id) {
-    ASSERT_TRUE(rig.write(id % 4, request_frame(id)));
-    ASSERT_EQ(rig.exchange.poll(), slot(id % 4));
+  for (; id < room + 4; ++id) {
+    ASSERT_NO_FATAL_FAILURE(rig.request(id % 4, id));
     rig.answer(id % 4, id);
   }
   EXPECT_EQ(rig.exchange.counters().replied.value(), room);
@@ -213,8 +201,7 @@ TEST(CpuRoceCredits, AnswersWaitUntilTheAdapterHasRoom) {
 TEST(CpuRoceCredits, RefusalsThatFindNoRoomAreCounted) {
   exchange_rig rig;
   rig.adapter->hold_sends = true;
-  ASSERT_TRUE(rig.write(0, request_frame(0)));
-  ASSERT_EQ(rig.exchange.poll(), slot(0));
+  ASSERT_NO_FATAL_FAILURE(rig.request(0, 0));
   for (std::uint32_t i = 0; i < 20; ++i) {
     ASSERT_TRUE(rig.write(0, request_frame(i + 1)));
     EXPECT_EQ(rig.exchange.poll(), slot());
@@ -247,8 +234,7 @@ TEST(CpuRoceConnection, AnErrorOfTheAdapterEndsItAndFreesAllSlots) {
   ASSERT_NE(pair, nullptr);
   rig.attach();
   EXPECT_EQ(rig.exchange.why_broken(), "");
-  ASSERT_TRUE(rig.write(0, request_frame(7)));
-  ASSERT_EQ(rig.exchange.poll(), slot(0));
+  ASSERT_NO_FATAL_FAILURE(rig.request(0, 7));
   rig.answer(0, 7);
   EXPECT_EQ(rig.next_answer().request_id, 7u);
 }
@@ -256,8 +242,7 @@ TEST(CpuRoceConnection, AnErrorOfTheAdapterEndsItAndFreesAllSlots) {
 TEST(CpuRoceConnection, EachRefusalOfTheAdapterEndsItWithAText) {
   for (const bool sends : {true, false}) {
     exchange_rig rig;
-    ASSERT_TRUE(rig.write(0, request_frame(1)));
-    ASSERT_EQ(rig.exchange.poll(), slot(0));
+    ASSERT_NO_FATAL_FAILURE(rig.request(0, 1));
     (sends ? rig.adapter->refuse_sends : rig.adapter->refuse_receives) = true;
     const detail::expected<> result = rig.exchange.answer(0);
     EXPECT_EQ(result.status(), CUDAQ_ERR_INTERNAL);

@@ -66,6 +66,11 @@ struct exchange_rig {
     exchange.attach(std::move(pair));
   }
   bool write(std::uint32_t slot, const std::vector<std::uint8_t> &frame) { return adapter->write(slot, frame, slot); }
+  /// A request arrives, and the loop takes it.
+  void request(std::uint32_t slot, std::uint32_t id, const std::vector<std::uint8_t> &payload = {}) {
+    ASSERT_TRUE(write(slot, request_frame(id, payload)));
+    ASSERT_EQ(exchange.poll(), std::optional<std::uint32_t>(slot));
+  }
   /// Answers with the status 0 and so many bytes of 0xAB.
   void answer(std::uint32_t slot, std::uint32_t id, std::uint32_t result_len = 0) {
     const cudaq_rpc_response_t header = {CUDAQ_RPC_MAGIC_RESPONSE, 0, result_len, id, id + 1000};

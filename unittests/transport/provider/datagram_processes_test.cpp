@@ -217,7 +217,7 @@ TEST_P(DatagramProcesses, RecoverWhenTheServerIsKilled) {
     next += 100;
     for (unsigned n = 0; n < 8; ++n) // in flight when it dies
       client->send(static_cast<std::uint32_t>(next + n), kRecord, payload_of(next + n), next + n);
-    server->kill9();
+    server->kill();
     server = serve(g, {"--replay-window=256"}, port);
     for (int n = 0; n < 8; ++n) { // the answer of either server
       const auto reply = client->receive_within(kDeadline);

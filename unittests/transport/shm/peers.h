@@ -2,25 +2,25 @@
 // The processes of shm_peer.cpp, as tests start them.
 #pragma once
 
+#include "unittests/support/processes/started_program.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/support/test_scale.h"
 #include "unittests/transport/shm/provider_handle.h"
-#include "unittests/transport/shm/shm_process.h"
 
 #include <cstdlib>
 
 namespace cudaq::realtime::test {
 
-class peer_server : public child_process {
+class peer_server : public started_program {
 public:
   peer_server(const std::string &shape, const std::string &name, const std::vector<std::string> &options = {})
-      : child_process(arguments(shape, name, options)), name_(name) {
+      : started_program(words({CUDAQ_SHM_PEER, "server", shape, "--name", name}, options)), name_(name) {
     const std::string ready = line();
     EXPECT_EQ(ready.rfind("READY transport=shm name=" + name, 0), 0u) << ready;
   }
 
   ~peer_server() { // a server that is killed leaves its files
-    child_process::kill();
+    started_program::kill();
     for (const char *suffix : {".sock", ".lock"})
       ::unlink(("/dev/shm/cudaq-realtime-" + name_ + suffix).c_str());
   }
@@ -36,17 +36,12 @@ public:
 
 private:
   std::string name_;
-  static std::vector<std::string> arguments(const std::string &shape, const std::string &name,
-                                            const std::vector<std::string> &options) {
-    std::vector<std::string> a{CUDAQ_SHM_PEER, "server", shape, "--name", name};
-    a.insert(a.end(), options.begin(), options.end());
-    return a;
-  }
 };
 
-class peer_client : public child_process {
+class peer_client : public started_program {
 public:
-  explicit peer_client(std::vector<std::string> words) : child_process(with_program(std::move(words))) {}
+  explicit peer_client(const std::vector<std::string> &arguments)
+      : started_program(words({CUDAQ_SHM_PEER}, arguments)) {}
 
   /// Waits for its last line, which must be DONE. The number of its messages.
   std::uint64_t done(std::chrono::seconds limit = std::chrono::seconds(120)) {
@@ -54,12 +49,6 @@ public:
     EXPECT_EQ(text.rfind("DONE ", 0), 0u) << text;
     EXPECT_EQ(wait(), 0);
     return text.size() > 5 ? std::strtoull(text.c_str() + 5, nullptr, 10) : 0;
-  }
-
-private:
-  static std::vector<std::string> with_program(std::vector<std::string> words) {
-    words.insert(words.begin(), CUDAQ_SHM_PEER);
-    return words;
   }
 };
 

@@ -3,20 +3,8 @@
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
-#include <functional>
-#include <sys/wait.h>
-
 namespace cudaq::realtime::test {
 namespace {
-
-int status_in_child(const std::function<int()> &body) {
-  const pid_t child = ::fork();
-  if (child == 0)
-    ::_exit(body());
-  int status = -1;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 TEST(ShmFork, AChildIsRefusedAndItsParentGoesOn) {
   const std::string name = own_name("fork");

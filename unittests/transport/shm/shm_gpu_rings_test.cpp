@@ -21,14 +21,14 @@ namespace {
 
 using detail::file_handle;
 
-class gpu_server : public child_process {
+class gpu_server : public started_program {
 public:
   explicit gpu_server(const std::string &name, const std::vector<std::string> &options = {})
-      : child_process(arguments(name, options)), name_(name), host_refusal(line()) {
+      : started_program(words({CUDAQ_SHM_GPU_SERVER, name}, options)), name_(name), host_refusal(line()) {
     EXPECT_EQ(line(), "READY") << host_refusal;
   }
   ~gpu_server() {
-    child_process::kill();
+    started_program::kill();
     for (const char *suffix : {".sock", ".lock"})
       ::unlink(("/dev/shm/cudaq-realtime-" + name_ + suffix).c_str());
   }
@@ -48,25 +48,20 @@ public:
   }
 
 private:
-  static std::vector<std::string> arguments(const std::string &name, const std::vector<std::string> &options) {
-    std::vector<std::string> a{CUDAQ_SHM_GPU_SERVER, name};
-    a.insert(a.end(), options.begin(), options.end());
-    return a;
-  }
   const std::string name_;
 
 public:
   const std::string host_refusal; ///< why a host dispatcher does not take the ring
 };
 
-child_process gpu_client(std::vector<std::string> words) {
+started_program gpu_client(std::vector<std::string> words) {
   words.insert(words.begin(), CUDAQ_SHM_GPU_CLIENT);
-  return child_process(std::move(words));
+  return started_program(std::move(words));
 }
 
 /// A client of 'send' with checked function 1.
 void expect_sends(const std::string &name, std::uint32_t count, std::uint32_t window) {
-  child_process client = gpu_client({"send", name, std::to_string(count), std::to_string(window), "1"});
+  started_program client = gpu_client({"send", name, std::to_string(count), std::to_string(window), "1"});
   EXPECT_EQ(client.line(), "DONE " + std::to_string(count));
   EXPECT_EQ(client.wait(), 0);
 }
@@ -93,7 +88,7 @@ TEST(ShmGpuRings, AHandleInAnotherProcessSendsEveryMessage) {
 TEST(ShmGpuRings, AClientTakesNoSlotForFreeBeforeItsLap) {
   const std::string name = own_name("gpuearly");
   const gpu_server server(name, {"--num-slots", "4"});
-  child_process client = gpu_client({"early", name});
+  started_program client = gpu_client({"early", name});
   EXPECT_EQ(client.line(), "EARLY pending taken, free available");
   EXPECT_EQ(client.wait(), 0);
 }
@@ -104,13 +99,13 @@ TEST(ShmGpuRings, ClientsFollowOneAnotherAlsoAfterAKill) {
   gpu_server server(name, {"--num-slots", "5"});
   const int rounds = kSanitized ? 3 : 8;
   for (int round = 0; round < rounds; ++round) {
-    child_process killed = gpu_client({"stream", name, "5", "1"});
+    started_program killed = gpu_client({"stream", name, "5", "1"});
     ASSERT_EQ(killed.line(), "GO") << "round " << round;
     ::usleep(static_cast<useconds_t>(700 * round));
     killed.kill();
     expect_sends(name, 23, 3);
   }
-  child_process unknown = gpu_client({"call", name, "77", "1"});
+  started_program unknown = gpu_client({"call", name, "77", "1"});
   EXPECT_EQ(unknown.line(), "DROPPED") << "its lap has come, though no answer";
   EXPECT_EQ(unknown.wait(), 0);
   expect_sends(name, 10, 5);
@@ -159,17 +154,22 @@ TEST(ShmGpuRings, AHostDispatcherRefusesTheRing) {
   EXPECT_NE(server.host_refusal.find("across the bus"), std::string::npos) << server.host_refusal;
 }
 
-TEST(ShmGpuRings, AClientOfAnOlderLibraryIsRefusedInItsOwnVersion) {
-  const std::string name = own_name("gpuold");
-  gpu_server server(name);
+detail::shm_attach_reply reply_to_an_older_client(const std::string &name, std::span<file_handle> files) {
   const file_handle socket = connected(name);
   detail::shm_attach_request request;
   request.accepts = 0; // it was reserved
-  ASSERT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
-  detail::shm_attach_reply reply;
-  file_handle files[2];
-  ASSERT_TRUE(detail::receive_message(socket.get(), &reply, sizeof(reply), files));
+  EXPECT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
+  detail::shm_attach_reply reply{};
+  EXPECT_TRUE(detail::receive_message(socket.get(), &reply, sizeof(reply), files));
   EXPECT_EQ(reply.version, detail::kShmVersion);
+  return reply;
+}
+
+TEST(ShmGpuRings, AClientOfAnOlderLibraryIsRefusedInItsOwnVersion) {
+  const std::string name = own_name("gpuold");
+  gpu_server server(name);
+  file_handle files[2];
+  const detail::shm_attach_reply reply = reply_to_an_older_client(name, files);
   EXPECT_EQ(reply.status, CUDAQ_ERR_UNSUPPORTED);
   EXPECT_NE(std::string(reply.text).find("older"), std::string::npos) << reply.text;
   EXPECT_FALSE(files[0]);
@@ -178,14 +178,8 @@ TEST(ShmGpuRings, AClientOfAnOlderLibraryIsRefusedInItsOwnVersion) {
 TEST(ShmGpuRings, AClientOfAnOlderLibraryStillGetsARingInHostMemory) {
   const std::string name = own_name("hostold");
   peer_server server("ring", name);
-  const file_handle socket = connected(name);
-  detail::shm_attach_request request;
-  request.accepts = 0;
-  ASSERT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
-  detail::shm_attach_reply reply;
   file_handle files[2];
-  ASSERT_TRUE(detail::receive_message(socket.get(), &reply, sizeof(reply), files));
-  EXPECT_EQ(reply.version, detail::kShmVersion);
+  const detail::shm_attach_reply reply = reply_to_an_older_client(name, files);
   EXPECT_EQ(reply.status, CUDAQ_OK);
   EXPECT_TRUE(files[0] && files[1]);
 }
@@ -228,7 +222,7 @@ TEST(ShmGpuRings, AClientMapsTheMemoryOfAVulkanDevice) {
   if (kSanitized)
     GTEST_SKIP() << "the drivers of Vulkan are not built with the sanitizer";
   const std::string name = own_name("gpuvulkan");
-  child_process trial({CUDAQ_SHM_GPU_SERVER, name, "--gpu", "1"});
+  started_program trial({CUDAQ_SHM_GPU_SERVER, name, "--gpu", "1"});
   const std::string first = trial.line();
   if (first.rfind("REFUSED", 0) == 0)
     GTEST_SKIP() << first;

@@ -135,7 +135,7 @@ void in_process_round(std::uint64_t count, int other_core, times &out) {
 
 void provider_round(const char *program, const char *shape, std::uint64_t count, times &out) {
   const std::string name = own_name(shape);
-  child_process server({program, "serve", shape, "--name", name});
+  started_program server({program, "serve", shape, "--name", name});
   if (server.line().empty())
     end_measurement("the server does not start");
   const shm_client client(name);

@@ -33,7 +33,7 @@ TEST_P(ShmProcesses, IncrementAString) {
 TEST_P(ShmProcesses, TheExampleInCGetsItsAnswer) {
   const std::string name = own_name("example");
   peer_server server(GetParam(), name);
-  child_process example({CUDAQ_SHM_EXAMPLE, name, std::to_string(kIncrement)});
+  started_program example({CUDAQ_SHM_EXAMPLE, name, std::to_string(kIncrement)});
   EXPECT_EQ(example.line(), "0: status 0, IBM");
   EXPECT_EQ(example.wait(), 0);
 }

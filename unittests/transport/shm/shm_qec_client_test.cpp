@@ -95,15 +95,12 @@ TEST_P(ShmQecClient, IsRefusedInAChildOfFork) {
   const std::string body = "HAL";
   const auto r = request(kIncrement, body);
   cudaq_qec_client_answer_t answer;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const bool refused = cudaq_qec_client_call(client, &r, &answer) == CUDAQ_ERR_STATE;
-    cudaq_qec_client_close(client);
-    ::_exit(refused ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(status_in_child([&] {
+              const bool refused = cudaq_qec_client_call(client, &r, &answer) == CUDAQ_ERR_STATE;
+              cudaq_qec_client_close(client);
+              return refused ? 0 : 1;
+            }),
+            0);
   EXPECT_EQ(cudaq_qec_client_call(client, &r, &answer), CUDAQ_OK) << cudaq_qec_client_error();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rings of several clients in one dataplane: the test plays the dispatcher's loop, step by step.
+#include "unittests/support/processes/started_program.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/transport/shm/loop_by_hand.h"
-#include "unittests/transport/shm/shm_process.h"
 
 namespace cudaq::realtime::test {
 namespace {
@@ -228,7 +228,7 @@ TEST(ShmRings, TheEndOfTheServerIsReportedToItsClients) {
 
 TEST(ShmExample, CollectsALateAnswerBeforeItUsesTheSlotAgain) {
   loop_by_hand loop("1");
-  child_process example({CUDAQ_SHM_EXAMPLE, loop.name, "7", "5", "1000"}); // 5 requests in 4 slots, 1 ms for each
+  started_program example({CUDAQ_SHM_EXAMPLE, loop.name, "7", "5", "1000"}); // 5 requests in 4 slots, 1 ms for each
   std::uint32_t slot = 0;
   for (std::uint32_t id = 0; id < 4; ++id) {
     ASSERT_TRUE(loop.poll_until(slot)); // after the first one: it went on without the answer

@@ -4,13 +4,12 @@
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "unittests/qec/server/library/embedded_server.h"
-#include "unittests/support/process_signals.h"
+#include "unittests/support/processes/process_signals.h"
+#include "unittests/support/processes/started_program.h"
 
 #include <numeric>
 #include <stdexcept>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace {
 
@@ -277,9 +276,7 @@ TEST(DecodingServerLibrary, BelongsToTheProcessThatCreatedIt) {
   embedded_server server(config_of("lookup", kTwoDetectors));
   EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}).status, 0);
   const std::string config = config_of("lookup", kTwoDetectors);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20); // a call that is not refused may wait for a thread that is not here
+  const int wrong_calls = cudaq::realtime::test::status_in_child([&] {
     std::uint8_t byte = 0;
     std::int32_t status = 0;
     std::uint32_t slot_size = 0;
@@ -298,11 +295,9 @@ TEST(DecodingServerLibrary, BelongsToTheProcessThatCreatedIt) {
           cudaq_qec_decoding_server_get_counts(server.get(), 7, &counts)})
       wrong += refused == CUDAQ_ERR_STATE && error().find("fork") != std::string::npos ? 0 : 1;
     cudaq_qec_decoding_server_destroy(server.get());
-    ::_exit(wrong);
-  }
-  int ended = -1;
-  ASSERT_EQ(::waitpid(child, &ended, 0), child);
-  EXPECT_EQ(ended, 0) << "calls that were not refused";
+    return wrong;
+  });
+  EXPECT_EQ(wrong_calls, 0) << "calls that were not refused";
   EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}).status, 0) << "the parent goes on";
 }
 

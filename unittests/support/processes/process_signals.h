@@ -3,9 +3,13 @@
 // callback that has not returned.
 #pragma once
 
+#include "unittests/support/eventually.h"
+
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <set>
@@ -54,6 +58,41 @@ private:
   static constexpr int kSignals = 50;
   static inline volatile pid_t handlers[kSignals];
   static inline volatile sig_atomic_t count;
+};
+
+/// A thread that is cancelled while it waits in `call`, which other threads let return. The cancellation must take
+/// effect after it.
+class cancelled_call {
+public:
+  explicit cancelled_call(std::function<void()> call) : call_(std::move(call)) {
+    EXPECT_EQ(pthread_create(
+                  &thread_, nullptr,
+                  [](void *of) -> void * {
+                    auto &self = *static_cast<cancelled_call *>(of);
+                    self.step_ = 1;
+                    self.call_();
+                    self.step_ = 2;
+                    pthread_testcancel();
+                    self.step_ = 3;
+                    return nullptr;
+                  },
+                  this),
+              0);
+    EXPECT_TRUE(eventually([this] { return step_ != 0; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(pthread_cancel(thread_), 0);
+  }
+  void expect_end_after_the_call() {
+    void *result = nullptr;
+    pthread_join(thread_, &result);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+    EXPECT_EQ(step_, 2);
+  }
+
+private:
+  const std::function<void()> call_;
+  std::atomic<int> step_{0};
+  pthread_t thread_{};
 };
 
 /// Runs `run` in a child process, which must be aborted after a line with `text` (a regular expression). `run` waits

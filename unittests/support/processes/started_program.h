@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that a test starts by fork and exec: its lines, its end, and its death by SIGKILL at any moment.
+// A program that a test starts: its lines, its end, and its death by SIGKILL at any moment. And a function that runs in
+// a child of fork.
 #pragma once
 
 #include <cerrno>
@@ -7,6 +8,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <functional>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <spawn.h>
@@ -17,9 +19,11 @@
 
 namespace cudaq::realtime::test {
 
-class child_process {
+class started_program {
 public:
-  explicit child_process(std::vector<std::string> arguments) {
+  /// `arguments`: with the program's path. `err`: a file that gets its stderr. `variable`: NAME=VALUE for its
+  /// environment. Both may be empty. Its signals have their default actions, whatever the test has inherited.
+  explicit started_program(std::vector<std::string> arguments, const std::string &err = "", std::string variable = "") {
     int in[2], out[2];
     if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) {
       ADD_FAILURE() << "pipe2: " << std::strerror(errno);
@@ -29,12 +33,28 @@ public:
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in[0], 0);
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    std::vector<char *> argv;
+    if (!err.empty())
+      posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    sigset_t to_default;
+    sigemptyset(&to_default);
+    for (const int number : {SIGINT, SIGTERM, SIGPIPE})
+      sigaddset(&to_default, number);
+    posix_spawnattr_setsigdefault(&attributes, &to_default);
+    std::vector<char *> argv, variables;
     for (std::string &a : arguments)
       argv.push_back(a.data());
     argv.push_back(nullptr);
-    const int error = ::posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ);
+    if (!variable.empty())
+      variables.push_back(variable.data());
+    for (char **inherited = environ; *inherited != nullptr; ++inherited)
+      variables.push_back(*inherited);
+    variables.push_back(nullptr);
+    const int error = ::posix_spawn(&pid_, argv[0], &actions, &attributes, argv.data(), variables.data());
     EXPECT_EQ(error, 0) << arguments[0] << ": " << std::strerror(error);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     ::close(in[0]);
     ::close(out[1]);
@@ -42,14 +62,13 @@ public:
     if (error != 0)
       pid_ = -1;
   }
-  ~child_process() {
+  ~started_program() {
     kill();
     close_input();
-    if (out_ >= 0)
-      ::close(out_);
+    close_output();
   }
-  child_process(const child_process &) = delete;
-  child_process &operator=(const child_process &) = delete;
+  started_program(const started_program &) = delete;
+  started_program &operator=(const started_program &) = delete;
 
   /// The next line of its output. Empty: it ended, or the deadline passed.
   std::string line(std::chrono::milliseconds limit = std::chrono::seconds(60)) {
@@ -78,6 +97,12 @@ public:
       ::close(in_);
     in_ = -1;
   }
+  /// Its lines have no reader any more. No line() after it.
+  void close_output() {
+    if (out_ >= 0)
+      ::close(out_);
+    out_ = -1;
+  }
 
   /// Waits for its end. The exit status; 256 + the signal that ended it; -1 after the deadline.
   int wait(std::chrono::milliseconds limit = std::chrono::seconds(60)) {
@@ -105,12 +130,36 @@ public:
     if (pid_ > 0)
       ::kill(pid_, number);
   }
-  bool runs() { return pid_ > 0 && wait(std::chrono::milliseconds(0)) == -1; }
+  pid_t pid() const { return pid_; }
+  bool runs() const {
+    siginfo_t info{};
+    return pid_ > 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
+  }
+
+protected:
+  static std::vector<std::string> words(std::vector<std::string> first, const std::vector<std::string> &others) {
+    first.insert(first.end(), others.begin(), others.end());
+    return first;
+  }
+
+  std::string text_; ///< what it has written after the last line that was read
 
 private:
   pid_t pid_ = -1;
   int in_ = -1, out_ = -1, result_ = -1;
-  std::string text_;
 };
+
+/// The status with which `body` ends in a child of fork; -1: a signal ended it, as after 20 s.
+inline int status_in_child(const std::function<int()> &body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20); // a call may wait for a thread that is not here
+    ::_exit(body());
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 } // namespace cudaq::realtime::test
