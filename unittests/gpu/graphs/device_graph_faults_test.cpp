@@ -15,8 +15,8 @@ constexpr std::uint64_t kMaxCalls = 400; ///< more than any call of the archive 
 
 class DeviceGraphFaults : public device_graph_test {
 protected:
-  void SetUp() override {
-    device_graph_test::SetUp();
+  void prepare() override {
+    device_graph_test::prepare();
     if (IsSkipped() || HasFatalFailure())
       return;
     ring_ = std::make_unique<host_ring>(ring_shape{kLap, 256, false}, CUDAQ_MEMORY_MAPPED);

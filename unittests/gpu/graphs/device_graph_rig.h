@@ -15,15 +15,7 @@ class device_graph_test : public gpu_test {
 protected:
   explicit device_graph_test(int devices_needed = 1) : gpu_test(devices_needed) {}
 
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
-    int major = 0;
-    CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, test_device()));
-    if (major < 9)
-      GTEST_SKIP() << "device graphs need compute capability 9.0";
-  }
+  void prepare() override { need_device_graphs(); }
 };
 
 /// A route that requests are sent to.

@@ -7,10 +7,7 @@ namespace {
 
 class KernelCounters : public gpu_test, public ::testing::WithParamInterface<kernel_kind> {
 protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
+  void prepare() override {
     ring_ = std::make_unique<host_ring>(ring_shape{8, 256, false}, CUDAQ_MEMORY_MAPPED);
     client_ = std::make_unique<gpu_client>(ring_->ring, 8);
   }

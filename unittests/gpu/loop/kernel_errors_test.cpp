@@ -14,10 +14,7 @@ constexpr std::uint32_t kSlotSize = 256, kMax = kSlotSize - CUDAQ_RPC_HEADER_SIZ
 
 class KernelErrors : public gpu_test, public ::testing::WithParamInterface<kernel_kind> {
 protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
+  void prepare() override {
     ring_ = std::make_unique<host_ring>(ring_shape{4, kSlotSize, false}, CUDAQ_MEMORY_MAPPED);
     setup_ = setup_of(GetParam(), *ring_);
     client_ = std::make_unique<gpu_client>(ring_->ring, 4);

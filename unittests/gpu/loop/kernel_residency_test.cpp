@@ -83,10 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LazyLoading, ::testing::ValuesIn(each_kind()), n
 
 class CoResidency : public gpu_test {
 protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
+  void prepare() override {
     CUDA_ASSERT_OK(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, test_device()));
     const ring_shape shape{4, 256, false};
     grid_ring_ = std::make_unique<host_ring>(shape, CUDAQ_MEMORY_MAPPED);

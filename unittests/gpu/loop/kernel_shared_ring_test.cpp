@@ -89,10 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class KernelSharedRingMember : public gpu_test {
 protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
+  void prepare() override {
     ring_ = std::make_unique<host_ring>(ring_shape{8, 128, false}, CUDAQ_MEMORY_MAPPED);
     manager_ = std::make_unique<manager_handle>();
     functions_ = std::make_unique<checked_device_functions>(2 * kEach, 100000);

@@ -15,15 +15,7 @@ void PrintTo(const program_form &form, std::ostream *out) { *out << form.name; }
 
 class GraphProgram : public gpu_test, public ::testing::WithParamInterface<program_form> {
 protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
-    int major = 0;
-    CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-    if (major < 9)
-      GTEST_SKIP() << "device graphs need compute capability 9.0, this device has " << major << ".x";
-  }
+  void prepare() override { need_device_graphs(); }
 };
 
 // Known failure 59.

@@ -18,10 +18,7 @@ constexpr std::uint32_t kRequests = 300;
 
 class WorkerProgram : public gpu_test {
 protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
+  void prepare() override {
     ring = std::make_unique<pinned_ring>();
     mailbox = std::make_unique<pinned<void *>>(kWorkers);
     contexts = std::make_unique<pinned<GraphIOContext>>(kWorkers);

@@ -79,10 +79,7 @@ TEST_F(SharedRingProgram, TakesADeviceOnlyAndAHostOnlyRingStruct) {
 /// Host and device have one table of functions, and the ring lies in memory of the program. Requests come alternately.
 class InterleavedProgram : public SharedRingProgram {
 protected:
-  void SetUp() override {
-    SharedRingProgram::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
+  void prepare() override {
     ring_ = std::make_unique<pinned_ring>();
     CUDA_ASSERT_OK(cudaMalloc(reinterpret_cast<void **>(&device_entries_), 2 * sizeof(*device_entries_)));
     side_stream setup;

@@ -13,14 +13,10 @@ struct trigger_debug {
 
 class TriggeredGraphProgram : public gpu_test {
 protected:
-  void SetUp() override {
-    gpu_test::SetUp();
+  void prepare() override {
+    need_device_graphs();
     if (IsSkipped() || HasFatalFailure())
       return;
-    int major = 0;
-    CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-    if (major < 9)
-      GTEST_SKIP() << "device graphs need compute capability 9.0, this device has " << major << ".x";
     ring = std::make_unique<pinned_ring>();
     shutdown = std::make_unique<pinned<int>>();
     gate = std::make_unique<pinned<int>>();

@@ -16,10 +16,7 @@ void PrintTo(const engine_case &c, std::ostream *out) { *out << c.name; }
 
 class PipelineOnGpu : public gpu_test, public ::testing::WithParamInterface<engine_case> {
 protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
+  void prepare() override {
     const engine_case &c = GetParam();
     set = recorded(c.set);
     layout = {static_cast<std::uint32_t>(set.num_detectors), static_cast<std::uint32_t>(set.num_observables)};

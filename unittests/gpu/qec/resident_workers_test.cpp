@@ -11,11 +11,7 @@ namespace {
 constexpr std::size_t kSlot = 256;
 
 struct ResidentWorkers : gpu_test {
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (!IsSkipped() && !HasFatalFailure())
-      release.emplace(sizeof(int));
-  }
+  void prepare() override { release.emplace(sizeof(int)); }
   gpu::resident_launcher add_one(unsigned threads, std::size_t shared_bytes = 0) const {
     return launch_add_one(release->device<int>(), threads, shared_bytes);
   }

@@ -17,10 +17,7 @@ const std::string kFirst = "relay-bp:mode=least_weight,num_sets=20",
 
 class ServeRelayBpGpu : public gpu_test {
 protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
+  void prepare() override {
     if (contains(run_program("serve --config /dev/null").err, "no YAML parser"))
       GTEST_SKIP() << "this build has no YAML parser, so no server";
     std::ofstream(config()) << "decoders:\n" << decoder(0, kFirst) << decoder(1, kSecond);

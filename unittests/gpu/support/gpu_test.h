@@ -38,6 +38,7 @@ protected:
     const int enough = std::max(devices_needed_, test_device() + 1);
     if (error == cudaSuccess && devices >= enough) {
       CUDA_ASSERT_OK(cudaSetDevice(current_));
+      prepare();
       return;
     }
     const std::string why = "needs " + std::to_string(enough) + " CUDA device(s), found " + std::to_string(devices) +
@@ -46,6 +47,15 @@ protected:
     if (required != nullptr && std::atoi(required) >= enough)
       FAIL() << why;
     GTEST_SKIP() << why;
+  }
+  /// What a test prepares on its device. Not called for a test that is skipped.
+  virtual void prepare() {}
+  /// For `prepare`. Skips the test on a device that has no device graphs.
+  void need_device_graphs() {
+    int major = 0;
+    CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current_));
+    if (major < 9)
+      GTEST_SKIP() << "device graphs need compute capability 9.0, this device has " << major << ".x";
   }
 
 private:
