@@ -57,8 +57,7 @@ protected:
 };
 
 TEST_F(PipelineDeferred, OneWorkerGoesOnAndAnswersComeInAnyOrder) {
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   std::minstd_rand random(1);
   for (std::uint64_t k = 0; k < 160; k += 8) {
     for (std::uint64_t i = 0; i < 8; ++i)
@@ -109,8 +108,7 @@ TEST(PipelineLateCompletion, DoesNotAnswerARequestThatWasNotDeferred) {
     std::atomic<bool> &held;
     std::atomic<int> &inside;
   } stage{rig.workers[0], held, inside};
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
+  rig.change_stage([&](gpu_worker_resources &r, int) {
     r.host_stage_data = &stage;
     r.host_stage_fn = [](void *self, host_stage_call *call) {
       auto &g = *static_cast<gate *>(self);
@@ -118,14 +116,12 @@ TEST(PipelineLateCompletion, DoesNotAnswerARequestThatWasNotDeferred) {
       eventually([&] { return !g.held; });
       return copy_worker::copy(&g.worker, call);
     };
-    return r;
   });
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
     const std::size_t size = pipeline_rig::echo(c);
     return deferred++ == 0 ? DEFERRED_COMPLETION : size;
   });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   rig.submit(injector, 0);
   ASSERT_TRUE(eventually([&] { return deferred == 1; }));
   rig.pipeline->complete_deferred(0, 8);
@@ -197,11 +193,9 @@ TEST_F(PipelineDeferred, ACompletionMayOvertakeItsCallback) {
 }
 
 TEST_F(PipelineDeferred, APolledRequestThatItsStageHasCompletedIsNotPolledAgain) {
-  rig.pipeline->set_gpu_stage([this](int id) {
-    gpu_worker_resources r = rig.resources(id);
+  rig.change_stage([](gpu_worker_resources &r, int) {
     r.gpu_output = nullptr; // poll mode
     r.gpu_output_size = 0;
-    return r;
   });
   std::atomic<std::size_t> calls{0};
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {

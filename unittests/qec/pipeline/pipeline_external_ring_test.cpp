@@ -221,11 +221,7 @@ TEST_P(PipelineExternalRing, StagesThatFailAreAnswersAndCompletions) {
   pipeline_rig rig(config(foreign, 2));
   std::vector<std::atomic<int>> times(301);
   std::atomic<std::uint64_t> wrong{0};
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.host_stage_fn = &copy_worker::copy_or_fail;
-    return r;
-  });
+  rig.change_stage([&](gpu_worker_resources &r, int) { r.host_stage_fn = &copy_worker::copy_or_fail; });
   rig.pipeline->set_completion_handler([&](const completion &c) {
     static constexpr int kErrors[] = {0, copy_worker::kStageError, cudaErrorUnknown};
     const bool good = c.request_id % 3 == 0;

@@ -72,11 +72,7 @@ protected:
 
 // Known failure 34.
 TEST_F(PipelineFailures, AStageThatFailsIsAFailedCompletionAndTheWorkerGoesOn) {
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.host_stage_fn = &copy_worker::copy_or_fail;
-    return r;
-  });
+  rig.change_stage([&](gpu_worker_resources &r, int) { r.host_stage_fn = &copy_worker::copy_or_fail; });
   rig.pipeline->start();
   expect_good(0);
   for (const auto &[k, error] : {std::pair{13, copy_worker::kStageError}, std::pair{14, int{cudaErrorUnknown}}}) {
@@ -99,8 +95,7 @@ TEST_F(PipelineFailures, AFlagThatAFailedStageLeftIsNotTakenForTheNextRequests) 
     return pipeline_rig::echo(c);
   });
   rig.pipeline->set_gpu_stage([&](int id) { return resources(id, stage); });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   stage.fails = 700;
   stage.flag_left = 1;
   EXPECT_EQ(one(1).cuda_error, 700);
@@ -127,8 +122,7 @@ TEST_F(PipelineFailures, AHookThatThrowsAfterTheLaunchLeavesTheWorkerToItsStage)
     };
     return r;
   });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   EXPECT_EQ(one(1).status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
   const std::vector<std::uint8_t> payload = payload_of(2, 16);
   injector.submit(kFunction, payload.data(), payload.size(), 2);
@@ -307,8 +301,7 @@ TEST(PipelinePausedWorker, AnswersTheRequestThatItTook) {
     r.ready_flag = &w.ready;
     return r;
   });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   rig.submit(injector, 0);
   ASSERT_TRUE(eventually([&] { return paused != nullptr; }));
   for (std::uint64_t k = 1; k < 4; ++k) // the other worker serves all other slots

@@ -10,11 +10,7 @@ namespace cudaq::qec::realtime::test {
 namespace {
 
 void use_poll_mode(pipeline_rig &rig) {
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.gpu_output = nullptr;
-    return r;
-  });
+  rig.change_stage([&](gpu_worker_resources &r, int) { r.gpu_output = nullptr; });
 }
 
 TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
@@ -28,8 +24,7 @@ TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
   });
   std::atomic<int> status{0};
   rig.pipeline->set_completion_handler([&](const completion &c) { status = c.status; });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   rig.submit(injector, 0);
   EXPECT_TRUE(eventually([&] { return status == 5; }));
   EXPECT_EQ(polls, 3);
@@ -81,13 +76,11 @@ TEST(PipelineModes, ReadyFlagIsClaimedOncePerRequest) {
   later gpu(std::chrono::microseconds(20));
   pipeline_rig rig(pipeline_rig::small(3, 8), 300);
   std::deque<later_worker> launchers;
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
+  rig.change_stage([&](gpu_worker_resources &r, int id) {
     copy_worker &w = rig.workers[static_cast<std::size_t>(id)];
     r.host_stage_data = &launchers.emplace_back(later_worker{&w, &gpu});
     r.host_stage_fn = &later_worker::launch;
     r.ready_flag = &w.ready;
-    return r;
   });
   rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) {
     auto &w = *static_cast<copy_worker *>(c.user_context);
@@ -111,13 +104,11 @@ TEST(PipelineModes, HooksOfAHostStageGetTheDevicesAddressOfTheSlot) {
   config.external_ringbuffer = &foreign.ring;
   pipeline_rig rig(config);
   std::vector<void *> slots;
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
+  rig.change_stage([&](gpu_worker_resources &r, int) {
     r.pre_launch_data = r.post_launch_data = &slots;
     r.pre_launch_fn = r.post_launch_fn = [](void *to, void *slot, cudaStream_t) {
       static_cast<std::vector<void *> *>(to)->push_back(slot);
     };
-    return r;
   });
   rig.pipeline->start();
   for (std::uint64_t k = 0; k < 5; ++k) {
@@ -203,10 +194,8 @@ struct device_stage {
 
 struct device_stages {
   device_stages(pipeline_rig &rig, std::size_t workers) : all(workers) {
-    rig.pipeline->set_gpu_stage([&rig, this](int id) {
-      gpu_worker_resources r = rig.resources(id);
+    rig.change_stage([&rig, this](gpu_worker_resources &r, int id) {
       all[static_cast<std::size_t>(id)].put_into(r, rig.workers[static_cast<std::size_t>(id)]);
-      return r;
     });
   }
   std::deque<device_stage> all;
@@ -290,8 +279,7 @@ TEST(PipelineDeviceStages, AStageThatHasFailedIsAnsweredWithItsError) {
     EXPECT_FALSE(c.success);
     ++completed;
   });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   rig.submit(injector, 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(completed, 0) << "the stage may still answer";
@@ -315,14 +303,12 @@ TEST(PipelineDeviceStages, HooksThatStopThePipelineAreRefused) {
     }
   };
   static const std::function<void()> try_stop = stop;
-  rig.pipeline->set_gpu_stage([&rig](int id) {
-    gpu_worker_resources r = rig.resources(id);
+  rig.change_stage([](gpu_worker_resources &r, int) {
     r.stage_begin_fn = [](void *) { try_stop(); };
     r.stage_end_fn = [](void *) {
       try_stop();
       return true;
     };
-    return r;
   });
   pipeline = rig.pipeline.get();
   refused = 0;
@@ -339,8 +325,7 @@ TEST(PipelineDeviceStages, ExceptionsOfTheirHooksEndNothing) {
   throws = true;
   device_stages stages(rig, 1);
   stages.all[0].answers = false;
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
+  rig.change_stage([&](gpu_worker_resources &r, int) {
     stages.all[0].put_into(r, rig.workers[0]);
     r.stage_error_fn = [](void *) -> int { throw std::runtime_error("the device is gone"); };
     r.stage_end_fn = [](void *) {
@@ -348,12 +333,10 @@ TEST(PipelineDeviceStages, ExceptionsOfTheirHooksEndNothing) {
         throw std::runtime_error("the device is gone");
       return true;
     };
-    return r;
   });
   std::atomic<int> error{0};
   rig.pipeline->set_completion_handler([&](const completion &c) { error = c.cuda_error; });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   rig.submit(injector, 0);
   EXPECT_TRUE(eventually([&] { return error == cudaErrorUnknown; }));
   rig.pipeline->stop();
@@ -366,11 +349,7 @@ TEST(PipelineDeviceStages, ExceptionsOfTheirHooksEndNothing) {
 TEST(PipelineDeviceStages, TheirHooksAreRefusedWithGraphsAndSharedFlagsAreRefused) {
   pipeline_rig rig(pipeline_rig::small(2));
   const auto refusal = [&](const std::function<void(gpu_worker_resources &)> &change) -> std::string {
-    rig.pipeline->set_gpu_stage([&](int id) {
-      gpu_worker_resources r = rig.resources(id);
-      change(r);
-      return r;
-    });
+    rig.change_stage([&](gpu_worker_resources &r, int) { change(r); });
     try {
       rig.pipeline->start();
     } catch (const std::invalid_argument &e) {

@@ -187,8 +187,7 @@ TEST(PipelineDestroyedByItsCallback, IsLeftAsItIsWithoutMemoryToo) {
     done = true;
     return pipeline_rig::echo(c);
   });
-  rig->pipeline->start();
-  ring_buffer_injector injector = rig->pipeline->create_injector();
+  ring_buffer_injector injector = rig->start();
   rig->submit(injector, 0);
   EXPECT_TRUE(eventually([&] { return done.load(); }));
   EXPECT_TRUE(eventually([&] { return rig->seen.good[0] == 1; }));

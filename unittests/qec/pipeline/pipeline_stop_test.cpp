@@ -113,8 +113,7 @@ TEST(PipelineStop, RestartGoesOnWhereItStopped) {
   pipeline_rig rig(pipeline_rig::small(2, 5), 500);
   std::uint64_t k = 0;
   for (const std::uint64_t burst : {1u, 7u, 492u}) { // no burst ends at the end of the ring
-    rig.pipeline->start();
-    ring_buffer_injector injector = rig.pipeline->create_injector();
+    ring_buffer_injector injector = rig.start();
     for (std::uint64_t i = 0; i < burst; ++i)
       rig.submit(injector, k++);
     rig.pipeline->stop();
@@ -131,11 +130,10 @@ TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpAfterTheGracePeriod) {
     good += c.success;
     rig.record(c);
   });
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
+  rig.change_stage([&](gpu_worker_resources &r, int id) {
     if (id == 0) { // copies, and never sets its ready flag
       r.ready_flag = &rig.workers[0].ready;
-      return r;
+      return;
     }
     r.host_stage_data = &rig;
     r.host_stage_fn = [](void *all, host_stage_call *call) { // worker 1 lets worker 0 take a request first
@@ -143,7 +141,6 @@ TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpAfterTheGracePeriod) {
       EXPECT_TRUE(eventually([&] { return both[0].launches == 1; }));
       return copy_worker::copy(&both[1], call);
     };
-    return r;
   });
   rig.pipeline->start();
   rig.submit_all();
@@ -164,11 +161,8 @@ TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpAfterTheGracePeriod) {
 
 TEST(PipelineStop, AllWorkersStuckLeavesNoRequestWithoutACompletion) {
   pipeline_rig rig(quick(2, 8), 8); // two at the workers, six in the queue
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.ready_flag = &rig.workers[static_cast<std::size_t>(id)].ready;
-    return r;
-  });
+  rig.change_stage(
+      [&](gpu_worker_resources &r, int id) { r.ready_flag = &rig.workers[static_cast<std::size_t>(id)].ready; });
   rig.pipeline->start();
   rig.submit_all();
   EXPECT_TRUE(eventually([&] { return rig.pipeline->stats().dispatched == 8; }));
@@ -212,8 +206,7 @@ TEST(PipelineStop, AWorkerThatIsTooLateCallsNoStageForTheRequestsThatStopHasAnsw
     std::atomic<bool> &held;
     std::atomic<int> &launches;
   } stage{held, launches};
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
+  rig.change_stage([&](gpu_worker_resources &r, int) {
     r.host_stage_data = &stage;
     r.host_stage_fn = [](void *self, host_stage_call *) {
       auto &g = *static_cast<gate *>(self);
@@ -221,7 +214,6 @@ TEST(PipelineStop, AWorkerThatIsTooLateCallsNoStageForTheRequestsThatStopHasAnsw
       EXPECT_TRUE(eventually([&] { return !g.held; }));
       return 0;
     };
-    return r;
   });
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
     ++calls;
@@ -257,8 +249,7 @@ TEST(PipelineStop, ADispatcherThatDoesNotStopKeepsWhatItUsesUntilANextStop) {
     ++deferred;
     return DEFERRED_COMPLETION;
   });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   rig.submit(injector, 0);
   ASSERT_TRUE(eventually([&] { return deferred == 1; }));
   {

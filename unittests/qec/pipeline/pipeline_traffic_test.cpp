@@ -49,8 +49,7 @@ TEST(PipelineTraffic, OverloadIsBackpressureAndNotLoss) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     return pipeline_rig::echo(c);
   });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   for (std::uint64_t k = 0; k < 200; ++k)
     rig.submit(injector, k);
   EXPECT_GT(injector.backpressure_stalls(), 0u);
@@ -94,8 +93,7 @@ TEST(PipelineTraffic, ASlowRequestDelaysNoOther) {
     }
     return pipeline_rig::echo(c);
   });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  ring_buffer_injector injector = rig.start();
   for (std::uint64_t k = 0; k < 8; ++k) // all slots; a ninth request would wait for the first
     rig.submit(injector, k);
   EXPECT_TRUE(eventually([&] { return rig.seen.all == 7; }));
@@ -110,13 +108,8 @@ TEST(PipelineTraffic, ASlowRequestDelaysNoOther) {
 TEST(PipelineTraffic, WorkersOfTwoFunctionsServeTheirOwn) {
   constexpr std::uint32_t kOther = kFunction + 1;
   pipeline_rig rig(pipeline_rig::small(3, 16), 600);
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.function_id = id == 0 ? kOther : kFunction;
-    return r;
-  });
-  rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.change_stage([&](gpu_worker_resources &r, int id) { r.function_id = id == 0 ? kOther : kFunction; });
+  ring_buffer_injector injector = rig.start();
   for (std::uint64_t k = 0; k < 600; ++k) {
     const std::vector<std::uint8_t> payload = payload_of(rig.first_id + k, 8 + k % 64);
     injector.submit(k % 3 == 0 ? kOther : kFunction, payload.data(), payload.size(), rig.first_id + k);
