@@ -42,7 +42,8 @@ public:
         take(targets_, step.arguments, limits_.targets, "coordinates", step.line);
       switch (step.what) {
       case kind::error:
-        add_error(step);
+        if (notes_ == nullptr || !notes_->skips_errors)
+          add_error(step);
         break;
       case kind::detector:
         declare(step);

@@ -71,6 +71,8 @@ struct unrolled_detectors {
   std::vector<double> time;
   /// Set by the caller: all coordinates are noted, too.
   bool wants_coordinates = false;
+  /// Set by the caller who has the errors: the model that unroll() returns lacks them, and what only they name.
+  bool skips_errors = false;
   std::vector<std::vector<double>> coordinates; ///< of each detector; of several declarations the last one
   /// One more than the highest detector that is declared, and the shift of detectors, where the counted loop begins
   /// and where it ends.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoding/learned/learned_predecoder.h"
 
-#include "lib/qec/decoding/learned/memory_lattice.h"
-#include "lib/qec/decoding/learned/predecoder_network.h"
 #include "lib/qec/decoding/whole_file.h"
 
 #include <algorithm>
@@ -67,28 +65,35 @@ private:
 
 } // namespace
 
+expected<learned_model> read_learned_model(const std::string &file, const decoder_model &given) {
+  const expected<std::string> text = read_whole_file(file, kMaxFileBytes);
+  if (text.failed())
+    return text.reason();
+  const std::span bytes(reinterpret_cast<const std::uint8_t *>(text->data()), text->size());
+  expected<predecoder_network> network = predecoder_network::parse(bytes);
+  if (network.failed())
+    return reason(file + ": " + network.text());
+  const auto errors = given.errors();
+  if (errors.failed())
+    return errors.reason();
+  expected<memory_lattice> lattice = read_memory_lattice(given);
+  if (lattice.failed())
+    return reason("the model of the errors: " + lattice.text());
+  const predecoder_layout layout{static_cast<std::uint32_t>((*errors)->num_detectors),
+                                 static_cast<std::uint32_t>((*errors)->num_observables)};
+  return learned_model{std::move(*network), std::move(*lattice), layout};
+}
+
 expected<std::unique_ptr<predecoder>> make_learned_predecoder(const std::string &file, const decoder_model &given) {
   const auto refused = [&](const std::string &why) { return reason("model predecoder: " + why); };
   try {
-    const expected<std::string> text = read_whole_file(file, kMaxFileBytes);
-    if (text.failed())
-      return refused(text.text());
-    const std::span bytes(reinterpret_cast<const std::uint8_t *>(text->data()), text->size());
-    expected<predecoder_network> network = predecoder_network::parse(bytes);
-    if (network.failed())
-      return refused(file + ": " + network.text());
-    const auto errors = given.errors();
-    if (errors.failed())
-      return refused(errors.text());
-    expected<memory_lattice> lattice = read_memory_lattice(given.text());
-    if (lattice.failed())
-      return refused("the model of the errors: " + lattice.text());
-    if (network->memory_floats(lattice->grid) > kMaxMemoryFloats)
-      return refused("the model of the errors: its grid has " + std::to_string(lattice->grid.cells()) +
+    expected<learned_model> model = read_learned_model(file, given);
+    if (model.failed())
+      return refused(model.text());
+    if (model->network.memory_floats(model->lattice.grid) > kMaxMemoryFloats)
+      return refused("the model of the errors: its grid has " + std::to_string(model->lattice.grid.cells()) +
                      " cells, and the network's values of them take more than 2 GiB");
-    const predecoder_layout layout{static_cast<std::uint32_t>((*errors)->num_detectors),
-                                   static_cast<std::uint32_t>((*errors)->num_observables)};
-    return std::make_unique<learned_predecoder>(std::move(*network), std::move(*lattice), layout);
+    return std::make_unique<learned_predecoder>(std::move(model->network), std::move(model->lattice), model->layout);
   } catch (const std::bad_alloc &) {
     return refused("the network or its grid does not fit into memory");
   }

@@ -216,14 +216,16 @@ private:
 
 } // namespace
 
-expected<memory_lattice> read_memory_lattice(std::string_view dem_text) {
+expected<memory_lattice> read_memory_lattice(const decoder_model &given) {
   try {
+    const auto errors = given.errors();
+    if (errors.failed())
+      return errors.reason();
     const dem_limits limits;
-    dem_text::unrolled_detectors notes{.time = {}, .wants_coordinates = true, .coordinates = {}};
-    const detector_error_model model =
-        dem_text::unroll(dem_text::read_program(dem_text, limits), limits, SIZE_MAX, 0, &notes);
-    notes.coordinates.resize(static_cast<std::size_t>(model.num_detectors));
-    return lattice_builder(model, notes.coordinates).build();
+    dem_text::unrolled_detectors notes{.time = {}, .wants_coordinates = true, .skips_errors = true, .coordinates = {}};
+    static_cast<void>(dem_text::unroll(dem_text::read_program(given.text(), limits), limits, SIZE_MAX, 0, &notes));
+    notes.coordinates.resize(static_cast<std::size_t>((*errors)->num_detectors));
+    return lattice_builder(**errors, notes.coordinates).build();
   } catch (const dem_text::dem_error &failure) {
     return reason(failure.what());
   }

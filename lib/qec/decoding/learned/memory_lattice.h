@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "lib/qec/decoding/decoder_model.h"
 #include "lib/qec/decoding/learned/predecoder_network.h"
 #include "lib/qec/decoding/qec_expected.h"
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -34,6 +34,6 @@ struct memory_lattice {
 /// data qubit does to the observables is taken from the errors of the model. Refused, with the reason: a model without
 /// such coordinates, one whose detectors are not exactly those of Stim's circuit (so a code that is turned or
 /// mirrored), and one whose errors are not those of this lattice or of the order of gates.
-[[nodiscard]] expected<memory_lattice> read_memory_lattice(std::string_view dem_text);
+[[nodiscard]] expected<memory_lattice> read_memory_lattice(const decoder_model &model);
 
 } // namespace cudaq::qec::realtime

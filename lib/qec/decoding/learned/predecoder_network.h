@@ -33,6 +33,13 @@ public:
   /// An output above it is a correction: the logit of the card's `threshold`, a probability of 0.5 if it has none.
   [[nodiscard]] float threshold() const noexcept { return threshold_; }
   [[nodiscard]] std::uint32_t channels() const noexcept { return layers_.front().outputs; }
+  struct convolution {
+    std::uint32_t inputs = 0, outputs = 0;
+    std::vector<float> weights; ///< [3][3][3][inputs][outputs]
+    std::vector<float> biases;
+  };
+  /// At least two: the first has kInputs inputs, the last kOutputs outputs, all else is channels().
+  [[nodiscard]] std::span<const convolution> layers() const noexcept { return layers_; }
   /// Floats that run() needs as its memory.
   [[nodiscard]] std::size_t memory_floats(network_grid grid) const noexcept { return 2 * grid.cells() * channels(); }
   /// input: kInputs values a cell. output: kOutputs values a cell. Allocates nothing; threads share a network.
@@ -40,11 +47,6 @@ public:
            std::span<float> memory) const noexcept;
 
 private:
-  struct convolution {
-    std::uint32_t inputs = 0, outputs = 0;
-    std::vector<float> weights; ///< [3][3][3][inputs][outputs]
-    std::vector<float> biases;
-  };
   static void apply(const convolution &layer, network_grid grid, const float *from, float *to) noexcept;
 
   std::vector<convolution> layers_;

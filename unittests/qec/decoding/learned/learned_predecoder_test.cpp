@@ -51,7 +51,7 @@ protected:
 
 TEST_P(LearnedPredecoder, HasTheOutputsOfPyTorch) {
   const auto network = predecoder_network::parse(file_bytes(kNetwork));
-  const auto lattice = read_memory_lattice(set.dem_text);
+  const auto lattice = read_memory_lattice(decoder_model(set.dem_text));
   ASSERT_TRUE(network.ok() && lattice.ok()) << network.text() << lattice.text();
   std::uint64_t shot = 0;
   while (num_events(set.detection_row(shot)) < 4)
