@@ -57,6 +57,7 @@ decode-stage and host-predecoder.
   decode-stage                             the decode stage without the matcher
   staging                                  as the specification stages, own and external ring
   resident                                 the local predecoder on blocks that stay on the GPU
+  learned                                  one shot through the network of training/predecoder/weights
   relay-bp                                 relay-bp-gpu: a shot with 1 to 128 chains, an iteration and its steps
   host-predecoder                          the same predecoder on the CPU
 

@@ -85,6 +85,7 @@ constexpr const char *kPipelineCases[] = {"passthrough-latency",
                                           "decode-stage",
                                           "staging",
                                           "resident",
+                                          "learned",
                                           "relay-bp",
                                           "host-predecoder"};
 

@@ -214,6 +214,18 @@ void add_relay_bp(bench_steps &steps, bench &b, const bench_options &o, const st
   }
 }
 
+void add_learned(bench_steps &steps, bench &b, const bench_options &o, const std::string &folder) {
+  constexpr const char *kFile = "surface_128x6.safetensors";
+  const auto beside = std::filesystem::path(folder) / ".." / ".." / "training" / "predecoder" / "weights";
+  const auto file = std::filesystem::exists(std::filesystem::path(folder) / kFile)
+                        ? std::filesystem::path(folder) / kFile
+                        : beside / kFile;
+  if (!std::filesystem::exists(file))
+    steps.skipped.push_back(fmt::format("learned: {} does not exist", file.string()));
+  else
+    steps.all.emplace_back([&, file] { bench_learned(o, file.string(), b.figures); });
+}
+
 /// "passthrough-latency.d13"
 std::string histogram_name(const figure &f) {
   return fmt::format("{}.{}", f.name, f.what.substr(0, f.what.find_first_of(",: ")));
@@ -252,6 +264,8 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
     steps.all.emplace_back([&] { bench_many_workers(o, b.figures); });
   if (has_gpu && b.wants("relay-bp"))
     add_relay_bp(steps, b, o, folder);
+  if (has_gpu && b.wants("learned"))
+    add_learned(steps, b, o, folder);
   for (const char *name : {"d7", "d13", "d21", "d31"})
     add_steps(steps, b, o, *qec::find_decoding_config(name), has_gpu, folder);
   const interrupt_guard guard;

@@ -42,6 +42,9 @@ latency_histogram exchange_with_block(cudaq::qec::realtime::gpu::resident_worker
 void bench_relay_bp(const bench_options &options, const std::string &name, const std::string &dem, figure_list &figures,
                     std::vector<std::string> &skipped);
 
+/// learned: shots of four memories through the network in the file of weights, and what each takes at least.
+void bench_learned(const bench_options &options, const std::string &weights, figure_list &figures);
+
 /// host-predecoder: the same by host functions on the CPU.
 void bench_host_predecoder(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                            const cudaq::qec::realtime::shot_set &set, figure_list &figures);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/qec/predecode_body.h"
+#include "kernels/qec/predecode_kernels.h"
+
+#include "cudaq/realtime/detail/base/flag_word.h"
 
 #include <cstdint>
 
@@ -62,5 +64,18 @@ public:
 private:
   std::uint32_t *warp_sums_;
 };
+
+/// The frame of the request, or null in a warm-up run.
+__device__ inline const std::uint8_t *request_frame(const request_source &from) {
+  const auto *slot = static_cast<const std::uint8_t *>(from.io->rx_slot);
+  return slot == nullptr || from.staging == nullptr ? slot : from.staging;
+}
+
+/// Sets the ready flag. Called by all threads of the block; all their writes come before the flag.
+__device__ inline void set_ready(const request_source &from) {
+  __syncthreads();
+  if (threadIdx.x == 0)
+    cudaq::realtime::detail::store_release<int>(*from.ready, 1);
+}
 
 } // namespace cudaq::qec::realtime::gpu

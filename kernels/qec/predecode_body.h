@@ -116,30 +116,38 @@ CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Group &group, const std::uin
   return total;
 }
 
-/// Reads the request. Payload bits beyond the last detector must be zero, as on the CPU.
+/// Reads a payload of `size` bytes, in whole words. Bits beyond the last detector must be zero, as on the CPU. early: the
+/// thread's own word, if it has one.
 template <class Group>
-CUDAQ_QEC_HOST_DEVICE decode_status load_shot(const Group &group, const predecoder_layout &layout,
-                                              std::uint32_t readable, const std::uint64_t *frame,
-                                              std::uint64_t *fired) {
+CUDAQ_QEC_HOST_DEVICE decode_status load_payload(const Group &group, const predecoder_layout &layout,
+                                                 std::uint32_t readable, const std::uint64_t *payload,
+                                                 std::uint32_t size, std::uint64_t early, std::uint64_t *fired) {
   const auto words = static_cast<std::uint32_t>(layout.dense_words());
-  const std::uint64_t *const payload = frame + CUDAQ_RPC_HEADER_SIZE / sizeof(std::uint64_t);
-  // Loaded together with the header: each round trip to a mapped slot takes a microsecond.
-  const std::uint64_t early = group.thread() < words ? payload[group.thread()] : 0;
-  const auto arg_len = static_cast<std::uint32_t>(frame[1]);
-  if (arg_len < layout.input_bytes())
+  if (size < layout.input_bytes())
     return decode_status::buffer_too_small;
-  if (arg_len > readable)
+  if (size > readable)
     return decode_status::bad_detector_index;
   bool bad = false;
-  for (std::uint32_t w = group.thread(); w < (arg_len + 7) / 8; w += group.threads()) {
+  for (std::uint32_t w = group.thread(); w < (size + 7) / 8; w += group.threads()) {
     const bool known = w == group.thread() && w < words;
-    const std::uint64_t word = (known ? early : payload[w]) & low_bits(8 * (arg_len - 8 * w));
+    const std::uint64_t word = (known ? early : payload[w]) & low_bits(8 * (size - 8 * w));
     const std::uint64_t legal = w < words ? low_bits(layout.num_detectors - 64 * w) : 0;
     bad = bad || (word & ~legal) != 0;
     if (w < words)
       fired[w] = word;
   }
   return group.any(bad) ? decode_status::bad_detector_index : decode_status::ok;
+}
+
+/// The same with the payload of a frame.
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE decode_status load_shot(const Group &group, const predecoder_layout &layout,
+                                              std::uint32_t readable, const std::uint64_t *frame,
+                                              std::uint64_t *fired) {
+  const std::uint64_t *const payload = frame + CUDAQ_RPC_HEADER_SIZE / sizeof(std::uint64_t);
+  // Loaded together with the header: each round trip to a mapped slot takes a microsecond.
+  const std::uint64_t early = group.thread() < layout.dense_words() ? payload[group.thread()] : 0;
+  return load_payload(group, layout, readable, payload, static_cast<std::uint32_t>(frame[1]), early, fired);
 }
 
 template <class Group>

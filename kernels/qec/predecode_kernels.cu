@@ -13,19 +13,6 @@ namespace {
 constexpr std::uint32_t kCopyThreads = 256;
 constexpr std::size_t kBlockMemory = 96 * 1024; ///< shared memory that a block can have on every supported device
 
-/// The frame of the request, or null in a warm-up run.
-__device__ const std::uint8_t *request_frame(const request_source &from) {
-  const auto *slot = static_cast<const std::uint8_t *>(from.io->rx_slot);
-  return slot == nullptr || from.staging == nullptr ? slot : from.staging;
-}
-
-/// Sets the ready flag. Called by all threads of the block; all their writes come before the flag.
-__device__ void set_ready(const request_source &from) {
-  __syncthreads();
-  if (threadIdx.x == 0)
-    cudaq::realtime::detail::store_release<int>(*from.ready, 1);
-}
-
 __device__ void spend(std::uint64_t ns) {
   const auto now = [] {
     std::uint64_t t;

@@ -27,7 +27,7 @@ Examples:
                                                             the predecoder in graphs on the GPU
   cudaq-realtime pipeline --predecoder resident             the predecoder on blocks that stay on the GPU
   cudaq-realtime pipeline --dem model.dem --in shots.b8 --predecoder model=FILE
-                                                            a trained network, on the CPU)";
+                                                            a trained network, on the CPU; --device gpu: on the GPU)";
 
 bool is_model_file(const std::string &word) { return qec::is_learned_predecoder(word); }
 
@@ -42,8 +42,10 @@ void place_engine(pipeline_options &o, bool device_given, bool gpu_given) {
     o.device = "gpu";
     o.staging = "resident";
   }
-  if (o.device == "gpu" && qec::is_learned_predecoder(o.engine))
-    throw CLI::ValidationError("--device", "the network of --predecoder model=FILE runs on the CPU");
+  if (o.staging == "resident" && qec::is_learned_predecoder(o.engine))
+    throw CLI::ValidationError("--staging",
+                               "the network of --predecoder model=FILE is a graph of many kernels; resident "
+                               "blocks run one");
   if (o.device != "gpu" && gpu_given)
     throw CLI::ValidationError("--gpu", "it has no effect without --device gpu");
   if (o.device != "gpu" && o.staging != "auto")

@@ -2,6 +2,8 @@
 #include "tools/pipeline/pipeline_gpu.h"
 
 #include "kernels/qec/gpu_worker.h"
+#include "kernels/qec/learned/learned_engine.h"
+#include "lib/qec/decoding/learned/learned_predecoder.h"
 #include "tools/services/device_service.h"
 
 namespace cudaq::realtime::tools {
@@ -16,6 +18,19 @@ public:
     const qec::shot_set &set = shots.shots();
     const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
                                         static_cast<std::uint32_t>(set.num_observables)};
+    const gpu::staging how = o.staging == "dma"      ? gpu::staging::dma
+                             : o.staging == "mapped" ? gpu::staging::mapped
+                                                     : gpu::staging::automatic;
+    if (qec::is_learned_predecoder(shots.engine())) {
+      const std::string file(qec::learned_predecoder_file(shots.engine()));
+      const auto model = qec::read_learned_model(file, qec::decoder_model(set.dem_text));
+      if (model.failed())
+        throw usage_error(set.name + ": model predecoder: " + model.text());
+      network_ = std::make_shared<const gpu::device_network>(model->network, model->lattice, model->layout);
+      for (int id = 0; id < workers; ++id)
+        workers_.push_back(std::make_unique<gpu::learned_worker>(network_, how, slot_size));
+      return;
+    }
     std::shared_ptr<const gpu::device_graph> graph;
     if (shots.engine() == "local") {
       const auto on_host = qec::detector_graph::from_text(set.dem_text);
@@ -28,15 +43,15 @@ public:
       resident_ = gpu::resident_predecoders(workers, layout, graph.get(), slot_size, o.gpu);
       return;
     }
-    const gpu::staging how = o.staging == "dma"      ? gpu::staging::dma
-                             : o.staging == "mapped" ? gpu::staging::mapped
-                                                     : gpu::staging::automatic;
     for (int id = 0; id < workers; ++id)
       workers_.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, how, slot_size));
   }
   qec::experimental::gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) override {
     return resident_ != nullptr ? resident_->resources(id, function_id, user_context)
                                 : workers_[static_cast<std::size_t>(id)]->resources(function_id, user_context);
+  }
+  [[nodiscard]] std::unique_ptr<qec::predecoder> offline_engine() override {
+    return network_ == nullptr ? nullptr : std::make_unique<gpu::learned_gpu_predecoder>(network_);
   }
   [[nodiscard]] const char *staging() const override {
     if (resident_ == nullptr)
@@ -48,7 +63,8 @@ public:
 
 private:
   std::shared_ptr<const gpu::device_graph> graph_;
-  std::vector<std::unique_ptr<gpu::predecoding_worker>> workers_; ///< none with resident blocks
+  std::shared_ptr<const gpu::device_network> network_;    ///< null: another engine
+  std::vector<std::unique_ptr<gpu::gpu_worker>> workers_; ///< none with resident blocks
   std::unique_ptr<gpu::resident_workers> resident_;
 };
 

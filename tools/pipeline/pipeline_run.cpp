@@ -36,7 +36,7 @@ public:
         moments_(static_cast<std::size_t>(config.num_slots)), due_(static_cast<std::size_t>(config.num_slots)),
         pipeline_(config) {
     for (int id = 0; id < config.num_workers; ++id)
-      workers_.push_back(shots.make_worker());
+      workers_.push_back(shots.make_worker(gpu == nullptr));
     for (std::size_t slot = 0; slot < due_.size(); ++slot)
       due_[slot] = slot;
     pipeline_.set_gpu_stage([this, gpu](int id) {

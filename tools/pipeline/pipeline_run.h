@@ -77,6 +77,9 @@ public:
   virtual ~gpu_stage() = default;
   /// The resources of worker `id`; `user_context` is passed to the CPU stage.
   virtual qec::experimental::gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) = 0;
+  /// The engine for the decode offline, if its answers are not bit by bit those of the CPU; null: they are. Throws
+  /// std::runtime_error.
+  [[nodiscard]] virtual std::unique_ptr<qec::predecoder> offline_engine() { return nullptr; }
   /// Text for people: how requests reach the engine.
   [[nodiscard]] virtual const char *staging() const = 0;
 };

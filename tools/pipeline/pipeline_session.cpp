@@ -57,14 +57,15 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
   const qec::decoding_config *const named = qec::find_decoding_config(o.config);
   if (named == nullptr)
     throw usage_error(fmt::format("--config {}: unknown configuration", o.config));
-  const pipeline_shots shots(o.data.given() ? load_own_shots(o.data)
-                                            : load_config_shots(*named, o.noise, find_data_folder(o.data_folder)),
-                             o.engine, o.decoder, o.seed);
+  pipeline_shots shots(o.data.given() ? load_own_shots(o.data)
+                                      : load_config_shots(*named, o.noise, find_data_folder(o.data_folder)),
+                       o.engine, o.decoder, o.seed);
   const qec::decoding_config own = own_config(shots), &config = o.data.given() ? own : *named;
   const pipe::pipeline_stage_config stages = stage_config(o, config);
   std::unique_ptr<gpu_stage> gpu;
   if (o.device == "gpu")
     gpu = make_gpu_stage(o, shots, stages.num_workers, stages.slot_size);
+  shots.decode_offline(gpu == nullptr ? nullptr : gpu->offline_engine());
   print_pipeline_header(out, o, config, stages, shots, gpu == nullptr ? "" : gpu->staging());
   const interrupt_guard guard;
   std::optional<run_trace> trace;

@@ -24,12 +24,15 @@ pipeline_shots::pipeline_shots(qec::shot_set shots, std::string engine, std::str
     engine_ = qec::kAutoPredecoder;
     choice_ = qec::kAutoPredecoderReason;
   }
-  decode_offline();
+  const std::uint64_t words = (shots_.num_observables + 63) / 64;
+  response_bytes_ = sizeof(qec::DecodeResponse) + static_cast<std::size_t>(words) * sizeof(std::uint64_t);
 }
 
-std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine, std::string *why) const {
+std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine, std::string *why,
+                                                                  std::unique_ptr<qec::predecoder> given) const {
   const qec::decoder_model model(shots_.dem_text);
-  auto first = qec::make_predecoder(engine, model);
+  auto first = given != nullptr ? qec::expected<std::unique_ptr<qec::predecoder>>(std::move(given))
+                                : qec::make_predecoder(engine, model);
   qec::chosen_decoder second = qec::choose_decoder(decoder_, model);
   if (first.failed() || !second)
     refuse(first.ok() && second.machine_lacks,
@@ -44,10 +47,9 @@ std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::str
   return std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance));
 }
 
-void pipeline_shots::decode_offline() {
-  const auto with = make_worker(engine_, &decoder_choice_), without = make_worker("passthrough");
+void pipeline_shots::decode_offline(std::unique_ptr<qec::predecoder> first) {
+  const auto with = make_worker(engine_, &decoder_choice_, std::move(first)), without = make_worker(false);
   decoder_name_ = with->stage().decoder_name();
-  response_bytes_ = with->stage().response_bytes();
   expected_.resize(response_bytes_ * order_.size());
   statuses_.resize(order_.size());
   std::vector<std::uint8_t> alone(response_bytes_);
@@ -93,6 +95,8 @@ void pipeline_shots::decode_offline() {
     errors_.only_with += wrong_with && !wrong_without;
     errors_.only_without += wrong_without && !wrong_with;
   }
+  if (const char *const fault = with->engine().fault(); fault != nullptr)
+    throw std::runtime_error(fmt::format("--predecoder {}: {}", engine_, fault));
 }
 
 } // namespace cudaq::realtime::tools

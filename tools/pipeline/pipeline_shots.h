@@ -17,13 +17,17 @@ namespace cudaq::realtime::tools {
 
 class pipeline_shots {
 public:
-  /// engine: "local", "passthrough", or "auto". Throws usage_error if a shot cannot be decoded (one that the decoder
-  /// leaves without an answer is counted), if the model does not suit the engine or the decoder, or if the engine does
-  /// not run before the decoder.
+  /// engine: "local", "passthrough", "model=FILE", or "auto".
   pipeline_shots(qec::shot_set shots, std::string engine, std::string decoder, std::uint64_t seed);
+  /// Called once, before the functions of answers. first: the engine, if it is not that of the CPU. Throws usage_error
+  /// if a shot cannot be decoded (one that the decoder leaves without an answer is counted), if the model does not suit
+  /// the engine or the decoder, or if the engine does not run before the decoder.
+  void decode_offline(std::unique_ptr<qec::predecoder> first = nullptr);
 
-  /// Makes a worker: an engine and a matcher. Each thread needs a worker of its own.
-  [[nodiscard]] std::unique_ptr<qec::decoding_worker> make_worker() const { return make_worker(engine_); }
+  /// Makes a worker: an engine, or none, and a matcher. Each thread needs a worker of its own.
+  [[nodiscard]] std::unique_ptr<qec::decoding_worker> make_worker(bool with_engine) const {
+    return make_worker(with_engine ? engine_ : "passthrough", nullptr, nullptr);
+  }
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
   [[nodiscard]] std::uint32_t shot_of(std::uint64_t request) const noexcept {
@@ -54,9 +58,9 @@ public:
   [[nodiscard]] const std::string &decoder_choice() const noexcept { return decoder_choice_; }
 
 private:
-  /// `why`: null, or set to what choose_decoder says of `auto`.
-  std::unique_ptr<qec::decoding_worker> make_worker(const std::string &engine, std::string *why = nullptr) const;
-  void decode_offline();
+  /// `why`: null, or set to what choose_decoder says of `auto`. first: the engine, or null: one on the CPU is made.
+  std::unique_ptr<qec::decoding_worker> make_worker(const std::string &engine, std::string *why,
+                                                    std::unique_ptr<qec::predecoder> first) const;
   double per_shot(std::uint64_t sum) const noexcept {
     return static_cast<double>(sum) / static_cast<double>(shots_.shots);
   }

@@ -25,6 +25,8 @@ public:
 
   [[nodiscard]] const predecoder_layout &layout() const noexcept { return layout_; }
   [[nodiscard]] virtual const char *name() const noexcept = 0;
+  /// Why each shot is left to the decoder whole, since a device has failed; null: none has.
+  [[nodiscard]] virtual const char *fault() const noexcept { return nullptr; }
 
   /// Writes at most layout().bytes() bytes to `output`, which is 8-byte aligned. The returned status is also in the
   /// output's header: buffer_too_small for a shot with too few bytes, bad_detector_index for a bit after the last

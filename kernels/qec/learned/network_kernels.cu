@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/qec/learned/network_kernels.h"
+
+#include "kernels/qec/block_group.cuh"
+
+#include "cudaq/qec/realtime/resident_kernel.cuh"
+
+#include <cuda_fp16.h>
+
+namespace cudaq::qec::realtime::gpu {
+namespace {
+
+constexpr std::uint32_t kOneBlockThreads = 512;
+constexpr std::uint32_t kUnit = 16; ///< bytes of a copy to shared memory
+
+/// Returns when the kernels before this one have ended; it then sees their stores. From then on the next kernel may
+/// start, and wait here: not earlier, so at most two of them run at a time. Nothing without `overlap`.
+__device__ void await_kernel_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/// Called by a whole block.
+__global__ void __launch_bounds__(kOneBlockThreads)
+    read_kernel(const __grid_constant__ network_job job, const __grid_constant__ network_shot shot) {
+  __shared__ std::uint32_t warp_sums[kMaxBlockThreads / 32];
+  __shared__ std::uint32_t events;
+  await_kernel_before();
+  const block_group group(warp_sums);
+  network_state &state = *shot.state;
+  const std::uint8_t *const frame = shot.from.io != nullptr ? request_frame(shot.from) : nullptr;
+  const bool asked = frame != nullptr || shot.payload != nullptr;
+  decode_status status = decode_status::ok;
+  if (threadIdx.x == 0)
+    events = 0;
+  if (frame != nullptr) {
+    status = detail::load_shot(group, job.layout, shot.readable, reinterpret_cast<const std::uint64_t *>(frame),
+                               state.fired());
+  } else if (shot.payload != nullptr) {
+    const std::uint64_t early = threadIdx.x < job.layout.dense_words() ? shot.payload[threadIdx.x] : 0;
+    status = detail::load_payload(group, job.layout, shot.readable, shot.payload,
+                                  static_cast<std::uint32_t>(job.layout.input_bytes()), early, state.fired());
+  }
+  __syncthreads();
+  if (asked && status == decode_status::ok) {
+    std::uint32_t mine = 0;
+    for (std::uint32_t w = threadIdx.x; w < job.layout.dense_words(); w += blockDim.x) {
+      const std::uint64_t word = state.fired()[w]; // this thread has written it
+      state.residual(job.layout)[w] = word;
+      mine += static_cast<std::uint32_t>(__popcll(word));
+    }
+    for (std::uint32_t w = threadIdx.x; w < job.layout.frame_words(); w += blockDim.x)
+      state.frame(job.layout)[w] = 0;
+    if (mine != 0)
+      atomicAdd(&events, mine);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    state.asked = asked ? 1 : 0;
+    state.status = static_cast<std::int32_t>(status);
+    state.events = events;
+    state.corrections = 0;
+    state.active = events != 0 ? 1 : 0;
+  }
+}
+
+/// A value of a layer that is cut at 0, and at the largest float16.
+__device__ __half cut(float value) { return __float2half_rn(fminf(fmaxf(value, 0.0f), 65504.0f)); }
+
+struct alignas(8) four_halves {
+  __half2 low, high;
+};
+__device__ four_halves cut(const float4 &v) {
+  return {__halves2half2(cut(v.x), cut(v.y)), __halves2half2(cut(v.z), cut(v.w))};
+}
+__device__ void add(float4 &sum, const float4 &v) {
+  sum.x += v.x;
+  sum.y += v.y;
+  sum.z += v.z;
+  sum.w += v.w;
+}
+/// Four channels of a place in values of a layer.
+template <class Values>
+__device__ auto *channels_at(const padded_grid &grid, Values *values, std::uint32_t place, std::uint32_t channel) {
+  return values + grid.value(channel / kGroupChannels, place) + channel % kGroupChannels;
+}
+
+/// A warp for each cell, four outputs a lane.
+__global__ void __launch_bounds__(kBlockThreads)
+    first_kernel(const __grid_constant__ network_job job, const __grid_constant__ network_shot shot) {
+  const std::uint32_t lane = threadIdx.x % 32, cell = blockIdx.x * kBlockWarps + threadIdx.x / 32;
+  const bool is_cell = cell < job.grid.cells();
+  const std::uint32_t place = is_cell ? job.grid.place(cell) : 0;
+  const std::uint32_t near = place + static_cast<std::uint32_t>(job.grid.distance(lane < kTaps ? lane : 0));
+  const std::uint32_t code = is_cell && lane < kTaps ? job.detector_at[near] : kNoDetector32;
+  const auto *const constant = reinterpret_cast<const float4 *>(job.constant);
+  float4 sum = is_cell ? constant[std::size_t{cell} * 32 + lane] : float4{};
+  await_kernel_before();
+  if (shot.state->active == 0 || !is_cell)
+    return;
+  const std::uint32_t detector = code / 2;
+  const bool fired =
+      code != kNoDetector32 && (detail::halves(shot.state->fired())[detector / 32] >> detector % 32 & 1) != 0;
+  const std::uint32_t of_x = __ballot_sync(0xffffffffu, fired && code % 2 == 0);
+  const std::uint32_t of_z = __ballot_sync(0xffffffffu, fired && code % 2 == 1);
+  const auto *const weights = reinterpret_cast<const float4 *>(job.first);
+  for (std::uint32_t left = of_x | of_z; left != 0; left &= left - 1) {
+    const auto tap = static_cast<std::uint32_t>(__ffs(static_cast<int>(left)) - 1);
+    add(sum, weights[(tap * 2 + (of_z >> tap & 1)) * 32 + lane]);
+  }
+  *reinterpret_cast<four_halves *>(channels_at(job.grid, shot.values[0], place, 4 * lane)) = cut(sum);
+}
+
+#if __CUDA_ARCH__ >= 900
+__device__ std::uint32_t shared_address(const void *pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+__device__ void copy_unit(std::uint32_t to, const void *from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+__device__ void end_copies_of_stage() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Of the stages that are being copied, `Left` may still be.
+template <std::uint32_t Left>
+__device__ void await_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
+}
+struct tile_registers {
+  std::uint32_t r[4];
+};
+__device__ tile_registers load_tile(std::uint32_t address) {
+  tile_registers t;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(t.r[0]), "=r"(t.r[1]), "=r"(t.r[2]), "=r"(t.r[3])
+               : "r"(address)
+               : "memory");
+  return t;
+}
+/// sums += a (16 cells x 16 channels) * b (16 channels x 8 outputs)
+__device__ void multiply(float (&sums)[4], const tile_registers &a, std::uint32_t b0, std::uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b0), "r"(b1));
+}
+__device__ std::uint32_t rank_in_cluster() {
+  std::uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+/// The same shared memory of another block of the cluster.
+__device__ const float4 *of_block(const float4 *mine, std::uint32_t rank) {
+  const float4 *other;
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(mine), "r"(rank));
+  return other;
+}
+__device__ void sync_cluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/// What a block of a middle layer copies to its shared memory.
+struct layer_copies {
+  const network_job &job;
+  const block_cells &block;
+  const std::uint16_t *values, *weights; ///< of the layer
+  std::uint32_t first_group, memory;     ///< address of the shared memory
+
+  __device__ std::uint32_t values_at(std::uint32_t group) const {
+    return memory + group % job.plan.value_buffers() * job.plan.group_bytes();
+  }
+  __device__ std::uint32_t stage_at(std::uint32_t stage) const {
+    return memory + job.plan.value_buffers() * job.plan.group_bytes() + stage % kStageBuffers * kStageBytes;
+  }
+  __device__ void copy_weights(std::uint32_t stage) const {
+    const std::uint16_t *const from =
+        weights + (std::size_t{first_group} * kGroupStages + stage) * (kStageBytes / sizeof(std::uint16_t));
+    const std::uint32_t to = stage_at(stage);
+#pragma unroll
+    for (std::uint32_t unit = threadIdx.x; unit < kStageBytes / kUnit; unit += kBlockThreads)
+      copy_unit(to + unit * kUnit, from + unit * (kUnit / sizeof(std::uint16_t)));
+  }
+  /// group: counted from the block's first one.
+  __device__ void copy_values(std::uint32_t group) const {
+    const std::uint32_t rows = block.slab_places(job.grid), to = values_at(group);
+    for (std::uint32_t slab = 0; slab < 3; ++slab) {
+      const std::uint16_t *const from = values + job.grid.value(first_group + group, block.slab_begin(job.grid, slab));
+      for (std::uint32_t unit = threadIdx.x; unit < 2 * rows; unit += kBlockThreads)
+        copy_unit(to + in_row(slab * job.plan.slab_rows + unit / 2, unit % 2),
+                  from + unit * (kUnit / sizeof(std::uint16_t)));
+    }
+  }
+};
+
+/// The products of one stage of a warp's tiles.
+template <std::uint32_t Tiles>
+__device__ void multiply_stage(float (&sums)[Tiles][4][4], const network_job &job, std::uint32_t values,
+                               std::uint32_t weights, std::uint32_t stage, const std::uint32_t (&rows)[Tiles],
+                               std::uint32_t output_row) {
+  const std::uint32_t lane = threadIdx.x % 32;
+  const std::uint32_t stage_row = row_of_tap(job.grid, job.plan.slab_rows, stage * kStageTaps);
+#pragma unroll
+  for (std::uint32_t tap = 0; tap < kStageTaps; ++tap) { // neighbours in a row
+    tile_registers b[2];
+#pragma unroll
+    for (std::uint32_t n = 0; n < 2; ++n)
+      b[n] = load_tile(weights + in_row(tap * kNetworkChannels + output_row + 16 * n, lane_output_half(lane)));
+#pragma unroll
+    for (std::uint32_t m = 0; m < Tiles; ++m) {
+      const tile_registers a = load_tile(values + in_row(rows[m] + stage_row + tap, lane_cell_half(lane)));
+#pragma unroll
+      for (std::uint32_t n = 0; n < 4; ++n)
+        multiply(sums[m][n], a, b[n / 2].r[n % 2 * 2], b[n / 2].r[n % 2 * 2 + 1]);
+    }
+  }
+}
+
+/// Adds the sums of the cluster's blocks in their order, bias and input, and stores this block's part of the cells.
+__device__ void store_cells(const network_job &job, const block_cells &block, const float *sums, std::uint32_t rank,
+                            const float *biases, const std::uint16_t *input, std::uint16_t *output) {
+  const std::uint32_t cells = job.plan.cells() / job.plan.parts;
+  for (std::uint32_t at = threadIdx.x; at < cells * 32; at += kBlockThreads) {
+    const std::uint32_t row = rank * cells + at / 32, channel = at % 32 * 4;
+    if (block.first + row >= job.grid.cells())
+      return; // so are the later ones
+    const auto *const mine = reinterpret_cast<const float4 *>(sums + row * kSumStride + channel);
+    float4 sum = *of_block(mine, 0);
+#pragma unroll
+    for (std::uint32_t part = 1; part < kGroups; ++part)
+      if (part < job.plan.parts)
+        add(sum, *of_block(mine, part));
+    add(sum, *reinterpret_cast<const float4 *>(biases + channel));
+    const std::uint32_t place = job.grid.place(block.first + row);
+    const four_halves in = *reinterpret_cast<const four_halves *>(channels_at(job.grid, input, place, channel));
+    const float2 low = __half22float2(in.low), high = __half22float2(in.high);
+    add(sum, {low.x, low.y, high.x, high.y});
+    *reinterpret_cast<four_halves *>(channels_at(job.grid, output, place, channel)) = cut(sum);
+  }
+}
+#endif
+
+template <std::uint32_t Tiles>
+__global__ void __launch_bounds__(kBlockThreads, 1)
+    middle_kernel(const __grid_constant__ network_job job, const __grid_constant__ network_shot shot,
+                  std::uint32_t layer) {
+#if __CUDA_ARCH__ >= 900
+  extern __shared__ __align__(128) unsigned char memory[];
+  const std::uint32_t rank = rank_in_cluster(), groups = kGroups / job.plan.parts, stages = groups * kGroupStages;
+  const std::uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const block_cells block(job.grid, blockIdx.x / job.plan.parts, 32 * Tiles);
+  const std::uint16_t *const input = shot.values[layer % 2];
+  const layer_copies copies{
+      job, block, input, job.middle + layer * kMiddleWeights, rank * groups, shared_address(memory)};
+  for (std::uint32_t stage = 0; stage < kStagesAhead; ++stage)
+    copies.copy_weights(stage); // there are at least 9
+  const std::uint32_t first_cell = warp / kWarpsAcross * 16 * Tiles, first_output = warp % kWarpsAcross * 32;
+  std::uint32_t rows[Tiles];
+#pragma unroll
+  for (std::uint32_t m = 0; m < Tiles; ++m)
+    rows[m] = row_of_cell(job.grid, block, first_cell + 16 * m + lane_cell(lane));
+  float sums[Tiles][4][4] = {};
+  await_kernel_before();
+  if (shot.state->active == 0) { // the same in all blocks
+    await_copies<0>();
+    return;
+  }
+  copies.copy_values(0);
+  for (std::uint32_t stage = 0; stage < kStagesAhead; ++stage)
+    end_copies_of_stage(); // the first has all copies so far
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    await_copies<kStagesAhead - 1>(); // of this thread; this stage is there
+    __syncthreads();                  // of all threads; and nobody uses the stage before any more
+    if (const std::uint32_t next = stage + kStagesAhead; next < stages) {
+      copies.copy_weights(next);
+      if (next % kGroupStages == 0)
+        copies.copy_values(next / kGroupStages);
+    }
+    end_copies_of_stage(); // also without copies: each stage has one
+    multiply_stage<Tiles>(sums, job, copies.values_at(stage / kGroupStages), copies.stage_at(stage),
+                          stage % kGroupStages, rows, first_output + lane_output(lane));
+  }
+  await_copies<0>();
+  __syncthreads();
+  auto *const shared_sums = reinterpret_cast<float *>(memory);
+#pragma unroll
+  for (std::uint32_t m = 0; m < Tiles; ++m)
+#pragma unroll
+    for (std::uint32_t n = 0; n < 4; ++n)
+#pragma unroll
+      for (std::uint32_t low = 0; low < 2; ++low)
+        *reinterpret_cast<float2 *>(shared_sums + (first_cell + 16 * m + 8 * low + lane / 4) * kSumStride +
+                                    first_output + 8 * n +
+                                    lane % 4 * 2) = {sums[m][n][2 * low], sums[m][n][2 * low + 1]};
+  sync_cluster();
+  store_cells(job, block, shared_sums, rank, job.biases + layer * kNetworkChannels, input,
+              shot.values[(layer + 1) % 2]);
+  sync_cluster(); // other blocks read the sums of this one
+#endif
+}
+
+/// A warp for each group of channels, in the order of the groups added.
+__global__ void __launch_bounds__(kBlockThreads)
+    head_kernel(const __grid_constant__ network_job job, const __grid_constant__ network_shot shot) {
+#if __CUDA_ARCH__ >= 900
+  __shared__ float sums[kGroups][kHeadCells][8];
+  const std::uint32_t lane = threadIdx.x % 32, group = threadIdx.x / 32, first = blockIdx.x * kHeadCells;
+  const auto *const weights = reinterpret_cast<const uint2 *>(job.head) + std::size_t{group} * kTaps * 32 + lane;
+  const std::uint16_t *from[kHeadCells / 8]; // of cells lane / 4 + 8 * n, channels 4 * (lane % 4) to + 3 of the group
+#pragma unroll
+  for (std::uint32_t n = 0; n < kHeadCells / 8; ++n) {
+    const std::uint32_t cell = min(first + 8 * n + lane / 4, job.grid.cells() - 1);
+    from[n] = shot.values[job.middles % 2] + job.grid.value(group, job.grid.place(cell)) + lane % 4 * 4;
+  }
+  await_kernel_before();
+  if (shot.state->active == 0)
+    return;
+  float part[kHeadCells / 16][4] = {};
+#pragma unroll 9
+  for (std::uint32_t tap = 0; tap < kTaps; ++tap) {
+    const uint2 b = weights[tap * 32];
+    const std::int64_t distance = std::int64_t{job.grid.distance(tap)} * kGroupChannels;
+#pragma unroll
+    for (std::uint32_t m = 0; m < kHeadCells / 16; ++m) {
+      const uint2 low = *reinterpret_cast<const uint2 *>(from[2 * m] + distance);
+      const uint2 high = *reinterpret_cast<const uint2 *>(from[2 * m + 1] + distance);
+      multiply(part[m], {{low.x, high.x, low.y, high.y}}, b.x, b.y);
+    }
+  }
+#pragma unroll
+  for (std::uint32_t m = 0; m < kHeadCells / 16; ++m)
+#pragma unroll
+    for (std::uint32_t k = 0; k < 4; ++k)
+      sums[group][16 * m + k / 2 * 8 + lane / 4][lane % 4 * 2 + k % 2] = part[m][k];
+  __syncthreads();
+  const std::uint32_t row = threadIdx.x / 3, output = threadIdx.x % 3;
+  if (row >= kHeadCells || first + row >= job.grid.cells())
+    return;
+  float logit = job.head_biases[output];
+  for (std::uint32_t from_group = 0; from_group < kGroups; ++from_group)
+    logit += sums[from_group][row][output];
+  const std::size_t at = std::size_t{first + row} * 3 + output;
+  if (shot.logits != nullptr)
+    shot.logits[at] = logit;
+  const network_effect effect = job.effects[at];
+  if (!(logit > job.threshold) || effect.detectors == 0)
+    return;
+  network_state &state = *shot.state;
+  atomicAdd(&state.corrections, 1u);
+  for (std::uint32_t k = 0; k < effect.detectors + effect.observables; ++k) {
+    const std::uint32_t index = job.lists[effect.first + k];
+    std::uint64_t *const words = k < effect.detectors ? state.residual(job.layout) : state.frame(job.layout);
+    atomicXor(&detail::halves(words)[index / 32], 1u << index % 32);
+  }
+#endif
+}
+
+__global__ void __launch_bounds__(kOneBlockThreads)
+    write_kernel(const __grid_constant__ network_job job, const __grid_constant__ network_shot shot) {
+  __shared__ std::uint32_t warp_sums[kMaxBlockThreads / 32];
+  await_kernel_before();
+  network_state &state = *shot.state;
+  if (state.asked == 0)
+    return;
+  const predecoder_layout layout = job.layout;
+  auto *const header = reinterpret_cast<predecoder_header *>(shot.output);
+  if (state.status != 0) {
+    if (threadIdx.x == 0)
+      *header = {state.status, 0, 0, 0};
+  } else {
+    const auto words = static_cast<std::uint32_t>(layout.dense_words());
+    const std::uint64_t *const residual = state.residual(layout);
+    auto *const events = reinterpret_cast<std::uint32_t *>(shot.output + layout.events_offset());
+    const std::uint32_t left =
+        detail::list_bits(block_group(warp_sums), residual, words, events, layout.num_detectors, nullptr);
+    auto *const dense = reinterpret_cast<std::uint64_t *>(shot.output + layout.dense_offset());
+    for (std::uint32_t w = threadIdx.x; w < words; w += blockDim.x)
+      dense[w] = residual[w];
+    auto *const frame = reinterpret_cast<std::uint64_t *>(shot.output + layout.frame_offset());
+    for (std::uint32_t w = threadIdx.x; w < layout.frame_words(); w += blockDim.x)
+      frame[w] = state.frame(layout)[w];
+    if (threadIdx.x == 0)
+      *header = {0, left, state.events, state.corrections};
+  }
+  if (shot.from.ready != nullptr)
+    set_ready(shot.from);
+}
+
+/// cluster: blocks of one.
+template <class... Parameters>
+cudaError_t launch_next(void (*kernel)(Parameters...), std::uint32_t blocks, std::uint32_t threads, std::size_t bytes,
+                        std::uint32_t cluster, bool overlap, cudaStream_t stream, Parameters... values) {
+  detail::launch_configuration launch(blocks, threads, bytes, stream, cluster);
+  cudaLaunchAttribute both[2] = {launch.attribute, {}};
+  both[launch.config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  both[launch.config.numAttrs].val.programmaticStreamSerializationAllowed = 1;
+  launch.config.attrs = both;
+  launch.config.numAttrs += overlap ? 1 : 0;
+  void *arguments[] = {&values...};
+  return cudaLaunchKernelExC(&launch.config, reinterpret_cast<const void *>(kernel),
+                             arguments); // not <<<>>>: its own error
+}
+
+using layer_kernel = void (*)(network_job, network_shot, std::uint32_t);
+/// Null: there is no such kernel.
+layer_kernel kernel_of(std::uint32_t warp_tiles) {
+  static constexpr layer_kernel kAll[kMaxWarpTiles] = {&middle_kernel<1>, &middle_kernel<2>, &middle_kernel<3>,
+                                                       &middle_kernel<4>, &middle_kernel<5>, &middle_kernel<6>};
+  return warp_tiles >= 1 && warp_tiles <= kMaxWarpTiles ? kAll[warp_tiles - 1] : nullptr;
+}
+
+} // namespace
+
+cudaError_t max_layer_clusters(const layer_plan &plan, std::uint32_t &clusters) {
+  clusters = 0;
+  const layer_kernel kernel = kernel_of(plan.warp_tiles);
+  if (kernel == nullptr)
+    return cudaErrorInvalidValue;
+  const auto *const code = reinterpret_cast<const void *>(kernel);
+  if (const cudaError_t refused = detail::allow_shared_memory(code, plan.bytes()); refused != cudaSuccess)
+    return refused == cudaErrorInvalidValue ? cudaSuccess : refused; // too much: none
+  const detail::launch_configuration launch(plan.parts, kBlockThreads, plan.bytes(), nullptr, plan.parts);
+  int found = 0;
+  cudaError_t error = cudaSuccess;
+  if (plan.parts > 1) {
+    error = cudaOccupancyMaxActiveClusters(&found, code, &launch.config);
+  } else {
+    int device = 0, processors = 0;
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&found, code, static_cast<int>(kBlockThreads), plan.bytes());
+    if (error == cudaSuccess)
+      error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+      error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    found *= processors;
+  }
+  clusters = error == cudaSuccess ? static_cast<std::uint32_t>(found) : 0;
+  return error;
+}
+
+cudaError_t launch_network(const network_job &job, const network_shot &shot, bool overlap, cudaStream_t stream) {
+  const layer_kernel middle = kernel_of(job.plan.warp_tiles);
+  if (middle == nullptr)
+    return cudaErrorInvalidValue;
+  const auto blocks = [&](std::uint32_t of_block) { return (job.grid.cells() + of_block - 1) / of_block; };
+  cudaError_t error = launch_next(&read_kernel, 1, kOneBlockThreads, 0, 1, false, stream, job, shot);
+  if (error == cudaSuccess)
+    error = launch_next(&first_kernel, blocks(kBlockWarps), kBlockThreads, 0, 1, overlap, stream, job, shot);
+  for (std::uint32_t layer = 0; layer < job.middles && error == cudaSuccess; ++layer)
+    error = launch_next(middle, job.plan.clusters * job.plan.parts, kBlockThreads, job.plan.bytes(), job.plan.parts,
+                        overlap, stream, job, shot, layer);
+  if (error == cudaSuccess)
+    error = launch_next(&head_kernel, blocks(kHeadCells), kBlockThreads, 0, 1, overlap, stream, job, shot);
+  if (error == cudaSuccess)
+    error = launch_next(&write_kernel, 1, kOneBlockThreads, 0, 1, overlap, stream, job, shot);
+  return error;
+}
+
+} // namespace cudaq::qec::realtime::gpu

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU prepares for the kernels of the learned predecoder: weights and tables in their layout, and the plan.
+// Needs no CUDA.
+#pragma once
+
+#include "kernels/qec/learned/network_layout.h"
+#include "lib/qec/decoding/learned/memory_lattice.h"
+#include "lib/qec/decoding/learned/predecoder_network.h"
+
+#include <functional>
+#include <vector>
+
+namespace cudaq::qec::realtime::gpu {
+
+/// The nearest float16, ties to even; infinite if it is too large.
+[[nodiscard]] std::uint16_t to_half(float value) noexcept;
+
+/// The weights as network_layout.h has them. Channels that a network does not have are 0.
+struct packed_network {
+  std::uint32_t middles = 0;
+  std::vector<float> first;          ///< kFirstWeights
+  std::vector<std::uint16_t> middle; ///< kMiddleWeights for each
+  std::vector<float> biases;         ///< kNetworkChannels for each middle layer
+  std::vector<std::uint16_t> head;   ///< kHeadWeights
+  float head_biases[3] = {};
+};
+/// Refused, with the reason: more than 128 channels, and weights that no float16 holds.
+[[nodiscard]] expected<packed_network> pack_network(const predecoder_network &network);
+
+[[nodiscard]] inline padded_grid padded(network_grid grid) noexcept { return {grid.layers, grid.width}; }
+/// By place: detector * 2 + kind of the detector there, or kNoDetector32.
+[[nodiscard]] std::vector<std::uint32_t> detectors_by_place(const memory_lattice &lattice);
+/// By cell: the outputs of the first layer of a shot without events, before they are cut at 0.
+[[nodiscard]] std::vector<float> constant_part(const predecoder_network &network, const memory_lattice &lattice);
+
+/// The clusters of a plan that the device runs at a time; 0: none.
+using clusters_at_once = std::function<std::uint32_t(const layer_plan &)>;
+/// The plan with the least estimated time. Refused: a grid whose rows are so long that no block has the memory.
+[[nodiscard]] expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std::size_t block_bytes,
+                                               const clusters_at_once &at_once);
+
+} // namespace cudaq::qec::realtime::gpu

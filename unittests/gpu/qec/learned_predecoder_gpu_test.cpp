@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// The learned predecoder's kernels against the network on the CPU.
+#include "benchmarks/pipeline/memory_text.h"
+#include "kernels/qec/learned/learned_engine.h"
+#include "kernels/qec/request_memory.h"
+#include "lib/qec/decoding/learned/learned_predecoder.h"
+#include "lib/qec/decoding/model_sampler.h"
+#include "unittests/gpu/qec/pipeline_gpu_rig.h"
+
+#include "cudaq/qec/realtime/ai_decoder_service.h"
+#include "cudaq/qec/realtime/gpu_services.h"
+
+#include <cmath>
+#include <random>
+#include <thread>
+
+namespace cudaq::realtime::test {
+namespace {
+
+const std::string kWeights = std::string(CUDAQ_TEST_WEIGHTS) + "/surface_128x6.safetensors";
+
+/// Values between the layers have 16 bits on the GPU.
+float tolerance(float logit) { return 0.03f + 0.01f * std::fabs(logit); }
+
+/// A memory with shots that are sampled from its errors.
+struct sampled_memory {
+  sampled_memory(std::uint32_t distance, std::uint32_t rounds, std::size_t number)
+      : text(tools::memory_text(distance, rounds, 0.006).text()), errors(text),
+        model(std::move(*qec::read_learned_model(kWeights, errors))) {
+    const qec::model_sampler sampler(**errors.errors());
+    std::mt19937_64 random(distance);
+    std::vector<std::uint8_t> observables(sampler.observable_bytes());
+    for (std::size_t k = 0; k < number; ++k)
+      sampler.sample(random, shots.emplace_back(sampler.shot_bytes()), observables);
+  }
+  std::shared_ptr<const gpu::device_network> on_gpu() const {
+    return std::make_shared<const gpu::device_network>(model.network, model.lattice, model.layout);
+  }
+  const std::string text;
+  const qec::decoder_model errors;
+  const qec::learned_model model;
+  std::vector<std::vector<std::uint8_t>> shots;
+};
+
+bool bit(std::span<const std::uint8_t> bytes, std::size_t k) { return (bytes[k / 8] >> k % 8 & 1) != 0; }
+
+std::vector<float> logits_of_cpu(const qec::learned_model &model, std::span<const std::uint8_t> shot) {
+  const std::size_t cells = model.lattice.grid.cells();
+  std::vector<float> input(cells * 4), output(cells * 3), memory(model.network.memory_floats(model.lattice.grid));
+  for (std::size_t k = 0; k < model.lattice.places.size(); ++k) {
+    const auto [cell, what] = model.lattice.places[k];
+    input[cell * 4 + what] = bit(shot, k) ? 1 : 0;
+    input[cell * 4 + 2 + what] = 1;
+  }
+  model.network.run(model.lattice.grid, input, output, memory);
+  return output;
+}
+
+/// The engine with its tensors, and runs of it without a graph.
+class engine_rig {
+public:
+  explicit engine_rig(const std::shared_ptr<const gpu::device_network> &network)
+      : engine(gpu::make_learned_engine(network)) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      memory.emplace_back(engine->tensors()[k].memory_bytes());
+      engine->bind(k, memory.back().device<void>());
+    }
+  }
+  void run(std::span<const std::uint8_t> shot) {
+    std::ranges::copy(shot, memory[0].host<std::uint8_t>());
+    CUDA_ASSERT_OK(engine->enqueue(stream.get()));
+    cudaError_t state = cudaErrorNotReady;
+    ASSERT_TRUE(eventually([&] { return (state = cudaStreamQuery(stream.get())) != cudaErrorNotReady; }));
+    CUDA_ASSERT_OK(state);
+  }
+  std::span<const float> logits() const {
+    return {memory[2].host<float>(), engine->tensors()[2].size_bytes() / sizeof(float)};
+  }
+  const std::uint8_t *output() const { return memory[1].host<std::uint8_t>(); }
+
+  std::unique_ptr<pipe::inference_engine> engine;
+  std::vector<gpu::mapped_block> memory;
+  gpu::own_stream stream{"test"};
+};
+
+struct memory_case {
+  const char *name;
+  std::uint32_t distance, rounds;
+  std::size_t shots;
+};
+
+class LearnedPredecoderOnGpu : public gpu_test, public ::testing::WithParamInterface<memory_case> {};
+
+TEST_P(LearnedPredecoderOnGpu, HasTheLogitsOfTheCpuAndAppliesThem) {
+  const sampled_memory memory(GetParam().distance, GetParam().rounds, GetParam().shots);
+  const qec::learned_model &model = memory.model;
+  const qec::predecoder_layout layout = model.layout;
+  engine_rig rig(memory.on_gpu());
+  float worst = 0;
+  for (const auto &shot : memory.shots) {
+    ASSERT_NO_FATAL_FAILURE(rig.run(shot));
+    const auto expected = logits_of_cpu(model, shot);
+    const auto found = rig.logits();
+    ASSERT_EQ(found.size(), expected.size());
+    std::vector<bool> residual(layout.num_detectors), frame(layout.num_observables);
+    for (std::size_t k = 0; k < residual.size(); ++k)
+      residual[k] = bit(shot, k);
+    std::uint32_t corrections = 0;
+    for (std::size_t at = 0; at < expected.size(); ++at) {
+      const float threshold = model.network.threshold();
+      ASSERT_NEAR(found[at], expected[at], tolerance(expected[at])) << at;
+      worst = std::max(worst, std::fabs(found[at] - expected[at]));
+      if (std::fabs(expected[at] - threshold) > tolerance(expected[at])) {
+        ASSERT_EQ(found[at] > threshold, expected[at] > threshold) << at;
+      }
+      const auto effect = model.lattice.effects[at % 3][at / 3];
+      if (!(found[at] > threshold) || effect.detectors == 0)
+        continue;
+      ++corrections;
+      for (std::uint32_t k = 0; k < effect.detectors + effect.observables; ++k) {
+        const std::uint32_t index = model.lattice.lists[effect.first + k];
+        auto &bits = k < effect.detectors ? residual : frame;
+        bits[index] = !bits[index];
+      }
+    }
+    qec::predecoder_header header;
+    std::memcpy(&header, rig.output(), sizeof(header));
+    EXPECT_EQ(header.status, 0);
+    EXPECT_EQ(header.matched, corrections);
+    EXPECT_EQ(header.num_events, static_cast<std::uint32_t>(std::ranges::count(residual, true)));
+    for (std::size_t k = 0; k < residual.size(); ++k)
+      ASSERT_EQ(bit({rig.output() + layout.dense_offset(), layout.dense_words() * 8}, k), residual[k]) << k;
+    for (std::size_t k = 0; k < frame.size(); ++k)
+      ASSERT_EQ(bit({rig.output() + layout.frame_offset(), layout.frame_words() * 8}, k), frame[k]) << k;
+  }
+  RecordProperty("largest_difference", std::to_string(worst));
+  std::printf("largest difference of a logit: %g\n", static_cast<double>(worst));
+}
+
+INSTANTIATE_TEST_SUITE_P(Memories, LearnedPredecoderOnGpu,
+                         ::testing::Values(memory_case{"D3", 3, 2, 8}, memory_case{"D5", 5, 5, 8},
+                                           memory_case{"D9", 9, 9, 6}, memory_case{"D9Long", 9, 24, 3},
+                                           memory_case{"D13", 13, 13, 3}),
+                         [](const auto &tested) { return std::string(tested.param.name); });
+
+class LearnedPredecoders : public gpu_test {};
+
+TEST_F(LearnedPredecoders, OfSeveralThreadsGiveTheBytesOfTheEngineInEachRun) {
+  const sampled_memory memory(13, 13, 60);
+  const auto network = memory.on_gpu();
+  const std::size_t bytes = memory.model.layout.bytes();
+  std::vector<std::vector<std::uint8_t>> expected;
+  engine_rig rig(network);
+  for (const auto &shot : memory.shots) {
+    ASSERT_NO_FATAL_FAILURE(rig.run(shot));
+    expected.emplace_back(rig.output(), rig.output() + bytes);
+  }
+  std::atomic<int> different{0};
+  std::vector<std::unique_ptr<gpu::learned_gpu_predecoder>> predecoders;
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 3; ++k)
+    predecoders.push_back(std::make_unique<gpu::learned_gpu_predecoder>(network));
+  for (const auto &one : predecoders)
+    threads.emplace_back([&] {
+      std::vector<std::uint64_t> output((bytes + 7) / 8);
+      for (int round = 0; round < 5; ++round)
+        for (std::size_t k = 0; k < memory.shots.size(); ++k) {
+          const bool ok = one->run(memory.shots[k], output) == qec::decode_status::ok;
+          qec::predecoder_header header;
+          std::memcpy(&header, output.data(), sizeof(header));
+          different += !ok || std::memcmp(output.data(), expected[k].data(),
+                                          memory.model.layout.events_offset() + 4 * header.num_events) != 0;
+        }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(different.load(), 0);
+  for (const auto &one : predecoders)
+    EXPECT_EQ(one->fault(), nullptr);
+}
+
+TEST_F(LearnedPredecoders, LeaveAShotWithoutEventsAndRefuseOneThatIsNone) {
+  const sampled_memory memory(5, 5, 0);
+  gpu::learned_gpu_predecoder one(memory.on_gpu());
+  std::vector<std::uint64_t> output((one.layout().bytes() + 7) / 8);
+  std::vector<std::uint8_t> shot(one.layout().input_bytes());
+  ASSERT_EQ(one.run(shot, output), qec::decode_status::ok);
+  qec::predecoder_header header;
+  std::memcpy(&header, output.data(), sizeof(header));
+  EXPECT_EQ(header.num_events + header.input_events + header.matched, 0u);
+  shot.pop_back();
+  EXPECT_EQ(one.run(shot, output), qec::decode_status::buffer_too_small);
+  EXPECT_EQ(one.fault(), nullptr);
+}
+
+// The dispatcher launches the graphs of four workers; bad requests are among the good ones.
+TEST_F(LearnedPredecoders, AsWorkersOfAPipelineGiveTheSameBytes) {
+  const qec::shot_set set = recorded("surface_z_d7_p0.005");
+  const auto network = gpu::load_device_network(kWeights, qec::decoder_model(set.dem_text));
+  const qec::predecoder_layout layout = network->job().layout;
+  const std::size_t slot_size = (CUDAQ_RPC_HEADER_SIZE + set.detection_bytes() + 8 + 63) / 64 * 64;
+  constexpr int kWorkers = 4;
+  for (const gpu::staging how : {gpu::staging::mapped, gpu::staging::dma}) {
+    struct compared {
+      std::unique_ptr<gpu::learned_gpu_predecoder> alone;
+      std::vector<std::uint64_t> expected;
+      std::uint64_t different = 0;
+    };
+    std::deque<compared> by_worker;
+    std::vector<std::unique_ptr<gpu::learned_worker>> workers;
+    for (int id = 0; id < kWorkers; ++id) {
+      workers.push_back(std::make_unique<gpu::learned_worker>(network, how, slot_size));
+      by_worker.push_back({std::make_unique<gpu::learned_gpu_predecoder>(network), {}, 0});
+      by_worker.back().expected.resize((layout.bytes() + 7) / 8);
+    }
+    constexpr std::uint64_t kShots = 1500;
+    seen_by_request seen(kShots);
+    pipe::realtime_pipeline p(gpu_pipeline(kWorkers, 16, slot_size));
+    p.set_gpu_stage([&](int id) {
+      const auto w = static_cast<std::size_t>(id);
+      return workers[w]->resources(kDecode, &by_worker[w]);
+    });
+    p.set_cpu_stage([&](const pipe::cpu_stage_context &c) -> std::size_t {
+      auto &with = *static_cast<compared *>(c.user_context);
+      (void)with.alone->run({static_cast<const std::uint8_t *>(c.payload), c.payload_size}, with.expected);
+      qec::predecoder_header header;
+      std::memcpy(&header, with.expected.data(), sizeof(header));
+      const std::size_t bytes = header.status != 0 ? sizeof(header) : layout.events_offset() + 4 * header.num_events;
+      with.different += std::memcmp(c.gpu_output, with.expected.data(), bytes) != 0;
+      return 1;
+    });
+    p.set_completion_handler([&](const pipe::completion &c) { seen.record(c, c.response_size == 1); });
+    ASSERT_NO_FATAL_FAILURE(expect_start(p));
+    auto injector = p.create_injector();
+    std::vector<std::uint8_t> row;
+    for (std::uint64_t k = 0; k < kShots; ++k) {
+      const auto shot = set.detection_row(k % set.shots);
+      row.assign(shot.begin(), shot.end());
+      if (k % 17 == 3)
+        row.pop_back(); // too short
+      if (k % 17 == 5)
+        row.push_back(1); // a bit after the last detector
+      ASSERT_TRUE(submit(injector, row.data(), row.size(), k)) << p.dump();
+    }
+    expect_stop(p);
+    EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
+    seen.expect_each_once();
+    for (const compared &with : by_worker) {
+      EXPECT_EQ(with.different, 0u);
+      EXPECT_EQ(with.alone->fault(), nullptr);
+    }
+  }
+}
+
+TEST_F(LearnedPredecoders, AnswerAsAnAiServiceWithTheResidual) {
+  const sampled_memory memory(5, 5, 20);
+  const auto network = memory.on_gpu();
+  const std::size_t bytes = memory.model.layout.bytes();
+  gpu::mapped_block mailbox(sizeof(void *)), frame(CUDAQ_RPC_HEADER_SIZE + bytes + 64);
+  for (const bool device_launch : {false, true}) {
+    pipe::ai_decoder_service service(gpu::make_learned_engine(network), gpu::cuda_service_device(test_device()),
+                                     mailbox.device<void *>());
+    service.capture_graph(device_launch);
+    *mailbox.host<void *>() = frame.device<void>();
+    gpu::learned_gpu_predecoder alone(network);
+    std::vector<std::uint64_t> expected((bytes + 7) / 8);
+    gpu::own_stream stream("test");
+    for (const auto &shot : memory.shots) {
+      const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, kDecode, static_cast<std::uint32_t>(shot.size()), 7, 0};
+      std::memcpy(frame.host<void>(), &header, sizeof(header));
+      std::memcpy(frame.host<std::uint8_t>() + sizeof(header), shot.data(), shot.size());
+      CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get()));
+      cudaError_t state = cudaErrorNotReady;
+      ASSERT_TRUE(eventually([&] { return (state = cudaStreamQuery(stream.get())) != cudaErrorNotReady; }));
+      CUDA_ASSERT_OK(state);
+      cudaq_rpc_response_t answer;
+      std::memcpy(&answer, frame.host<void>(), sizeof(answer));
+      ASSERT_EQ(answer.status, 0);
+      ASSERT_EQ(answer.result_len, bytes);
+      ASSERT_EQ(alone.run(shot, expected), qec::decode_status::ok);
+      qec::predecoder_header found;
+      std::memcpy(&found, frame.host<std::uint8_t>() + sizeof(answer), sizeof(found));
+      EXPECT_EQ(std::memcmp(frame.host<std::uint8_t>() + sizeof(answer), expected.data(),
+                            memory.model.layout.events_offset() + 4 * found.num_events),
+                0);
+    }
+  }
+}
+
+TEST_F(LearnedPredecoders, NeedATensorsMemoryAndAModelOfAMemory) {
+  const sampled_memory memory(3, 2, 0);
+  const auto engine = gpu::make_learned_engine(memory.on_gpu());
+  EXPECT_THROW((void)engine->enqueue(nullptr), std::runtime_error);
+  EXPECT_EQ(engine->tensors()[2].size_bytes(), std::size_t{3} * 4 * 4 * 3 * 4);
+  EXPECT_THROW((void)gpu::load_device_network(kWeights, qec::decoder_model("error(0.1) D0")), std::runtime_error);
+  EXPECT_THROW((void)gpu::load_device_network("absent", memory.errors), std::runtime_error);
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

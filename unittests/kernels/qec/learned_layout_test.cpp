@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the learned predecoder, step by step with their layouts and fragments of the tensor cores, on the CPU.
+// The reference is the network on the CPU.
+#include "kernels/qec/learned/network_plan.h"
+
+#include "lib/qec/decoding/learned/learned_predecoder.h"
+#include "unittests/qec/qec_test_support.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+using namespace cudaq::qec::realtime::gpu;
+
+const std::string kWeights = std::string(CUDAQ_TEST_WEIGHTS) + "/surface_128x6.safetensors";
+const std::string kTiny = std::string(CUDAQ_TEST_GOLDEN) + "/tiny.safetensors";
+
+float half_value(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1F, fraction = bits & 0x3FF;
+  const float size = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                   : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+std::vector<float> half_values(const std::vector<std::uint16_t> &bits) {
+  std::vector<float> values;
+  for (const std::uint16_t b : bits)
+    values.push_back(half_value(b));
+  return values;
+}
+float rounded(float value) { return half_value(to_half(std::min(std::max(value, 0.0f), 65504.0f))); }
+
+/// A product of the tensor cores: 16 x 16 times 16 x 8. Lane l has, of a, rows l / 4 and l / 4 + 8, columns
+/// 2 * (l % 4), + 1, and both + 8; of b, column l / 4 and the same rows; of the sums, the rows of a and columns
+/// 2 * (l % 4), + 1 (PTX, mma.m16n8k16). a[lane][register][half].
+using a_fragment = std::array<std::array<std::array<float, 2>, 4>, 32>;
+using b_fragment = std::array<std::array<std::array<float, 2>, 2>, 32>;
+using sums_fragment = std::array<std::array<float, 4>, 32>;
+void multiply(sums_fragment &sums, const a_fragment &a, const b_fragment &b) {
+  float left[16][16], right[8][16];
+  for (std::size_t lane = 0; lane < 32; ++lane)
+    for (std::size_t r = 0; r < 4; ++r)
+      for (std::size_t h = 0; h < 2; ++h) {
+        left[lane / 4 + 8 * (r % 2)][lane % 4 * 2 + h + 8 * (r / 2)] = a[lane][r][h];
+        right[lane / 4][lane % 4 * 2 + h + 8 * (r % 2)] = b[lane][r % 2][h];
+      }
+  for (std::size_t lane = 0; lane < 32; ++lane)
+    for (std::size_t r = 0; r < 4; ++r) {
+      const float *const x = left[lane / 4 + 8 * (r / 2)], *const y = right[lane % 4 * 2 + r % 2];
+      float sum = 0;
+      for (std::size_t k = 0; k < 16; ++k)
+        sum += x[k] * y[k];
+      sums[lane][r] += sum;
+    }
+}
+
+/// Shared memory, a float for each float16. Reads and writes are checked.
+struct shared_memory {
+  explicit shared_memory(std::size_t bytes) : values(bytes / 2, std::nanf("")) {}
+  float &at(std::size_t byte) { return values.at(byte / 2); }
+  std::vector<float> values;
+};
+/// ldmatrix x4: address_of(lane) is that of the row that the lane names; register r of a lane is of the rows that lanes
+/// 8 * r to 8 * r + 7 name.
+template <class Address>
+a_fragment load_tile(shared_memory &memory, const Address &address_of) {
+  a_fragment tile{};
+  for (std::uint32_t lane = 0; lane < 32; ++lane)
+    for (std::uint32_t r = 0; r < 4; ++r)
+      for (std::uint32_t h = 0; h < 2; ++h)
+        tile[lane][r][h] = memory.at(address_of(8 * r + lane / 4) + lane % 4 * 4 + 2 * h);
+  return tile;
+}
+
+/// The middle kernel: each block of each cluster, with its copies, stages, sums and their addition.
+class emulated_layer {
+public:
+  emulated_layer(padded_grid grid, const layer_plan &plan, const std::vector<float> &weights, const float *biases)
+      : grid_(grid), plan_(plan), weights_(weights), biases_(biases) {}
+
+  void run(const std::vector<float> &from, std::vector<float> &to) {
+    for (std::uint32_t cluster = 0; cluster < plan_.clusters; ++cluster) {
+      const block_cells block(grid_, cluster, plan_.cells());
+      std::vector<std::vector<float>> sums;
+      for (std::uint32_t rank = 0; rank < plan_.parts; ++rank)
+        sums.push_back(block_sums(block, rank, from));
+      for (std::uint32_t row = 0; row < plan_.cells() && block.first + row < grid_.cells(); ++row)
+        for (std::uint32_t channel = 0; channel < kNetworkChannels; ++channel) {
+          const std::size_t at =
+              grid_.value(channel / kGroupChannels, grid_.place(block.first + row)) + channel % kGroupChannels;
+          float sum = 0;
+          for (const auto &part : sums)
+            sum += part[row * kSumStride + channel];
+          to[at] = rounded(sum + biases_[channel] + from[at]);
+        }
+    }
+  }
+
+private:
+  std::vector<float> block_sums(const block_cells &block, std::uint32_t rank, const std::vector<float> &from) {
+    const std::uint32_t groups = kGroups / plan_.parts, stage_memory = plan_.group_bytes();
+    std::vector<float> sums(std::size_t{plan_.cells()} * kSumStride);
+    shared_memory memory(stage_memory + kStageBytes);
+    EXPECT_LE(block.slab_places(grid_), plan_.slab_rows);
+    for (std::uint32_t group = 0; group < groups; ++group) {
+      std::ranges::fill(memory.values, std::nanf(""));
+      for (std::uint32_t slab = 0; slab < 3; ++slab)
+        for (std::uint32_t unit = 0; unit < 2 * block.slab_places(grid_); ++unit)
+          for (std::uint32_t k = 0; k < 8; ++k)
+            memory.at(in_row(slab * plan_.slab_rows + unit / 2, unit % 2) + 2 * k) =
+                from.at(grid_.value(rank * groups + group, block.slab_begin(grid_, slab)) + unit * 8 + k);
+      for (std::uint32_t stage = 0; stage < kGroupStages; ++stage) {
+        const std::size_t begin = (std::size_t{rank * groups + group} * kGroupStages + stage) * (kStageBytes / 2);
+        std::copy_n(weights_.begin() + static_cast<std::ptrdiff_t>(begin), kStageBytes / 2,
+                    memory.values.begin() + stage_memory / 2);
+        for (std::uint32_t warp = 0; warp < kBlockWarps; ++warp)
+          multiply_stage(block, warp, stage, memory, stage_memory, sums);
+      }
+    }
+    return sums;
+  }
+  void multiply_stage(const block_cells &block, std::uint32_t warp, std::uint32_t stage, shared_memory &memory,
+                      std::uint32_t weights, std::vector<float> &sums) {
+    const std::uint32_t first_cell = warp / kWarpsAcross * 16 * plan_.warp_tiles;
+    const std::uint32_t first_output = warp % kWarpsAcross * 32;
+    for (std::uint32_t tap = 0; tap < kStageTaps; ++tap) {
+      const std::uint32_t tap_row = row_of_tap(grid_, plan_.slab_rows, stage * kStageTaps) + tap;
+      a_fragment b[2];
+      for (std::uint32_t n = 0; n < 2; ++n)
+        b[n] = load_tile(memory, [&](std::uint32_t lane) {
+          return weights +
+                 in_row(tap * kNetworkChannels + first_output + lane_output(lane) + 16 * n, lane_output_half(lane));
+        });
+      for (std::uint32_t m = 0; m < plan_.warp_tiles; ++m) {
+        if (block.first + first_cell + 16 * m >= grid_.cells())
+          continue; // the kernel computes these, too, and does not store them
+        const a_fragment a = load_tile(memory, [&](std::uint32_t lane) {
+          return in_row(row_of_cell(grid_, block, first_cell + 16 * m + lane_cell(lane)) + tap_row,
+                        lane_cell_half(lane));
+        });
+        for (std::uint32_t n = 0; n < 4; ++n) {
+          b_fragment right{};
+          for (std::size_t lane = 0; lane < 32; ++lane)
+            right[lane] = {b[n / 2][lane][n % 2 * 2], b[n / 2][lane][n % 2 * 2 + 1]};
+          sums_fragment products{};
+          multiply(products, a, right);
+          for (std::uint32_t lane = 0; lane < 32; ++lane)
+            for (std::uint32_t r = 0; r < 4; ++r)
+              sums[(first_cell + 16 * m + 8 * (r / 2) + lane / 4) * kSumStride + first_output + 8 * n + lane % 4 * 2 +
+                   r % 2] += products[lane][r];
+        }
+      }
+    }
+  }
+
+  const padded_grid grid_;
+  const layer_plan plan_;
+  const std::vector<float> &weights_;
+  const float *const biases_;
+};
+
+layer_plan plan_of(padded_grid grid, std::uint32_t tiles, std::uint32_t parts) {
+  layer_plan plan;
+  plan.warp_tiles = tiles;
+  plan.parts = parts;
+  plan.clusters = (grid.cells() + plan.cells() - 1) / plan.cells();
+  for (std::uint32_t k = 0; k < plan.clusters; ++k)
+    plan.slab_rows = std::max(plan.slab_rows, block_cells(grid, k, plan.cells()).slab_places(grid));
+  return plan;
+}
+
+TEST(LearnedLayout, EachCellHasItsNeighboursAtFixedDistancesAndZerosAroundTheGrid) {
+  for (const padded_grid grid : {padded_grid{1, 1}, {2, 3}, {6, 6}, {5, 4}, {3, 14}}) {
+    std::map<std::uint32_t, std::uint32_t> cell_at;
+    for (std::uint32_t cell = 0; cell < grid.cells(); ++cell)
+      EXPECT_TRUE(cell_at.emplace(grid.place(cell), cell).second);
+    const auto w = static_cast<int>(grid.width), layers = static_cast<int>(grid.layers);
+    for (int t = 0, cell = 0; t < layers; ++t)
+      for (int i = 0; i < w; ++i)
+        for (int j = 0; j < w; ++j, ++cell)
+          for (int tap = 0; tap < 27; ++tap) {
+            const int at_t = t + tap / 9 - 1, at_i = i + tap / 3 % 3 - 1, at_j = j + tap % 3 - 1;
+            const bool inside = at_t >= 0 && at_t < layers && at_i >= 0 && at_i < w && at_j >= 0 && at_j < w;
+            const std::int64_t near = std::int64_t{grid.place(static_cast<std::uint32_t>(cell))} +
+                                      grid.distance(static_cast<std::uint32_t>(tap));
+            ASSERT_TRUE(near >= 0 && near < grid.places());
+            const auto found = cell_at.find(static_cast<std::uint32_t>(near));
+            ASSERT_EQ(found != cell_at.end(), inside);
+            if (inside) {
+              ASSERT_EQ(found->second, static_cast<std::uint32_t>((at_t * w + at_i) * w + at_j));
+            }
+          }
+  }
+}
+
+TEST(LearnedLayout, EightNeighbouringRowsAreInDifferentBanks) {
+  for (std::uint32_t first = 0; first < 64; ++first)
+    for (const std::uint32_t half : {0u, 1u}) {
+      std::set<std::uint32_t> banks;
+      for (std::uint32_t row = first; row < first + 8; ++row)
+        banks.insert(in_row(row, half) / 16 % 8);
+      EXPECT_EQ(banks.size(), 8u) << first;
+    }
+}
+
+TEST(LearnedLayout, ValuesOf16BitsAreTheNearestWithTiesToEven) {
+  EXPECT_EQ(to_half(1), 0x3C00);
+  EXPECT_EQ(to_half(-2), 0xC000);
+  EXPECT_EQ(to_half(1 + 0x1p-11f), 0x3C00);
+  EXPECT_EQ(to_half(1 + 3 * 0x1p-11f), 0x3C02);
+  EXPECT_EQ(to_half(65504), 0x7BFF);
+  EXPECT_EQ(to_half(65519), 0x7BFF);
+  EXPECT_EQ(to_half(65520), 0x7C00);
+  EXPECT_EQ(to_half(std::nanf("")), 0x7C00);
+  EXPECT_EQ(to_half(0x1p-24f), 1);
+  EXPECT_EQ(to_half(0x1p-25f), 0);
+  EXPECT_EQ(to_half(3 * 0x1p-25f), 2);
+  EXPECT_EQ(to_half(-0.0f), 0x8000);
+  EXPECT_EQ(to_half(0x1.fffp-15f), 0x0400) << "rounds up to the smallest normal number";
+  for (std::uint32_t bits = 0; bits < 0x7C00; ++bits)
+    ASSERT_EQ(to_half(half_value(static_cast<std::uint16_t>(bits))), bits);
+}
+
+TEST(LearnedLayout, AMiddleLayerIsTheConvolutionForEachPlan) {
+  const padded_grid grid{5, 5};
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(grid.value(kGroups, 0)), weights(kMiddleWeights), biases(kNetworkChannels);
+  for (std::uint32_t cell = 0; cell < grid.cells(); ++cell)
+    for (std::uint32_t k = 0; k < kNetworkChannels; ++k)
+      values[grid.value(k / 16, grid.place(cell)) + k % 16] = rounded(uniform(random));
+  std::vector<float> plain(kMiddleWeights); // [tap][input][output]
+  for (std::uint32_t tap = 0; tap < kTaps; ++tap)
+    for (std::uint32_t in = 0; in < kNetworkChannels; ++in)
+      for (std::uint32_t out = 0; out < kNetworkChannels; ++out)
+        weights[middle_weight(tap, in, out)] = plain[(tap * kNetworkChannels + in) * kNetworkChannels + out] =
+            uniform(random) / 16;
+  for (float &bias : biases)
+    bias = uniform(random);
+  std::vector<float> expected(values.size());
+  for (std::uint32_t cell = 0; cell < grid.cells(); ++cell) {
+    const std::uint32_t place = grid.place(cell);
+    float sum[kNetworkChannels];
+    std::ranges::copy(biases, sum);
+    for (std::uint32_t tap = 0; tap < kTaps; ++tap)
+      for (std::uint32_t in = 0; in < kNetworkChannels; ++in) {
+        const float value =
+            values[grid.value(in / 16, place + static_cast<std::uint32_t>(grid.distance(tap))) + in % 16];
+        for (std::uint32_t out = 0; out < kNetworkChannels; ++out)
+          sum[out] += value * plain[(tap * kNetworkChannels + in) * kNetworkChannels + out];
+      }
+    for (std::uint32_t out = 0; out < kNetworkChannels; ++out) {
+      const std::size_t at = grid.value(out / 16, place) + out % 16;
+      expected[at] = std::max(0.0f, sum[out] + values[at]);
+    }
+  }
+  for (const auto &[tiles, parts] : {std::pair{1u, 1u}, {1u, 8u}, {2u, 4u}, {3u, 2u}, {5u, 8u}, {6u, 1u}}) {
+    std::vector<float> found(values.size());
+    emulated_layer(grid, plan_of(grid, tiles, parts), weights, biases.data()).run(values, found);
+    for (std::size_t at = 0; at < found.size(); ++at) // 2^-11 of values up to some 8
+      ASSERT_NEAR(found[at], expected[at], 0.005f) << tiles << " tiles, " << parts << " parts, at " << at;
+  }
+}
+
+/// All kernels of a shot, with packed weights. Returns the logits.
+std::vector<float> emulated_logits(const learned_model &model, const std::vector<bool> &events,
+                                   const layer_plan &plan) {
+  const auto packed = pack_network(model.network);
+  EXPECT_TRUE(packed.ok()) << packed.text();
+  const padded_grid grid = padded(model.lattice.grid);
+  const auto detectors = detectors_by_place(model.lattice);
+  const auto constant = constant_part(model.network, model.lattice);
+  std::vector<float> values[2] = {std::vector<float>(grid.value(kGroups, 0)), {}};
+  values[1] = values[0];
+  for (std::uint32_t cell = 0; cell < grid.cells(); ++cell)
+    for (std::uint32_t out = 0; out < kNetworkChannels; ++out) {
+      float sum = constant[std::size_t{cell} * kNetworkChannels + out];
+      for (std::uint32_t tap = 0; tap < kTaps; ++tap)
+        if (const std::uint32_t code = detectors[grid.place(cell) + static_cast<std::uint32_t>(grid.distance(tap))];
+            code != kNoDetector32 && events[code / 2])
+          sum += packed->first[first_weight(tap, code % 2, out)];
+      values[0][grid.value(out / 16, grid.place(cell)) + out % 16] = rounded(sum);
+    }
+  const std::vector<float> middle = half_values(packed->middle), head = half_values(packed->head);
+  for (std::uint32_t k = 0; k < packed->middles; ++k) {
+    const std::vector<float> weights(middle.begin() + static_cast<std::ptrdiff_t>(k * kMiddleWeights),
+                                     middle.begin() + static_cast<std::ptrdiff_t>((k + 1) * kMiddleWeights));
+    emulated_layer(grid, plan, weights, packed->biases.data() + k * kNetworkChannels)
+        .run(values[k % 2], values[(k + 1) % 2]);
+  }
+  const std::vector<float> &last = values[packed->middles % 2];
+  std::vector<float> logits(std::size_t{grid.cells()} * 3);
+  for (std::uint32_t first = 0; first < grid.cells(); first += 16) {
+    sums_fragment sums{};
+    for (std::uint32_t group = 0; group < kGroups; ++group)
+      for (std::uint32_t tap = 0; tap < kTaps; ++tap) {
+        a_fragment a{};
+        b_fragment b{};
+        for (std::uint32_t lane = 0; lane < 32; ++lane)
+          for (std::uint32_t k = 0; k < 4; ++k) {
+            for (const std::uint32_t row : {0u, 1u}) {
+              const std::uint32_t cell = std::min(first + lane / 4 + 8 * row, grid.cells() - 1);
+              const std::uint32_t near = grid.place(cell) + static_cast<std::uint32_t>(grid.distance(tap));
+              a[lane][row + k / 2 * 2][k % 2] = last[grid.value(group, near) + lane % 4 * 4 + k];
+            }
+            b[lane][k / 2][k % 2] = head[((group * kTaps + tap) * 32 + lane) * 4 + k];
+          }
+        multiply(sums, a, b);
+      }
+    for (std::uint32_t lane = 0; lane < 32; ++lane)
+      for (std::uint32_t r = 0; r < 4; ++r)
+        if (const std::uint32_t cell = first + lane / 4 + r / 2 * 8, out = lane % 4 * 2 + r % 2;
+            cell < grid.cells() && out < 3)
+          logits[cell * 3 + out] = sums[lane][r] + packed->head_biases[out];
+  }
+  return logits;
+}
+
+std::vector<float> reference_logits(const learned_model &model, const std::vector<bool> &events) {
+  const std::size_t cells = model.lattice.grid.cells();
+  std::vector<float> input(cells * 4), output(cells * 3), memory(model.network.memory_floats(model.lattice.grid));
+  for (std::size_t k = 0; k < events.size(); ++k) {
+    input[model.lattice.places[k].cell * 4 + model.lattice.places[k].what] = events[k] ? 1 : 0;
+    input[model.lattice.places[k].cell * 4 + 2 + model.lattice.places[k].what] = 1;
+  }
+  model.network.run(model.lattice.grid, input, output, memory);
+  return output;
+}
+
+std::vector<bool> events_of_a_shot(const shot_set &set) {
+  std::vector<bool> events(static_cast<std::size_t>(set.num_detectors)), none = events;
+  for (std::uint64_t shot = 0; std::ranges::count(events, true) < 6; ++shot)
+    for (std::size_t k = 0; k < events.size(); ++k)
+      events[k] = (set.detection_row(shot)[k / 8] >> k % 8 & 1) != 0;
+  return events;
+}
+
+class LearnedKernels : public testing::TestWithParam<const char *> {};
+
+TEST_P(LearnedKernels, HaveTheLogitsOfTheNetworkOnTheCpu) {
+  const bool is_tiny = GetParam() == std::string("Tiny");
+  const shot_set set = load_committed(is_tiny ? "surface_z_d5_p0.003" : "surface_z_d3_p0.003");
+  const decoder_model errors(set.dem_text);
+  const auto model = read_learned_model(is_tiny ? kTiny : kWeights, errors);
+  ASSERT_TRUE(model.ok()) << model.text();
+  const auto events = events_of_a_shot(set);
+  const auto expected = reference_logits(*model, events);
+  const auto found = emulated_logits(*model, events, plan_of(padded(model->lattice.grid), 2, 4));
+  float most = 0;
+  for (std::size_t at = 0; at < found.size(); ++at) {
+    ASSERT_NEAR(found[at], expected[at], 0.02f + 0.005f * std::fabs(expected[at])) << at;
+    most = std::max(most, std::fabs(expected[at]));
+  }
+  EXPECT_GT(most, is_tiny ? 0.1f : 5.0f) << "the comparison says something";
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, LearnedKernels, testing::Values("Tiny", "Committed"),
+                         [](const auto &tested) { return std::string(tested.param); });
+
+/// Clusters that a GPU of 132 multiprocessors runs at a time, if `lost` of them are in incomplete parts.
+std::uint32_t of_132(const layer_plan &plan) { return (132 - (plan.parts > 4 ? 12 : 0)) / plan.parts; }
+
+TEST(LearnedPlan, CoversTheGridAndUsesMostMultiprocessorsForSmallGrids) {
+  constexpr std::size_t kBlockBytes = 227 * 1024;
+  struct {
+    std::uint32_t layers, width, least_blocks;
+  } cases[] = {{6, 6, 40}, {10, 10, 60}, {14, 14, 100}, {22, 22, 100}, {105, 14, 120}, {32, 32, 120}};
+  for (const auto &c : cases) {
+    const padded_grid grid{c.layers, c.width};
+    const auto plan = plan_layers(grid, 132, kBlockBytes, of_132);
+    ASSERT_TRUE(plan.ok()) << plan.text();
+    EXPECT_GE(plan->clusters * plan->cells(), grid.cells());
+    EXPECT_LT((plan->clusters - 1) * plan->cells(), grid.cells());
+    EXPECT_GE(plan->clusters * plan->parts, c.least_blocks) << c.width;
+    EXPECT_LE(plan->bytes(), kBlockBytes);
+    EXPECT_EQ(plan->slab_rows, plan_of(grid, plan->warp_tiles, plan->parts).slab_rows);
+  }
+}
+
+TEST(LearnedPlan, RefusesRowsThatNoBlockCanHold) {
+  const auto refused = plan_layers({3, 1000}, 132, 227 * 1024, of_132);
+  ASSERT_TRUE(refused.failed());
+  EXPECT_NE(refused.text().find("rows of 1000 cells"), std::string::npos) << refused.text();
+  EXPECT_TRUE(plan_layers({6, 6}, 132, 227 * 1024, [](const layer_plan &) { return 0u; }).failed());
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test
