@@ -7,6 +7,8 @@
 #include "kernels/qec/request_memory.h"
 #include "tools/shots/sampled_shots.h"
 
+#include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
+
 #include <algorithm>
 #include <memory>
 #include <stdexcept>

@@ -8,8 +8,8 @@
 
 namespace cudaq::realtime::tools {
 
-/// A memory Z of the rotated surface code with Stim's coordinates, as text of a detector error model: in each layer each
-/// data qubit is flipped, and each outcome misread, with probability p. For shots of any size without a circuit.
+/// A memory Z of the rotated surface code with Stim's coordinates, as text of a detector error model: in each layer
+/// each data qubit is flipped, and each outcome misread, with probability p. For shots of any size without a circuit.
 class memory_text {
 public:
   memory_text(std::uint32_t distance, std::uint32_t rounds, double p)

@@ -116,8 +116,8 @@ CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Group &group, const std::uin
   return total;
 }
 
-/// Reads a payload of `size` bytes, in whole words. Bits beyond the last detector must be zero, as on the CPU. early: the
-/// thread's own word, if it has one.
+/// Reads a payload of `size` bytes, in whole words. Bits beyond the last detector must be zero, as on the CPU. early:
+/// the thread's own word, if it has one.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE decode_status load_payload(const Group &group, const predecoder_layout &layout,
                                                  std::uint32_t readable, const std::uint64_t *payload,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/pipeline/pipeline_gpu.h"
 
-#include "kernels/qec/gpu_worker.h"
-#include "kernels/qec/learned/learned_engine.h"
+#include "kernels/qec/learned/learned_worker.h"
 #include "lib/qec/decoding/learned/learned_predecoder.h"
 #include "tools/services/device_service.h"
 

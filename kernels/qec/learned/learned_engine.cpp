@@ -5,6 +5,8 @@
 #include "kernels/qec/request_memory.h"
 #include "lib/qec/decoding/learned/learned_predecoder.h"
 
+#include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -111,18 +113,6 @@ network_shot network_memory::shot() const {
   return shot;
 }
 
-learned_worker::learned_worker(std::shared_ptr<const device_network> network, staging how, std::size_t slot_size)
-    : gpu_worker(how, slot_size, CUDAQ_RPC_HEADER_SIZE + shot_words_bytes(network->job().layout),
-                 network->job().layout.bytes()),
-      network_(std::move(network)), memory_(network_->job()) {
-  network_shot shot = memory_.shot();
-  shot.from = source();
-  shot.output = output_dev();
-  if (has_staging())
-    shot.readable = static_cast<std::uint32_t>(shot_words_bytes(network_->job().layout));
-  capture([&](cudaStream_t stream) { return launch_network(network_->job(), shot, true, stream); });
-}
-
 namespace {
 
 class learned_engine final : public experimental::inference_engine {
@@ -166,6 +156,13 @@ private:
 
 std::unique_ptr<experimental::inference_engine> make_learned_engine(std::shared_ptr<const device_network> network) {
   return std::make_unique<learned_engine>(std::move(network));
+}
+
+std::unique_ptr<experimental::inference_engine> learned_predecoder_engine(const std::string &weights,
+                                                                          std::string_view dem_text, int device_id) {
+  const device_guard here(device_id);
+  require(here.error(), (kOwner + ": making the device current").c_str());
+  return make_learned_engine(load_device_network(weights, decoder_model(dem_text)));
 }
 
 /// What the kernels use, and the graph. It stays if the GPU does not end.

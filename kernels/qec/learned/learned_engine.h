@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The learned predecoder on a GPU: as a worker of the pipeline, as an inference_engine, and as a predecoder that waits
-// for its GPU. All of them give the same bytes for the same shot. CUDA errors are thrown as std::runtime_error.
+// The learned predecoder on a GPU: as an inference_engine, and as a predecoder that waits for its GPU; learned_worker.h
+// has a worker of the pipeline. All of them give the same bytes for the same shot. CUDA errors are thrown as
+// std::runtime_error.
 #pragma once
 
-#include "kernels/qec/gpu_worker.h"
+#include "kernels/qec/device_memory.h"
 #include "kernels/qec/learned/network_kernels.h"
 #include "lib/qec/decoding/learned/memory_lattice.h"
 #include "lib/qec/decoding/learned/predecoder_network.h"
 #include "lib/qec/decoding/predecoder.h"
 
-#include "cudaq/qec/realtime/inference_engine.h"
+#include "cudaq/qec/realtime/gpu_services.h"
 
 #include <memory>
 #include <string>
@@ -43,19 +44,7 @@ private:
   device_block values_[2], state_;
 };
 
-/// A worker of the pipeline: its graph takes packed events to the form of predecoder_output.h.
-class learned_worker final : public gpu_worker {
-public:
-  /// slot_size: of the ring. With dma staging a request's payload may be at most one shot in whole words.
-  learned_worker(std::shared_ptr<const device_network> network, staging how, std::size_t slot_size);
-
-private:
-  std::shared_ptr<const device_network> network_;
-  network_memory memory_;
-};
-
-/// Tensors: `events`, UINT8 [1, bytes of a shot], packed; `residual`, UINT8 [1, layout.bytes()], as predecoder_output.h
-/// has it; `logits`, FLOAT32 [1, layers, width, width, 3]. A shot without events leaves the logits as they are.
+/// The engine of learned_predecoder_engine (gpu_services.h).
 [[nodiscard]] std::unique_ptr<experimental::inference_engine>
 make_learned_engine(std::shared_ptr<const device_network> network);
 

@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kOneBlockThreads)
   const block_group group(warp_sums);
   network_state &state = *shot.state;
   const std::uint8_t *const frame = shot.from.io != nullptr ? request_frame(shot.from) : nullptr;
-  const bool asked = frame != nullptr || shot.payload != nullptr;
+  const bool requested = frame != nullptr || shot.payload != nullptr;
   decode_status status = decode_status::ok;
   if (threadIdx.x == 0)
     events = 0;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kOneBlockThreads)
                                   static_cast<std::uint32_t>(job.layout.input_bytes()), early, state.fired());
   }
   __syncthreads();
-  if (asked && status == decode_status::ok) {
+  if (requested && status == decode_status::ok) {
     std::uint32_t mine = 0;
     for (std::uint32_t w = threadIdx.x; w < job.layout.dense_words(); w += blockDim.x) {
       const std::uint64_t word = state.fired()[w]; // this thread has written it
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kOneBlockThreads)
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    state.asked = asked ? 1 : 0;
+    state.requested = requested ? 1 : 0;
     state.status = static_cast<std::int32_t>(status);
     state.events = events;
     state.corrections = 0;
@@ -270,7 +270,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
     end_copies_of_stage(); // the first has all copies so far
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
     await_copies<kStagesAhead - 1>(); // of this thread; this stage is there
-    __syncthreads();                  // of all threads; and nobody uses the stage before any more
+    __syncthreads();                  // of all threads; and no thread uses the stage before any more
     if (const std::uint32_t next = stage + kStagesAhead; next < stages) {
       copies.copy_weights(next);
       if (next % kGroupStages == 0)
@@ -360,7 +360,7 @@ __global__ void __launch_bounds__(kOneBlockThreads)
   __shared__ std::uint32_t warp_sums[kMaxBlockThreads / 32];
   await_kernel_before();
   network_state &state = *shot.state;
-  if (state.asked == 0)
+  if (state.requested == 0)
     return;
   const predecoder_layout layout = job.layout;
   auto *const header = reinterpret_cast<predecoder_header *>(shot.output);

@@ -42,9 +42,9 @@ struct network_job {
 
 /// The head of a shot's memory. fired, residual and frame follow it.
 struct network_state {
-  std::uint32_t asked;  ///< 0: there is no request
-  std::int32_t status;  ///< decode_status
-  std::uint32_t active; ///< 0: no events, or an error: the layers do nothing
+  std::uint32_t requested; ///< 0: there is no request
+  std::int32_t status;     ///< decode_status
+  std::uint32_t active;    ///< 0: no events, or an error: the layers do nothing
   std::uint32_t events, corrections, unused;
 
   static constexpr std::size_t bytes(const predecoder_layout &l);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the kernels of the learned predecoder keep values and weights. All of it is plain arithmetic: tests run it on the
-// CPU.
+// Where the kernels of the learned predecoder keep values and weights. All of it is plain arithmetic: tests run it on
+// the CPU.
 //
-// Values of a layer, float16: [group][place][16 channels]. A group is 16 channels, the depth of one product of the tensor
-// cores. Places are the cells of a padded grid: each row has one place more, each plane one row more, and there are a
-// plane before and one after. These are always 0, so all 27 neighbours of a cell are at fixed distances, and no kernel
-// asks for the border.
+// Values of a layer, float16: [group][place][16 channels]. A group is 16 channels, the depth of one product of the
+// tensor cores. Places are the cells of a padded grid: each row has one place more, each plane one row more, and there
+// are a plane before and one after. These are always 0, so all 27 neighbours of a cell are at fixed distances, and no
+// kernel asks for the border.
 //
-// A block of the middle layers computes `cells` cells and all 128 outputs. It takes the groups one after another. Of each
-// it copies the values of its cells and their neighbours to shared memory once: three slabs of neighbouring places, for
-// the layer before, of and after a cell. Weights come in stages of three taps. If the grid is small, a cluster of blocks
-// shares the groups, and then adds its sums in the order of the blocks.
+// A block of the middle layers computes `cells` cells and all 128 outputs. It takes the groups one after another. Of
+// each it copies the values of its cells and their neighbours to shared memory once: three slabs of neighbouring
+// places, for the layer before, of and after a cell. Weights come in stages of three taps. If the grid is small, a
+// cluster of blocks shares the groups, and then adds its sums in the order of the blocks.
 #pragma once
 
 #include "cudaq/qec/decoding/decode_status.h"

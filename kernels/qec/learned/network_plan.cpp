@@ -13,10 +13,10 @@ namespace {
 constexpr float kMaxHalf = 65504;
 
 std::uint32_t largest_slab(const padded_grid &grid, std::uint32_t cells) {
-  std::uint32_t most = 0;
+  std::uint32_t max_places = 0;
   for (std::uint32_t k = 0; k * cells < grid.cells(); ++k)
-    most = std::max(most, block_cells(grid, k, cells).slab_places(grid));
-  return most;
+    max_places = std::max(max_places, block_cells(grid, k, cells).slab_places(grid));
+  return max_places;
 }
 
 } // namespace

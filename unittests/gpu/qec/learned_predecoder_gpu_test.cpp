@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The learned predecoder's kernels against the network on the CPU.
 #include "benchmarks/pipeline/memory_text.h"
-#include "kernels/qec/learned/learned_engine.h"
+#include "kernels/qec/learned/learned_worker.h"
 #include "kernels/qec/request_memory.h"
 #include "lib/qec/decoding/learned/learned_predecoder.h"
 #include "lib/qec/decoding/model_sampler.h"
@@ -258,8 +258,8 @@ TEST_F(LearnedPredecoders, AnswerAsAnAiServiceWithTheResidual) {
   const std::size_t bytes = memory.model.layout.bytes();
   gpu::mapped_block mailbox(sizeof(void *)), frame(CUDAQ_RPC_HEADER_SIZE + bytes + 64);
   for (const bool device_launch : {false, true}) {
-    pipe::ai_decoder_service service(gpu::make_learned_engine(network), gpu::cuda_service_device(test_device()),
-                                     mailbox.device<void *>());
+    pipe::ai_decoder_service service(gpu::learned_predecoder_engine(kWeights, memory.text, test_device()),
+                                     gpu::cuda_service_device(test_device()), mailbox.device<void *>());
     service.capture_graph(device_launch);
     *mailbox.host<void *>() = frame.device<void>();
     gpu::learned_gpu_predecoder alone(network);

@@ -351,12 +351,12 @@ TEST_P(LearnedKernels, HaveTheLogitsOfTheNetworkOnTheCpu) {
   const auto events = events_of_a_shot(set);
   const auto expected = reference_logits(*model, events);
   const auto found = emulated_logits(*model, events, plan_of(padded(model->lattice.grid), 2, 4));
-  float most = 0;
+  float max_logit = 0;
   for (std::size_t at = 0; at < found.size(); ++at) {
     ASSERT_NEAR(found[at], expected[at], 0.02f + 0.005f * std::fabs(expected[at])) << at;
-    most = std::max(most, std::fabs(expected[at]));
+    max_logit = std::max(max_logit, std::fabs(expected[at]));
   }
-  EXPECT_GT(most, is_tiny ? 0.1f : 5.0f) << "the comparison says something";
+  EXPECT_GT(max_logit, is_tiny ? 0.1f : 5.0f) << "the comparison says something";
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, LearnedKernels, testing::Values("Tiny", "Committed"),

@@ -8,6 +8,8 @@
 #include "cudaq/qec/realtime/pipeline.h"
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace cudaq::qec::realtime::gpu {
 
@@ -18,6 +20,19 @@ CUDAQ_QEC_REALTIME_API std::shared_ptr<experimental::service_device> cuda_servic
 /// An engine without a model: the output is the input, `bytes` of UINT8. It is for measurements without an inference
 /// (SKIP_TRT in the specification). Throws std::invalid_argument for 0 bytes.
 CUDAQ_QEC_REALTIME_API std::unique_ptr<experimental::inference_engine> passthrough_engine(std::size_t bytes);
+
+/// The network in a file of weights (docs/predecoding.md) for one detector error model, on that device, which needs
+/// compute capability 9.0. dem_text: a memory of the rotated surface code with Stim's coordinates; it is not used after
+/// the return. Tensors, each with batch 1:
+///
+///   events    UINT8 [1, bytes]    in: one bit for each detector, as in a row of Stim's b8
+///   residual  UINT8 [1, bytes]    out: counts, observables and events that are left, as the decode stage reads them
+///   logits    FLOAT32 [1, rounds + 1, d + 1, d + 1, 3]    out; a shot without events leaves them as they are
+///
+/// The same shot gives the same bits. The caller's current device is not changed. Throws std::runtime_error: the file,
+/// the model or the device do not suit, or memory is missing.
+CUDAQ_QEC_REALTIME_API std::unique_ptr<experimental::inference_engine>
+learned_predecoder_engine(const std::string &weights, std::string_view dem_text, int device_id = 0);
 
 /// True if the library was built with TensorRT.
 CUDAQ_QEC_REALTIME_API bool tensorrt_available() noexcept;
