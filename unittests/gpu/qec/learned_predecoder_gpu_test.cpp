@@ -30,8 +30,12 @@ struct sampled_memory {
     const qec::model_sampler sampler(**errors.errors());
     std::mt19937_64 random(distance);
     std::vector<std::uint8_t> observables(sampler.observable_bytes());
-    for (std::size_t k = 0; k < number; ++k)
-      sampler.sample(random, shots.emplace_back(sampler.shot_bytes()), observables);
+    while (shots.size() < number) {
+      std::vector<std::uint8_t> shot(sampler.shot_bytes());
+      sampler.sample(random, shot, observables);
+      if (std::ranges::any_of(shot, [](std::uint8_t byte) { return byte != 0; })) // else it has no logits
+        shots.push_back(std::move(shot));
+    }
   }
   std::shared_ptr<const gpu::device_network> on_gpu() const {
     return std::make_shared<const gpu::device_network>(model.network, model.lattice, model.layout);
@@ -195,10 +199,10 @@ TEST_F(LearnedPredecoders, LeaveAShotWithoutEventsAndRefuseOneThatIsNone) {
 
 // The dispatcher launches the graphs of four workers; bad requests are among the good ones.
 TEST_F(LearnedPredecoders, AsWorkersOfAPipelineGiveTheSameBytes) {
-  const qec::shot_set set = recorded("surface_z_d7_p0.005");
-  const auto network = gpu::load_device_network(kWeights, qec::decoder_model(set.dem_text));
+  const sampled_memory memory(7, 7, 200);
+  const auto network = memory.on_gpu();
   const qec::predecoder_layout layout = network->job().layout;
-  const std::size_t slot_size = (CUDAQ_RPC_HEADER_SIZE + set.detection_bytes() + 8 + 63) / 64 * 64;
+  const std::size_t slot_size = (CUDAQ_RPC_HEADER_SIZE + layout.input_bytes() + 8 + 63) / 64 * 64;
   constexpr int kWorkers = 4;
   for (const gpu::staging how : {gpu::staging::mapped, gpu::staging::dma}) {
     struct compared {
@@ -234,8 +238,7 @@ TEST_F(LearnedPredecoders, AsWorkersOfAPipelineGiveTheSameBytes) {
     auto injector = p.create_injector();
     std::vector<std::uint8_t> row;
     for (std::uint64_t k = 0; k < kShots; ++k) {
-      const auto shot = set.detection_row(k % set.shots);
-      row.assign(shot.begin(), shot.end());
+      row = memory.shots[k % memory.shots.size()];
       if (k % 17 == 3)
         row.pop_back(); // too short
       if (k % 17 == 5)
