@@ -36,12 +36,12 @@ def check_kernel(name, body):
         problems.append(f"it releases {released}")
     if ".local" in body:
         problems.append("it uses local memory")
-    # Of a stage: 3 taps, 4 tiles of outputs. A warp loads a tile of cells once for all 4, and the outputs in 2 loads.
+    # Of a stage: 9 taps, 4 tiles of outputs. A warp loads a tile of cells once for all 4, and the outputs in 2 loads.
     if name.startswith("middle"):
         tiles = int(name[len("middle"):])
         found = (body.count("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), body.count("ldmatrix."))
-        if found != (12 * tiles, 3 * tiles + 6):
-            problems.append(f"{found} products and loads of tiles, expected {(12 * tiles, 3 * tiles + 6)}")
+        if found != (36 * tiles, 9 * tiles + 18):
+            problems.append(f"{found} products and loads of tiles, expected {(36 * tiles, 9 * tiles + 18)}")
         if body.count("barrier.cluster.arrive.release.aligned") != 2:
             problems.append("the blocks of a cluster do not meet twice: before and after they read each other's sums")
     return problems

@@ -160,13 +160,17 @@ __device__ void sync_cluster() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// What a block of a middle layer copies to its shared memory.
+/// What a block of a middle layer copies to its shared memory. Groups and stages are counted from the block's first one.
+/// Blocks begin with different groups and slabs, so that they do not all read the same weights at the same time.
 struct layer_copies {
   const network_job &job;
   const block_cells &block;
   const std::uint16_t *values, *weights; ///< of the layer
-  std::uint32_t first_group, memory;     ///< address of the shared memory
+  std::uint32_t first_group, groups, turn;
+  std::uint32_t memory; ///< address of the shared memory
 
+  __device__ std::uint32_t group_of(std::uint32_t group) const { return first_group + (group + turn) % groups; }
+  __device__ std::uint32_t slab_of(std::uint32_t stage) const { return (stage + turn) % kGroupStages; }
   __device__ std::uint32_t values_at(std::uint32_t group) const {
     return memory + group % job.plan.value_buffers() * job.plan.group_bytes();
   }
@@ -174,18 +178,17 @@ struct layer_copies {
     return memory + job.plan.value_buffers() * job.plan.group_bytes() + stage % kStageBuffers * kStageBytes;
   }
   __device__ void copy_weights(std::uint32_t stage) const {
-    const std::uint16_t *const from =
-        weights + (std::size_t{first_group} * kGroupStages + stage) * (kStageBytes / sizeof(std::uint16_t));
+    const std::uint32_t number = group_of(stage / kGroupStages) * kGroupStages + slab_of(stage);
+    const std::uint16_t *const from = weights + std::size_t{number} * (kStageBytes / sizeof(std::uint16_t));
     const std::uint32_t to = stage_at(stage);
 #pragma unroll
     for (std::uint32_t unit = threadIdx.x; unit < kStageBytes / kUnit; unit += kBlockThreads)
       copy_unit(to + unit * kUnit, from + unit * (kUnit / sizeof(std::uint16_t)));
   }
-  /// group: counted from the block's first one.
   __device__ void copy_values(std::uint32_t group) const {
     const std::uint32_t rows = block.slab_places(job.grid), to = values_at(group);
     for (std::uint32_t slab = 0; slab < 3; ++slab) {
-      const std::uint16_t *const from = values + job.grid.value(first_group + group, block.slab_begin(job.grid, slab));
+      const std::uint16_t *const from = values + job.grid.value(group_of(group), block.slab_begin(job.grid, slab));
       for (std::uint32_t unit = threadIdx.x; unit < 2 * rows; unit += kBlockThreads)
         copy_unit(to + in_row(slab * job.plan.slab_rows + unit / 2, unit % 2),
                   from + unit * (kUnit / sizeof(std::uint16_t)));
@@ -193,26 +196,40 @@ struct layer_copies {
   }
 };
 
-/// The products of one stage of a warp's tiles.
+/// The products of one stage of a warp's tiles. weights: the address of the lane's row of the first tap. Each tile is
+/// loaded while the products of the tile before it run.
 template <std::uint32_t Tiles>
 __device__ void multiply_stage(float (&sums)[Tiles][4][4], const network_job &job, std::uint32_t values,
-                               std::uint32_t weights, std::uint32_t stage, const std::uint32_t (&rows)[Tiles],
-                               std::uint32_t output_row) {
-  const std::uint32_t lane = threadIdx.x % 32;
-  const std::uint32_t stage_row = row_of_tap(job.grid, job.plan.slab_rows, stage * kStageTaps);
+                               std::uint32_t weights, std::uint32_t slab, const std::uint32_t (&rows)[Tiles]) {
+  static_assert(kStageTaps == 9, "a stage is a slab");
+  const std::uint32_t half = lane_cell_half(threadIdx.x % 32), slab_row = slab * job.plan.slab_rows;
+  const auto cells = [&](std::uint32_t tap, std::uint32_t m) {
+    return load_tile(values + in_row(rows[m] + slab_row + row_of_tap(job.grid, 0, tap), half));
+  };
+  const auto outputs = [&](std::uint32_t tap, std::uint32_t n) {
+    return load_tile(weights + (tap * kNetworkChannels + 16 * n) * kRowBytes); // as in_row: whole eights of rows
+  };
+  tile_registers a = cells(0, 0), b[2] = {outputs(0, 0), outputs(0, 1)};
 #pragma unroll
-  for (std::uint32_t tap = 0; tap < kStageTaps; ++tap) { // neighbours in a row
-    tile_registers b[2];
-#pragma unroll
-    for (std::uint32_t n = 0; n < 2; ++n)
-      b[n] = load_tile(weights + in_row(tap * kNetworkChannels + output_row + 16 * n, lane_output_half(lane)));
+  for (std::uint32_t tap = 0; tap < kStageTaps; ++tap) {
+    tile_registers next_b[2] = {b[0], b[1]};
 #pragma unroll
     for (std::uint32_t m = 0; m < Tiles; ++m) {
-      const tile_registers a = load_tile(values + in_row(rows[m] + stage_row + tap, lane_cell_half(lane)));
+      tile_registers next_a = a;
+      if (m + 1 < Tiles)
+        next_a = cells(tap, m + 1);
+      else if (tap + 1 < kStageTaps)
+        next_a = cells(tap + 1, 0);
+      if (m == 0 && tap + 1 < kStageTaps)
+        for (std::uint32_t n = 0; n < 2; ++n)
+          next_b[n] = outputs(tap + 1, n);
 #pragma unroll
       for (std::uint32_t n = 0; n < 4; ++n)
         multiply(sums[m][n], a, b[n / 2].r[n % 2 * 2], b[n / 2].r[n % 2 * 2 + 1]);
+      a = next_a;
     }
+    b[0] = next_b[0];
+    b[1] = next_b[1];
   }
 }
 
@@ -253,7 +270,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
   const layer_copies copies{
       job, block, input, job.middle + layer * kMiddleWeights, rank * groups, shared_address(memory)};
   for (std::uint32_t stage = 0; stage < kStagesAhead; ++stage)
-    copies.copy_weights(stage); // there are at least 9
+    copies.copy_weights(stage); // there are at least 3
   const std::uint32_t first_cell = warp / kWarpsAcross * 16 * Tiles, first_output = warp % kWarpsAcross * 32;
   std::uint32_t rows[Tiles];
 #pragma unroll
@@ -277,8 +294,9 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
         copies.copy_values(next / kGroupStages);
     }
     end_copies_of_stage(); // also without copies: each stage has one
-    multiply_stage<Tiles>(sums, job, copies.values_at(stage / kGroupStages), copies.stage_at(stage),
-                          stage % kGroupStages, rows, first_output + lane_output(lane));
+    multiply_stage<Tiles>(sums, job, copies.values_at(stage / kGroupStages),
+                          copies.stage_at(stage) + in_row(first_output + lane_output(lane), lane_output_half(lane)),
+                          copies.slab_of(stage), rows);
   }
   await_copies<0>();
   __syncthreads();

@@ -9,7 +9,7 @@
 //
 // A block of the middle layers computes `cells` cells and all 128 outputs. It takes the groups one after another. Of
 // each it copies the values of its cells and their neighbours to shared memory once: three slabs of neighbouring
-// places, for the layer before, of and after a cell. Weights come in stages of three taps. If the grid is small, a
+// places, for the layer before, of and after a cell. Weights come in stages of nine taps, those of one slab. If the grid is small, a
 // cluster of blocks shares the groups, and then adds its sums in the order of the blocks.
 #pragma once
 
@@ -22,10 +22,10 @@ namespace cudaq::qec::realtime::gpu {
 
 inline constexpr std::uint32_t kNetworkChannels = 128, kTaps = 27, kGroupChannels = 16;
 inline constexpr std::uint32_t kGroups = kNetworkChannels / kGroupChannels;
-inline constexpr std::uint32_t kStageTaps = 3, kGroupStages = kTaps / kStageTaps;
+inline constexpr std::uint32_t kStageTaps = 9, kGroupStages = kTaps / kStageTaps;
 inline constexpr std::uint32_t kRowBytes = kGroupChannels * 2;                          ///< a place in shared memory
 inline constexpr std::uint32_t kStageBytes = kStageTaps * kNetworkChannels * kRowBytes; ///< of weights
-inline constexpr std::uint32_t kStagesAhead = 3, kStageBuffers = kStagesAhead + 1;
+inline constexpr std::uint32_t kStagesAhead = 2, kStageBuffers = kStagesAhead + 1;
 inline constexpr std::uint32_t kBlockThreads = 256, kBlockWarps = 8;
 inline constexpr std::uint32_t kWarpsAcross = 4;                  ///< of the outputs: 32 each; two of the cells
 inline constexpr std::uint32_t kMaxWarpTiles = 6;                 ///< of 16 cells
