@@ -148,7 +148,7 @@ decoder_result make_bp_osd_decoder(const decoder_model &model, decoder_settings 
     };
     decoder_result made = make(model);
     if (made && has_gaps)
-      made = make_confident_decoder(std::move(made.instance), **model.errors(), /*matches=*/false, make);
+      made = make_confident_decoder(std::move(made.instance), **model.errors(), make);
     return made ? std::move(made) : failed(made.error);
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());

@@ -5,6 +5,7 @@
 #include "lib/qec/decoding/split_errors/needed_events.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ namespace {
 struct forced_decoder {
   std::unique_ptr<decoder> with;
   std::vector<std::uint8_t> shift; ///< forced_observable::shift
+  std::optional<both_values> few;  ///< for shots of few events and the probabilities of the model
 };
 
 class confident_decoder final : public decoder {
@@ -83,7 +85,7 @@ private:
   }
 
   /// `weight`: of the answer, in which the observable is flipped or not.
-  decode_status find_gap(const forced_decoder &forced, const std::vector<std::uint64_t> &events, bool is_flipped,
+  decode_status find_gap(forced_decoder &forced, const std::vector<std::uint64_t> &events, bool is_flipped,
                          double weight, const decode_control &control, double &gap) noexcept {
     if (forced.with == nullptr) {
       gap = std::numeric_limits<double>::infinity();
@@ -94,6 +96,10 @@ private:
     if (!forced.shift.empty())
       for (const std::uint64_t event : events)
         fires ^= forced.shift[event] != 0;
+    if (std::array<double, 2> weights; forced.few && given_.empty() && forced.few->weigh(events, weights)) {
+      gap = std::max(weights[fires ? 1 : 0] - weights[fires ? 0 : 1], 0.0);
+      return decode_status::ok;
+    }
     if (fires)
       forced_events_.push_back(num_detectors());
     decode_details other{.control = control};
@@ -117,7 +123,7 @@ private:
   }
 
   const std::unique_ptr<decoder> first_;
-  const std::vector<forced_decoder> forced_; ///< of each observable
+  std::vector<forced_decoder> forced_;       ///< of each observable
   std::optional<needed_events> needed_;      ///< if it drops some
   const decoder *failed_ = first_.get();     ///< whose fault() is that of the last decode
   shot_probabilities given_;                 ///< by the caller, in this decode
@@ -127,11 +133,15 @@ private:
 
 } // namespace
 
-decoder_result make_confident_decoder(std::unique_ptr<decoder> first, const detector_error_model &model, bool matches,
-                                      const decoder_maker &make) {
+decoder_result make_confident_decoder(std::unique_ptr<decoder> first, const detector_error_model &model,
+                                      const decoder_maker &make, const edge_lister &edges) {
   if (model.num_observables > kMaxGaps)
     return {nullptr, "confidence=1: the model has " + std::to_string(model.num_observables) +
                          " observables, and gaps are given for at most " + std::to_string(kMaxGaps)};
+  const bool matches = edges != nullptr;
+  std::shared_ptr<const event_distances> distances;
+  if (matches)
+    distances = event_distances::of(static_cast<std::size_t>(model.num_detectors), edges(model));
   std::vector<forced_decoder> forced;
   for (std::uint64_t observable = 0; observable < model.num_observables; ++observable) {
     const auto failed = [observable](const std::string &why) {
@@ -148,7 +158,10 @@ decoder_result make_confident_decoder(std::unique_ptr<decoder> first, const dete
     decoder_result made = make(decoder_model(with->model));
     if (!made)
       return failed(made.error);
-    forced.push_back({std::move(made.instance), std::move(with->shift)});
+    std::optional<both_values> few;
+    if (distances != nullptr)
+      few = both_values::of(distances, edges(with->model));
+    forced.push_back({std::move(made.instance), std::move(with->shift), std::move(few)});
   }
   std::optional<needed_events> needed;
   if (matches)

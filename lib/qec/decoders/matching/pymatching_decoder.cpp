@@ -376,7 +376,13 @@ decoder_result make_with(const decoder_model &model, const char *name, matching_
         return {nullptr, result.text()};
       return {std::make_unique<pymatching_decoder>(errors, matching_options{.smallest = options.smallest}), {}};
     };
-    decoder_result confident = make_confident_decoder(std::move(made), *parsed, /*matches=*/true, make_forced);
+    const auto edges_of = [](const detector_error_model &errors) {
+      std::vector<weighted_edge> edges;
+      for (const pm::UserEdge &e : make_matching_graph(errors).graph.edges)
+        edges.push_back({e.node1, e.node2, e.weight});
+      return edges;
+    };
+    decoder_result confident = make_confident_decoder(std::move(made), *parsed, make_forced, edges_of);
     return confident ? std::move(confident) : failed(confident.error);
   } catch (const std::invalid_argument &failure) {
     // PyMatching's rule for correlated weights has no result for some probabilities near to 0 and to 1/2.
