@@ -226,7 +226,7 @@ class Client:
             send(packed.tobytes(), count, values.tobytes(), measurements, of_flags.tobytes(), flags)
             return True
         step = room // 4 * 4  # whole values
-        if step == 0:
+        if step <= 0:
             raise ValueError(f"the server's slots have room for {max(room, 0)} bytes of soft values, accepted: "
                              "4 or more (--slot-size of the server)")
         for first in range(0, values.nbytes, step):

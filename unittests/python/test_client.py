@@ -248,6 +248,18 @@ def test_values_that_a_slot_does_not_hold_are_sent_before_the_bits(kind, width):
     assert got["leakage"] == "".join(f"{flag & 1}{flag >> 1}" for flag in leakage)
 
 
+@pytest.mark.parametrize("slot_size", [64, 72, 75])
+def test_a_slot_without_room_for_values_is_refused(slot_size):
+    def answers(request):
+        return [response(request, 0, readout_of(3, 0))]
+
+    with Peer(answers, slot_size=120) as peer, Client("udp", peer.address, slot_size=slot_size, timeout=60) as client:
+        client._link.slot_size = lambda: slot_size  # else that of the answer
+        with pytest.raises(ValueError, match="accepted: 4 or more"):
+            client.enqueue(6, bits("10"), soft=np.zeros(3, np.float32))
+        assert len(peer.requests) == 1, "only the question what the decoder takes"
+
+
 def test_all_golden_frames_are_there():
     assert len(FRAMES) == 22 and len(STREAM_FRAMES) == 28 and len(READOUT_FRAMES) == 23
     assert {name for name, _, _ in EXCHANGES} - {"lost"} <= set(FRAMES) | set(STREAM_FRAMES)
