@@ -9,6 +9,7 @@
 #include "tools/common/machine.h"
 #include "tools/common/measured_case.h"
 #include "tools/shots/own_data.h"
+#include "tools/shots/recorded_readout.h"
 #include "tools/trace/run_trace.h"
 
 #include <CLI/CLI.hpp>
@@ -265,6 +266,23 @@ inline CLI::Option *add_shot_source_options(CLI::App &command, shot_source &sour
   command.add_option(spellings(fmt::format("{}_format", option)), source.format, "its format")
       ->check(CLI::IsMember(formats));
   return path;
+}
+
+/// What the readout of a shot says beside its events. `or_stdin`: the end of the texts of --soft and --leakage.
+inline void add_readout_options(CLI::App &command, readout_files &files, const std::string &or_stdin = "") {
+  CLI::Option *const table =
+      command.add_option("--readout", files.readout, "which errors the values of --soft and --leakage mean")
+          ->type_name("FILE");
+  command.add_option("--soft", files.soft, "for each shot a value of each measurement, as bytes" + or_stdin)
+      ->type_name("FILE")
+      ->needs(table);
+  add_choice(command, "--soft_kind", files.soft_kind,
+             "f32: 4 bytes a value, u8: one byte, u4: two values in a byte, the first in its low half",
+             {"f32", "u8", "u4"})
+      ->needs(table);
+  command.add_option("--leakage", files.leakage, "for each shot 2 bits of each flag of leakage: 0, 1 or 2" + or_stdin)
+      ->type_name("FILE")
+      ->needs(table);
 }
 
 /// --dem, --in, --obs_in and --predictions: own data.

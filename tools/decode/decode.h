@@ -13,20 +13,18 @@
 
 #include "tools/common/report.h"
 #include "tools/shots/own_data.h"
+#include "tools/shots/recorded_readout.h"
 
 #include <string>
 
 namespace cudaq::realtime::tools {
 
-struct decode_options {
+struct decode_options : readout_files {
   own_data data{"", {"-", ""}, {}, {}, false};
   shot_source out{"-", ""};
-  std::string flags;             ///< a file of probabilities that shots replace; "": none
-  std::string heralds;           ///< a file: which detectors of --in are heralds, and of which errors; "": none
-  std::string readout;           ///< a file: which errors the values of --soft and --leakage mean; "": none
-  std::string soft, leakage;     ///< files of them
-  std::string soft_kind = "f32"; ///< else "u8", "u4"
-  shot_source errors_out;        ///< not given: the errors of the corrections are not wanted
+  std::string flags;      ///< a file of probabilities that shots replace; "": none
+  std::string heralds;    ///< a file: which detectors of --in are heralds, and of which errors; "": none
+  shot_source errors_out; ///< not given: the errors of the corrections are not wanted
   std::string decoder = "auto";
   std::string predecoder = "passthrough";
   std::string late = "failure";         ///< what a late answer is in the logical error rate; else "answer"

@@ -54,23 +54,6 @@ void add_stream_options(CLI::App &decode, decode_options &o) {
       ->needs(stream);
 }
 
-/// What the readout of a shot says beside its events.
-void add_readout_options(CLI::App &decode, decode_options &o) {
-  CLI::Option *const table =
-      decode.add_option("--readout", o.readout, "which errors the values of --soft and --leakage mean")
-          ->type_name("FILE");
-  decode.add_option("--soft", o.soft, "for each shot a value of each measurement, as bytes; -: stdin")
-      ->type_name("FILE")
-      ->needs(table);
-  add_choice(decode, "--soft_kind", o.soft_kind,
-             "f32: 4 bytes a value, u8: one byte, u4: two values in a byte, the first in its low half",
-             {"f32", "u8", "u4"})
-      ->needs(table);
-  decode.add_option("--leakage", o.leakage, "for each shot 2 bits of each flag of leakage: 0, 1 or 2; -: stdin")
-      ->type_name("FILE")
-      ->needs(table);
-}
-
 } // namespace
 
 void add_decode(CLI::App &program, chosen_command &chosen) {
@@ -88,7 +71,7 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
       ->type_name("FILE");
   decode.add_option("--heralds", o.heralds, "which detectors of --in are heralds, and which errors they mean")
       ->type_name("FILE");
-  add_readout_options(decode, o);
+  add_readout_options(decode, o, "; -: stdin");
   add_decoder_option(decode, o.decoder, "decoder");
   add_choice(
       decode, "--predecoder", o.predecoder,

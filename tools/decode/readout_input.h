@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cudaq/qec/decoding/readout.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "tools/decode/decode.h"
+#include "tools/shots/recorded_readout.h"
 
 #include <functional>
 #include <memory>
@@ -15,13 +15,11 @@
 
 namespace cudaq::realtime::tools {
 
-namespace qec = cudaq::qec::realtime;
-
 /// The table and the files of --readout, --soft and --leakage: rows of bytes, one for each shot.
 class readout_input {
 public:
   /// Throws usage_error or shot_file_error.
-  readout_input(const decode_options &o, std::string_view dem_text);
+  readout_input(const readout_files &files, std::string_view dem_text);
 
   void stop_when(const std::function<bool()> &stop_requested);
   /// Calls `follow(reader, row)` for each file, which reads the next row, or the end. Then list() is that of the shot.

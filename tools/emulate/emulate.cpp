@@ -119,6 +119,7 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"streams", player::streams(o)},
           {"rate", o.rate},
           {"data", plan.shots().name},
+          {"readout", plan.readout() != nullptr ? json(plan.readout()->facts().text()) : json()},
           {"server_decoder", served.empty() ? json() : json(served)},
           {"corrections_checked", expected.text},
           {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
@@ -191,25 +192,33 @@ int run_emulate(const emulate_options &given, const output &out) {
   out.open_hgrm({"round_trip"});
   const std::unique_ptr<output_file> ila = open_ila(o.ila_file);
   const qec::shot_set shots = shots_of(o);
+  std::optional<recorded_readout> readout;
+  if (!o.readout.empty())
+    readout.emplace(o, shots);
+  const recorded_readout *const known = readout ? &*readout : nullptr;
   const bool size_is_given = o.slot_size != 0;
   if (!size_is_given)
-    o.slot_size = qec::usual_slot_size(shots.num_detectors);
+    o.slot_size = qec::usual_slot_size(
+        qec::bits_with_readout(shots.num_detectors, readout ? readout->facts() : qec::readout_facts{}));
   if (o.slot_size == 0 && over_network(o))
-    throw usage_error(fmt::format("a shot of {} detectors does not fit into a slot", shots.num_detectors));
-  shot_plan plan(shots, o.sample ? 0 : o.seed);
+    throw usage_error(fmt::format("a shot of {} detectors{} does not fit into a slot", shots.num_detectors,
+                                  readout ? " with its soft values" : ""));
+  shot_plan plan(shots, o.sample ? 0 : o.seed, known);
   const std::uint32_t streams = player::streams(o);
-  const std::size_t bytes = player::payload_bytes(o, shots);
+  const std::size_t bytes = player::payload_bytes(o, shots, known);
   const bool ring = o.transport == "ring";
   const auto open = [&] { return make_served_link(o, player::id_window(o), bytes); };
   std::unique_ptr<link> to = ring ? make_ring_link(o, shots, player::id_window(o)) : open();
-  model_query model = ring ? model_query() : query_model(*to, o, shots);
+  model_query model = ring ? model_query() : query_model(*to, o, shots, known);
   if (take_slot_size_of_server(to, o, size_is_given, bytes, open) && !model.answered)
-    model = query_model(*to, o, shots, model.sent);
+    model = query_model(*to, o, shots, known, model.sent);
   to->require_room(bytes);
   const std::string served = ring ? o.decoder : model.answered ? query_name(*to, o, model.sent) : "";
   out.text("shots         {}: {}\n", shots.name,
            o.sample ? fmt::format("{} detectors = {} bytes per request", shots.num_detectors, shots.detection_bytes())
                     : describe(shots));
+  if (readout)
+    out.text("readout       {}\n", readout->facts().text());
   out.text("link          {}; {} stream{}{}\n", to->describe(), streams, streams == 1 ? "" : "s",
            o.rate == 0 ? "" : fmt::format(", {}/s", format_rate(o.rate)));
 

@@ -14,6 +14,7 @@
 
 #include "tools/common/report.h"
 #include "tools/shots/own_data.h"
+#include "tools/shots/recorded_readout.h"
 
 #include <cstdint>
 #include <string>
@@ -21,7 +22,7 @@
 
 namespace cudaq::realtime::tools {
 
-struct emulate_options {
+struct emulate_options : readout_files {
   std::string transport = "udp"; ///< "udp", "roce", "shm" or "ring"
   std::string address = "127.0.0.1";
   int port = 0;

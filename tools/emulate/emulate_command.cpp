@@ -64,7 +64,10 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
     refuse(stream, "a run without --rounds", {"--cycle-us", "--workers"});
     refuse(!stream, "--rounds",
            {"--protocol", "--rate", "--search-rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data",
-            "--sample", "--in", "--obs_in", "--predictions"});
+            "--sample", "--in", "--obs_in", "--predictions", "--readout"});
+    refuse(o.data.given(), "shots that are not those of --dem and --in", {"--readout"});
+    refuse(!o.sample, "--sample: sampled shots have no values", {"--readout"});
+    refuse(o.transport != "ring", transport, {"--readout"});
     if (stream && o.transport == "ring")
       throw CLI::ValidationError("--rounds", "--transport ring serves `decode` only: a shot in one request");
     if (stream && o.decoder_ids.size() != 1)
@@ -174,6 +177,7 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       emulate.add_flag("--sample", o.sample, "new shots from the model, by --seed, instead of recorded ones")
           ->excludes(emulate.get_option("--duration"));
   add_own_data_instead_of(emulate, o.data, {"--config", "--noise", "--data"}, sample);
+  add_readout_options(emulate, o);
   add_ila_option(emulate, o.ila_file);
   add_timeout_option(emulate, o.timeout_s, "an answer other than BUSY");
   add_html_option(emulate, chosen.output);

@@ -7,6 +7,8 @@
 #include "tools/common/api_objects.h"
 #include "tools/emulate/server_query.h"
 
+#include <initializer_list>
+
 namespace cudaq::realtime::tools {
 namespace {
 
@@ -37,16 +39,22 @@ std::string unknown_decoder_text(link &to, const emulate_options &o, std::uint32
 /// Asks decoder `id`, or the one of qec_decode. Throws usage_error if the server has no decoder `id`.
 std::optional<server_description> query_decoder(link &to, const emulate_options &o, std::uint32_t &next_id,
                                                 std::optional<std::uint64_t> id) {
-  std::vector<std::uint8_t> payload = about_decoder(id);
-  if (id)
-    payload.insert(payload.end(), {1, 0, 0, 0, 0, 0, 0, 0}); // with the server's facts
-  auto answer = query_server(to, o, next_id, qec::kDescribeFunctionId, payload);
-  if (id && answer && answer->status == static_cast<std::int32_t>(qec::server_status::bad_request)) // an older server
-    answer = query_server(to, o, next_id, qec::kDescribeFunctionId, about_decoder(id));
+  std::optional<query_answer> answer;
+  // With the readout; only with the server's facts; as an older server knows it.
+  for (const std::uint8_t form : std::initializer_list<std::uint8_t>{3, 1, 0}) {
+    std::vector<std::uint8_t> payload = about_decoder(id);
+    if (id && form != 0)
+      payload.insert(payload.end(), {form, 0, 0, 0, 0, 0, 0, 0});
+    answer = query_server(to, o, next_id, qec::kDescribeFunctionId, payload);
+    if (!id || !answer || answer->status != static_cast<std::int32_t>(qec::server_status::bad_request))
+      break;
+  }
   if (id && is_unknown(answer))
     throw usage_error(unknown_decoder_text(to, o, next_id, *id));
   const auto model = answer && answer->status == 0 ? qec::read_model_facts(answer->result) : std::nullopt;
-  return model ? std::optional(server_description{*model, qec::read_server_facts(answer->result)}) : std::nullopt;
+  if (!model)
+    return std::nullopt;
+  return server_description{*model, qec::read_server_facts(answer->result), qec::read_readout_facts(answer->result)};
 }
 
 } // namespace
@@ -78,14 +86,38 @@ model_query compare_stream(const emulate_options &o, const std::optional<server_
   return query;
 }
 
-model_query query_model(link &to, const emulate_options &o, const qec::shot_set &shots, std::uint32_t first_id) {
+namespace {
+
+/// A decoder takes what its shots have. `theirs`: nothing: an older server, which takes none.
+void check_readout(std::uint64_t id, const std::optional<qec::readout_facts> &theirs, const recorded_readout *own) {
+  const qec::readout_facts takes = theirs.value_or(qec::readout_facts{});
+  const std::string decoder = fmt::format("decoder {} of the server", id);
+  if (own == nullptr && takes.any())
+    throw usage_error(
+        fmt::format("{} needs {} with each shot: give --readout, and --soft or --leakage", decoder, takes.text()));
+  if (own == nullptr)
+    return;
+  if (!takes.any())
+    throw usage_error(
+        fmt::format("{} takes no soft values and no flags: its configuration needs the setting readout", decoder));
+  const bool has_kind = takes.measurements == 0 || takes.takes(own->kind());
+  if (takes.measurements != own->facts().measurements || takes.flags != own->facts().flags || !has_kind)
+    throw usage_error(fmt::format("{} takes {}, the table of --readout {}{}", decoder, takes.text(),
+                                  own->facts().text(), has_kind ? "" : "; give another --soft_kind"));
+}
+
+} // namespace
+
+model_query query_model(link &to, const emulate_options &o, const qec::shot_set &shots, const recorded_readout *readout,
+                        std::uint32_t first_id) {
   model_query query;
   query.sent = first_id;
   const auto parsed = qec::parse_dem(shots.dem_text);
   if (parsed.failed()) // a set without a model
     return query;
   const qec::model_facts own{shots.num_detectors, shots.num_detectors, shots.num_observables,
-                             qec::model_digest(*parsed)};
+                             readout != nullptr ? readout->digest_with(qec::model_digest(*parsed))
+                                                : qec::model_digest(*parsed)};
   const bool server = o.protocol == "server";
   const std::size_t count = server ? o.decoder_ids.size() : 1;
   for (std::size_t k = 0; k < count; ++k) {
@@ -104,6 +136,8 @@ model_query query_model(link &to, const emulate_options &o, const qec::shot_set 
                                          shots.name, text_of(own));
     if ((server ? model.bits_per_shot : model.detectors) != own.detectors || model.observables != own.observables)
       throw usage_error(both);
+    if (server)
+      check_readout(o.decoder_ids[k], theirs->readout, readout);
     if (model.bits_per_shot == model.detectors && model.digest != own.digest)
       query.note = both;
   }

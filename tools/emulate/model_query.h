@@ -14,7 +14,8 @@ namespace cudaq::realtime::tools {
 /// What a decoder of the server answers.
 struct server_description {
   qec::model_facts model;
-  std::optional<qec::server_facts> server; ///< only of an answer to the longer query
+  std::optional<qec::server_facts> server;   ///< only of an answer to a longer query
+  std::optional<qec::readout_facts> readout; ///< only of an answer to the longest one
 };
 
 struct model_query {
@@ -26,9 +27,10 @@ struct model_query {
 
 /// Asks for the models of all decoders that the options name, with ids from first_id on. Throws usage_error, with both
 /// models, if one has another number of detectors or observables than the shots, if it is of a stream, or if the server
-/// has no decoder of this id, and api_error if no server listens.
+/// has no decoder of this id, or if one is known to take other soft values and flags than those of the shots; and
+/// api_error if no server listens. `readout`: null, or that of the shots.
 model_query query_model(link &to, const emulate_options &options, const cudaq::qec::realtime::shot_set &shots,
-                        std::uint32_t first_id = 0);
+                        const recorded_readout *readout, std::uint32_t first_id = 0);
 
 /// The facts of the stream that the options name; nothing: the server does not tell. Throws api_error if none listens,
 /// and usage_error if the server has no such decoder, or if it decodes shots.

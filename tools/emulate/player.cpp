@@ -58,9 +58,11 @@ bool is_busy(bool server, std::int32_t status) {
   return status == CUDAQ_RPC_ERR_BUSY || status == (server ? kServerBusy : -kServerBusy);
 }
 
-std::size_t player::payload_bytes(const emulate_options &o, const qec::shot_set &shots) {
-  return o.protocol == "server" ? std::max(qec::kEnqueueHeadBytes + shots.detection_bytes(), qec::kGetCorrectionsBytes)
-                                : shots.detection_bytes();
+std::size_t player::payload_bytes(const emulate_options &o, const qec::shot_set &shots,
+                                  const recorded_readout *readout) {
+  const std::size_t arrays = shots.detection_bytes() + (readout != nullptr ? readout->shot_bytes() : 0);
+  const std::size_t head = readout != nullptr ? qec::kEnqueueReadoutHeadBytes : qec::kEnqueueHeadBytes;
+  return o.protocol == "server" ? std::max(head + arrays, qec::kGetCorrectionsBytes) : arrays;
 }
 
 std::uint32_t player::streams(const emulate_options &o) {
@@ -141,15 +143,33 @@ bool player::begin_shot(stream &s, std::uint64_t now) {
 std::span<const std::uint8_t> player::payload_of(const stream &s, std::uint32_t number) {
   const qec::shot_set &shots = plan_.shots();
   const std::span<const std::uint8_t> events = shots.detection_row(s.shot);
-  if (!server_)
+  const recorded_readout *const readout = plan_.readout();
+  if (!server_ && readout == nullptr)
     return events;
   buffer_.clear();
+  const auto put_arrays = [&] {
+    buffer_.insert(buffer_.end(), events.begin(), events.end());
+    if (readout == nullptr)
+      return;
+    for (const auto row : {readout->soft_row(s.shot), readout->leakage_row(s.shot)})
+      buffer_.insert(buffer_.end(), row.begin(), row.end());
+  };
+  if (!server_) {
+    put_arrays();
+    return buffer_;
+  }
   put(buffer_, options_.decoder_ids[number]);
   if (s.at == step::enqueue) {
     put(buffer_, s.enqueued + 1); // not from 0: see the server's page about restarts
-    put(buffer_, 0);              // mapping id
+    if (readout == nullptr)
+      put(buffer_, 0); // mapping id
     put(buffer_, shots.num_detectors);
-    buffer_.insert(buffer_.end(), events.begin(), events.end());
+    if (readout != nullptr) {
+      put(buffer_, readout->facts().measurements);
+      put(buffer_, readout->facts().flags);
+      put(buffer_, static_cast<std::uint64_t>(readout->kind())); // and a 0 after it
+    }
+    put_arrays();
   } else if (s.at == step::corrections) {
     put(buffer_, shots.num_observables);
     buffer_.push_back(1); // the next shot begins without corrections
@@ -159,8 +179,9 @@ std::span<const std::uint8_t> player::payload_of(const stream &s, std::uint32_t 
 
 bool player::send(std::uint32_t number, std::uint64_t now) {
   stream &s = streams_[number];
+  const std::uint32_t enqueue = plan_.readout() != nullptr ? qec::kEnqueueReadoutFunctionId : qec::kEnqueueFunctionId;
   const std::uint32_t function = s.at == step::decode    ? qec::kOneShotFunctionId
-                                 : s.at == step::enqueue ? qec::kEnqueueFunctionId
+                                 : s.at == step::enqueue ? enqueue
                                  : s.at == step::reset   ? qec::kResetFunctionId
                                                          : qec::kGetCorrectionsFunctionId;
   std::uint32_t &owner = owners_[next_id_ % owners_.size()];

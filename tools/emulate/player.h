@@ -66,8 +66,9 @@ public:
   /// From now on each request is recorded. `trace` must outlive the player.
   void record(run_trace &trace) { trace_ = &trace; }
 
-  /// Bytes of the longest request.
-  static std::size_t payload_bytes(const emulate_options &options, const qec::shot_set &shots);
+  /// Bytes of the longest request. `readout`: null, or that of the shots.
+  static std::size_t payload_bytes(const emulate_options &options, const qec::shot_set &shots,
+                                   const recorded_readout *readout);
   static std::uint32_t streams(const emulate_options &options);
   /// Ids of requests are consecutive, and two that are open together differ by less than this: 4 times the streams,
   /// rounded up to a power of two.

@@ -41,14 +41,14 @@ decode_service::entry *decode_service::borrow() noexcept {
 }
 
 qec::decode_status decode_service::decode(std::span<const std::uint8_t> packed, std::span<std::uint8_t> observables,
-                                          std::string *fault, bool *is_late) noexcept {
+                                          std::string *fault, bool *is_late, qec::shot_probabilities known) noexcept {
   entry *const e = borrow();
   if (e == nullptr) // more threads than instances: a bug of this program
     return qec::decode_status::internal_error;
   const qec::unpack_result unpacked = qec::unpack_events(packed, num_detectors(), e->events);
   qec::decode_status status = unpacked.status;
   if (status == qec::decode_status::ok)
-    status = e->decoder->decode(std::span<const std::uint64_t>(e->events).first(unpacked.count), observables);
+    status = e->decoder->decode(std::span<const std::uint64_t>(e->events).first(unpacked.count), observables, known);
   if (fault != nullptr && status == qec::decode_status::internal_error)
     *fault = e->decoder->fault();
   if (is_late != nullptr)

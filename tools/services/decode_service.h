@@ -47,9 +47,14 @@ public:
 
   /// Decodes one packed shot on the calling thread, without a ring. `observables` has observable_bytes() bytes. Returns
   /// internal_error if more than instances() threads call it at the same time. `fault`: null, or gets decoder::fault()
-  /// with internal_error. `is_late`: null, or gets decoder::is_late().
+  /// with internal_error. `is_late`: null, or gets decoder::is_late(). `known`: of this shot.
   qec::decode_status decode(std::span<const std::uint8_t> packed, std::span<std::uint8_t> observables,
-                            std::string *fault = nullptr, bool *is_late = nullptr) noexcept;
+                            std::string *fault = nullptr, bool *is_late = nullptr,
+                            qec::shot_probabilities known = {}) noexcept;
+  /// decoder::refuses_probabilities().
+  [[nodiscard]] const char *refuses_probabilities() const noexcept {
+    return entries_.front().decoder->refuses_probabilities();
+  }
 
   [[nodiscard]] const char *decoder_name() const noexcept { return entries_.front().decoder->name(); }
   /// Why "auto" took this decoder and not its first choice; "" otherwise.

@@ -18,8 +18,8 @@
 
 namespace cudaq::realtime::tools {
 
-shot_plan::shot_plan(const qec::shot_set &shots, std::uint64_t seed)
-    : shots_(shots), order_(static_cast<std::size_t>(shots.shots)), expected_(shots.predictions) {
+shot_plan::shot_plan(const qec::shot_set &shots, std::uint64_t seed, const recorded_readout *readout)
+    : shots_(shots), readout_(readout), order_(static_cast<std::size_t>(shots.shots)), expected_(shots.predictions) {
   if (order_.empty())
     throw usage_error(fmt::format("{} has no shots", shots.name));
   std::iota(order_.begin(), order_.end(), 0u);
@@ -58,6 +58,8 @@ void shot_plan::decode_offline(decode_service &service, bool use_offline) {
 }
 
 bool shot_plan::expect_answers_of(decode_service &service, std::uint64_t count, std::chrono::nanoseconds limit) {
+  if (const char *const refusal = service.refuses_probabilities(); readout_ != nullptr && refusal != nullptr)
+    throw usage_error(fmt::format("--readout: {}", refusal));
   const std::size_t bytes = shots_.observable_bytes();
   const std::uint64_t needed = std::min<std::uint64_t>(count, order_.size());
   std::vector<std::uint8_t> answers(order_.size() * bytes);
@@ -71,7 +73,9 @@ bool shot_plan::expect_answers_of(decode_service &service, std::uint64_t count, 
     if (k % kShotsPerProgress == 0)
       display.show(k, now);
     const std::uint32_t shot = shot_of(k);
-    statuses[shot] = service.decode(shots_.detection_row(shot), std::span(answers).subspan(shot * bytes, bytes));
+    const auto known = readout_ != nullptr ? readout_->list(shot) : qec::shot_probabilities{};
+    statuses[shot] = service.decode(shots_.detection_row(shot), std::span(answers).subspan(shot * bytes, bytes),
+                                    nullptr, nullptr, known);
     if (statuses[shot] == qec::decode_status::deadline && limit != std::chrono::nanoseconds::max())
       return false;
   }

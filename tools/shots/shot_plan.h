@@ -6,6 +6,7 @@
 #include "tools/services/decode_service.h"
 #include "tools/shots/config_shots.h"
 #include "tools/shots/own_data.h"
+#include "tools/shots/recorded_readout.h"
 
 #include <chrono>
 #include <cstdint>
@@ -19,7 +20,8 @@ namespace cudaq::realtime::tools {
 /// order.
 class shot_plan {
 public:
-  shot_plan(const qec::shot_set &shots, std::uint64_t seed);
+  /// `readout`: null, or what the readout of these shots says; both must outlive the plan.
+  shot_plan(const qec::shot_set &shots, std::uint64_t seed, const recorded_readout *readout = nullptr);
 
   /// Decodes every shot of the set with `service` on this thread, before a ring exists. With `use_offline` these
   /// answers become the expected answers: for a decoder that may break ties in another way than PyMatching, or for a
@@ -28,9 +30,11 @@ public:
   void decode_offline(decode_service &service, bool use_offline);
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
+  [[nodiscard]] const recorded_readout *readout() const noexcept { return readout_; }
   /// The expected answers of the first `count` requests become those of `service`, decoded on this thread. A
   /// shot that it cannot decode has none: expected_status. False: it took longer than `limit`, or a decode reached its
-  /// deadline; then nothing has changed.
+  /// deadline; then nothing has changed. Throws usage_error if there is a readout that the decoder, or its table, does
+  /// not take.
   bool expect_answers_of(decode_service &service, std::uint64_t count,
                          std::chrono::nanoseconds limit = std::chrono::nanoseconds::max());
   /// Shot of request `sequence`.
@@ -70,6 +74,7 @@ private:
   void compare_with_reference(const std::string &decoder_name, std::span<const std::uint8_t> answers);
 
   const qec::shot_set &shots_;
+  const recorded_readout *readout_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint8_t> expected_;
   std::vector<qec::decode_status> statuses_; ///< of the offline decode, for each shot

@@ -64,7 +64,7 @@ struct query_bench {
     shots.num_detectors = 2;
     shots.num_observables = 1;
   }
-  model_query query(link &to) const { return query_model(to, options, shots); }
+  model_query query(link &to) const { return query_model(to, options, shots, nullptr); }
   /// A server with this model.
   answering_link::answers with(const std::string &text) {
     qec::write_model_facts(facts_of(text), result);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/shots/recorded_readout.h"
+
+#include "lib/qec/decoding/model_text_file.h"
+#include "lib/qec/decoding/whole_file.h"
+#include "tools/common/report.h"
+
+#include <fmt/format.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr const char *kSoft = "soft values of measurements", *kLeakage = "flags of leakage";
+
+} // namespace
+
+qec::soft_kind readout_files::kind() const {
+  return soft_kind == "u8" ? qec::soft_kind::u8 : soft_kind == "u4" ? qec::soft_kind::u4 : qec::soft_kind::f32;
+}
+
+std::string read_readout_file(const readout_files &files) {
+  auto text = qec::read_model_text(files.readout);
+  if (text.failed())
+    throw usage_error(fmt::format("--readout: {}", text.text()));
+  return std::move(*text);
+}
+
+std::unique_ptr<qec::readout_table> make_readout_table(const readout_files &files, std::string_view text,
+                                                       std::string_view dem_text) {
+  qec::readout_table_result table = qec::read_readout_table(text, dem_text);
+  if (!table)
+    throw usage_error(fmt::format("--readout: {}: {}", files.readout, table.error));
+  return std::move(table.instance);
+}
+
+std::string wrong_readout_file(const char *option, const std::string &path, std::size_t bytes, const char *what) {
+  if (path.empty() == (bytes == 0))
+    return "";
+  return path.empty() ? fmt::format("{} is missing: the table of --readout has {}", option, what)
+                      : fmt::format("{} {}: the table of --readout has no {}", option, path, what);
+}
+
+recorded_readout::recorded_readout(const readout_files &files, const qec::shot_set &shots)
+    : path_(files.readout), text_(read_readout_file(files)), kind_(files.kind()),
+      table_(std::make_unique<qec::unit_readout>(make_readout_table(files, text_, shots.dem_text))),
+      soft_(read("--soft", files.soft, facts().soft_bytes(kind_), kSoft, shots)),
+      leakage_(read("--leakage", files.leakage, facts().leakage_bytes(), kLeakage, shots)) {}
+
+recorded_readout::rows recorded_readout::read(const char *option, const std::string &path, std::size_t row_bytes,
+                                              const char *what, const qec::shot_set &shots) {
+  if (const std::string text = wrong_readout_file(option, path, row_bytes, what); !text.empty())
+    throw usage_error(text);
+  if (row_bytes == 0)
+    return {};
+  auto bytes = qec::read_whole_file(path);
+  if (bytes.failed())
+    throw usage_error(fmt::format("{}: {}", option, bytes.text()));
+  if (bytes->size() != shots.shots * row_bytes)
+    throw usage_error(fmt::format("{} {}: {} bytes; {} shots of {} bytes each have {}", option, path, bytes->size(),
+                                  shots.shots, row_bytes, shots.shots * row_bytes));
+  return {row_bytes, std::move(*bytes)};
+}
+
+std::span<const std::uint8_t> recorded_readout::row(const rows &of, std::uint32_t shot) noexcept {
+  return {reinterpret_cast<const std::uint8_t *>(of.bytes.data()) + of.row_bytes * shot, of.row_bytes};
+}
+
+qec::shot_probabilities recorded_readout::list(std::uint32_t shot) const {
+  if (table_->take({.soft = soft_row(shot), .kind = kind_, .leakage = leakage_row(shot)}) != qec::decode_status::ok)
+    throw usage_error(fmt::format("--readout {}: shot {}: {}", path_, shot, table_->fault()));
+  return table_->list();
+}
+
+} // namespace cudaq::realtime::tools
