@@ -30,6 +30,7 @@ TEST(RouteReadout, TheNodeHasTheValuesOfItsRequests) {
                           "--socket=" + path("front.sock").string()},
                          path("stderr"));
   ASSERT_TRUE(router.line().starts_with("CUDAQ_REALTIME_ROUTER_READY ")) << read_file(path("stderr"));
+  ASSERT_TRUE(contains(router.line(), "state=joined")) << read_file(path("stderr"));
   socket_peer peer(path("front.sock"));
   const of_server::readout_shot sure{"10", {12, 12, 3}, {0, 0, 0, 0, 0}}, unsure{"10", {3, 7, 8}, {0, 0, 0, 0, 0}};
   std::uint64_t counter = 0;
