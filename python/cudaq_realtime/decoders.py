@@ -48,14 +48,16 @@ def unpacked_rows(rows: Bits, bits: int) -> Bits:
     return np.unpackbits(rows, axis=1, count=bits, bitorder="little")
 
 
-def result_array(given: npt.NDArray[Any] | None, name: str, shots: int, kind: type[np.generic]) -> npt.NDArray[Any]:
-    """A value for each shot: the caller's array after a check, or a new one."""
+def result_array(given: npt.NDArray[Any] | None, name: str, shape: int | tuple[int, ...],
+                 kind: type[np.generic]) -> npt.NDArray[Any]:
+    """A value, or a row, for each shot: the caller's array after a check, or a new one."""
+    sizes = (shape,) if isinstance(shape, int) else shape
     if given is None:
-        return np.empty(shots, dtype=kind)
-    accepted = f"{np.dtype(kind)}[{shots}]"
+        return np.empty(sizes, dtype=kind)
+    accepted = f"{np.dtype(kind)}{list(sizes)}"
     if not isinstance(given, np.ndarray):
         raise ValueError(f"{name} is {given!r:.60}, accepted: an array {accepted}")
-    if given.shape != (shots,) or given.dtype != kind:
+    if given.shape != sizes or given.dtype != kind:
         raise ValueError(f"{name} is {given.dtype}{list(given.shape)}, accepted: {accepted}")
     if not given.flags.writeable or not given.flags.c_contiguous:
         why = "not contiguous" if given.flags.writeable else "read only"
@@ -171,6 +173,17 @@ class Decoder:
         """Flags of leakage of a shot; 0 without a table of the readout that has any."""
         return self._native.num_flags
 
+    @property
+    def gives_gaps(self) -> bool:
+        """Whether decode gives the confidence in each observable (docs/decoders/confidence.md)."""
+        return not self._native.refuses_gaps
+
+    def _room_for_gaps(self, wanted: bool, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        """Rows of gaps, or nothing."""
+        if wanted and not self.gives_gaps:
+            raise NotImplementedError(f"confidence: {self._native.refuses_gaps}")
+        return np.full((*shape, self._observables if wanted else 0), np.nan)
+
     def _readout_rows(self, soft: npt.NDArray[Any] | None, soft_kind: str | None, leakage: npt.ArrayLike | None,
                       shots: int | None) -> tuple[Bits, int, Bits]:
         for what, given in (("soft", soft), ("leakage", leakage)):
@@ -190,38 +203,54 @@ class Decoder:
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
-               return_late: Literal[False] = False, deadline_us: float | None = None,
-               flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               return_late: Literal[False] = False, confidence: Literal[False] = False,
+               deadline_us: float | None = None, flags: Flags | None = None,
+               soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
                leakage: npt.ArrayLike | None = None) -> Bits: ...
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[True],
-               return_late: Literal[False] = False, deadline_us: float | None = None,
-               flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               return_late: Literal[False] = False, confidence: Literal[False] = False,
+               deadline_us: float | None = None, flags: Flags | None = None,
+               soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
                leakage: npt.ArrayLike | None = None) -> tuple[Bits, float]: ...
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
-               return_late: Literal[True], deadline_us: float | None = None,
+               return_late: Literal[True], confidence: Literal[False] = False, deadline_us: float | None = None,
                flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
                leakage: npt.ArrayLike | None = None) -> tuple[Bits, bool]: ...
 
     @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[True],
-               return_late: Literal[True], deadline_us: float | None = None,
+               return_late: Literal[True], confidence: Literal[False] = False, deadline_us: float | None = None,
                flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
                leakage: npt.ArrayLike | None = None) -> tuple[Bits, float, bool]: ...
 
+    @overload
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False,
+               return_late: Literal[False] = False, confidence: Literal[True], deadline_us: float | None = None,
+               flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               leakage: npt.ArrayLike | None = None) -> tuple[Bits, npt.NDArray[np.float64]]: ...
+
+    @overload
     def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: bool = False,
-               return_late: bool = False, deadline_us: float | None = None, flags: Flags | None = None,
-               soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               return_late: bool = False, confidence: bool = False, deadline_us: float | None = None,
+               flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+               leakage: npt.ArrayLike | None = None) -> Any: ...
+
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: bool = False,
+               return_late: bool = False, confidence: bool = False, deadline_us: float | None = None,
+               flags: Flags | None = None, soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
                leakage: npt.ArrayLike | None = None) -> Any:
         """Decodes one shot.
 
         events: the indices of the detectors that fired, each once, in any order; np.flatnonzero(bits) of bits.
         Returns uint8[num_observables], 1 for each flipped observable; with return_weight also the weight of the
-        correction; NaN of decoders that give none. With return_late last whether the answer came after its deadline,
-        as each one of a decoder that ignores deadlines may.
+        correction; NaN of decoders that give none. With return_late then whether the answer came after its deadline,
+        as each one of a decoder that ignores deadlines may. With confidence last float64[num_observables]: the gap of
+        each observable, by which the lightest correction with its other value is heavier; inf if there is none, NaN if
+        it is not known. Of decoders with the setting confidence=1; of others NotImplementedError.
         deadline_us: microseconds from now, above 0 and at most 1e9. A decoder with obeys_deadline that needs longer
             raises DecodeError with the status 9, and with `best` if there is a solution so far.
         flags: errors that have another probability in this shot, each at most once: pairs of the number of an error
@@ -234,7 +263,7 @@ class Decoder:
         Raises DecodeError, and ValueError for a value that is not finite.
         """
         if (deadline_us is None and flags is None and self._readout is None and soft is None and leakage is None
-                and not (return_weight or return_late)
+                and not (return_weight or return_late or confidence)
                 and type(events) is np.ndarray and events.dtype is _INT64 and events.ndim == 1):
             answer = np.zeros(self._observables, np.uint8)
             failure: Any = self._native.decode_plain(events, answer)
@@ -245,13 +274,15 @@ class Decoder:
         if deadline_us is not None and not (isinstance(deadline_us, (int, float)) and 0 < deadline_us <= 1e9):
             raise ValueError(f"deadline_us is {deadline_us!r:.60}, accepted: microseconds, above 0 and at most 1e9")
         indices = to_native(events, self.num_detectors, "indices", "events")
+        gaps = self._room_for_gaps(confidence, ())
         packed = np.zeros(self._native.observable_bytes, dtype=np.uint8)
         status, weight, has_solution, is_late, fault = self._native.decode(
-            indices, packed, return_weight, deadline_us or 0, self._known(flags, soft, soft_kind, leakage))
+            indices, packed, return_weight, deadline_us or 0, self._known(flags, soft, soft_kind, leakage),
+            gaps)
         observables = np.unpackbits(packed, count=self.num_observables, bitorder="little")
         if status:
             raise DecodeError(status, best=observables if has_solution else None, fault=fault)
-        found = (observables, *[weight][:return_weight], *[is_late][:return_late])
+        found = (observables, *[weight][:return_weight], *[is_late][:return_late], *[gaps][:confidence])
         return found if len(found) > 1 else observables
 
     def decode_to_edges_array(self, events: Sequence[int] | npt.NDArray[Any], *,
@@ -362,6 +393,7 @@ class Decoder:
                      solved: npt.NDArray[np.bool_] | None = None,
                      late: npt.NDArray[np.bool_] | None = None,
                      weights: npt.NDArray[np.float64] | None = None,
+                     gaps: npt.NDArray[np.float64] | None = None,
                      flags: Sequence[Flags | None] | None = None, soft: npt.NDArray[Any] | None = None,
                      soft_kind: str | None = None, leakage: npt.ArrayLike | None = None) -> Bits:
         """Decodes many shots.
@@ -374,6 +406,7 @@ class Decoder:
         solved: writeable bool [shots] that gets whether the answer of each shot is a solution, late ones too.
         late: writeable bool [shots] that gets whether each shot ended after its deadline, and not with the status 9.
         weights: writeable float64 [shots] that gets the weight of each correction, NaN without one, as of decode.
+        gaps: writeable float64 [shots, num_observables] that gets the gap of each observable, as of decode.
         flags: for each shot what decode takes, or None.
         soft, leakage: rows of what decode takes. A shot with a value that is not finite has the status 12.
         Returns uint8 [shots, num_observables], with bit_packed_predictions [shots, (num_observables + 7) // 8].
@@ -381,12 +414,14 @@ class Decoder:
         form: Form = "rows of packed bits" if bit_packed_shots else "rows of bits"
         events = to_native(shots, self.num_detectors, form, "shots")
         out = self._decode_rows(events, threads=threads, statuses=statuses, solved=solved, late=late, weights=weights,
-                                flags=flags, readout=self._readout_rows(soft, soft_kind, leakage, len(events)))
+                                gaps=gaps, flags=flags,
+                                readout=self._readout_rows(soft, soft_kind, leakage, len(events)))
         return out if bit_packed_predictions else unpacked_rows(out, self.num_observables)
 
     def _decode_rows(self, events: Bits, *, threads: int, statuses: npt.NDArray[np.int32] | None,
                      solved: npt.NDArray[np.bool_] | None = None, late: npt.NDArray[np.bool_] | None = None,
                      weights: npt.NDArray[np.float64] | None = None, vectors: Bits | None = None,
+                     gaps: npt.NDArray[np.float64] | None = None,
                      flags: Sequence[Flags | None] | None = None,
                      readout: tuple[Bits, int, Bits] | None = None) -> Bits:
         """decode_batch of packed rows, which are checked. `vectors`: zeros, or None."""
@@ -395,6 +430,9 @@ class Decoder:
         has_solution = result_array(solved, "solved", len(events), np.bool_)
         is_late = result_array(late, "late", len(events), np.bool_)
         weighed = np.empty(0) if weights is None else result_array(weights, "weights", len(events), np.float64)
+        room = self._room_for_gaps(gaps is not None, (len(events),))
+        if gaps is not None:
+            room = result_array(gaps, "gaps", room.shape, np.float64)
         corrections = np.empty((0, 0), np.uint8) if vectors is None else vectors
         of_shots = [] if flags is None else [self._flags(given, f"flags[{k}]") for k, given in enumerate(flags)]
         if flags is not None and len(of_shots) != len(events):
@@ -406,7 +444,7 @@ class Decoder:
         faulty, fault = self._native.decode_batch(events, out, found, has_solution.view(np.uint8),
                                                   is_late.view(np.uint8), weighed, corrections,
                                                   threads or len(os.sched_getaffinity(0)), all_flags, ends, soft, kind,
-                                                  leakage)
+                                                  leakage, room)
         is_answered = (found == 0) | (found == DEADLINE)
         if vectors is not None:  # 0 would be a correction that has no syndrome
             is_answered &= has_solution

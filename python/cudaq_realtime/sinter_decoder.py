@@ -32,15 +32,26 @@ class CompiledSinterDecoder(sinter.CompiledDecoder):
     decoder: Union[Decoder, FunctionDecoder]
     unanswered: Unanswered = "failure"
     late: Late = "unanswered"
+    discard_below: Union[float, None] = None
 
     def decode_shots_bit_packed(self, *, bit_packed_detection_event_data: npt.NDArray[np.uint8]) -> Bits:
         """Rows of packed predictions. In the row of a shot without an answer a bit is set that no observable has, so
-        that it equals no true row; with "discard" all rows have one byte more, which is 1 for these shots."""
+        that it equals no true row; with "discard" all rows have one byte more, which is 1 for these shots; with
+        discard_below it is 1 for shots whose answer is not sure enough."""
         events = to_native(bit_packed_detection_event_data, self.decoder.num_detectors, "rows of packed bits", "shots")
         statuses = np.empty(len(events), dtype=np.int32)
         solved, is_late = np.empty((2, len(events)), dtype=np.bool_)
-        rows = self.decoder.decode_batch(events, bit_packed_shots=True, bit_packed_predictions=True,
-                                         statuses=statuses, solved=solved, late=is_late)
+        unsure: npt.NDArray[np.bool_] = np.zeros(len(events), dtype=np.bool_)
+        if self.discard_below is None:
+            rows = self.decoder.decode_batch(events, bit_packed_shots=True, bit_packed_predictions=True,
+                                             statuses=statuses, solved=solved, late=is_late)
+        else:
+            assert isinstance(self.decoder, Decoder)
+            gaps = np.empty((len(events), self.decoder.num_observables))
+            rows = self.decoder.decode_batch(events, bit_packed_shots=True, bit_packed_predictions=True,
+                                             statuses=statuses, solved=solved, late=is_late, gaps=gaps)
+            is_sure = np.all(gaps >= self.discard_below, axis=1)
+            unsure = np.logical_not(is_sure)  # also one that is not known
         if self.late == "unanswered":
             statuses[is_late & solved] = DEADLINE
             solved[is_late] = False
@@ -53,10 +64,12 @@ class CompiledSinterDecoder(sinter.CompiledDecoder):
             why = ("with 8, 16, ... observables sinter cannot count it as a failure; "
                    "SinterDecoder(unanswered='discard') discards it") if unanswered[shot] else ""
             raise DecodeError(int(statuses[shot]), shot, fault=why)
-        if self.unanswered == "discard":
-            return np.column_stack((rows, unanswered.astype(np.uint8)))
-        rows[unanswered, -1:] |= 0x80
-        return rows
+        if self.unanswered != "discard":
+            rows[unanswered, -1:] |= 0x80
+        if self.unanswered != "discard" and self.discard_below is None:
+            return rows
+        discarded = unanswered if self.unanswered == "discard" else np.zeros_like(unanswered)
+        return np.column_stack((rows, (discarded | (unsure & ~unanswered)).astype(np.uint8)))
 
 
 def with_whole_errors(dem: stim.DetectorErrorModel) -> stim.DetectorErrorModel:
@@ -91,6 +104,13 @@ def names_matching(name: str) -> bool:
     return kind in ("pymatching", "pymatching-correlated")
 
 
+def with_confidence(name: str) -> str:
+    """The name with the setting confidence=1."""
+    if re.search("[:,]confidence=", name):
+        return name
+    return f"{name}{',' if ':' in name else ':'}confidence=1"
+
+
 @dataclass(frozen=True)
 class SinterDecoder(sinter.Decoder):
     """name: as of Decoder, or a function: the model of a task -> a function of a shot, as of FunctionDecoder. It can be
@@ -108,6 +128,11 @@ class SinterDecoder(sinter.Decoder):
     relay-bp take errors whole in any case; a function gets the model as sinter gives it. keep_decomposition=True: also
     matching, so that its answers are those of sinter's "pymatching".
 
+    discard_below: a shot is one of sinter's discards if the gap of one of its observables is below this number, or not
+    known (docs/decoders/confidence.md): the rate is that of the other shots. The decoder gets the setting
+    confidence=1, and one that gives no gaps is refused with its reason. Not with a function. Shots without an answer
+    are failures or discards as `unanswered` says.
+
     heralded: of a circuit with heralds (heralded_model(circuit)), which is decoded in place of the model of the task.
     Give the task the model circuit.detector_error_model(approximate_disjoint_errors=True): sinter's own one fails where
     heralds are in errors that it decomposes, and the model of another circuit is refused. So each strength of the noise
@@ -120,10 +145,16 @@ class SinterDecoder(sinter.Decoder):
     keep_decomposition: bool = False
     heralded: HeraldedModel | None = None
     deadline_us: Union[float, None] = None
+    discard_below: Union[float, None] = None
 
     def __post_init__(self) -> None:
         if self.deadline_us is not None and not callable(self.name):
             raise ValueError(f"deadline_us is for functions; of a name it is a setting: '{self.name}:deadline_us=...'")
+        if self.discard_below is not None:
+            if callable(self.name):
+                raise ValueError("discard_below is for decoders of this library: a function gives no gaps")
+            if not (isinstance(self.discard_below, (int, float)) and self.discard_below >= 0):
+                raise ValueError(f"discard_below is {self.discard_below!r:.60}, accepted: a number of at least 0")
         if self.heralded is not None and callable(self.name):
             raise ValueError("heralded is for decoders of this library, not for a function")
         if self.keep_decomposition and (self.heralded is not None or callable(self.name)):
@@ -135,11 +166,15 @@ class SinterDecoder(sinter.Decoder):
             raise ValueError(f"late is {self.late!r:.60}, accepted: 'unanswered', 'answer'")
 
     def compile_decoder_for_dem(self, *, dem: stim.DetectorErrorModel) -> CompiledSinterDecoder:
-        return CompiledSinterDecoder(self._decoder_for(dem), self.unanswered, self.late)
+        decoder = self._decoder_for(dem)
+        if self.discard_below is not None and isinstance(decoder, Decoder) and not decoder.gives_gaps:
+            raise ValueError(f"discard_below: the decoder {self.name} gives no gaps")
+        return CompiledSinterDecoder(decoder, self.unanswered, self.late, self.discard_below)
 
     def _decoder_for(self, dem: stim.DetectorErrorModel) -> Union[Decoder, FunctionDecoder]:
         if callable(self.name):
             return FunctionDecoder(self.name(dem), dem, deadline_us=self.deadline_us)
+        name = self.name if self.discard_below is None else with_confidence(self.name)
         if self.heralded is not None:
             if dem.num_detectors != self.heralded.num_detectors:
                 raise ValueError(f"the model of the task has {dem.num_detectors} detectors, and the circuit of the "
@@ -148,17 +183,17 @@ class SinterDecoder(sinter.Decoder):
                 raise ValueError("the model of the task is not that of the circuit of the heralds; accepted: "
                                  "circuit.detector_error_model(approximate_disjoint_errors=True), and for each "
                                  "strength of the noise a SinterDecoder of its own")
-            return Decoder(self.name, self.heralded.dem, self.heralded.heralds)
+            return Decoder(name, self.heralded.dem, self.heralded.heralds)
         is_auto = re.match("auto(:|$)", self.name) is not None
         if (names_matching(self.name) or is_auto) and not self.keep_decomposition:
             try:
-                made = Decoder(self.name, with_whole_errors(dem))
+                made = Decoder(name, with_whole_errors(dem))
             except ValueError:  # an error that is no edge in each part
                 pass
             else:
                 if not is_auto or "pymatching" in made.name:  # else it took bp-osd, which is slow
                     return made
-        return Decoder(self.name, dem)
+        return Decoder(name, dem)
 
 
 def sinter_decoders(prefix: str = "cudaq-") -> dict[str, sinter.Decoder]:

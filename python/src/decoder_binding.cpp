@@ -85,6 +85,11 @@ public:
     const char *const text = first().refuses_probabilities();
     return text != nullptr ? text : "";
   }
+  /// The same for gaps of observables.
+  std::string refuses_gaps() const {
+    const char *const text = first().refuses_gaps();
+    return text != nullptr ? text : "";
+  }
 
   std::uint64_t num_measurements() const { return readout_ ? readout_->num_measurements() : 0; }
   std::uint64_t num_flags() const { return readout_ ? readout_->num_flags() : 0; }
@@ -144,17 +149,18 @@ public:
   }
 
   /// One shot: its status, its weight if `weigh` is set, else NaN, whether there is a solution, whether it is late, and
-  /// decoder::fault(); the observables go to `out`. `deadline_us`: from now; 0: none.
+  /// decoder::fault(); the observables go to `out`. `deadline_us`: from now; 0: none. `gaps`: room for those of the
+  /// observables; empty: not wanted.
   std::tuple<int, double, bool, bool, std::string> decode(array<const std::uint64_t, 1> events,
                                                           array<std::uint8_t, 1> out, bool weigh, double deadline_us,
-                                                          flag_bytes flags) {
+                                                          flag_bytes flags, array<double, 1> gaps) {
     const std::vector<error_probability> of_shot = flags_of(flags);
     renew_after_fork();
     const gil_released released;
     // Before the wait for other calls, which is a part of the time.
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     const locked_instances locked(*this);
-    decode_details details;
+    decode_details details{.gaps = {gaps.data(), gaps.size()}};
     decoder &with = first();
     const bool timed = deadline_us != 0;
     if (timed) {
@@ -164,7 +170,8 @@ public:
     }
     const std::span<const std::uint64_t> fired(events.data(), events.size());
     const std::span<std::uint8_t> observables(out.data(), out.size());
-    const decode_status status = with.decode(fired, observables, of_shot, weigh || timed ? &details : nullptr);
+    const decode_status status =
+        with.decode(fired, observables, of_shot, weigh || timed || gaps.size() != 0 ? &details : nullptr);
     return {static_cast<int>(status), weigh ? details.weight : std::numeric_limits<double>::quiet_NaN(),
             with.has_solution(), with.is_late(), fault_of(status, with)};
   }
@@ -236,16 +243,16 @@ public:
   /// or 1) out. `weights`: of each row its weight, or empty. `corrections`: rows of 0 that get 1 at each error of the
   /// correction, or empty. `threads` threads decode a part of the rows each. `flags`: of all rows, one after another;
   /// row i has those before the record ends_of_flags[i]; empty: none has any. `soft`, `leakage`: rows of the readout,
-  /// with a table; else empty. Returns the first row whose status has a
-  /// fault, and decoder::fault(); without one the number of rows, and "". After Ctrl-C the threads end after their
-  /// shots, and the exception of Python is thrown.
+  /// with a table; else empty. `gaps`: rows that get the gaps of the observables, or empty. Returns the first row whose
+  /// status has a fault, and decoder::fault(); without one the number of rows, and "". After Ctrl-C the threads end
+  /// after their shots, and the exception of Python is thrown.
   std::tuple<std::size_t, std::string> decode_batch(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out,
                                                     array<std::int32_t, 1> statuses, array<std::uint8_t, 1> solved,
                                                     array<std::uint8_t, 1> late, array<double, 1> weights,
                                                     array<std::uint8_t, 2> corrections, std::size_t threads,
                                                     flag_bytes flags, array<const std::uint64_t, 1> ends_of_flags,
                                                     array<const std::uint8_t, 2> soft, std::uint32_t kind,
-                                                    array<const std::uint8_t, 2> leakage) {
+                                                    array<const std::uint8_t, 2> leakage, array<double, 2> gaps) {
     const std::size_t shots = events.shape(0);
     const shot_probabilities all_flags(reinterpret_cast<const error_probability *>(flags.data()),
                                        flags.size() / sizeof(error_probability)); // no array of the caller
@@ -253,6 +260,7 @@ public:
         statuses.shape(0) != shots || solved.shape(0) != shots || late.shape(0) != shots ||
         (weights.size() != 0 && weights.size() != shots) ||
         (corrections.size() != 0 && (corrections.shape(0) != shots || corrections.shape(1) != num_errors())) ||
+        (gaps.size() != 0 && (gaps.shape(0) != shots || gaps.shape(1) != num_observables())) ||
         (readout_ && (soft.shape(0) != shots || leakage.shape(0) != shots)) ||
         (ends_of_flags.size() != 0 &&
          (ends_of_flags.size() != shots || ends_of_flags.data()[shots - 1] != all_flags.size())))
@@ -288,8 +296,10 @@ public:
               const std::uint64_t first_flag = i == 0 ? 0 : ends_of_flags.data()[i - 1];
               of_shot = all_flags.subspan(first_flag, ends_of_flags.data()[i] - first_flag);
             }
-            decode_details details{.errors = errors};
-            const bool is_detailed = weights.size() != 0 || !errors.empty();
+            const std::size_t num_gaps = gaps.size() != 0 ? num_observables() : 0;
+            decode_details details{.errors = errors, .gaps = {gaps.data() + i * num_gaps, num_gaps}};
+            std::ranges::fill(details.gaps, std::numeric_limits<double>::quiet_NaN());
+            const bool is_detailed = weights.size() != 0 || !errors.empty() || num_gaps != 0;
             decode_status status = decode_status::ok;
             if (readout_)
               try {
@@ -422,6 +432,7 @@ void bind_decoder(nb::module_ &m) {
       .def_prop_ro("num_errors", &native_decoder::num_errors)
       .def_prop_ro("obeys_deadline", &native_decoder::obeys_deadline)
       .def_prop_ro("refuses_flags", &native_decoder::refuses_flags)
+      .def_prop_ro("refuses_gaps", &native_decoder::refuses_gaps)
       .def_prop_ro("num_measurements", &native_decoder::num_measurements)
       .def_prop_ro("num_flags", &native_decoder::num_flags)
       .def("with_readout", &native_decoder::with_readout, nb::arg("flags"), nb::arg("soft"), nb::arg("kind"),
@@ -430,13 +441,14 @@ void bind_decoder(nb::module_ &m) {
       .def_prop_ro("wins", &native_decoder::wins)
       .def_prop_ro("member_faults", &native_decoder::member_faults)
       .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"), nb::arg("weigh"),
-           nb::arg("deadline_us"), nb::arg("flags"))
+           nb::arg("deadline_us"), nb::arg("flags"), nb::arg("gaps"))
       .def("decode_plain", &native_decoder::decode_plain, nb::arg("events"), nb::arg("out"))
       .def("decode_errors", &native_decoder::decode_errors, nb::arg("events"), nb::arg("out"), nb::arg("flags"))
       .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"), nb::arg("flags"))
       .def("decode_batch", &native_decoder::decode_batch, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
            nb::arg("solved"), nb::arg("late"), nb::arg("weights"), nb::arg("corrections"), nb::arg("threads"),
-           nb::arg("flags"), nb::arg("ends_of_flags"), nb::arg("soft"), nb::arg("kind"), nb::arg("leakage"));
+           nb::arg("flags"), nb::arg("ends_of_flags"), nb::arg("soft"), nb::arg("kind"), nb::arg("leakage"),
+           nb::arg("gaps"));
 }
 
 } // namespace cudaq_python

@@ -422,3 +422,35 @@ def test_wrong_flags_are_refused():
     assert not lookup.takes_flags
     with pytest.raises(NotImplementedError, match="flags: lookup does not take probabilities"):
         lookup.decode([0], flags=[(0, 0.5)])
+
+
+@pytest.mark.parametrize("name", ["pymatching", "bp-osd", "relay-bp"])
+def test_confidence_gives_the_gap_of_each_observable(name):
+    decoder = Decoder(name + ":confidence=1", "error(0.1) D0\nerror(0.01) D0 L0\nerror(0.2) D1\nlogical_observable L1")
+    observables, gaps = decoder.decode([0], confidence=True)
+    assert observables.tolist() == [0, 0]
+    assert gaps.dtype == np.float64 and gaps[1] == np.inf
+    assert gaps[0] == pytest.approx(np.log(99) - np.log(9), abs=1e-3)
+    turned, other = decoder.decode([0], confidence=True, flags=[(1, 0.4)])
+    assert turned.tolist() == [1, 0] and other[0] == pytest.approx(np.log(9) - np.log(1.5), abs=1e-3)
+    assert len(decoder.decode([0], confidence=True, return_weight=True, return_late=True)) == 4
+    plain = Decoder(name, "error(0.1) D0 L0")
+    assert decoder.gives_gaps and not plain.gives_gaps
+    with pytest.raises(NotImplementedError, match="confidence=1"):
+        plain.decode([0], confidence=True)
+    with pytest.raises(NotImplementedError, match="confidence=1"):
+        plain.decode_batch([[1]], gaps=np.empty((1, 1)))
+
+
+def test_a_batch_gets_the_gaps_of_its_shots_on_each_number_of_threads():
+    dem = surface_code(5).detector_error_model()
+    events, _ = shots_of(surface_code(5), 60)
+    decoder = Decoder("pymatching:confidence=1", dem)
+    expected = np.array([decoder.decode(np.flatnonzero(row), confidence=True)[1] for row in events])
+    for threads in 1, 3:
+        gaps = np.empty((60, 1))
+        answers = decoder.decode_batch(events, threads=threads, gaps=gaps)
+        assert (gaps == expected).all() and (gaps > 0).any()
+        assert (answers == Decoder("pymatching", dem).decode_batch(events)).all()
+    with pytest.raises(ValueError, match=r"gaps is float64\[60\], accepted: float64\[60, 1\]"):
+        decoder.decode_batch(events, gaps=np.empty(60))

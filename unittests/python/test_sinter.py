@@ -174,6 +174,34 @@ def test_a_shot_without_an_answer_is_a_failure_or_a_discard_of_sinter(name, stat
     assert stats.discards == 0 and stats.errors > stats.shots / 20
 
 
+def test_unsure_shots_are_discards_of_sinter_and_the_others_are_seldom_wrong():
+    circuit = repetition_code(0.1)
+    dem = circuit.detector_error_model()
+    shots, flips = circuit.compile_detector_sampler(seed=8).sample(2000, separate_observables=True, bit_packed=True)
+    decoder = Decoder("pymatching:confidence=1", dem)
+    gaps = np.empty((2000, 1))
+    answers = decoder.decode_batch(shots, bit_packed_shots=True, bit_packed_predictions=True, gaps=gaps)
+    limit = float(np.quantile(gaps, 0.3))
+    rows = SinterDecoder("pymatching", discard_below=limit).compile_decoder_for_dem(
+        dem=dem).decode_shots_bit_packed(bit_packed_detection_event_data=shots)
+    assert rows.shape == (2000, 2)
+    discarded = rows[:, 1].astype(bool)
+    assert (discarded == (gaps[:, 0] < limit)).all() and 0 < discarded.mean() < 0.5
+    assert (rows[:, :1] == answers).all()
+    wrong = (answers != flips).any(axis=1)
+    assert wrong[~discarded].mean() < wrong.mean() / 2
+    stats, = sinter.collect(num_workers=1, tasks=[sinter.Task(circuit=circuit)], decoders=["mine"], max_shots=500,
+                            custom_decoders={"mine": SinterDecoder("pymatching", discard_below=limit)})
+    assert stats.discards > 0
+    for name in ["lookup", "race:bp-osd|relay-bp"]:
+        with pytest.raises(ValueError, match="confidence"):
+            SinterDecoder(name, discard_below=1).compile_decoder_for_dem(dem=dem)
+    with pytest.raises(ValueError, match="discard_below is -1, accepted: a number of at least 0"):
+        SinterDecoder("pymatching", discard_below=-1)
+    with pytest.raises(ValueError, match="a function gives no gaps"):
+        SinterDecoder(lambda dem: lambda shot: [0], discard_below=1)
+
+
 def test_a_late_answer_is_none_unless_late_answers_count():
     circuit = repetition_code(0.05, distance=3)
     dem = circuit.detector_error_model()
