@@ -13,6 +13,7 @@
 #include "tools/common/standard_streams.h"
 #include "tools/common/terminal.h"
 #include "tools/decode/decode_batch.h"
+#include "tools/decode/gap_output.h"
 #include "tools/decode/readout_input.h"
 
 #include <algorithm>
@@ -47,7 +48,9 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
     why.predecoder = qec::kAutoPredecoderReason;
   }
   const qec::decoder_model model(dem_text);
-  const std::string name = o.heralds.empty() ? o.decoder : qec::with_setting(o.decoder, "heralds", o.heralds);
+  std::string name = o.heralds.empty() ? o.decoder : qec::with_setting(o.decoder, "heralds", o.heralds);
+  if (!o.confidence.empty() && name.find("confidence=") == std::string::npos)
+    name = qec::with_setting(name, "confidence", "1");
   while (workers.size() != count) {
     qec::chosen_decoder chosen = qec::choose_decoder(name, model);
     if (!chosen)
@@ -74,6 +77,11 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
           fmt::format("--errors_out: {} gives no errors of its correction; bp-osd and relay-bp do, without "
                       "a predecoder",
                       predecoder == "passthrough" ? chosen.instance->name() : predecoder));
+    if (!o.confidence.empty() && predecoder != "passthrough")
+      throw usage_error(
+          fmt::format("--confidence, --predecoder {}: the gaps are those of a decoder alone", predecoder));
+    if (const char *const refusal = chosen.instance->refuses_gaps(); !o.confidence.empty() && refusal != nullptr)
+      throw usage_error(fmt::format("--confidence: --decoder {}: {}", o.decoder, refusal));
     for (const auto &[option, file] : {std::pair{"--flags", o.flags}, std::pair{"--readout", o.readout}})
       if (const char *const refusal = chosen.instance->refuses_probabilities(); !file.empty() && refusal != nullptr)
         throw usage_error(fmt::format("{}: {}", option, refusal));
@@ -100,7 +108,8 @@ public:
         predecoder_(workers.front()->engine().name()), layout_(workers.front()->stage().layout()),
         num_threads_(workers.size()), truth_appended_(o.data.in_includes_appended_observables),
         in_(o.data.in.path, o.data.in.shot_format(),
-            {layout_.num_detectors, truth_appended_ ? layout_.num_observables : 0}, "--in_format") {
+            {layout_.num_detectors, truth_appended_ ? layout_.num_observables : 0}, "--in_format"),
+        gaps_(o.confidence) {
     const qec::shot_bits observables{0, layout_.num_observables};
     if (o.data.obs_in.given())
       truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), observables, "--obs_in_format");
@@ -125,10 +134,16 @@ public:
       if (is_same_file(o.out.path, o.errors_out.path)) // by another name; now both are there
         throw usage_error(fmt::format("--errors_out {}: this is the file of --out", o.errors_out.path));
     }
-    const std::size_t bytes = layout_.input_bytes() + 3 * observable_bytes() + num_errors / 8;
+    if (!o.confidence.empty())
+      for (const auto &[option, path] : {std::pair{"--out", o.out.path}, std::pair{"--errors_out", o.errors_out.path}})
+        if (is_same_file(path, o.confidence))
+          throw usage_error(fmt::format("--confidence {}: this is the file of {}", o.confidence, option));
+    const std::size_t num_gaps = o.confidence.empty() ? 0 : layout_.num_observables;
+    const std::size_t bytes =
+        layout_.input_bytes() + 3 * observable_bytes() + num_errors / 8 + num_gaps * sizeof(double);
     const std::size_t capacity = std::clamp(kBytesOfABatch / bytes, std::size_t{1}, kMaxShotsInABatch);
     for (std::size_t k = 0; k < (num_threads_ == 1 ? 1 : 2 * num_threads_); ++k)
-      batches_.emplace_back(capacity, layout_.input_bytes(), observable_bytes(), num_errors);
+      batches_.emplace_back(capacity, layout_.input_bytes(), observable_bytes(), num_errors, num_gaps);
     threads_.emplace(std::move(workers), num_errors);
   }
 
@@ -209,6 +224,8 @@ public:
       text += fmt::format("member faults   {}; one of the last: {}\n", totals_.member_faults, totals_.member_fault);
     if (has_truth())
       text += fmt::format("logical errors  {}{}\n", logical_errors().text(), failures_text());
+    if (!options_.confidence.empty())
+      text += curve_.text(has_truth());
     if (golden_)
       text += fmt::format("differences     {} of {} from {}\n", differences_, shots_, golden_->name());
     return text;
@@ -261,6 +278,8 @@ public:
       j["logical_error_rate"] = logical_errors().rate();
       j["logical_error_rate_95_percent"] = {low, high};
     }
+    if (!options_.confidence.empty())
+      j["confidence"] = curve_.report(has_truth());
     if (golden_)
       j["differences_from_predictions"] = differences_;
     return j;
@@ -362,7 +381,12 @@ private:
         const auto is_wrong = [&](std::vector<std::uint8_t> &rows) {
           return !is_solved || !std::ranges::equal(answer, decode_batch::row(rows, shot, observable_bytes()));
         };
-        logical_errors_ += has_truth() && ((is_late && options_.late == "failure") || is_wrong(b.observables));
+        const bool is_failure = has_truth() && ((is_late && options_.late == "failure") || is_wrong(b.observables));
+        logical_errors_ += is_failure;
+        if (!options_.confidence.empty()) {
+          gaps_.write(b.gaps_of(shot));
+          curve_.add(b.gaps_of(shot), is_failure);
+        }
         differences_ += golden_ && is_wrong(b.predictions);
         flagged_shots_ += b.flags_of(shot).empty() ? 0 : 1;
         ++shots_;
@@ -370,6 +394,7 @@ private:
       out_->flush();
       if (errors_)
         errors_->flush();
+      gaps_.flush();
     } catch (const qec::shot_file_error &failure) {
       output_failed_ = true;
       return failure.what();
@@ -393,6 +418,8 @@ private:
   std::optional<qec::flags_reader> flags_;
   std::optional<readout_input> readout_;
   std::optional<qec::shot_writer> out_, errors_;
+  gap_file gaps_;
+  gap_curve curve_;
   bool output_failed_ = false, all_read_ = true;
   bool is_cut_ = false; ///< after a signal there was no time for all shots that were read
   std::deque<decode_batch> batches_;
@@ -434,11 +461,14 @@ void check(const decode_options &o, const output &out) {
         std::pair{"--leakage", o.leakage},
         std::pair{"--predecoder", std::string(qec::learned_predecoder_file(o.predecoder))}}) {
     refuse_output_file(option, path);
-    for (const auto &[writer, written] : {std::pair{"--out", o.out.path}, std::pair{"--errors_out", o.errors_out.path}})
+    for (const auto &[writer, written] : {std::pair{"--out", o.out.path}, std::pair{"--errors_out", o.errors_out.path},
+                                          std::pair{"--confidence", o.confidence}})
       if (is_same_file(written, path))
         throw usage_error(fmt::format("{} {}: this is the file of {}", writer, written, option));
   }
   refuse_output_file("--out", o.out.path);
+  if (o.confidence == "-")
+    throw usage_error("--confidence: name a file of its own");
   if (o.errors_out.path == "-" || (o.errors_out.given() && o.errors_out.path == o.out.path))
     throw usage_error("--errors_out: name a file of its own");
   if (o.heralds.find(',') != std::string::npos)

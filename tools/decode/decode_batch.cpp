@@ -96,10 +96,11 @@ void decoder_threads::serve(qec::decoding_worker &worker, scratch &memory) {
 void decoder_threads::decode(qec::decoding_worker &worker, scratch &memory, decode_batch &batch) noexcept {
   const std::span<std::uint8_t> response(memory.response);
   qec::decode_details details{.errors = memory.errors};
-  qec::decode_details *const wanted = batch.num_errors == 0 ? nullptr : &details;
+  qec::decode_details *const wanted = batch.num_errors == 0 && batch.num_gaps == 0 ? nullptr : &details;
   batch.status = qec::decode_status::ok;
   std::uint64_t begin = now_ns(); // one reading of the clock for each shot: a shot of a small code takes 200 ns
   for (batch.decoded = 0; batch.decoded < batch.shots && !interrupt_guard::is_grace_over(); ++batch.decoded) {
+    details.gaps = batch.gaps_of(batch.decoded);
     const std::size_t size = worker.decode(decode_batch::row(batch.detections, batch.decoded, batch.detection_bytes),
                                            response, batch.status, wanted, batch.flags_of(batch.decoded));
     const bool is_solved = size == response.size(), at_deadline = batch.status == qec::decode_status::deadline;
@@ -113,7 +114,7 @@ void decoder_threads::decode(qec::decoding_worker &worker, scratch &memory, deco
     using result = decode_batch::result;
     batch.results[batch.decoded] = is_solved ? result::solution : at_deadline ? result::deadline : result::unconverged;
     batch.late[batch.decoded] = is_solved && !at_deadline && worker.stage().inner().is_late() ? 1 : 0;
-    if (wanted != nullptr)
+    if (batch.num_errors != 0)
       static_cast<void>(qec::pack_events(std::span(memory.errors).first(details.num_errors), batch.num_errors,
                                          decode_batch::row(batch.errors, batch.decoded, batch.error_bytes)));
     const auto answer = decode_batch::row(batch.answers, batch.decoded, batch.observable_bytes);

@@ -22,12 +22,12 @@ namespace qec = cudaq::qec::realtime;
 /// Consecutive shots, and their answers. Its memory is allocated once.
 struct decode_batch {
   decode_batch(std::size_t capacity_, std::size_t detection_bytes_, std::size_t observable_bytes_,
-               std::uint64_t num_errors_)
+               std::uint64_t num_errors_, std::size_t num_gaps_ = 0)
       : capacity(capacity_), detection_bytes(detection_bytes_), observable_bytes(observable_bytes_),
-        num_errors(num_errors_), error_bytes((num_errors_ + 7) / 8), errors(capacity * error_bytes),
-        detections(capacity * detection_bytes), observables(capacity * observable_bytes),
-        predictions(capacity * observable_bytes), answers(capacity * observable_bytes), results(capacity),
-        late(capacity) {}
+        num_errors(num_errors_), num_gaps(num_gaps_), gaps(capacity * num_gaps), error_bytes((num_errors_ + 7) / 8),
+        errors(capacity * error_bytes), detections(capacity * detection_bytes),
+        observables(capacity * observable_bytes), predictions(capacity * observable_bytes),
+        answers(capacity * observable_bytes), results(capacity), late(capacity) {}
 
   /// Of a shot that the decoder took. Without a solution the row of answers is 0.
   enum class result : std::uint8_t {
@@ -38,6 +38,8 @@ struct decode_batch {
 
   std::size_t capacity, detection_bytes, observable_bytes;
   std::uint64_t num_errors; ///< of the model, if those of the corrections are wanted; else 0
+  std::size_t num_gaps;     ///< observables, if their gaps are wanted; else 0
+  std::vector<double> gaps;
   std::size_t error_bytes;
   std::vector<std::uint8_t> errors; ///< of the corrections
   std::vector<std::uint8_t> detections, observables, predictions, answers;
@@ -58,6 +60,7 @@ struct decode_batch {
     const std::size_t begin = shot == 0 ? 0 : end_of_flags[shot - 1];
     return std::span(flags).subspan(begin, end_of_flags[shot] - begin);
   }
+  std::span<double> gaps_of(std::size_t shot) noexcept { return std::span(gaps).subspan(shot * num_gaps, num_gaps); }
   static std::span<std::uint8_t> row(std::vector<std::uint8_t> &rows, std::size_t shot, std::size_t bytes) noexcept {
     return std::span(rows).subspan(shot * bytes, bytes);
   }

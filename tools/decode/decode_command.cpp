@@ -30,7 +30,7 @@ void add_stream_options(CLI::App &decode, decode_options &o) {
   CLI::Option *const stream =
       decode.add_flag("--stream", o.stream, "decode one experiment of any length, round by round, by windows");
   for (const char *of_shots : {"--threads", "--predecoder", "--predictions", "--predictions_format",
-                               "--in_includes_appended_observables", "--flags", "--readout", "--late"})
+                               "--in_includes_appended_observables", "--confidence", "--flags", "--readout", "--late"})
     stream->excludes(decode.get_option(of_shots));
   const auto add_length = [&](const char *name, std::uint64_t &rounds, const char *text) {
     decode.add_option(name, rounds, text)
@@ -67,6 +67,11 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
   add_shot_source_options(decode, o.out, "--out", "predicted observables; -: stdout")->capture_default_str();
   add_shot_source_options(decode, o.errors_out, "--errors_out",
                           "errors of the corrections, a bit for each error of the model; decoders that give them only");
+  decode
+      .add_option("--confidence", o.confidence,
+                  "for each shot the gap of each observable: lines of text, or doubles if the name ends in .f64; "
+                  "decoders that give them only")
+      ->type_name("FILE");
   decode.add_option("--flags", o.flags, "probabilities of errors that single shots replace; -: stdin")
       ->type_name("FILE");
   decode.add_option("--heralds", o.heralds, "which detectors of --in are heralds, and which errors they mean")
