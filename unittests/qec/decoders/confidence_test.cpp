@@ -146,16 +146,16 @@ TEST(Confidence, IsTheSameOfShotsWithFewEventsAndOfTheMatcher) {
   const auto with = make_or_throw("pymatching:confidence=1", set.dem_text);
   const std::vector<error_probability> list{{0, (*parse_dem(set.dem_text)).components[0].probability}};
   std::vector<std::uint64_t> events(set.num_detectors);
-  std::size_t most = 0;
+  std::size_t max_events = 0;
   for (std::uint64_t shot = 0; shot < std::min<std::uint64_t>(set.shots, 600); ++shot) {
     const std::size_t count = unpack_events(set.detection_row(shot), set.num_detectors, events).count;
     const std::vector<std::uint64_t> fired(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(count));
     const auto of_few = decode_with_gaps(*with, fired), of_matcher = decode_with_gaps(*with, fired, list);
     ASSERT_EQ(of_few.found.status, decode_status::ok);
     ASSERT_NEAR(of_few.gaps[0], of_matcher.gaps[0], kRounding) << "shot " << shot;
-    most = std::max(most, count);
+    max_events = std::max(max_events, count);
   }
-  EXPECT_GT(most, 12U) << "some are of the matcher in any case";
+  EXPECT_GT(max_events, 12U) << "some are of the matcher in any case";
 }
 
 // A part of this model flips no observable: the gap comes from the other one, the edges and the weight from both.
