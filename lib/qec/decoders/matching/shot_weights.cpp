@@ -157,7 +157,7 @@ void shot_weights::list_implied() {
 
 void shot_weights::list_factors(const std::vector<bool> &is_idle) {
   // The limits of quick_weight().
-  constexpr std::uint32_t kMostParts = 64;
+  constexpr std::uint32_t kMaxParts = 64;
   constexpr double kLeastFactor = 0.125;
   weights_.resize(edges_.size());
   is_changed_.resize(edges_.size());
@@ -165,7 +165,7 @@ void shot_weights::list_factors(const std::vector<bool> &is_idle) {
   for (std::uint32_t k = 0; k < edges_.size(); ++k) {
     const auto parts = std::span(parts_).subspan(first_part_[k], first_part_[k + 1] - first_part_[k]);
     double product =
-        edges_[k].variants == kNone && parts.size() <= kMostParts ? 1 : std::numeric_limits<double>::quiet_NaN();
+        edges_[k].variants == kNone && parts.size() <= kMaxParts ? 1 : std::numeric_limits<double>::quiet_NaN();
     for (const part &one : parts) {
       const double d = 1 - 2 * one.probability;
       product *= std::abs(d) >= kLeastFactor ? d : std::numeric_limits<double>::quiet_NaN();
@@ -359,7 +359,7 @@ void shot_weights::replace_parts(const factor_list &of_errors) {
   sync();
 }
 
-/// Both numbers have errors only from roundings, each at most 2^-53 of a number up to 1. With n errors on the edge, n at
+/// Both numbers are wrong only by roundings, each at most 2^-53 of a number up to 1. With n errors on the edge, n at
 /// most 64, the product has at most 7n of them: n factors, and for each of them that is replaced a quotient, two
 /// products and the factor itself. A factor that is taken out is at least 1/8, and what is left is at most 1. The sum
 /// has at most 4n. So d is wrong by at most 11 * 64 * 2^-53 < 1e-13, and the weight 2 atanh(d) by 2 / (1 - d^2) times
@@ -381,7 +381,7 @@ void shot_weights::restore() {
   while (num_changed_ != 0) { // in this order turn() finds them the fastest
     const std::uint32_t number = changed_[--num_changed_];
     edge_product &of = products_[number];
-    if (!std::isnan(of.of_model) || edges_[number].variants == kNone) // the first needs nothing that is not here
+    if (!std::isnan(of.of_model) || edges_[number].variants == kNone)
       write(number, weights_[number].of_model);
     else
       change(number);

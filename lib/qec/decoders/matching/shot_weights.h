@@ -31,8 +31,8 @@ namespace cudaq::qec::realtime {
 /// model that are outside smallest to 1 - smallest count as the nearer of the two, too.
 class shot_weights {
 public:
-  /// `model`: one that make_matching_graph or make_correlated_graph takes. `is_idle`: of each detector, whether it is in
-  /// a part whose weights replace() leaves to replace_idle(); empty: none is.
+  /// `model`: one that make_matching_graph or make_correlated_graph takes. `is_idle`: of each detector, whether it is
+  /// in a part whose weights replace() leaves to replace_idle(); empty: none is.
   shot_weights(const detector_error_model &model, bool correlated, double smallest, const std::vector<bool> &is_idle);
   shot_weights(const shot_weights &) = delete;
   shot_weights &operator=(const shot_weights &) = delete;
