@@ -128,7 +128,8 @@ class ReadoutModel(NamedTuple):
     unseen: int
 
 
-def _is_soft(name: str) -> bool:
+def is_soft(name: str) -> bool:
+    """Whether it is a measurement that has a soft value."""
     return bool(stim.gate_data(name).produces_measurements) and not name.startswith("HERALDED") and name != "MPAD"
 
 
@@ -159,7 +160,7 @@ class _Circuit:
                                  "accepted: circuit.with_inlined_feedback()")
             for record in range(records, records + measurements_of(one)):
                 self.flips[record] = set()
-                if _is_soft(one.name):
+                if is_soft(one.name):
                     self.soft.add(record)
             records += measurements_of(one)
         self.num_measurements = records
@@ -190,7 +191,7 @@ class _Circuit:
                 quiet = stim.Circuit()
                 quiet.append(one)
                 made += quiet.without_noise()
-            elif not misreads and _is_soft(one.name):
+            elif not misreads and is_soft(one.name):
                 made.append(one.name, one.targets_copy(), [])
             else:
                 made.append(one)
@@ -198,6 +199,11 @@ class _Circuit:
 
     def flag_values(self) -> Iterator[tuple[int, int]]:
         return iter(sorted({found for found in map(self._flag_of, self.flat) if found}))
+
+
+def quiet_circuit(circuit: stim.Circuit) -> stim.Circuit:
+    """The circuit whose measurements have no errors: its results are those that the values are spread around."""
+    return _Circuit(circuit).with_noise(misreads=False)
 
 
 def _either(p: float, q: float) -> float:
