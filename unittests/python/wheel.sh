@@ -67,7 +67,8 @@ timeout 300 "$python" -m pytest -q -p no:cacheprovider "$source/unittests/python
 [[ $versions != lowest ]] || exit 0
 timeout 120 "$python" -m mypy --strict --ignore-missing-imports --allow-subclassing-any --cache-dir "$scratch/mypy" \
   -p cudaq_realtime
-pages=("$source"/docs/{packages/python.md,tutorials/own_stream.md,notebooks/*.ipynb})
+pages=("$source"/docs/{packages/python.md,notebooks/*.ipynb}
+  "$source"/docs/tutorials/{heralded_erasure,leakage,own_stream,soft_readout}.md)
 if readelf -d "$prefix/bin/cudaq-realtime" 2>/dev/null | grep 'yaml-cpp' >/dev/null; then # it reads configurations
   pages+=("$source/docs/packages/python_client.md")
 fi
