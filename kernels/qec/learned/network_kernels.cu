@@ -160,7 +160,7 @@ __device__ void sync_cluster() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// What a block of a middle layer copies to its shared memory. Groups and stages are counted from the block's first one.
+/// What a block of a middle layer copies to its shared memory. Groups and stages are counted from the block's first.
 /// Blocks begin with different groups and slabs, so that they do not all read the same weights at the same time.
 struct layer_copies {
   const network_job &job;

@@ -9,8 +9,8 @@
 //
 // A block of the middle layers computes `cells` cells and all 128 outputs. It takes the groups one after another. Of
 // each it copies the values of its cells and their neighbours to shared memory once: three slabs of neighbouring
-// places, for the layer before, of and after a cell. Weights come in stages of nine taps, those of one slab. If the grid is small, a
-// cluster of blocks shares the groups, and then adds its sums in the order of the blocks.
+// places, for the layer before, of and after a cell. Weights come in stages of nine taps, those of one slab. If the
+// grid is small, a cluster of blocks shares the groups, and then adds its sums in the order of the blocks.
 #pragma once
 
 #include "cudaq/qec/decoding/decode_status.h"

@@ -93,7 +93,7 @@ const refusals kRefusals[] = {
       {"pipeline --staging resident", "--staging: it has no effect without --device gpu"},
       {"pipeline --predecoder resident --device cpu", "--device: the blocks of --predecoder resident are on a GPU"},
       {"pipeline --predecoder resident --staging dma", "--staging: requests reach --predecoder resident"},
-      {"pipeline --predecoder model=FILE --device gpu", "--device: the network of --predecoder model=FILE runs on"},
+      {"pipeline --device gpu --staging resident --predecoder model=x", "--staging: the network of --predecoder model"},
       {"pipeline --predecoder model= --shots 1", "--predecoder: model="}}},
     {"OldNamesBesideNewOnes",
      false,
