@@ -137,7 +137,7 @@ void bench_many_workers(const bench_options &o, figure_list &figures) {
   std::deque<small_graph> graphs;
   for (int id = 0; id < kMaxWorkers; ++id)
     graphs.emplace_back(o.gpu);
-  for (const std::size_t threads : {1, 2, 4, 8, 64}) {
+  for (const std::size_t threads : {1U, 2U, 4U, 8U, 64U}) {
     bare_launches(graphs, threads, warm_up, o);
     figures.add_rate("many-workers-bare-rate",
                      fmt::format("bare, 64 streams, {} threads: as fast as possible", threads), n,

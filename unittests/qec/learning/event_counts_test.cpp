@@ -50,7 +50,7 @@ TEST(ParitySets, RefuseAModelWithoutDetectorsAndAnErrorOfTooMany) {
 TEST(EventCounts, EqualACountBitByBitForEachNumberOfShots) {
   for (const char *name : {"surface_z_d3_p0.005", "surface_z_d5_p0.005"}) { // 3 and 15 bytes, one and two words
     const detector_error_model model = model_of(load_committed(name).dem_text);
-    for (const std::size_t count : {1, 63, 64, 65, 300}) {
+    for (const std::size_t count : {1U, 63U, 64U, 65U, 300U}) {
       std::vector<shot_bytes> shots;
       sample_shots(model, count, count, [&](const shot_bytes &shot) { shots.push_back(shot); });
       event_counts counts(sets_of(model));
@@ -106,7 +106,7 @@ TEST(EventCounts, MergedCountsAreThoseOfAllShots) {
   const detector_error_model model = surface_code();
   event_counts one = counts_of(model, 100, 1), both(one.sets());
   const event_counts other = counts_of(model, 200, 2);
-  for (const std::uint64_t seed : {1, 2})
+  for (const std::uint64_t seed : {1U, 2U})
     sample_shots(model, 100 * seed, seed,
                  [&](const shot_bytes &shot) { ASSERT_EQ(both.add(shot), decode_status::ok); });
   both.flush();

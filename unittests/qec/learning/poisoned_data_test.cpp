@@ -76,7 +76,7 @@ TEST_F(PoisonedData, ADetectorThatNeverFiresIsRefused) {
 
 TEST_F(PoisonedData, ADeadQubitMakesItsDetectorsRandomAndIsRefused) {
   add_shots([](shot_bytes &shot, std::size_t k) {
-    for (const std::size_t d : {4, 5, 8, 9, 12, 13})
+    for (const std::size_t d : {4U, 5U, 8U, 9U, 12U, 13U})
       set_bit(shot, d, mixed(k, d) % 2 != 0);
   });
   for (const char *detector : {"detector 4 fires", "detector 9 fires", "detector 13 fires"})

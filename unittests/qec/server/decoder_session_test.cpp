@@ -107,7 +107,7 @@ TEST(DecoderSession, CountsAcrossTheEndOfTheCounter) {
 
 TEST(DecoderSession, IgnoresCountersOnRequest) {
   decoding_server server(setups(unit_for(rotated_model(2)), false));
-  for (const std::uint64_t counter : {7, 7, 3, 100})
+  for (const std::uint64_t counter : {7U, 7U, 3U, 100U})
     EXPECT_EQ(enqueue(server, counter, "01"), answered(server_status::ok));
 }
 

@@ -55,7 +55,7 @@ TEST(ServerPool, ServesTheOthersWhileADecoderIsSlow) {
   requester &client = running.client;
   const std::uint32_t slow = client.send(kEnqueueFunctionId, enqueue_payload(0, 0, "1"));
   for (std::uint64_t counter = 0; counter < 3; ++counter)
-    for (const std::uint64_t id : {1, 2})
+    for (const std::uint64_t id : {1U, 2U})
       EXPECT_EQ(client.call(kEnqueueFunctionId, enqueue_payload(id, counter, "0110")), answered(server_status::ok));
   EXPECT_EQ(client.answers_to(slow), 0u);
   open.store(1);

@@ -94,7 +94,7 @@ TEST(ServerReload, TakesEverythingBackIfAShotDoesNotEnd) {
   EXPECT_EQ(result.reason, "a decoder was inside a shot until the deadline");
   ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(1, 1, "00")), answered(server_status::ok));
   ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(2, 0, "1000")), answered(server_status::ok));
-  for (const std::uint64_t id : {1, 2})
+  for (const std::uint64_t id : {1U, 2U})
     EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(id, 4)), answered(server_status::ok, "1000")) << id;
 }
 

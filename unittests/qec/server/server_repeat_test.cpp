@@ -88,7 +88,7 @@ TEST(RepeatedRequest, IsNotSeenAfterAGap) {
       std::uint32_t n = 0;
       const auto id = [&] { return same_id != 0 ? same_id : 1 + n++ % 5; };
       ASSERT_EQ(s(reset(id(), time)), kOk);
-      for (const std::uint64_t counter : {1, 2, 3})
+      for (const std::uint64_t counter : {1U, 2U, 3U})
         ASSERT_EQ(s(enqueue(counter, "0", id(), time)), kOk);
       ASSERT_EQ(s(enqueue(4, "1", id(), time)), kOk);
       ASSERT_EQ(s(get(id(), time)), answered(server_status::ok, "0001"));
@@ -109,7 +109,7 @@ TEST(RepeatedRequest, IsNotSeenIfARequesterStartsAgainWithItsCountersAndIds) {
         std::uint32_t id = 42;
         const auto next = [&] { return unique_ids ? id++ : id; };
         full_answer worst = kOk;
-        for (const std::uint64_t counter : {0, 1, 2, 3})
+        for (const std::uint64_t counter : {0U, 1U, 2U, 3U})
           if (const full_answer answer = s(enqueue(counter, "1", next(), time)); answer != kOk)
             worst = answer;
         return std::pair(worst, s(get(next(), time)));

@@ -48,7 +48,7 @@ TEST(ServerRestart, DoesNotLoseAWholeShotSilently) {
 }
 
 TEST(ServerRestart, LetsARequesterBeginWithoutAReset) {
-  for (const std::uint64_t first : {0, 1}) {
+  for (const std::uint64_t first : {0U, 1U}) {
     served s;
     EXPECT_EQ(s.enqueue(first, "01"), kOk);
     EXPECT_EQ(s.enqueue(first + 1, "10"), kOk);

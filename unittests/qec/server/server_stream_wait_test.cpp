@@ -153,7 +153,7 @@ TEST(ServerStreamWait, SaysThatTheTailLacksBitsAndHowMany) {
   stream_rig rig({.id = 1, .queue_length = 16, .age_limit_ns = 500'000'000});
   const auto described = [&rig] {
     bytes payload;
-    for (const std::uint64_t number : {1, 2}) // the decoder; with the parts of its stream
+    for (const std::uint64_t number : {1U, 2U}) // the decoder; with the parts of its stream
       append_number(payload, number);
     const full_answer answer = call(rig.server, kDescribeFunctionId, payload);
     EXPECT_EQ(answer.status, 0);
@@ -226,7 +226,7 @@ TEST_P(ServerStreamWaits, LoseNoReadInManyStreamsAndReloads) {
   const auto setups = [] { // of a reload, too: with new workers
     const auto workers = GetParam() == 0 ? nullptr : workers_or_throw(GetParam());
     std::vector<decoder_setup> all;
-    for (const std::uint64_t id : {1, 2, 3})
+    for (const std::uint64_t id : {1U, 2U, 3U})
       all.push_back({{.id = id, .queue_length = 8, .age_limit_ns = kLong},
                      stream_unit_for(rotated_stream_model(2), 2, 1, workers)});
     return all;

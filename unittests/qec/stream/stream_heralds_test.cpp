@@ -58,7 +58,7 @@ TEST_F(StreamHeralds, SayWhichErrorOfAPairOfEventsHasHappenedInEachRoundAndMode)
   const std::string dem = chain_dem(), file = file_of(dem, chain_heralds());
   const std::uint64_t detectors = 2 * (kRepetitions + 2);
   for (const stream_mode mode : {stream_mode::sequential, stream_mode::parallel})
-    for (const std::uint64_t commit : {2, 3, 5}) {
+    for (const std::uint64_t commit : {2U, 3U, 5U}) {
       const auto stream = stream_or_throw(
           dem, {.decoder = "pymatching", .commit = commit, .buffer = 3, .mode = mode, .workers = 2, .heralds = file});
       for (std::uint64_t round = 0; round <= kRepetitions; ++round) {
@@ -94,7 +94,7 @@ TEST_F(StreamHeralds, CountInAWindowThatBeginsAfterThem) {
 TEST_F(StreamHeralds, StayInTheRingForAsLongAsAWindowNeedsThem) {
   // 20,000 repetitions, all heralds have fired: each pair of events is the heralded error.
   const std::string dem = chain_dem();
-  for (const std::size_t workers : {0, 2}) {
+  for (const std::size_t workers : {0U, 2U}) {
     const auto stream = stream_or_throw(dem, {.decoder = "pymatching",
                                               .commit = 3,
                                               .buffer = 3,

@@ -44,7 +44,7 @@ protected:
 TEST_F(DecodeStreamOfShots, ShotsInB8AreRefusedWithTheirNumber) {
   SKIP_WITHOUT_PYMATCHING();
   const std::size_t bytes = (detectors_ + 7) / 8;
-  for (const std::size_t shots : {1, 1000, 1001}) {
+  for (const std::size_t shots : {1U, 1000U, 1001U}) {
     const program_result r = decode("shots.b8", std::string(shots * bytes, '\0'));
     expect_shots(r, shots == 1
                         ? fmt::format("are a shot of {} detectors in {} bytes, as Stim writes b8", detectors_, bytes)

@@ -24,7 +24,7 @@ void spoil_frame(server_link &to, std::uint64_t number) {
 }
 
 TEST(StreamEnding, ASignalEndsAPlanOfManyRoundsAfterTheWorkOfThoseThatWerePlayed) {
-  for (const std::size_t workers : {0, 2}) {
+  for (const std::size_t workers : {0U, 2U}) {
     stream_rig r(1, kManyRounds, std::string(stream_rig::kDecoder) + ",mode=sequential",
                  {.decoder = "lookup", .commit = 2, .buffer = 3}, workers);
     const double begin = processor_seconds();

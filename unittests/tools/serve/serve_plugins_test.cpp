@@ -91,7 +91,7 @@ TEST_F(ServePlugins, AReloadWithoutAWholeFileIsRejectedAndTheServerGoesOn) {
   };
   std::filesystem::remove(plugin);
   expect_rejected("breaking.so: cannot open shared object file: No such file or directory");
-  for (const std::size_t length : {1000, 4096, 12288}) {
+  for (const std::size_t length : {1000U, 4096U, 12288U}) {
     write(plugin, whole.substr(0, length));
     expect_rejected("the file is not whole: it has " + std::to_string(length) + " bytes");
     std::filesystem::remove(plugin);

@@ -41,7 +41,7 @@ sampled_experiment whole(stream_sampler &sampler, std::uint64_t seed, std::uint6
 
 TEST(StreamSampler, FlipsWhatTheUnrolledModelFlipsIfEveryErrorHappens) {
   const qec::repeating_model model = parsed(model_text("1"));
-  for (const std::uint64_t repetitions : {1, 2, 3, 7, 40}) {
+  for (const std::uint64_t repetitions : {1U, 2U, 3U, 7U, 40U}) {
     const auto unrolled = model.unrolled(repetitions);
     ASSERT_TRUE(unrolled.ok());
     std::vector<std::uint8_t> events(unrolled->num_detectors), observables(1);

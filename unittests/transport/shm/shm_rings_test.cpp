@@ -71,9 +71,9 @@ TEST(ShmRings, AnEmptyPollDoesNotMoveTheCursorToASlotInFlight) {
     ASSERT_FALSE(loop.poll(slot));
   loop.answer(0);
   cudaq_host_ringbuffer_clear_slot(&client->ring, 0);
-  for (const std::uint32_t next : {5, 6, 7, 0})
+  for (const std::uint32_t next : {5U, 6U, 7U, 0U})
     client->send(next, kChecked, nullptr, 0, 10 + next);
-  for (const std::uint32_t next : {5, 6, 7, 0}) {
+  for (const std::uint32_t next : {5U, 6U, 7U, 0U}) {
     ASSERT_TRUE(loop.poll_until(slot));
     EXPECT_EQ(loop.request_id(slot), 10 + next) << "in the order in which the client has filled them";
   }

@@ -105,7 +105,7 @@ TEST(DecoderPlugin, CutsATextWithoutAnEnd) {
 
 TEST(DecoderPlugin, TurnsAnswersThatBreakTheContractIntoInternalErrors) {
   const auto with = make_or_throw(faulty(8), "error(0.1) D0 D1 D2 D3 D4 D5 D6 D7 L0\n");
-  for (const std::uint64_t status : {1, 2, 4, 5, 6})
+  for (const std::uint64_t status : {1U, 2U, 4U, 5U, 6U})
     EXPECT_EQ(decode(*with, {status}), (answer{decode_status::internal_error, {0}})) << status;
   EXPECT_EQ(decode(*with, {3}).status, decode_status::no_solution);
   EXPECT_EQ(decode(*with, {7}), (answer{decode_status::not_converged, {0}}));

@@ -42,7 +42,7 @@ struct long_search {
 
 TEST(LeastWeightPlugin, FindsTheLeastSetOfEverySyndromeOfRandomModels) {
   std::mt19937 random(6);
-  for (const std::size_t detectors : {2, 4})
+  for (const std::size_t detectors : {2U, 4U})
     for (int model = 0; model < 8; ++model)
       expect_least(kPlugin, random_model(random, detectors, 0.4));
 }
