@@ -110,7 +110,7 @@ bool player::turn() {
   std::optional<link_answer> answer;
   for (int taken = 0; taken < kMaxAnswers && (answer = link_.receive()); ++taken) {
     now = clock_();
-    take(*answer, now);
+    on_answer(*answer, now);
     worked = true;
   }
   for (std::uint32_t n = 0; n < streams_.size(); ++n) {
@@ -200,7 +200,7 @@ bool player::send(std::uint32_t number, std::uint64_t now) {
   return true;
 }
 
-void player::take(const link_answer &answer, std::uint64_t now) {
+void player::on_answer(const link_answer &answer, std::uint64_t now) {
   std::uint32_t &owner = owners_[answer.header.request_id % owners_.size()];
   if (owner == kFree || streams_[owner].id != answer.header.request_id)
     return; // given up before
@@ -227,7 +227,7 @@ void player::take(const link_answer &answer, std::uint64_t now) {
     if (s.busy.lasts(now, timeout_ns_)) {
       ++result_.busy_given_up;
       ++busy_in_row_;
-      take_error(s, status);
+      on_error(s, status);
     }
     return;
   }
@@ -236,7 +236,7 @@ void player::take(const link_answer &answer, std::uint64_t now) {
   lost_in_row_ = busy_in_row_ = 0;
   refused_ = false;
   if (status != 0) {
-    take_error(s, status);
+    on_error(s, status);
   } else if (s.at == step::enqueue) {
     ++s.enqueued;
     s.at = step::corrections;
@@ -253,7 +253,7 @@ void player::take(const link_answer &answer, std::uint64_t now) {
 }
 
 /// The decoding server reports an error until the decoder is reset.
-void player::take_error(stream &s, std::int32_t status) {
+void player::on_error(stream &s, std::int32_t status) {
   s.busy.accepted();
   const qec::decode_status decoded = decode_status_of(server_, status);
   if (s.at == step::reset || !result_.undecided.add(decoded)) {

@@ -109,8 +109,8 @@ private:
   bool begin_shot(stream &s, std::uint64_t now);
   bool send(std::uint32_t number, std::uint64_t now);
   std::span<const std::uint8_t> payload_of(const stream &s, std::uint32_t number);
-  void take(const link_answer &answer, std::uint64_t now);
-  void take_error(stream &s, std::int32_t status);
+  void on_answer(const link_answer &answer, std::uint64_t now);
+  void on_error(stream &s, std::int32_t status);
   void finish_shot(stream &s, std::span<const std::uint8_t> correction, std::uint64_t now);
   void reset_or_end_shot(stream &s, bool unanswered);
   void end_shot(stream &s);

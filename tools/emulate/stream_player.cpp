@@ -61,7 +61,7 @@ bool stream_player::turn() {
   std::optional<link_answer> answer;
   for (int taken = 0; taken < kMaxAnswers && (answer = link_.receive()); ++taken) {
     now = clock_();
-    take(*answer, now);
+    on_answer(*answer, now);
     worked = true;
   }
   if (interrupted_ && phase_ != phase::idle && phase_ != phase::draining) {
@@ -202,7 +202,7 @@ bool stream_player::transmit(kind what, const std::vector<std::uint8_t> &payload
   return true;
 }
 
-void stream_player::take(const link_answer &answer, std::uint64_t now) {
+void stream_player::on_answer(const link_answer &answer, std::uint64_t now) {
   const auto found = std::ranges::find(open_, answer.header.request_id, &open_call::id);
   if (found == open_.end())
     return; // given up before
@@ -251,7 +251,7 @@ void stream_player::take(const link_answer &answer, std::uint64_t now) {
   if (request.what == kind::reset)
     begin_experiment(now);
   else if (request.what == kind::read)
-    take_frame(answer.result, now);
+    on_frame(answer.result, now);
 }
 
 void stream_player::begin_experiment(std::uint64_t now) {
@@ -266,7 +266,7 @@ void stream_player::begin_experiment(std::uint64_t now) {
   begin_ns_ = now;
 }
 
-void stream_player::take_frame(std::span<const std::uint8_t> result, std::uint64_t now) {
+void stream_player::on_frame(std::span<const std::uint8_t> result, std::uint64_t now) {
   if (result.size() != qec::kCommittedHeadBytes + plan_.frame_bytes())
     return fail("an answer to get_committed has a wrong length");
   const std::uint64_t committed = number_at(result, 0), pushed = number_at(result, 8);

@@ -112,8 +112,8 @@ private:
   [[nodiscard]] std::uint64_t wanted_round() const;
   [[nodiscard]] std::size_t open_of(bool reads) const;
   [[nodiscard]] bool waits_for_server() const;
-  void take(const link_answer &answer, std::uint64_t now);
-  void take_frame(std::span<const std::uint8_t> result, std::uint64_t now);
+  void on_answer(const link_answer &answer, std::uint64_t now);
+  void on_frame(std::span<const std::uint8_t> result, std::uint64_t now);
   void begin_experiment(std::uint64_t now);
   void end_experiment(bool complete);
   void fail(const std::string &why);

@@ -272,36 +272,36 @@ private:
   CUDAQ_QEC_HOST_DEVICE relay_memory(std::uint64_t *block, const relay_job &j, bool has_block)
       : block_(block), has_block_(has_block) {
     const relay_part &has = j.sizes;
-    take(progress, 1);
+    place(progress, 1);
     if constexpr (kIsCluster) { // other blocks write these: they are at the same place in all parts
-      take(cut_open, 2 * j.num_cut_words());
-      take(pairs, 2 * j.max_slots);
+      place(cut_open, 2 * j.num_cut_words());
+      place(pairs, 2 * j.max_slots);
     }
-    take(syndrome, j.num_words());
-    take(residual, 2 * j.num_words());
+    place(syndrome, j.num_words());
+    place(residual, 2 * j.num_words());
     if constexpr (kIsCluster) {
-      take(is_cut, j.num_words());
-      take(own_pairs, has.num_cuts);
+      place(is_cut, j.num_words());
+      place(own_pairs, has.num_cuts);
     }
     if constexpr (kHasColumnGroups)
-      take(column_groups, has.num_column_groups);
+      place(column_groups, has.num_column_groups);
     if constexpr (kHasMessages)
-      take(messages, has.num_cells);
+      place(messages, has.num_cells);
     if constexpr (kHasPlaces) {
-      take(posteriors, j.num_column_lanes());
-      take(places, kWarpLanes * has.num_place_rows);
-      take(group_of_row, has.num_rows);
+      place(posteriors, j.num_column_lanes());
+      place(places, kWarpLanes * has.num_place_rows);
+      place(group_of_row, has.num_rows);
     }
     if constexpr (kHasAll) {
-      take(priors, j.num_column_lanes());
-      take(gammas, j.num_column_lanes());
-      take(checks, has.num_check_lanes);
-      take(cuts, has.num_cuts);
-      take(sends_to, has.num_slots);
+      place(priors, j.num_column_lanes());
+      place(gammas, j.num_column_lanes());
+      place(checks, has.num_check_lanes);
+      place(cuts, has.num_cuts);
+      place(sends_to, has.num_slots);
     }
   }
   template <class T>
-  CUDAQ_QEC_HOST_DEVICE void take(T *&array, std::size_t n) {
+  CUDAQ_QEC_HOST_DEVICE void place(T *&array, std::size_t n) {
     array = has_block_ ? reinterpret_cast<T *>(block_ + words_) : nullptr;
     words_ += (n * sizeof(T) + 7) / 8;
   }

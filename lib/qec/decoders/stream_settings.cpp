@@ -60,18 +60,18 @@ expected<stream_options> with_settings_of_name(stream_options options) {
     return named.reason();
   std::string twice;
   // A default value in the name counts, too: "rounds=time" is not "index:3" outside of it.
-  const auto take = [&](const char *what, auto &option, const auto &of_name, const auto &absent) {
+  const auto set_from_name = [&](const char *what, auto &option, const auto &of_name, const auto &absent) {
     if (std::ranges::find(settings, what, &decoder_settings::list::value_type::first) == settings.end())
       return;
     if (option != absent && option != of_name && twice.empty())
       twice = what;
     option = of_name;
   };
-  take("commit", options.commit, named->commit, std::uint64_t{0});
-  take("buffer", options.buffer, named->buffer, std::uint64_t{0});
-  take("rounds", options.rounds, named->rounds, std::string("time"));
-  take("heralds", options.heralds, named->heralds, std::string());
-  take("mode", options.mode, named->mode, stream_mode::automatic);
+  set_from_name("commit", options.commit, named->commit, std::uint64_t{0});
+  set_from_name("buffer", options.buffer, named->buffer, std::uint64_t{0});
+  set_from_name("rounds", options.rounds, named->rounds, std::string("time"));
+  set_from_name("heralds", options.heralds, named->heralds, std::string());
+  set_from_name("mode", options.mode, named->mode, stream_mode::automatic);
   if (!twice.empty())
     return reason(options.decoder + ": " + twice + " is also given outside of the name, with another value");
   options.decoder = named->decoder;

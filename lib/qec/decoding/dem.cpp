@@ -36,10 +36,10 @@ public:
           leave_loop(step.other_end);
         continue;
       }
-      take(instructions_, 1, limits_.instructions, "instructions", step.line);
-      take(targets_, step.targets, limits_.targets, "targets", step.line);
+      add_checked(instructions_, 1, limits_.instructions, "instructions", step.line);
+      add_checked(targets_, step.targets, limits_.targets, "targets", step.line);
       if (step.what != kind::error) // which has a probability
-        take(targets_, step.arguments, limits_.targets, "coordinates", step.line);
+        add_checked(targets_, step.arguments, limits_.targets, "coordinates", step.line);
       switch (step.what) {
       case kind::error:
         if (notes_ == nullptr || !notes_->skips_errors)
@@ -96,7 +96,7 @@ private:
       notes_->errors_before = mechanism_;
     }
     // Counted in one step: a huge loop without instructions must not run.
-    take(instructions_, rounds, limits_.instructions, "instructions", loop.line);
+    add_checked(instructions_, rounds, limits_.instructions, "instructions", loop.line);
     if (rounds == 0)
       return loop.other_end;
     rounds_left_.push_back(rounds);
@@ -140,11 +140,11 @@ private:
       coordinate_shift_[k] += by[k];
   }
 
-  static void take(std::uint64_t &count, std::uint64_t by, std::uint64_t limit, const char *of_what,
-                   std::uint64_t line) {
-    if (by > limit - count)
+  static void add_checked(std::uint64_t &sum, std::uint64_t by, std::uint64_t limit, const char *of_what,
+                          std::uint64_t line) {
+    if (by > limit - sum)
       throw dem_error(line, std::string("the model has too many ") + of_what + " when unrolled");
-    count += by;
+    sum += by;
   }
 
   /// The absolute index of a detector; grows the model to hold it.

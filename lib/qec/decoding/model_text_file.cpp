@@ -57,7 +57,7 @@ expected<error_probability> read_pair(std::string_view &line) {
   return one;
 }
 
-expected<std::string_view> model_text_head::take(std::string_view line) {
+expected<std::string_view> model_text_head::read_line(std::string_view line) {
   if (!line.empty() && line.back() == '\r')
     line.remove_suffix(1);
   std::string_view rest = line;

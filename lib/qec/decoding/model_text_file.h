@@ -47,8 +47,8 @@ public:
   model_text_head(std::string_view version, std::uint32_t model) : version_(version), model_(model) {}
 
   /// Takes the next line, without its end. Returns its words: "" for an empty line, a comment, and a line of the head.
-  /// A reason does not name the line; no line can be taken after it.
-  [[nodiscard]] expected<std::string_view> take(std::string_view line);
+  /// A reason does not name the line; no line can be read after it.
+  [[nodiscard]] expected<std::string_view> read_line(std::string_view line);
   /// At the end of the text: whether it had its head.
   [[nodiscard]] expected<> finish() const;
 
@@ -60,14 +60,14 @@ private:
   part next_ = part::version;
 };
 
-/// Reads a whole text, line by line. `reader`: take(line), and finish() at the end. A reason begins "line N: ".
+/// Reads a whole text, line by line. `reader`: read_line(line), and finish() at the end. A reason begins "line N: ".
 template <class Reader>
 [[nodiscard]] auto read_lines(std::string_view text, Reader &reader) -> decltype(reader.finish()) {
   std::uint64_t number = 1;
   const auto of_line = [&number](const std::string &why) { return "line " + std::to_string(number) + ": " + why; };
   for (; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
-    if (const expected<> result = reader.take(text.substr(0, end)); result.failed())
+    if (const expected<> result = reader.read_line(text.substr(0, end)); result.failed())
       return reason(of_line(result.text()));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }

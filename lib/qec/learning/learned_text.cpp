@@ -39,8 +39,8 @@ class tied_reader {
 public:
   explicit tied_reader(std::uint32_t model_crc32) : head_("cudaq-realtime-tied 1", model_crc32) {}
 
-  expected<> take(std::string_view line) {
-    const expected<std::string_view> words = head_.take(line);
+  expected<> read_line(std::string_view line) {
+    const expected<std::string_view> words = head_.read_line(line);
     if (words.failed())
       return words.reason();
     if (words->empty())

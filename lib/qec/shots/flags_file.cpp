@@ -8,8 +8,8 @@
 
 namespace cudaq::qec::realtime {
 
-expected<bool> flags_text::take(std::string_view line) {
-  const expected<std::string_view> words = head_.take(line);
+expected<bool> flags_text::read_line(std::string_view line) {
+  const expected<std::string_view> words = head_.read_line(line);
   if (words.failed())
     return words.reason();
   if (words->empty())
@@ -81,7 +81,7 @@ bool flags_reader::read_list() {
         fail(result.text());
       return false;
     }
-    const expected<bool> is_shot = text_.take(line_);
+    const expected<bool> is_shot = text_.read_line(line_);
     if (is_shot.failed())
       fail(is_shot.text());
     if (*is_shot)

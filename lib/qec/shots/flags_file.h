@@ -34,8 +34,8 @@ public:
       : head_("cudaq-realtime-flags 1", model), num_errors_(num_errors) {}
 
   /// Takes the next line, without its end. True: it is of shot(), which replaces list(). A reason does not name the
-  /// line; no line can be taken after it.
-  [[nodiscard]] expected<bool> take(std::string_view line);
+  /// line; no line can be read after it.
+  [[nodiscard]] expected<bool> read_line(std::string_view line);
   /// At the end of the text: whether it had its head.
   [[nodiscard]] expected<> finish() const { return head_.finish(); }
 

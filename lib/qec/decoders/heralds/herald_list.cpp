@@ -19,8 +19,8 @@ public:
       herald_of_[c.mechanism] = kNone;
   }
 
-  expected<> take(std::string_view line) {
-    const expected<std::string_view> words = head_.take(line);
+  expected<> read_line(std::string_view line) {
+    const expected<std::string_view> words = head_.read_line(line);
     if (words.failed())
       return words.reason();
     if (words->empty())

@@ -23,8 +23,8 @@ public:
       named_[c.mechanism] = kNone;
   }
 
-  expected<> take(std::string_view line) {
-    const expected<std::string_view> words = head_.take(line);
+  expected<> read_line(std::string_view line) {
+    const expected<std::string_view> words = head_.read_line(line);
     if (words.failed())
       return words.reason();
     if (words->empty())
