@@ -53,7 +53,8 @@ class Gaussian(NamedTuple):
         return self.zero / 2 + self.one / 2 - offset * self.sigma * self.sigma / (self.zero - self.one)
 
 
-def _check(of: Gaussian) -> Gaussian:
+def checked(of: Gaussian) -> Gaussian:
+    """Raises ValueError for a Gaussian that calibrates nothing."""
     if not (all(map(math.isfinite, of)) and of.zero != of.one and of.sigma > 0 and 0 < of.prior < 1):
         raise ValueError(f"{of} is no calibration, accepted: two means, a sigma above 0, and a prior between 0 and 1")
     return of
@@ -78,7 +79,7 @@ class Levels:
     def __post_init__(self) -> None:
         if self.levels not in (16, 256):
             raise ValueError(f"there are {self.levels} levels, accepted: 16 (two values in a byte) or 256")
-        _check(self.gaussian)
+        checked(self.gaussian)
 
     @functools.cached_property
     def edges(self) -> npt.NDArray[np.float64]:
@@ -293,7 +294,7 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
             raise ValueError(f"a calibration is {one!r:.60}, accepted: a Gaussian, or Levels of one")
         if one not in numbers:
             number = numbers[one] = len(numbers)
-            values = tuple(_check(one)) if isinstance(one, Gaussian) else one.ratios.tolist()
+            values = tuple(checked(one)) if isinstance(one, Gaussian) else one.ratios.tolist()
             lines.append(f"{'gaussian' if isinstance(one, Gaussian) else 'levels'} {number} "
                          + " ".join(repr(float(value)) for value in values))
     for flips, measurements in readings.items():

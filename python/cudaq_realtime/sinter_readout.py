@@ -14,7 +14,7 @@ import sinter
 import stim
 
 from .decoders import Decoder
-from .readout import Gaussian, Levels, is_soft, pack_u4, quiet_circuit, readout_model
+from .readout import Gaussian, Levels, checked, is_soft, pack_u4, quiet_circuit, readout_model
 
 Knows = Literal["f32", "u8", "u4", "hard"]
 BATCH = 4096
@@ -37,6 +37,7 @@ class ReadoutSampler(sinter.Sampler):
     knows: Knows = "f32"
 
     def __post_init__(self) -> None:
+        checked(self.gaussian)
         if self.knows not in get_args(Knows):
             raise ValueError(f"knows is {self.knows!r:.60}, accepted: 'f32', 'u8', 'u4', 'hard'")
 
