@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "unittests/support/processes/started_program.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
@@ -24,67 +25,20 @@ namespace cudaq::realtime::tools::test {
 using bytes = std::vector<std::uint8_t>;
 inline constexpr int kLimitMs = 120000; ///< of every wait; only so that a hang ends
 
-/// A program that runs. Its stdout is read line by line; its stderr goes to a file.
-class running_program {
+/// A program that runs, with an empty stdin. Its stdout is read line by line; its stderr goes to a file.
+class running_program : public realtime::test::started_program {
 public:
   /// argv without the program itself.
   running_program(const std::vector<std::string> &arguments, const std::filesystem::path &err,
-                  const std::string &notify_socket = "", const char *program = CUDAQ_TOOL_PATH) {
-    int pipe_fds[2];
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
-      throw std::runtime_error("pipe2");
-    std::vector<std::string> texts = arguments;
-    texts.insert(texts.begin(), program);
-    std::vector<char *> argv;
-    for (std::string &text : texts)
-      argv.push_back(text.data());
-    argv.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ == 0) {
-      for (const int number : {SIGINT, SIGTERM, SIGPIPE}) // the test may have inherited that it is ignored
-        std::signal(number, SIG_DFL);
-      dup2(pipe_fds[1], 1);
-      const int fd = open(err.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
-      dup2(fd, 2);
-      if (!notify_socket.empty())
-        setenv("NOTIFY_SOCKET", notify_socket.c_str(), 1);
-      execv(argv[0], argv.data());
-      _exit(127);
-    }
-    close(pipe_fds[1]);
-    out_ = pipe_fds[0];
-  }
-  ~running_program() {
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-    if (out_ >= 0)
-      close(out_);
-  }
-  running_program(const running_program &) = delete;
-  running_program &operator=(const running_program &) = delete;
-
-  /// Not after wait.
-  void signal(int number) const {
-    if (pid_ > 0)
-      kill(pid_, number);
-  }
-  /// Its lines have no reader any more. No line() after it.
-  void close_output() {
-    close(out_);
-    out_ = -1;
-  }
-  pid_t pid() const { return pid_; }
-  /// Not after wait.
-  bool runs() const {
-    siginfo_t info{};
-    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+                  const std::string &notify_socket = "", const char *program = CUDAQ_TOOL_PATH)
+      : started_program(words({program}, arguments), err,
+                        notify_socket.empty() ? "" : "NOTIFY_SOCKET=" + notify_socket) {
+    close_input();
   }
 
   /// It has a handler of its own for the signal. Not after wait.
   bool catches(int number) const {
-    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    std::ifstream status("/proc/" + std::to_string(pid()) + "/status");
     for (std::string line; std::getline(status, line);)
       if (line.starts_with("SigCgt:"))
         return (std::stoull(line.substr(7), nullptr, 16) >> (number - 1) & 1) != 0;
@@ -101,23 +55,12 @@ public:
 
   /// The next line of stdout; "" at its end or after the limit. Without the time at the end of a line that has one.
   std::string line() {
-    for (;;) {
-      if (const std::size_t end = text_.find('\n'); end != std::string::npos) {
-        std::string found = text_.substr(0, end);
-        text_.erase(0, end + 1);
-        static const std::regex kTime(R"( time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$)");
-        const bool is_event =
-            found.find("_CONFIG_") != std::string::npos || found.starts_with("CUDAQ_REALTIME_ROUTER_NODE ");
-        EXPECT_TRUE(!is_event || std::regex_search(found, kTime)) << found;
-        return std::regex_replace(found, kTime, "");
-      }
-      pollfd fd{out_, POLLIN, 0};
-      char part[4096];
-      const ssize_t n = poll(&fd, 1, kLimitMs) > 0 ? read(out_, part, sizeof part) : 0;
-      if (n <= 0)
-        return "";
-      text_.append(part, static_cast<std::size_t>(n));
-    }
+    const std::string found = started_program::line(std::chrono::milliseconds(kLimitMs));
+    static const std::regex kTime(R"( time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$)");
+    const bool is_event =
+        found.find("_CONFIG_") != std::string::npos || found.starts_with("CUDAQ_REALTIME_ROUTER_NODE ");
+    EXPECT_TRUE(!is_event || std::regex_search(found, kTime)) << found;
+    return std::regex_replace(found, kTime, "");
   }
 
   /// All that stdout has until its end, or until the limit of a line.
@@ -130,24 +73,15 @@ public:
 
   /// Waits for the end and returns the exit status; -1: ended by a signal, or not before the limit.
   int wait() {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
-    int status = 0;
-    while (waitpid(pid_, &status, WNOHANG) == 0) {
-      if (std::chrono::steady_clock::now() > limit)
-        return -1;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    pid_ = -1;
-    ended_by_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    const int status = started_program::wait(std::chrono::milliseconds(kLimitMs));
+    ended_by_ = std::max(status - 256, 0);
+    return status < 256 ? status : -1;
   }
   /// After wait: the signal that ended the program, or 0.
   int ended_by() const { return ended_by_; }
 
 private:
-  pid_t pid_ = -1;
-  int out_ = -1, ended_by_ = 0;
-  std::string text_;
+  int ended_by_ = 0;
 };
 
 struct wire_answer {
