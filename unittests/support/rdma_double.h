@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace cudaq::realtime::test {
@@ -43,7 +44,8 @@ struct rdma_double_state {
     if (!p.connected || (options.reliable && last && p.receives == 0))
       return false;
     const std::size_t at = std::size_t{slot} * slot_size;
-    std::copy_n(bytes.begin(), std::min(bytes.size(), memory.requests.size() - at), memory.requests.begin() + at);
+    std::ranges::copy(std::span(bytes).first(std::min(bytes.size(), memory.requests.size() - at)),
+                      memory.requests.subspan(at).begin());
     if (last && p.receives != 0) {
       --p.receives;
       p.completions.push_back(

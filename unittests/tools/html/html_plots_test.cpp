@@ -139,7 +139,7 @@ TEST(HtmlPlots, ATimelineHasStepsAndNoLineWhereNothingWasAnswered) {
 }
 
 TEST(HtmlPlots, PartsOfATimelineTakeARoundTimeAndHaveManyAnswers) {
-  for (const std::uint64_t apart : {40'000, 777'777, 123'456'789}) {
+  for (const std::uint64_t apart : {40'000U, 777'777U, 123'456'789U}) {
     run_timeline timeline;
     for (std::uint64_t i = 0; i < 1000; ++i)
       timeline.record(i * apart, 5000);

@@ -74,7 +74,7 @@ TEST_F(OpenRequests, SendTheSameBytesAfterBusyOfTheLibrary) {
   ASSERT_TRUE(begin(1, 0));
   const auto first = sent(0);
   std::uint64_t now = kMs;
-  for (const std::uint64_t wait : {20'000, 40'000, 80'000}) {
+  for (const std::uint64_t wait : {20'000U, 40'000U, 80'000U}) {
     EXPECT_EQ(answer(1, CUDAQ_RPC_ERR_BUSY, now).means, meaning::passed);
     EXPECT_TRUE(sent(now + wait - 1).empty());
     EXPECT_EQ(sent(now += wait), first);
