@@ -109,7 +109,7 @@ TEST_F(DeviceGraphHazards, APoolWithoutAnIdleGraphKeepsItsRequestsAndLetsOthersP
   for (int n = 0; n < 7; ++n)
     waiting.push_back(load.put(0));
   for (int n = 0; n < 50; ++n)
-    EXPECT_TRUE(load.await(load.put(1 + n % 2)));
+    EXPECT_TRUE(load.await(load.put(n % 2 == 0 ? 1U : 2U)));
   for (const std::uint32_t slot : waiting)
     EXPECT_FALSE(load.collect(slot)) << "the gate is closed";
   store_release(*gate, 1u);

@@ -29,7 +29,7 @@ protected:
     load.expected_status = CUDAQ_RPC_ERR_NO_RESPONSE;
     const std::uint32_t slot = load.put(0);
     for (int n = 0; others && n < 20; ++n)
-      EXPECT_TRUE(load.await(load.put(1 + n % 2)));
+      EXPECT_TRUE(load.await(load.put(n % 2 == 0 ? 1U : 2U)));
     std::this_thread::sleep_for(kWhileItRuns);
     EXPECT_FALSE(load.collect(slot));
     return slot;

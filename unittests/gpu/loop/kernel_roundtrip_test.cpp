@@ -46,10 +46,8 @@ TEST_P(KernelRoundTrip, AnswersEverySizeInEveryRingShape) {
       SCOPED_TRACE(std::to_string(num_slots) + (in_place ? " slots, in place" : " slots, apart"));
       session s(kind(), memory(), {num_slots, 576, in_place});
       ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());
-      std::vector<std::uint32_t> sizes;
-      for (const std::uint32_t size :
-           {0, 1, 3, 7, 8, 15, 16, 17, 39, 40, 41, 63, 64, 65, 104, 232, 487, 488, 489, 551, 552})
-        sizes.push_back(size);
+      std::vector<std::uint32_t> sizes{0,  1,  3,  7,   8,   15,  16,  17,  39,  40, 41,
+                                       63, 64, 65, 104, 232, 487, 488, 489, 551, 552};
       while (sizes.size() < num_slots + 10) // more than one lap of the ring
         sizes.push_back(static_cast<std::uint32_t>(sizes.size()) * 7919u % 553);
       ASSERT_NO_FATAL_FAILURE(check_sizes(s, sizes));
