@@ -23,6 +23,7 @@ import numpy as np
 import stim
 from cudaq_realtime import Decoder
 from cudaq_realtime.heralds import heralded_model
+from figure_numbers import interval, numbers
 
 BATCH = 2000
 
@@ -59,13 +60,6 @@ def surface_code(distance, share, noise, heralded=True, rounds=None):
         "surface_code:rotated_memory_z", distance=distance, rounds=rounds or distance,
         after_clifford_depolarization=noise, before_round_data_depolarization=noise,
         before_measure_flip_probability=noise, after_reset_flip_probability=noise), share, heralded)
-
-
-def interval(wrong, shots, z=1.96):
-    """Wilson's, 95 %."""
-    p, n = wrong / shots, shots
-    middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
 
 
 def measure(distance, share, noise, shots, seed):
@@ -240,10 +234,6 @@ def exact(given):
             wrong[rule] += np.where(answers, chance[:256], chance[256:]).sum()
     for rule, rate in wrong.items():
         print(f"{rule}: {rate:.6e} of the shots are wrong, {rate / wrong['the likeliest answer']:.4f} of the least")
-
-
-def numbers(kind):
-    return lambda text: [kind(part) for part in text.split(",")]
 
 
 def main():

@@ -27,7 +27,7 @@ import numpy as np
 import stim
 from cudaq_realtime import Decoder
 from cudaq_realtime.readout import Gaussian, Levels, pack_u4, readout_model
-from erasure_figures import interval, numbers
+from figure_numbers import interval, numbers
 
 BATCH = 2000
 ROUNDS_LEAKED = 3

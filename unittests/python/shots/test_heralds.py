@@ -22,6 +22,7 @@ from cudaq_realtime.sinter_decoder import SinterDecoder
 def figures_of_the_page():
     """The program that measures what heralds gain."""
     path = pathlib.Path(__file__).parents[3] / "benchmarks/decoding/erasure_figures.py"
+    sys.path.insert(0, str(path.parent))  # of what it imports from its folder
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
