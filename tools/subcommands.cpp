@@ -11,6 +11,7 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime doctor                what on this machine makes it slow or does not work, and the remedies
   cudaq-realtime demo                  the main use: decode surface-code shots through the ring, check every answer
   cudaq-realtime decode                own shots: detection events in, predicted observables out
+  cudaq-realtime learn                 the rates of a model's errors, from detection events without labels
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
   cudaq-realtime emulate               a control system in software: plays syndromes to a server in another process
   cudaq-realtime serve --schema        the decoding server: decoders for requests that come over a transport
@@ -36,6 +37,7 @@ void add_subcommands(CLI::App &app, chosen_command &chosen) {
 #ifdef CUDAQ_TOOL_HAS_QEC
   add_demo(app, chosen);
   add_decode(app, chosen);
+  add_learn(app, chosen);
   add_pipeline(app, chosen);
   add_emulate(app, chosen);
   add_serve(app, chosen);

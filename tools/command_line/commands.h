@@ -12,6 +12,7 @@ namespace cudaq::realtime::tools {
 // The program's help lists the subcommands in the order of these calls.
 void add_demo(CLI::App &program, chosen_command &chosen);
 void add_decode(CLI::App &program, chosen_command &chosen);
+void add_learn(CLI::App &program, chosen_command &chosen);
 void add_serve(CLI::App &program, chosen_command &chosen);
 void add_route(CLI::App &program, chosen_command &chosen);
 void add_top(CLI::App &program, chosen_command &chosen);

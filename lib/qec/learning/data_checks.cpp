@@ -66,7 +66,8 @@ std::vector<std::string> refusals_of(const learned_rates &rates, const event_cou
   std::vector<std::string> texts;
   const double shots = counts.effective_shots();
   if (shots < options.min_shots)
-    texts.push_back("too few shots: " + short_number(shots) + ", needed: " + short_number(options.min_shots));
+    texts.push_back("too few shots: " + std::to_string(std::llround(shots)) +
+                    ", needed: " + std::to_string(std::llround(options.min_shots)));
   if (counts.repeated_shots() > options.max_repeated * counts.shots())
     texts.push_back("at least " + short_number(100 * counts.repeated_shots() / counts.shots()) +
                     " % of the shots are in passages that repeat earlier ones bit by bit");

@@ -28,7 +28,7 @@ struct learning_options {
   double max_lost = 0.5; ///< share of a detector's errors whose rate is below 1/max_change of the model's, beyond five
                          ///< sigma: it has the place of another detector, or the model is that of another circuit
   /// Of the rates between the shots, as a share of their mean: how much more the number of events of a shot varies than
-  /// the learned rates explain. A burst of 1 % of the shots gives 0.5 or more, a drift by 10 % less than 0.1.
+  /// the learned rates explain. A burst in 1 % of the shots is beyond it, a slow change of all rates by 10 % is not.
   double max_variation = 0.25;
   double max_repeated = 0.01; ///< share of the shots in repeated passages
 };

@@ -123,7 +123,7 @@ TEST_F(PoisonedData, TwoSwappedDetectorsAreRefused) {
 
 TEST_F(PoisonedData, TooFewShotsAreRefused) {
   add_shots([](shot_bytes &, std::size_t) {}, 500);
-  expect_refusal("too few shots: 500, needed: 1e+03");
+  expect_refusal("too few shots: 500, needed: 1000");
 }
 
 TEST_F(PoisonedData, ARepeatedBlockIsRefused) {

@@ -52,6 +52,7 @@ TEST(ReportSchema, FitsReportsOfDecoders) {
   expect_valid_good_report("demo --config d3 --shots 200 --decoder lookup --json");
   expect_valid_good_report("demo --config d3 --shots 200 --decoder lookup --rate 200000 --json");
   expect_valid_good_report("decode --out /dev/null" + own);
+  expect_valid_report("learn --json --dem " + model + ".dem --in " + model + ".dets.b8");
   const scratch_folder scratch;
   const std::string loop = scratch.path() / "loop.dem", rounds = scratch.path() / "rounds.01";
   std::ofstream(loop) << "repeat 5 {\ndetector(0) D0\nerror(0.1) D0 L0\nshift_detectors(1) 1\n}\n";
