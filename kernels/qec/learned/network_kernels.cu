@@ -11,7 +11,6 @@ namespace cudaq::qec::realtime::gpu {
 namespace {
 
 constexpr std::uint32_t kOneBlockThreads = 512;
-constexpr std::uint32_t kUnit = 16; ///< bytes of a copy to shared memory
 
 /// Returns when the kernels before this one have ended; it then sees their stores. From then on the next kernel may
 /// start, and wait here: not earlier, so at most two of them run at a time. Nothing without `overlap`.
@@ -114,6 +113,8 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 #if __CUDA_ARCH__ >= 900
+constexpr std::uint32_t kUnit = 16; ///< bytes of a copy to shared memory
+
 __device__ std::uint32_t shared_address(const void *pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
@@ -435,6 +436,11 @@ cudaError_t max_layer_clusters(const layer_plan &plan, std::uint32_t &clusters) 
   if (kernel == nullptr)
     return cudaErrorInvalidValue;
   const auto *const code = reinterpret_cast<const void *>(kernel);
+  cudaFuncAttributes attributes{};
+  if (const cudaError_t unknown = cudaFuncGetAttributes(&attributes, code); unknown != cudaSuccess)
+    return unknown;
+  if (attributes.ptxVersion < 90) // its body is empty
+    return cudaErrorNoKernelImageForDevice;
   if (const cudaError_t refused = detail::allow_shared_memory(code, plan.bytes()); refused != cudaSuccess)
     return refused == cudaErrorInvalidValue ? cudaSuccess : refused; // too much: none
   const detail::launch_configuration launch(plan.parts, kBlockThreads, plan.bytes(), nullptr, plan.parts);

@@ -73,7 +73,7 @@ struct network_shot {
 cudaError_t launch_network(const network_job &job, const network_shot &shot, bool overlap, cudaStream_t stream);
 
 /// The number of clusters of a middle layer that the current device runs at a time. plan.clusters is not used. 0: none
-/// fits.
+/// fits. cudaErrorNoKernelImageForDevice: the kernels were compiled for a compute capability below 9.0 only.
 cudaError_t max_layer_clusters(const layer_plan &plan, std::uint32_t &clusters);
 
 } // namespace cudaq::qec::realtime::gpu
