@@ -24,8 +24,7 @@ pipeline_shots::pipeline_shots(qec::shot_set shots, std::string engine, std::str
     engine_ = qec::kAutoPredecoder;
     choice_ = qec::kAutoPredecoderReason;
   }
-  const std::uint64_t words = (shots_.num_observables + 63) / 64;
-  response_bytes_ = sizeof(qec::DecodeResponse) + static_cast<std::size_t>(words) * sizeof(std::uint64_t);
+  response_bytes_ = qec::decode_response_bytes(shots_.num_observables);
 }
 
 std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine, std::string *why,
