@@ -88,7 +88,7 @@ inline std::vector<std::string> all_decoder_kinds() {
 inline std::string kind_name(const testing::TestParamInfo<std::string> &tested) {
   std::string name = tested.param;
   std::ranges::replace_if(
-      name, [](char c) { return c == '.' || c == '-'; }, '_');
+      name, [](char c) { return std::string_view(".-:=").find(c) != std::string_view::npos; }, '_');
   return name;
 }
 

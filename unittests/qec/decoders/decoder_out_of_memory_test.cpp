@@ -51,14 +51,20 @@ TEST_P(DecoderOutOfMemory, EveryFailedAllocationCostsOneShotOnly) {
   const shot_set set = load_committed(shot_set_name(GetParam() == "lookup" ? 3 : 7, "0.005"));
   const auto with = make_or_throw(GetParam(), set.dem_text);
   std::vector<std::uint64_t> events(set.num_detectors);
+  double gap = 0;
+  decode_details details;
+  if (with->refuses_gaps() == nullptr)
+    details.gaps = {&gap, 1};
   long failures = 0;
-  for (std::uint64_t shot = 0; shot < 40; ++shot) {
+  const std::uint64_t shots = details.gaps.empty() ? 40 : 15; // two decodes each
+  for (std::uint64_t shot = 0; shot < shots; ++shot) {
     const std::size_t count = unpack_events(set.detection_row(shot), set.num_detectors, events).count;
     const auto fired = std::span<const std::uint64_t>(events).first(count);
     for (long after = 0; after < 60; ++after) {
       std::uint8_t out = 0xEE;
       allocations_left = after;
-      const decode_status status = with->decode(fired, {&out, 1});
+      const decode_status status =
+          details.gaps.empty() ? with->decode(fired, {&out, 1}) : with->decode(fired, {&out, 1}, details);
       allocations_left = -1;
       ASSERT_TRUE(status == decode_status::ok || status == decode_status::internal_error);
       EXPECT_EQ(out, status == decode_status::ok ? set.prediction_row(shot)[0] : 0);
@@ -73,7 +79,13 @@ TEST_P(DecoderOutOfMemory, EveryFailedAllocationCostsOneShotOnly) {
     EXPECT_GT(failures, 0) << "nothing was tested";
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, DecoderOutOfMemory, testing::ValuesIn(decoder_kinds()), kind_name);
+INSTANTIATE_TEST_SUITE_P(Kinds, DecoderOutOfMemory, testing::ValuesIn([] {
+                           auto kinds = decoder_kinds();
+                           if (pymatching_available())
+                             kinds.emplace_back("pymatching:confidence=1");
+                           return kinds;
+                         }()),
+                         kind_name);
 
 class ConstructionOutOfMemory : public testing::TestWithParam<std::string> {};
 
@@ -104,7 +116,8 @@ TEST_P(ConstructionOutOfMemory, EveryFailedAllocationIsARefusalForTheMachine) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, ConstructionOutOfMemory,
-                         testing::Values("auto", "pymatching", "pymatching-correlated", "lookup", "bp-osd", "relay-bp"),
+                         testing::Values("auto", "pymatching", "pymatching-correlated", "lookup", "bp-osd", "relay-bp",
+                                         "pymatching:confidence=1", "bp-osd:confidence=1"),
                          kind_name);
 
 class PropagationOutOfMemory : public testing::TestWithParam<std::string> {};
