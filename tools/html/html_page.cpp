@@ -116,17 +116,20 @@ void html_page::add(const std::string &heading, const std::string &content) {
 }
 
 std::string html_page::text(const json &report) const {
-  std::string page =
-      fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                  "<title>{}</title>\n<style>:root{{color-scheme:light dark;{}}}{}\n"
-                  "@media (prefers-color-scheme:dark){{:root{{{}}}}}{}</style>\n</head>\n<body>\n<main>\n",
-                  html_text(title_), kLightColours, kPlotStyle, kDarkColours, kStyle) +
-      header(title_, unchecked_, report);
+  std::string page = fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                                 "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
+                                 html_text(title_), page_style()) +
+                     header(title_, unchecked_, report);
   for (const auto &[heading, content] : sections_)
     page += fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", html_text(heading), content);
   return page + "<details>\n<summary>All figures</summary>\n<div class=\"table\"><table>\n" + rows(report, "") +
          "</table></div>\n</details>\n</main>\n</body>\n</html>\n";
+}
+
+std::string page_style() {
+  return fmt::format(":root{{color-scheme:light dark;{}}}{}\n@media (prefers-color-scheme:dark){{:root{{{}}}}}{}",
+                     kLightColours, kPlotStyle, kDarkColours, kStyle);
 }
 
 std::string html_table(const std::vector<std::vector<std::string>> &rows) {

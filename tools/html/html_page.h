@@ -30,6 +30,8 @@ private:
   std::vector<std::pair<std::string, std::string>> sections_;
 };
 
+/// The style of a page, for one that is no report: CSS with the colours of the plots.
+std::string page_style();
 /// A table. The first row is its head; the first column is text, the others are aligned to the right.
 std::string html_table(const std::vector<std::vector<std::string>> &rows);
 /// A table of latencies: count, minimum, percentiles and maximum.

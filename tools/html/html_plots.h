@@ -66,6 +66,16 @@ struct plotted_curve {
 std::string curve_plot(const std::vector<plotted_curve> &curves, const std::string &x_title, const std::string &rates,
                        std::string (*label)(double));
 
+/// A place of a code, and by how many standard deviations what happens there differs from what is expected: below 0 it
+/// is less. A `sigma` that is not a number: not known.
+struct plotted_place {
+  double x, y, sigma;
+  std::string name; ///< shown when the reader points at it
+};
+/// The places, in blue where less happens and in red where more happens, the darker the larger the difference, with a
+/// frame from 5 standard deviations on. y goes downwards, as rows do. "" without places.
+std::string layout_plot(const std::vector<plotted_place> &places);
+
 /// The first picture of a plot as a file of its own, also for programs that know little of CSS: these show it in light
 /// colours, others in dark ones where the reader prefers them. "" without a picture.
 std::string svg_file(const std::string &plot);

@@ -11,6 +11,7 @@
 #include "tools/common/output_file.h"
 #include "tools/serve/background_task.h"
 #include "tools/serve/decode_log.h"
+#include "tools/serve/detector_pages.h"
 #include "tools/serve/realtime_setup.h"
 #include "tools/serve/serve_config.h"
 #include "tools/serve/serve_counters.h"
@@ -199,7 +200,9 @@ void serving::answer_a_reader(const std::vector<pollfd> &fds) {
   for (std::size_t i = 0; i < fds.size(); ++i) {
     const pollfd &fd = fds[next_listener_++ % fds.size()];
     if (fd.revents != 0)
-      return listeners_.answer(fd.fd, [this] { return counters(); });
+      return listeners_.answer(fd.fd, [this] { return counters(); },
+                               {{"/detectors", "text/html; charset=utf-8", [this] { return detectors_page(server_); }},
+                                {"/detectors.json", "application/json", [this] { return detectors_json(server_); }}});
   }
 }
 

@@ -2,7 +2,7 @@
 #include "tools/serve/serve_counters.h"
 
 #include "tools/common/report.h"
-#include "tools/serve/http_answer.h"
+#include "tools/serve/detector_pages.h"
 #include "tools/services/transport_counters.h"
 #include "tools/top/counters_reader.h"
 
@@ -271,7 +271,7 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
   family(text, "cudaq_decoder_latency_seconds", "histogram", "From a request's arrival at the server to its answer.");
   for (const reading &now : readings)
     add_histogram(text, "cudaq_decoder_latency_seconds", fmt::format("decoder=\"{}\"", now.id), now.whole, 256);
-  text += stages_text(readings);
+  text += stages_text(readings) + detectors_text(server);
   const auto one = [&](const char *name, const char *type, const char *help, std::uint64_t value) {
     family(text, name, type, help);
     text += fmt::format("{} {}\n", name, value);
@@ -351,7 +351,8 @@ std::vector<int> counter_listeners::descriptors() const {
   return all;
 }
 
-void counter_listeners::answer(int descriptor, const std::function<std::string()> &text) {
+void counter_listeners::answer(int descriptor, const std::function<std::string()> &text,
+                               const std::vector<http_page> &pages) {
   const int fd = accept4(descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0)
     return;
@@ -360,7 +361,7 @@ void counter_listeners::answer(int descriptor, const std::function<std::string()
   if (descriptor != tcp_fd_)
     reader.send_all(text());
   else if (reader.read_request_head(head))
-    reader.send_all(http_answer(head, text));
+    reader.send_all(http_answer(head, text, pages));
 }
 
 } // namespace cudaq::realtime::tools

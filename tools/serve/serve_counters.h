@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lib/qec/server/decoding_server.h"
+#include "tools/serve/http_answer.h"
 #include "tools/services/provider_service.h"
 
 #include <cstdint>
@@ -36,8 +37,9 @@ public:
   [[nodiscard]] std::vector<int> descriptors() const;
   /// The port that is in use; -1 for none.
   [[nodiscard]] int port() const noexcept { return port_; }
-  /// Answers one reader that waits at this descriptor. Returns after at most 0.2 s: a slow reader is given up.
-  void answer(int descriptor, const std::function<std::string()> &text);
+  /// Answers one reader that waits at this descriptor. Returns after at most 0.2 s: a slow reader is given up. `pages`:
+  /// what HTTP requests can have, too.
+  void answer(int descriptor, const std::function<std::string()> &text, const std::vector<http_page> &pages = {});
   /// Closes both and removes the socket.
   void close_all() noexcept;
 

@@ -132,6 +132,15 @@ counted_stage &stage_of(const counter_line &line, std::vector<counted_stage> &st
   return stages.emplace_back(counted_stage{name, {}, 0});
 }
 
+/// Ranks come in ascending order in each family of lines.
+counted_detector &detector_of(const counter_line &line, std::vector<counted_detector> &detectors) {
+  std::uint64_t rank = 0;
+  parse_number(label_of(line, "rank"), rank);
+  if (const auto found = std::ranges::find(detectors, rank, &counted_detector::rank); found != detectors.end())
+    return *found;
+  return detectors.emplace_back(counted_detector{.rank = rank});
+}
+
 void read_decoder_line(const counter_line &line, counted_decoder &d) {
   const auto count = static_cast<std::uint64_t>(line.value);
   const std::pair<const char *, std::uint64_t &> plain[] = {
@@ -146,6 +155,9 @@ void read_decoder_line(const counter_line &line, counted_decoder &d) {
       {"cudaq_decoder_rounds_pushed_total", d.rounds_pushed},
       {"cudaq_decoder_rounds_committed_total", d.rounds_committed},
       {"cudaq_decoder_lag_rounds", d.lag_rounds},
+      {"cudaq_decoder_detectors", d.detectors},
+      {"cudaq_decoder_detector_shots", d.detector_shots},
+      {"cudaq_decoder_detectors_beyond_5_sigma", d.detectors_beyond},
       {"cudaq_decoder_worst_lag_rounds", d.worst_lag_rounds}};
   d.is_stream = d.is_stream || line.name == "cudaq_decoder_rounds_pushed_total";
   for (const auto &[name, member] : plain)
@@ -167,6 +179,14 @@ void read_decoder_line(const counter_line &line, counted_decoder &d) {
     stage_of(line, d.stages).buckets.emplace_back(bound_ns(line), count);
   if (line.name == "cudaq_decoder_worst_stage_seconds")
     stage_of(line, d.stages).worst_ns = line.value * 1e9;
+  if (line.name == "cudaq_decoder_worst_detector")
+    detector_of(line, d.worst_detectors).detector = count;
+  if (line.name == "cudaq_decoder_worst_detector_sigma")
+    detector_of(line, d.worst_detectors).sigma = line.value;
+  if (line.name == "cudaq_decoder_worst_detector_rate")
+    detector_of(line, d.worst_detectors).rate = line.value;
+  if (line.name == "cudaq_decoder_worst_detector_model_rate")
+    detector_of(line, d.worst_detectors).model_rate = line.value;
 }
 
 /// Nodes come in the same order in each family of lines.

@@ -20,6 +20,12 @@ struct counted_stage {
   double worst_ns = 0;     ///< since the start
 };
 
+/// A detector whose rate differs from its model's. `sigma`: by how many standard deviations, without a sign.
+struct counted_detector {
+  std::uint64_t rank = 0, detector = 0; ///< rank 1 differs most
+  double sigma = 0, rate = 0, model_rate = 0;
+};
+
 struct counted_decoder {
   std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, exchanges = 0;
   std::uint64_t deadline_met = 0, deadline_missed = 0, deadline_late = 0;
@@ -31,6 +37,8 @@ struct counted_decoder {
   bool is_stream = false;
   std::uint64_t rounds_pushed = 0, rounds_committed = 0, lag_rounds = 0, worst_lag_rounds = 0;
   double tail_sum_ns = 0, worst_tail_ns = 0; ///< from the last bits of a stream to their answer
+  std::uint64_t detectors = 0, detector_shots = 0, detectors_beyond = 0; ///< 0: detection events are not counted
+  std::vector<counted_detector> worst_detectors;                         ///< by rank
 };
 
 /// A node of a router.

@@ -167,6 +167,19 @@ json stages_json(const sampled_decoder &d) {
   return stages;
 }
 
+/// At the end of the interval. Null: the decoder does not count detection events.
+json detectors_json(const counted_decoder &now) {
+  if (now.detectors == 0)
+    return {};
+  json worst = json::array();
+  for (const counted_detector &d : now.worst_detectors)
+    worst.push_back({{"detector", d.detector}, {"sigma", d.sigma}, {"rate", d.rate}, {"model_rate", d.model_rate}});
+  return {{"detectors", now.detectors},
+          {"shots", now.detector_shots},
+          {"beyond_5_sigma", now.detectors_beyond},
+          {"worst", worst}};
+}
+
 } // namespace
 
 double sampled_times::percentile_ns(double percent) const {
@@ -247,7 +260,8 @@ json sample_json(const server_sample &s) {
                           {"p99", percentile_json(d.latency, 99)},
                           {"p99.9", percentile_json(d.latency, 99.9)},
                           {"percentile_relative_error", 0.25}}},
-                        {"stages_ns", stages_json(d)}});
+                        {"stages_ns", stages_json(d)},
+                        {"detectors", detectors_json(d.total)}});
   }
   json nodes; // null: it is not a router
   if (s.is_router)
@@ -344,6 +358,26 @@ std::string deadlines_text(const server_sample &s) {
          text;
 }
 
+/// The worst detectors of the decoders that have certain differences.
+std::string detectors_text(const server_sample &s) {
+  std::string text;
+  for (const sampled_decoder &d : s.decoders) {
+    const counted_decoder &now = d.total;
+    if (now.detectors_beyond == 0)
+      continue;
+    text += fmt::format("{:>10} {}\n", d.id,
+                        coloured(fmt::format("{} of {} detectors beyond 5 sigma, in about {} shots",
+                                             now.detectors_beyond, now.detectors, now.detector_shots),
+                                 colour::bad));
+    for (const counted_detector &worst : now.worst_detectors)
+      text += fmt::format("{:>10} {:>11} {:>11.4g} {:>11.4g} {:>9.1f}\n", d.id, fmt::format("D{}", worst.detector),
+                          worst.rate, worst.model_rate, worst.sigma);
+  }
+  if (text.empty())
+    return text;
+  return fmt::format("{:>10} {:>11} {:>11} {:>11} {:>9}\n", "detectors", "worst", "rate", "model", "sigma") + text;
+}
+
 std::string races_text(const server_sample &s) {
   std::string text;
   for (const sampled_decoder &d : s.decoders)
@@ -372,7 +406,7 @@ std::string sample_text(const server_sample &s) {
                         format_rate(static_cast<double>(d.shots) / s.seconds), d.waiting, latency(50), latency(99),
                         latency(99.9), count_of(d.answers, &is_busy), errors_of(d));
   }
-  text += stages_text(s) + totals_text(s) + deadlines_text(s) + races_text(s) + others_text(s);
+  text += stages_text(s) + totals_text(s) + deadlines_text(s) + races_text(s) + detectors_text(s) + others_text(s);
   if (std::ranges::none_of(s.decoders, &sampled_decoder::is_stream))
     return text;
   text += fmt::format("{:>10} {:>11} {:>11} {:>10} {:>10} {:>9} {:>9} {:>9}\n", "stream", "rounds/s", "final/s", "lag",

@@ -2,6 +2,7 @@
 #include "lib/qec/server/config_fields.h"
 
 #include "lib/base/similar_words.h"
+#include "lib/qec/server/session/detector_rates.h"
 
 #include <algorithm>
 #include <charconv>
@@ -84,6 +85,10 @@ constexpr config_field kDecoderFields[] = {
      "a request that waited longer in the queue is not served; 0 or missing: without limit", nullptr},
     {"deadline_us", number, false, 0, 1e9, "",
      "the time for the decode of a shot from its begin; then the answer is DEADLINE. 0 or missing: without limit",
+     nullptr},
+    {"detector_rates", number, false, 0, detector_rates::kLongestWindow, "",
+     "shots after which the counts of detection events are halved, 65536 if it is missing: how long a rate of a "
+     "detector remembers. 0: they are not counted",
      nullptr},
 };
 constexpr config_object kDecoder{kDecoderFields};

@@ -95,6 +95,7 @@ decoder_config decoder_of(const config_node &map, std::size_t index) {
   config.has_observables = take_numbers(map, "O_sparse", config.observables);
   config.has_measurements = take_numbers(map, "D_sparse", config.from_measurements);
   take_number(map, "deadline_us", config.deadline_us);
+  take_number(map, "detector_rates", config.detector_rates);
   std::string dispatch = "host";
   take_text(map, "dispatch", dispatch);
   config.is_on_gpu = dispatch == "device_graph";

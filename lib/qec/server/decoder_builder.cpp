@@ -6,6 +6,7 @@
 #include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/decoding/whole_file.h"
 #include "lib/qec/server/decoder_types.h"
+#include "lib/qec/server/model_detectors.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/server/sparse_model.h"
 #include "lib/qec/server/stream_builder.h"
@@ -228,8 +229,10 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
   const std::uint64_t detectors =
       model.num_detectors + static_cast<std::uint64_t>(std::ranges::count(heralds, '\n')) + (heralds.empty() ? 0 : 1);
   const std::uint64_t herald_bytes = heralds.size() + heralds.size() / 4 * 2 * sizeof(error_probability);
-  std::uint64_t bytes = sizeof(served_decoder) + detectors * sizeof(std::uint64_t) + model.num_observables +
-                        model_bytes(model) + herald_bytes;
+  const std::uint64_t of_detector =
+      sizeof(std::uint64_t) + (c.detector_rates != 0 ? sizeof(model_detector) + sizeof(std::uint64_t) : 0);
+  std::uint64_t bytes =
+      sizeof(served_decoder) + detectors * of_detector + model.num_observables + model_bytes(model) + herald_bytes;
   if (name.starts_with("lookup")) // a table of all syndromes of one part; parts of a model share its detectors
     bytes += std::min(kLookupMaxBytes, (model.num_observables / 8 + 1)
                                            << std::min<std::uint64_t>(detectors, kLookupMaxPartDetectors));
@@ -392,6 +395,18 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, decoder_
   return unit;
 }
 
+/// The decoder has read the model before, so it is right.
+expected<> count_rates(const decoder_config &c, const decoder_plan &plan, const decoding_unit &unit) {
+  if (c.detector_rates == 0)
+    return {};
+  auto detectors = plan.stream ? detectors_of(*plan.stream) : detectors_of(plan.text, plan.heralds);
+  if (detectors.failed())
+    return detectors.reason();
+  if (plan.stream || detectors->body == unit.num_detectors()) // a plug-in may leave detectors out
+    unit.identity()->rates = std::make_unique<detector_rates>(std::move(*detectors), c.detector_rates);
+  return {};
+}
+
 } // namespace
 
 expected<std::vector<decoder_setup>> build_decoders(const server_config &config, const std::string &folder) {
@@ -424,6 +439,8 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
     auto unit = build(c, plans[i]);
     if (unit.failed())
       return failure(c, unit.reason());
+    if (expected<> result = count_rates(c, plans[i], **unit); result.failed())
+      return failure(c, result.reason());
     plans[i] = {};
     setups.push_back({c.limits, std::move(*unit), c.place});
   }

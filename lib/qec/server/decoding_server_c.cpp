@@ -253,6 +253,34 @@ cudaq_status_t cudaq_qec_decoding_server_get_stage_times(const cudaq_qec_decodin
   });
 }
 
+cudaq_status_t cudaq_qec_decoding_server_get_detector_rates(const cudaq_qec_decoding_server_t *server,
+                                                            uint64_t decoder_id, cudaq_qec_detector_rate_t *out_rates,
+                                                            uint64_t room, cudaq_qec_detector_rates_t *out_summary) {
+  return guarded(__func__, [&]() -> expected<> {
+    if (expected<> result = check_server(server, out_summary, "out_summary"); result.failed())
+      return result;
+    if (out_rates == nullptr && room != 0)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "out_rates is NULL, and room is %" PRIu64, room);
+    if (out_summary->struct_size != sizeof(*out_summary))
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "struct_size is %u, accepted: %zu", out_summary->struct_size,
+                         sizeof(*out_summary));
+    expected<const served_decoder *> decoder = decoder_of(server, decoder_id);
+    if (decoder.failed())
+      return decoder;
+    const auto identity = (*decoder)->identity(); // keeps the counts while they are read
+    if (identity->rates == nullptr)
+      return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                         "decoder %" PRIu64 " counts no detection events: its detector_rates is 0", decoder_id);
+    const detector_reading reading = identity->rates->read();
+    const auto &model = identity->rates->model().all;
+    for (std::size_t d = 0; d < std::min<std::uint64_t>(room, model.size()); ++d)
+      out_rates[d] = {
+          reading.detectors[d].rate, model[d].rate, reading.detectors[d].sigma, model[d].x, model[d].y, model[d].time};
+    *out_summary = {sizeof(*out_summary), 0, model.size(), reading.shots, certain_differences(reading)};
+    return {};
+  });
+}
+
 void cudaq_qec_decoding_server_destroy(cudaq_qec_decoding_server_t *server) {
   const cancellation_disabled during_the_call;
   if (server != nullptr && server->mark.is_of_this_process())

@@ -26,6 +26,7 @@ struct decoder_config {
   double error_rate = -1;                                           ///< negative if it is missing
   std::vector<double> error_rates;
   std::uint64_t deadline_us = 0;                             ///< of a decode; 0: none
+  std::uint32_t detector_rates = std::uint32_t{1} << 16;     ///< shots of their window; 0: not counted
   bool is_on_gpu = false;                                    ///< dispatch: device_graph
   std::uint32_t cuda_device_id = 0;                          ///< with is_on_gpu
   std::vector<std::pair<std::string, std::string>> settings; ///< the other fields of decoder_custom_args

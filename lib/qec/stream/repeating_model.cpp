@@ -156,9 +156,10 @@ expected<> repeating_model::find_reach() {
   return {};
 }
 
-expected<detector_error_model> repeating_model::unrolled(std::uint64_t repetitions) const {
+expected<detector_error_model> repeating_model::unrolled(std::uint64_t repetitions,
+                                                         dem_text::unrolled_detectors *notes) const {
   try {
-    return unroll(program_, limits_, loop_, repetitions);
+    return unroll(program_, limits_, loop_, repetitions, notes);
   } catch (const dem_error &failure) {
     return reason(failure.what());
   }

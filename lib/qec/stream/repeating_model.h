@@ -29,8 +29,9 @@ public:
   /// order of rounds.
   static expected<repeating_model> parse(std::string_view dem_text, round_rule rule, const dem_limits &limits = {});
 
-  /// The whole model with this number of repetitions.
-  [[nodiscard]] expected<detector_error_model> unrolled(std::uint64_t repetitions) const;
+  /// The whole model with this number of repetitions. `notes`: what unroll() notes; null: nothing.
+  [[nodiscard]] expected<detector_error_model> unrolled(std::uint64_t repetitions,
+                                                        dem_text::unrolled_detectors *notes = nullptr) const;
 
   /// Detectors of each round.
   [[nodiscard]] const std::vector<std::uint64_t> &head() const noexcept { return head_; }

@@ -27,6 +27,18 @@ TEST(HttpAnswer, HasTheStatusOfTheRequestLine) {
   }
 }
 
+TEST(HttpAnswer, HasOtherPagesWithTheirTypes) {
+  const auto answer = [](const std::string &line) {
+    return http_answer(line + "\r\n\r\n", [] { return std::string("counters"); },
+                       {{"/detectors", "text/html", [] { return std::string("picture"); }}});
+  };
+  const std::string all = answer("GET /detectors?x HTTP/1.1");
+  EXPECT_TRUE(all.ends_with("\r\n\r\npicture")) << all;
+  EXPECT_NE(all.find("\r\nContent-Type: text/html\r\n"), std::string::npos) << all;
+  EXPECT_TRUE(answer("GET /metrics HTTP/1.1").ends_with("\r\n\r\ncounters"));
+  EXPECT_TRUE(answer("GET /detectors/ HTTP/1.1").starts_with("HTTP/1.1 404"));
+}
+
 TEST(HttpAnswer, OfAHeadHasTheLengthOfThePageAndNoText) {
   const std::string all = http_answer("HEAD / HTTP/1.1\r\n\r\n", [] { return std::string(123, 'x'); });
   EXPECT_NE(all.find("\r\nContent-Length: 123\r\n"), std::string::npos);

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <atomic>
 #include <deque>
+#include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -28,8 +29,8 @@ public:
   tcp_reader(const tcp_reader &) = delete;
   tcp_reader &operator=(const tcp_reader &) = delete;
   void send_text(const std::string &text) const { (void)send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
-  std::string page() const {
-    send_text("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  std::string page(const std::string &path = "/metrics") const {
+    send_text("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     return read_all(fd_);
   }
 
@@ -39,10 +40,10 @@ private:
 
 /// The page over a new connection. The server gives up a reader whose head has not come 200 ms after its connection:
 /// a test that had no core for so long asks again.
-std::string page_at(int port) {
+std::string page_at(int port, const std::string &path = "/metrics") {
   std::string page;
   for (int k = 0; k < 100 && page.empty(); ++k)
-    page = tcp_reader(port).page();
+    page = tcp_reader(port).page(path);
   return page;
 }
 
@@ -71,6 +72,32 @@ TEST_F(Serve, ShowsItsCounters) {
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 0);
   EXPECT_FALSE(std::filesystem::exists(path)) << "the socket is removed";
+}
+
+TEST_F(Serve, ShowsTheDetectorsOfItsDecoders) {
+  const std::string path = (folder_.path() / "counters").string();
+  running_program server(arguments({"--counters", path, "--prometheus-port", "0"}), err());
+  const int port = prometheus_port(server.line());
+  ASSERT_NE(port, 0) << read_file(err());
+  EXPECT_TRUE(contains(counters_at(path), "\ncudaq_decoder_detectors_beyond_5_sigma{decoder=\"6\"} 0\n"));
+  socket_peer peer(socket());
+  for (std::uint64_t k = 0; k < 300; ++k)
+    ASSERT_EQ(peer.call(kEnqueue, enqueue(k, 1)).status, 0);
+  const std::string text = counters_at(path);
+  EXPECT_TRUE(contains(text, "\ncudaq_decoder_detector_shots{decoder=\"6\"} 300\n")) << text;
+  EXPECT_TRUE(contains(text, "\ncudaq_decoder_worst_detector{decoder=\"6\",rank=\"1\"} 0\n")) << text;
+  EXPECT_TRUE(contains(text, "\ncudaq_decoder_worst_detector_rate{decoder=\"6\",rank=\"1\"} 1\n")) << text;
+  EXPECT_FALSE(contains(text, "rank=\"6\"")) << "the page does not grow with the detectors";
+  EXPECT_NO_THROW((void)parse_counters(text)) << "top reads it";
+  const std::string all = page_at(port, "/detectors.json");
+  const nlohmann::json page = nlohmann::json::parse(all.substr(std::min(all.find('{'), all.size())), nullptr, false);
+  ASSERT_FALSE(page.is_discarded()) << all;
+  const nlohmann::json &decoder = page.at("decoders").at(0);
+  EXPECT_EQ(decoder.at("id"), 6);
+  EXPECT_EQ(decoder.at("detectors").size(), decoder.at("num_detectors"));
+  EXPECT_EQ(decoder.at("detectors").at(0).at("rate"), 1);
+  EXPECT_EQ(decoder.at("worst").at(0).at("detector"), 0);
+  EXPECT_TRUE(contains(page_at(port, "/detectors"), "<h2>Decoder 6</h2>"));
 }
 
 TEST_F(Serve, ShowsTheStagesOfItsRequests) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -82,6 +83,38 @@ TEST(TopSample, ShowsTheRoundsTheLagAndTheTailOfStreams) {
   EXPECT_NE(sample_text(s).find("worst lag"), std::string::npos) << sample_text(s);
   const server_sample shots = sample_between(parse_counters(page(1, 0)), parse_counters(page(2, 0)), 1);
   EXPECT_EQ(sample_text(shots).find("worst lag"), std::string::npos) << "without a stream there is no table of them";
+}
+
+TEST(TopSample, ShowsTheDetectorsThatDifferFromTheirModel) {
+  const auto with_detectors = [](int beyond) {
+    std::string lines = "cudaq_decoder_detectors{decoder=\"6\"} 24\ncudaq_decoder_detector_shots{decoder=\"6\"} 900\n";
+    lines += fmt::format("cudaq_decoder_detectors_beyond_5_sigma{{decoder=\"6\"}} {}\n", beyond);
+    for (const auto &[name, first, second] :
+         {std::tuple{"", "17", "3"}, std::tuple{"_sigma", "12.375", "4.5"}, std::tuple{"_rate", "0.25", "0.5"},
+          std::tuple{"_model_rate", "0.125", "1"}})
+      lines += fmt::format("cudaq_decoder_worst_detector{0}{{decoder=\"6\",rank=\"1\"}} {1}\n"
+                           "cudaq_decoder_worst_detector{0}{{decoder=\"6\",rank=\"2\"}} {2}\n",
+                           name, first, second);
+    return lines + page(10, 0);
+  };
+  const server_sample s = sample_between(parse_counters(page(1, 0)), parse_counters(with_detectors(1)), 1);
+  const json detectors = sample_json(s).at("decoders").at(0).at("detectors");
+  EXPECT_EQ(detectors.at("beyond_5_sigma"), 1);
+  EXPECT_EQ(detectors.at("worst").at(0),
+            (json{{"detector", 17}, {"sigma", 12.375}, {"rate", 0.25}, {"model_rate", 0.125}}));
+  EXPECT_EQ(detectors.at("worst").at(1).at("detector"), 3);
+  EXPECT_NE(sample_text(s).find("         6 1 of 24 detectors beyond 5 sigma, in about 900 shots\n"
+                                "         6         D17        0.25       0.125      12.4\n"),
+            std::string::npos)
+      << sample_text(s);
+  const server_sample good = sample_between(parse_counters(page(1, 0)), parse_counters(with_detectors(0)), 1);
+  EXPECT_EQ(sample_text(good).find("D17"), std::string::npos) << "nothing differs: no table";
+  EXPECT_TRUE(sample_json(sample_between(parse_counters(page(1, 0)), parse_counters(page(2, 0)), 1))
+                  .at("decoders")
+                  .at(0)
+                  .at("detectors")
+                  .is_null())
+      << "an earlier server";
 }
 
 TEST(TopSample, ShowsTheStagesOfRequests) {

@@ -4,9 +4,9 @@
  * functions, payloads and statuses; docs/transport/server_wire.md has their rules, server.md the configuration.
  * docs/examples/decoding_server/decoding_server.c uses it.
  *
- * Threads: submit, call, get_counts and get_stage_times by any number of threads at once; create, serve, drain and
- * destroy by one control thread; reload by that one or by another one. The server has threads of its own, which take no
- * signals.
+ * Threads: submit, call and the functions that get counts, times and rates by any number of threads at once; create,
+ * serve, drain and destroy by one control thread; reload by that one or by another one. The server has threads of its
+ * own, which take no signals.
  * Processes: a server belongs to the process that created it. In a child of fork each function returns CUDAQ_ERR_STATE,
  * and cudaq_qec_decoding_server_destroy has no effect.
  * Times are durations in nanoseconds; UINT64_MAX: without a limit. Pointers may be NULL where it is said.
@@ -57,10 +57,10 @@ typedef struct cudaq_qec_decoding_server_request_t {
 /* The answer to a request: `status` is cudaq_qec_server_status_t, of CUDAQ_QEC_DECODE as decoding_server_wire.h says,
  * or CUDAQ_RPC_ERR_BUSY: this copy of a request that waits has no place, and had no effect. `result_bytes` were written
  * to the result of the request. It must return soon and must not throw: the decoder waits for it. It may submit
- * requests, and must not call the other functions, except get_counts and get_stage_times. A request that it submits may
- * be answered before that submit returns (by a decoder with queue_length 0; BUSY; NOT_READY), by a call of `answered`
- * inside this one. So it must not submit again after BUSY or NOT_READY, nor make a chain of requests to a decoder with
- * queue_length 0: each would need more of the stack. */
+ * requests, and must not call the other functions, except those that get counts and times. A request that it submits
+ * may be answered before that submit returns (by a decoder with queue_length 0; BUSY; NOT_READY), by a call of
+ * `answered` inside this one. So it must not submit again after BUSY or NOT_READY, nor make a chain of requests to a
+ * decoder with queue_length 0: each would need more of the stack. */
 typedef void (*cudaq_qec_decoding_server_answered_t)(void *user, int32_t status, uint64_t result_bytes);
 
 typedef struct cudaq_qec_decoding_server_counts_t {
@@ -170,6 +170,35 @@ CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_get_stage_times(co
                                                                               uint64_t decoder_id,
                                                                               cudaq_qec_request_stage_t stage,
                                                                               cudaq_handler_times_t *out_times);
+
+/* A detector of a decoder: how often it fires now, and in the model. NAN where a number is not known: rate and sigma
+ * before the first shot, model_rate and sigma of a herald, a place without coordinates in the model. */
+typedef struct cudaq_qec_detector_rate_t {
+  double rate;       /* share of the shots in which it fired */
+  double model_rate; /* of the model that the decoder uses */
+  double sigma;      /* by how many standard deviations `rate` is above the model's (below: < 0); 5 is certain */
+  double x, y, time; /* its coordinates in the model */
+} cudaq_qec_detector_rate_t;
+
+typedef struct cudaq_qec_detector_rates_t {
+  uint32_t struct_size;   /* in: sizeof(cudaq_qec_detector_rates_t) */
+  uint32_t reserved;      /* out: 0 */
+  uint64_t num_detectors; /* of a shot; of a stream those of its head, of one repetition, and of its tail */
+  /* So many shots (of a stream: repetitions) would give rates as exact as these. Older shots count less:
+   * `detector_rates` of the configuration says how fast. */
+  double shots;
+  uint64_t beyond_5_sigma; /* detectors with a sigma of 5 or more, or -5 or less */
+} cudaq_qec_detector_rates_t;
+
+/* The rates of a decoder's detectors, in the order of the bits of detection events. At most `room` of them are written
+ * to out_rates, which may be NULL if room is 0; out_summary->num_detectors says how many there are. The counts begin
+ * again when a reload exchanges the model. It waits for no decode.
+ *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, struct_size, or no decoder has this id
+ *   CUDAQ_ERR_UNSUPPORTED   the decoder counts none: its detector_rates is 0
+ *   CUDAQ_ERR_INTERNAL      no memory */
+CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_get_detector_rates(
+    const cudaq_qec_decoding_server_t *server, uint64_t decoder_id, cudaq_qec_detector_rate_t *out_rates, uint64_t room,
+    cudaq_qec_detector_rates_t *out_summary);
 
 /* Ends the server and frees it. Requests that were taken are answered first, so it waits as long as their decodes take;
  * those that wait for a round are answered NOT_READY. No other call may run. A dispatcher that it serves must be

@@ -85,6 +85,17 @@ decode_status decoding_unit::decode_events(std::span<const std::uint8_t> events,
     }
     list = readout_->list();
   }
+  const decode_status status = decode_with(events, observables, list);
+  // After the decode, which refuses what is no shot. One that has no solution is a shot.
+  if (identity_->rates != nullptr && status != decode_status::bad_detector_index &&
+      status != decode_status::buffer_too_small)
+    identity_->rates->count_shot(events);
+  return status;
+}
+
+/// Counts who has won a race.
+decode_status decoding_unit::decode_with(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
+                                         shot_probabilities list) noexcept {
   if (identity_->members.empty())
     return decoder_->decode_bits(events, observables, list);
   decode_details details;

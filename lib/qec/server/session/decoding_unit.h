@@ -4,6 +4,7 @@
 #include "cudaq/qec/decoding/decoder.h"
 #include "cudaq/qec/decoding/stream.h"
 #include "cudaq/realtime/detail/base/shared_word.h"
+#include "lib/qec/server/session/detector_rates.h"
 #include "lib/qec/server/session/unit_readout.h"
 #include "lib/qec/stream/stream_factory.h"
 
@@ -33,6 +34,7 @@ struct decoder_identity {
   std::uint64_t deadline_ns = 0;    ///< of a decode, or of a window: the longest one in the name; 0: none
   std::vector<std::string> members; ///< of a race of shots, with their settings; else empty
   std::vector<cudaq::realtime::detail::counter> wins; ///< of each member: the answers that were its
+  std::unique_ptr<detector_rates> rates;              ///< null: not counted
 };
 
 /// One decoder of the server: of shots, with the converter of the bits of a shot into detection events; or of a stream.
@@ -68,7 +70,7 @@ public:
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
   /// Of shots: the name of the decoder.
   [[nodiscard]] const char *decoder_name() const noexcept { return decoder_->name(); }
-  /// Its name is written before the first use of the unit.
+  /// Its name, and whether rates are counted, is written before the first use of the unit.
   [[nodiscard]] const std::shared_ptr<decoder_identity> &identity() const noexcept { return identity_; }
   /// The most bytes after the fields of one request: longer ones are refused by their length.
   [[nodiscard]] std::uint64_t max_request_bytes() const noexcept;
@@ -102,6 +104,9 @@ public:
   [[nodiscard]] std::uint64_t take_member_faults() noexcept;
 
 private:
+  [[nodiscard]] decode_status decode_with(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
+                                          shot_probabilities list) noexcept;
+
   std::unique_ptr<decoder> decoder_; ///< one of the two
   std::unique_ptr<stream_decoder> stream_;
   std::uint64_t num_detectors_, num_observables_;

@@ -62,7 +62,12 @@ server_status stream_session::append(const wire_request &request) noexcept {
     return server_status::bad_request;
   }
   if (phase_ == phase::rounds) {
+    const std::uint64_t first = stream().pushed_bits();
     const decode_status pushed = stream().push(request.bits, request.num_bits);
+    // A push that found no room, or was refused, has taken no bit.
+    if (detector_rates *const rates = used_unit().identity()->rates.get();
+        rates != nullptr && stream().pushed_bits() == first + request.num_bits)
+      rates->count_rounds(request.bits, first, request.num_bits);
     if (pushed == decode_status::not_supported) // more than the queue of the workers takes
       return server_status::bad_request;
     const server_status status = answer_status(pushed);
@@ -88,6 +93,8 @@ server_status stream_session::finish_if_complete() noexcept {
     return server_status::ok;
   const server_status status = answer_status(stream().finish(tail_.bytes(), tail_.size()));
   if (status == server_status::ok) {
+    if (detector_rates *const rates = used_unit().identity()->rates.get(); rates != nullptr)
+      rates->count_tail(tail_.bytes());
     phase_ = phase::complete;
     advance();
   }

@@ -7,6 +7,7 @@
 #include "unittests/support/processes/process_signals.h"
 #include "unittests/support/processes/started_program.h"
 
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <sys/resource.h>
@@ -62,6 +63,50 @@ TEST(DecodingServerLibrary, HasTheTimesOfEachStage) {
           "out_times is NULL");
   refused(cudaq_qec_decoding_server_get_stage_times(nullptr, 7, CUDAQ_QEC_STAGE_TAKEN, &decoded), "server is NULL");
   EXPECT_EQ(whole.count, 2u) << "a call that is refused writes nothing";
+}
+
+TEST(DecodingServerLibrary, HasTheRatesOfEachDetector) {
+  embedded_server server(config_of("lookup", R"(detector(2, 3, 4) D0\n)" + std::string(kTwoDetectors)));
+  cudaq_qec_detector_rates_t all{};
+  all.struct_size = sizeof all;
+  cudaq_qec_detector_rate_t rates[2] = {{}, {7, 7, 7, 7, 7, 7}};
+  const auto read = [&](std::uint64_t id, std::uint64_t room) {
+    return cudaq_qec_decoding_server_get_detector_rates(server.get(), id, rates, room, &all);
+  };
+  ASSERT_EQ(read(7, 1), CUDAQ_OK) << error();
+  EXPECT_EQ(all.num_detectors, 2u);
+  EXPECT_EQ(all.shots, 0);
+  EXPECT_TRUE(std::isnan(rates[0].rate) && std::isnan(rates[0].sigma)) << "no shot was counted";
+  EXPECT_EQ(rates[1].rate, 7) << "there was no room for it";
+  for (int k = 0; k < 200; ++k)
+    ASSERT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}), (answer{0, {0b01}}));
+  ASSERT_EQ(read(7, 2), CUDAQ_OK) << error();
+  EXPECT_NEAR(all.shots, 200, 1e-9);
+  EXPECT_EQ(all.beyond_5_sigma, 2u);
+  EXPECT_EQ(rates[0].rate, 1);
+  EXPECT_NEAR(rates[0].model_rate, 0.1, 1e-12);
+  EXPECT_GT(rates[0].sigma, 5);
+  EXPECT_LT(rates[1].sigma, -5);
+  EXPECT_EQ(rates[0].x, 2);
+  EXPECT_EQ(rates[0].y, 3);
+  EXPECT_EQ(rates[0].time, 4);
+  EXPECT_TRUE(std::isnan(rates[1].x));
+  EXPECT_EQ(cudaq_qec_decoding_server_get_detector_rates(server.get(), 7, nullptr, 0, &all), CUDAQ_OK);
+  const auto refused = [&](cudaq_status_t got, cudaq_status_t status, const char *text) {
+    EXPECT_EQ(got, status) << text;
+    EXPECT_NE(error().find(text), std::string::npos) << error();
+  };
+  refused(read(8, 2), CUDAQ_ERR_INVALID_ARG, "decoder_id is 8");
+  refused(cudaq_qec_decoding_server_get_detector_rates(server.get(), 7, nullptr, 3, &all), CUDAQ_ERR_INVALID_ARG,
+          "out_rates is NULL, and room is 3");
+  refused(cudaq_qec_decoding_server_get_detector_rates(server.get(), 7, rates, 2, nullptr), CUDAQ_ERR_INVALID_ARG,
+          "out_summary is NULL");
+  all.struct_size = 8;
+  refused(read(7, 2), CUDAQ_ERR_INVALID_ARG, "struct_size is 8");
+  all.struct_size = sizeof all;
+  embedded_server uncounted(config_of("lookup", kTwoDetectors, "detector_rates: 0"));
+  refused(cudaq_qec_decoding_server_get_detector_rates(uncounted.get(), 7, rates, 2, &all), CUDAQ_ERR_UNSUPPORTED,
+          "its detector_rates is 0");
 }
 
 TEST(DecodingServerLibrary, ServesTheRingOfADispatcher) {
