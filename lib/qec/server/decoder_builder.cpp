@@ -260,9 +260,13 @@ expected<> plan_readout(const decoder_config &c, const std::string &path, decode
   if (!table)
     return reason("readout: " + path + ": " + table.error);
   plan.readout = std::make_unique<unit_readout>(std::move(table.instance));
+  const readout_facts &facts = plan.readout->facts();
+  if (facts.measurements != 0 && facts.kinds == 0)
+    return reason("readout: " + path +
+                  ": no kind of soft values suits all of its measurements: some have tables of 16 levels, which take "
+                  "u4, others of 256, which take u8");
   constexpr std::uint64_t kBytesPerCharacter = 8; // a pair of two digits and two spaces is kept in 16 to 24 bytes
-  plan.bytes += text->size() * kBytesPerCharacter +
-                (c.limits.queue_length + std::uint64_t{1}) * plan.readout->facts().longest_bytes();
+  plan.bytes += text->size() * kBytesPerCharacter + (c.limits.queue_length + std::uint64_t{1}) * facts.longest_bytes();
   plan.digest = digest_with(plan.digest, *text);
   return {};
 }

@@ -60,7 +60,15 @@ TEST(ServerReadoutConfig, CountsTheTableInTheDigest) {
 TEST(ServerReadoutConfig, RefusesATableThatCannotBeUsed) {
   std::string other_model = readout_text();
   other_model.replace(other_model.find("model "), 14, "model 00000000");
-  const configured good, of_other(other_model), broken(readout_text("measurements 3\nmisread 7 0.1 0 0\n"));
+  const auto levels = [](int count) {
+    std::string numbers;
+    for (int k = 0; k < count; ++k)
+      numbers += " " + std::to_string(k - count / 2);
+    return numbers + "\n";
+  };
+  const configured good, of_other(other_model), broken(readout_text("measurements 3\nmisread 7 0.1 0 0\n")),
+      no_kind(readout_text("measurements 2\nlevels 0" + levels(16) + "levels 1" + levels(256) +
+                           "misread 0 0.02 0 0\nmisread 2 0.02 1 1\n"));
   const struct {
     const configured &in;
     std::string settings, type, fields, text;
@@ -69,6 +77,7 @@ TEST(ServerReadoutConfig, RefusesATableThatCannotBeUsed) {
       {good, "readout: ''", "bp-osd", kDem, "readout: "},
       {of_other, "readout: r.txt", "bp-osd", kDem, "r.txt: line 2: "},
       {broken, "readout: r.txt", "bp-osd", kDem, "r.txt: line 4: error 7 is not one of the model, which has 3"},
+      {no_kind, "readout: r.txt", "bp-osd", kDem, "r.txt: no kind of soft values suits all of its measurements"},
       {good, "readout: r.txt", "lookup", kDem, "readout: lookup"},
       {good, "readout: r.txt", "bp-osd", "stream: true, " + kDem,
        "decoder_custom_args.readout: a stream takes no soft values and no flags; only decoders of shots do"},
