@@ -17,7 +17,8 @@ inline std::uint64_t enqueue_bytes(std::uint64_t bits) {
   return CUDAQ_RPC_HEADER_SIZE + kEnqueueHeadBytes + (bits + 7) / 8;
 }
 
-/// A request with a whole shot of `bits` is as long as an enqueue request of so many.
+/// The bits of an enqueue request that is as long as the request of a whole shot of `bits` with its soft values and
+/// flags.
 inline std::uint64_t bits_with_readout(std::uint64_t bits, const readout_facts &readout) {
   return readout.any() ? bits + 8 * (kEnqueueReadoutHeadBytes - kEnqueueHeadBytes + readout.longest_bytes()) : bits;
 }

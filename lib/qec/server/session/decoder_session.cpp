@@ -41,8 +41,7 @@ server_status counted_status(wire_function function, std::int32_t status) noexce
   case decode_status::bad_detector_index:
   case decode_status::duplicate_detector_index:
   case decode_status::buffer_too_small:
-  case decode_status::bad_probability: // of a readout, as the next one
-  case decode_status::not_supported:
+  case decode_status::bad_probability: // of a readout
     return server_status::bad_request;
   default:
     return server_status::internal;
@@ -150,14 +149,19 @@ void decoder_session::note_failure(decode_status status) noexcept {
                 *fault != '\0' ? ": " : "", fault);
 }
 
-void decoder_session::note_refused_readout(const wire_request &request, const readout_facts &facts) noexcept {
+void decoder_session::note_refused_readout(const wire_request &request, const readout_facts &facts,
+                                           const readout_so_far &before) noexcept {
   ++failures_;
-  const char *const kind = request.kind == soft_kind::f32 ? "f32" : request.kind == soft_kind::u8 ? "u8" : "u4";
+  std::array<char, 128> more{};
+  if (facts.any())
+    std::snprintf(more.data(), more.size(),
+                  ", in one of the kinds that describe_decoder tells; %" PRIu64 " (%s) and %" PRIu64 " had come before",
+                  before.values, name_of(before.kind), before.flags);
   std::snprintf(last_failure_.data(), last_failure_.size(),
                 "a request with %" PRIu64 " soft values (%s) and %" PRIu64
-                " flags; of a shot the decoder takes %" PRIu64 " and %" PRIu64
-                ", in one of the kinds that describe_decoder tells",
-                request.num_values, kind, request.num_flags, facts.measurements, facts.flags);
+                " flags; of a shot the decoder takes %" PRIu64 " and %" PRIu64 "%s",
+                request.num_values, name_of(request.kind), request.num_flags, facts.measurements, facts.flags,
+                more.data());
 }
 
 void decoder_session::note_member_faults() noexcept {

@@ -61,6 +61,12 @@ struct stream_totals {
   std::uint64_t missing_tail = 0;          ///< of the present stream, after begin_tail: bits that have not come
 };
 
+/// The soft values and flags of the present shot that have come.
+struct readout_so_far {
+  std::uint64_t values = 0, flags = 0;
+  soft_kind kind = soft_kind::f32; ///< of the values
+};
+
 /// Requests are served in the order of the calls, each completely. Not for two threads at once.
 ///
 /// A request that changes the state is executed once, however often it comes: a queue asks memory() as it comes, and
@@ -124,8 +130,7 @@ public:
   /// Shots that were decoded, whole ones and parts; streams whose rounds were all final at the last advance().
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
   /// Decodes of shots and windows without a solution, except of shots at their deadline, with those whose readout was
-  /// refused; and why the last one failed:
-  /// the text of its status, and the decoder's fault().
+  /// refused; and why the last one failed: the text of its status, and the decoder's fault().
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
   [[nodiscard]] const char *last_failure() const noexcept { return last_failure_.data(); }
   /// It waits for a round that cannot become final before further bits of the tail come.
@@ -170,7 +175,8 @@ protected:
   /// Counts a decode that failed; of a race, each member that failed. Before the next one.
   void note_failure(decode_status status) noexcept;
   /// Counts a request whose soft values or flags are not those that come next; `facts`: what the decoder takes.
-  void note_refused_readout(const wire_request &request, const readout_facts &facts) noexcept;
+  void note_refused_readout(const wire_request &request, const readout_facts &facts,
+                            const readout_so_far &before = {}) noexcept;
   /// Counts the members of a race that failed where another one has answered. Before the next decode.
   void note_member_faults() noexcept;
 

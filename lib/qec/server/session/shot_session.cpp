@@ -36,7 +36,7 @@ bool shot_session::take_readout(const wire_request &request) noexcept {
   const bool kind_fits = soft == 0 || (facts.takes(request.kind) && (soft_.size() == 0 || request.kind == kind_));
   if (!facts.any() || !kind_fits || (soft != 0 && soft > facts.measurements * width - soft_.size()) ||
       leakage > 2 * facts.flags - leakage_.size()) {
-    note_refused_readout(request, facts);
+    note_refused_readout(request, facts, {soft_.size() / bits_of(kind_), leakage_.size() / 2, kind_});
     return false;
   }
   if (soft != 0)

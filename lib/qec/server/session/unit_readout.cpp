@@ -10,13 +10,8 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-struct named_kind {
-  soft_kind kind;
-  const char *name;
-};
 /// From the widest.
-constexpr std::array kKinds{named_kind{soft_kind::f32, "f32"}, named_kind{soft_kind::u8, "u8"},
-                            named_kind{soft_kind::u4, "u4"}};
+constexpr soft_kind kKinds[] = {soft_kind::f32, soft_kind::u8, soft_kind::u4};
 
 } // namespace
 
@@ -25,10 +20,10 @@ std::uint64_t readout_facts::longest_bytes() const noexcept {
 }
 
 soft_kind readout_facts::kind_of(std::uint64_t bytes) const noexcept {
-  for (const auto &[kind, name] : kKinds)
+  for (const soft_kind kind : kKinds)
     if (takes(kind) && soft_bytes(kind) == bytes)
       return kind;
-  for (const auto &[kind, name] : kKinds)
+  for (const soft_kind kind : kKinds)
     if (takes(kind))
       return kind;
   return soft_kind::f32; // of no measurement
@@ -36,9 +31,9 @@ soft_kind readout_facts::kind_of(std::uint64_t bytes) const noexcept {
 
 std::string readout_facts::text() const {
   std::string names;
-  for (const auto &[kind, name] : kKinds)
+  for (const soft_kind kind : kKinds)
     if (takes(kind))
-      names += (names.empty() ? "" : ", ") + std::string(name);
+      names += (names.empty() ? "" : ", ") + std::string(name_of(kind));
   std::string all = measurements == 0 ? "" : number_of(measurements, "soft value") + " (" + names + ")";
   if (flags != 0)
     all += (all.empty() ? "" : " and ") + number_of(flags, "flag");
@@ -55,7 +50,7 @@ unit_readout::unit_readout(std::unique_ptr<readout_table> table)
   // A table says which kinds it takes by what it refuses.
   const std::vector<std::uint8_t> zeros(table_->soft_bytes(soft_kind::f32) + table_->leakage_bytes());
   const auto leakage = std::span(zeros).first(table_->leakage_bytes());
-  for (const auto &[kind, name] : kKinds)
+  for (const soft_kind kind : kKinds)
     if (facts_.measurements != 0 &&
         table_->list_of({.soft = std::span(zeros).first(table_->soft_bytes(kind)), .kind = kind, .leakage = leakage},
                         list_, fault_) == decode_status::ok)

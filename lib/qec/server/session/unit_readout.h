@@ -3,7 +3,6 @@
 
 #include "cudaq/qec/decoding/readout.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +13,10 @@
 
 namespace cudaq::qec::realtime {
 
+/// As the options and texts of the project call it.
+[[nodiscard]] constexpr const char *name_of(soft_kind kind) noexcept {
+  return kind == soft_kind::f32 ? "f32" : kind == soft_kind::u8 ? "u8" : "u4";
+}
 /// Bits of a soft value.
 [[nodiscard]] constexpr unsigned bits_of(soft_kind kind) noexcept {
   return kind == soft_kind::f32 ? 32 : kind == soft_kind::u8 ? 8 : 4;
@@ -22,7 +25,7 @@ namespace cudaq::qec::realtime {
 /// What a decoder takes with a shot: values of measurements and flags of leakage. All 0: nothing.
 struct readout_facts {
   std::uint64_t measurements = 0, flags = 0;
-  std::uint64_t kinds = 0; ///< bit k: of soft_kind k. 0 without measurements
+  std::uint64_t kinds = 0; ///< bit k: of soft_kind k. 0 without measurements, or if no kind suits all of them
   bool operator==(const readout_facts &) const = default;
 
   [[nodiscard]] bool any() const noexcept { return measurements != 0 || flags != 0; }

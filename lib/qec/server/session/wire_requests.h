@@ -122,8 +122,8 @@ struct wire_request {
   std::uint64_t num_values = 0; ///< of enqueue_readout, as the next two
   std::uint64_t num_flags = 0;
   soft_kind kind = soft_kind::f32;
-  std::uint64_t num_bits =
-      0; ///< of enqueue, enqueue_readout; of the functions that read: the observables that are wanted
+  /// Of enqueue and enqueue_readout; of the functions that read: the observables that are wanted.
+  std::uint64_t num_bits = 0;
   std::uint64_t wait_for_round = 0;   ///< of get_committed: the rounds that must be final before the answer
   bool clear = false;                 ///< of the functions that read: set the corrections to 0 after reading
   bool with_server = false;           ///< of describe: the longer answer

@@ -155,7 +155,9 @@ TEST(ServerReadout, RefusesMoreValuesOrFlagsThanAShotHasAndAnotherKindInOneShot)
               answered(server_status::ok));
     EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(kId, 1, next, kind)),
               answered(server_status::bad_request));
-    EXPECT_NE(last_failure(server).find("of a shot the decoder takes 3 and 5"), std::string::npos)
+    EXPECT_NE(last_failure(server).find("of a shot the decoder takes 3 and 5, in one of the kinds that "
+                                        "describe_decoder tells; 2 (u8) and 3 had come before"),
+              std::string::npos)
         << last_failure(server);
     EXPECT_EQ(call(server, kResetFunctionId, reset_payload(kId)), answered(server_status::ok));
     EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(kId, 0, kSure, soft_kind::f32)),
@@ -197,16 +199,20 @@ TEST(ServerReadout, RefusesAKindThatTheTableDoesNotTake) {
             static_cast<std::int32_t>(decode_status::buffer_too_small));
   EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(kId, 0, {"10", {3}, {}}, soft_kind::u8)),
             answered(server_status::bad_request));
+  EXPECT_EQ(call(server, kResetFunctionId, reset_payload(kId)), answered(server_status::ok));
+  EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(kId, 0, {"10", {3}, {}}, soft_kind::u4)),
+            answered(server_status::ok));
 }
 
 TEST(ServerReadout, IsRefusedByDecodersThatTakeNone) {
   decoding_server shots(one_setup({.id = kId}, unit_for(kReadoutModel, {}, 0, "bp-osd")));
   EXPECT_EQ(call(shots, kEnqueueReadoutFunctionId, readout_payload(kId, 0, kSure, soft_kind::u8)),
             answered(server_status::bad_request));
-  EXPECT_NE(last_failure(shots).find("a request with 3 soft values (u8) and 5 flags; of a shot the decoder takes 0 and "
-                                     "0"),
-            std::string::npos)
-      << last_failure(shots);
+  EXPECT_EQ(last_failure(shots), "a request with 3 soft values (u8) and 5 flags; of a shot the decoder takes 0 and 0");
+  decoding_server empty(one_setup({.id = kId}, unit_for(kReadoutModel, {}, 0, "bp-osd")));
+  EXPECT_EQ(call(empty, kEnqueueReadoutFunctionId, readout_payload(kId, 0, {"10", {}, {}}, soft_kind::f32)),
+            answered(server_status::bad_request))
+      << "also without values";
   EXPECT_EQ(call(shots, kOneShotFunctionId, one_shot_payload(kSure, soft_kind::u8)).status,
             static_cast<std::int32_t>(decode_status::bad_detector_index))
       << "as before there was a readout";
@@ -214,6 +220,32 @@ TEST(ServerReadout, IsRefusedByDecodersThatTakeNone) {
   EXPECT_EQ(call(stream, kEnqueueReadoutFunctionId, readout_payload(kId, 0, kSure, soft_kind::u8)),
             answered(server_status::bad_request));
   EXPECT_NE(last_failure(stream).find("takes 0 and 0"), std::string::npos) << last_failure(stream);
+}
+
+// Values and flags begin a shot, as bits do.
+TEST(ServerReadout, IsNotDividedByAReloadNorByTheEnd) {
+  const readout_shot values{"", kSure.values, {}}, flags{"", {}, kSure.flags};
+  const auto reload = [](decoding_server &server, std::chrono::milliseconds limit) {
+    return server.reload(one_setup({.id = kId}, readout_unit()), cudaq::realtime::detail::steady_clock::now() + limit)
+        .outcome;
+  };
+  for (const bool flags_first : {false, true}) {
+    const readout_shot &first = flags_first ? flags : values;
+    const readout_shot last{"10", flags_first ? kSure.values : std::vector<unsigned>{},
+                            flags_first ? std::vector<unsigned>{} : kSure.flags};
+    decoding_server server = readout_server();
+    EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(kId, 0, first, soft_kind::u8)),
+              answered(server_status::ok));
+    EXPECT_EQ(reload(server, std::chrono::milliseconds(20)), reload_outcome::busy) << "inside the shot";
+    server.begin_end();
+    EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(kId, 1, last, soft_kind::u8)),
+              answered(server_status::ok))
+        << "the shot had begun";
+    EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(kId, 2, first, soft_kind::u8)),
+              answered(server_status::not_ready));
+    EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 1)), answered(server_status::ok, "1"));
+    EXPECT_EQ(reload(server, std::chrono::seconds(20)), reload_outcome::applied) << "between shots";
+  }
 }
 
 TEST(ServerReadout, ExecutesARepeatedRequestOnce) {
