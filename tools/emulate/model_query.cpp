@@ -7,6 +7,8 @@
 #include "tools/common/api_objects.h"
 #include "tools/emulate/server_query.h"
 
+#include <fmt/ranges.h>
+
 #include <initializer_list>
 
 namespace cudaq::realtime::tools {
@@ -88,7 +90,8 @@ model_query compare_stream(const emulate_options &o, const std::optional<server_
 
 namespace {
 
-/// A decoder takes what its shots have. `theirs`: nothing: an older server, which takes none.
+/// A decoder takes what its shots have. `theirs`: nothing: an older server, which takes none, or one whose slots are
+/// too small for the answer.
 void check_readout(std::uint64_t id, const std::optional<qec::readout_facts> &theirs, const recorded_readout *own) {
   const qec::readout_facts takes = theirs.value_or(qec::readout_facts{});
   const std::string decoder = fmt::format("decoder {} of the server", id);
@@ -97,6 +100,11 @@ void check_readout(std::uint64_t id, const std::optional<qec::readout_facts> &th
         fmt::format("{} needs {} with each shot: give --readout, and --soft or --leakage", decoder, takes.text()));
   if (own == nullptr)
     return;
+  if (!theirs)
+    throw usage_error(
+        fmt::format("{} does not tell which soft values it takes: the server is of an earlier version, or its slots "
+                    "have less than {} bytes",
+                    decoder, CUDAQ_RPC_HEADER_SIZE + qec::kReadoutDescriptionBytes));
   if (!takes.any())
     throw usage_error(
         fmt::format("{} takes no soft values and no flags: its configuration needs the setting readout", decoder));

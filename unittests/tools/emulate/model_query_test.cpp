@@ -8,8 +8,11 @@
 #include "tools/emulate/server_query.h"
 #include "tools/emulate/stream_plan.h"
 #include "tools/shots/shot_plan.h"
+#include "unittests/qec/model_text.h"
 #include "unittests/qec/stream/stream_test_support.h"
+#include "unittests/support/scratch_folder.h"
 
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 
@@ -121,6 +124,29 @@ TEST(ModelQuery, LeavesAServerThatDoesNotKnowItAsItIs) {
     return std::optional(link_answer{{0, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION, 0, id, 0}, {}});
   });
   EXPECT_FALSE(b.query(refuses).answered);
+}
+
+TEST(ModelQuery, RefusesAServerThatDoesNotDescribeItsSoftValues) {
+  query_bench b;
+  b.options.protocol = "server";
+  b.options.decoder_ids = {3};
+  const cudaq::realtime::test::scratch_folder folder;
+  readout_files files;
+  files.readout = folder.path() / "readout.txt";
+  files.leakage = folder.path() / "flags";
+  std::ofstream(files.readout) << qec::test::head_of_text("cudaq-realtime-readout 1", kModel) + "flags 1\n";
+  b.shots.shots = 1;
+  std::ofstream(files.leakage) << '\x02';
+  const recorded_readout readout(files, b.shots);
+  answering_link old(b.with(kModel)); // it answers each form with 32 bytes
+  try {
+    query_model(old, b.options, b.shots, &readout);
+    FAIL() << "it was played";
+  } catch (const usage_error &e) {
+    EXPECT_STREQ(e.what(), "decoder 3 of the server does not tell which soft values it takes: the server is of an "
+                           "earlier version, or its slots have less than 120 bytes");
+  }
+  EXPECT_TRUE(query_model(old, b.options, b.shots, nullptr).answered);
 }
 
 TEST(ModelQuery, EndsAtOnceIfNoServerListens) {
