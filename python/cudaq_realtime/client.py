@@ -24,6 +24,7 @@ Address = Union[str, "tuple[str, int]"]
 UINT64_MAX = 2**64 - 1
 MAX_BITS = 65536  # of one request of a stream
 HEAD_BYTES, READOUT_HEAD_BYTES = 32, 48  # of enqueue requests before their arrays
+READOUT_BYTES = 96  # of the answer to describe_decoder that ends with the readout
 BAD_REQUEST, BUSY = 2, 5
 SYNDROMES_DROPPED = 6
 NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
@@ -240,14 +241,19 @@ class Client:
         return False
 
     def readout(self, decoder_id: int) -> Readout:
-        """What a decoder needs with each shot. Of a server of an earlier version: nothing."""
+        """What a decoder needs with each shot. Of a server of an earlier version: nothing. Raises ValueError if the
+        server's slots are too small for the answer."""
         payload = struct.pack("<QQ", whole_number(decoder_id, "decoder_id", 0, UINT64_MAX), 3)
         answer = self._patient("describe_decoder", payload)
         if answer.status == BAD_REQUEST:
+            size = self._link.slot_size() or self._given_size
+            if size is not None and size < REQUEST_BYTES + READOUT_BYTES:
+                raise ValueError(f"the server's slots have {size} bytes, too few to tell what the decoder needs: at "
+                                 f"least {REQUEST_BYTES + READOUT_BYTES} (--slot-size of the server)")
             return Readout(0, 0, ())
         if answer.status:
             raise ServerError(answer.status, "describe_decoder")
-        if len(answer.result) != 96:
+        if len(answer.result) != READOUT_BYTES:
             raise self._malformed("describe_decoder", answer.result)
         measurements, flags, kinds = struct.unpack_from("<QQQ", answer.result, 72)
         return Readout(measurements, flags, tuple(name for k, name in enumerate(SOFT_KINDS) if kinds >> k & 1))

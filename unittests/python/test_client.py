@@ -260,6 +260,15 @@ def test_a_slot_without_room_for_values_is_refused(slot_size):
         assert len(peer.requests) == 1, "only the question what the decoder takes"
 
 
+def test_a_slot_without_room_for_what_a_decoder_needs_is_no_server_without_soft_values():
+    answers = lambda request: [response(request, 2)]  # noqa: E731
+    with Peer(answers, slot_size=119) as peer, Client("udp", peer.address, slot_size=119, timeout=60) as client:
+        with pytest.raises(ValueError, match="slots have 119 bytes.*at least 120"):
+            client.enqueue(6, bits("10"), soft=np.zeros(3, np.float32))
+    with Peer(answers, slot_size=120) as peer, Client("udp", peer.address, slot_size=120, timeout=60) as client:
+        assert client.readout(6) == (0, 0, ()), "a server of an earlier version"
+
+
 def test_all_golden_frames_are_there():
     assert len(FRAMES) == 22 and len(STREAM_FRAMES) == 28 and len(READOUT_FRAMES) == 23
     assert {name for name, _, _ in EXCHANGES} - {"lost"} <= set(FRAMES) | set(STREAM_FRAMES)
