@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server whose allocations fail. A program of its own: they fail in all of it.
-#include "unittests/qec/server/server_test_support.h"
+#include "unittests/qec/server/readout/server_readout_support.h"
 #include "unittests/support/counted_memory.h"
 
 namespace {
@@ -40,6 +40,30 @@ TEST(ServerOutOfMemory, AReloadThatFailsLeavesAllOldModelsInUse) {
   }
   EXPECT_GT(failures, 0);
   EXPECT_LT(failures, kEnough);
+}
+
+TEST(ServerOutOfMemory, OnlyTheTextAboutARefusedReadoutNeedsMemory) {
+  if (cudaq::realtime::test::kSanitized)
+    GTEST_SKIP() << "sanitizers interpose the same functions";
+  unit_readout readout(readout_table_for());
+  const bytes soft = soft_bytes_of({3, 7, 8}, soft_kind::u8), flags = flag_bytes_of({0, 0, 0, 0, 2}),
+              wrong = flag_bytes_of({0, 0, 0, 0, 3});
+  const auto take = [&](const bytes &leakage, bool without_memory) {
+    fail_after = without_memory ? 0 : -1;
+    const decode_status status = readout.take({.soft = soft, .kind = soft_kind::u8, .leakage = leakage});
+    const bool has_failed = without_memory && fail_after == -1;
+    fail_after = -1;
+    return std::pair(status, has_failed);
+  };
+  for (int shot = 0; shot < 2; ++shot) {
+    EXPECT_EQ(take(flags, true), std::pair(decode_status::ok, false)) << "the list has its memory since the start";
+    EXPECT_FALSE(readout.list().empty());
+    EXPECT_EQ(take(wrong, true), std::pair(decode_status::internal_error, true));
+    EXPECT_STREQ(readout.fault(), "out of memory");
+    EXPECT_TRUE(readout.list().empty());
+    EXPECT_EQ(take(wrong, false), std::pair(decode_status::bad_probability, false));
+    EXPECT_STREQ(readout.fault(), "flag 4 has the value 3, accepted: 0, 1, 2");
+  }
 }
 
 } // namespace
