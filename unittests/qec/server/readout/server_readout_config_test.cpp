@@ -106,6 +106,9 @@ TEST(ServerReadoutConfig, GivesASlotRoomForAShotWithItsValues) {
   EXPECT_EQ(usual_slot_size(bits_with_readout(2, {184, 0, 0b010})), 384u);
   EXPECT_EQ(usual_slot_size(bits_with_readout(2, {183, 1, 0b010})), 384u);
   EXPECT_EQ(usual_slot_size(bits_with_readout(2, {20000, 0, 0b001})), 0u) << "no slot is so large";
+  EXPECT_EQ(usual_slot_size(bits_with_readout(2, {20000, 0, 0b111})), 20096u) << "in u8 it is";
+  EXPECT_EQ(usual_slot_size(bits_with_readout(2, {80000, 0, 0b111})), 40192u) << "in u4";
+  EXPECT_EQ(usual_slot_size(bits_with_readout(2, {800000, 0, 0b111})), 0u);
 }
 
 TEST(ServerReadoutConfig, KeepsWhatAShotNeedsWhenItIsReloaded) {
