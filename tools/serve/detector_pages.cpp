@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/detector_pages.h"
 
-#include "tools/common/report.h"
 #include "tools/html/html_page.h"
 #include "tools/html/plot_frame.h"
 
@@ -156,7 +155,60 @@ std::string detectors_text(const decoding_server &server) {
   return text;
 }
 
-std::string detectors_json(const decoding_server &server) {
+json learning_json(const learning_report &report) {
+  const learn_verdict &last = report.last;
+  constexpr const char *kNames[] = {"refused", "not_better", "better"};
+  const bool has_ended = report.refused + report.not_better + report.better != 0;
+  json score;
+  if (has_ended && last.what != learn_verdict::kind::refused)
+    score = {{"per_shot", last.score.per_shot},
+             {"sigma", last.score.sigma},
+             {"better_by_sigmas", last.score.better_by_sigmas},
+             {"shots", last.score.shots},
+             {"shadow_shots", last.shadow_shots},
+             {"shadow_differ", last.shadow_differ}};
+  return {{"id", report.id},
+          {"refused", report.refused},
+          {"not_better", report.not_better},
+          {"better", report.better},
+          {"swaps", report.swaps},
+          {"lost_shots", report.lost},
+          {"uses_learned", report.uses_learned},
+          {"last", has_ended ? json(kNames[static_cast<std::size_t>(last.what)]) : json()},
+          {"reasons", last.reasons},
+          {"more_reasons", last.more_reasons},
+          {"score", std::move(score)}};
+}
+
+std::string learning_text(const std::vector<learning_report> &learning) {
+  constexpr struct {
+    const char *name, *type, *help;
+    std::uint64_t (*value)(const learning_report &report);
+  } kFamilies[] = {
+      {"learn_refused_total", "counter", "Rounds of learning whose data must not change a model.",
+       [](const learning_report &r) { return r.refused; }},
+      {"learn_not_better_total", "counter", "Rounds whose learned model was not better by enough.",
+       [](const learning_report &r) { return r.not_better; }},
+      {"learn_better_total", "counter", "Rounds whose learned model was better.",
+       [](const learning_report &r) { return r.better; }},
+      {"learn_swaps_total", "counter", "Learned models that took the place of the served one.",
+       [](const learning_report &r) { return r.swaps; }},
+      {"learn_lost_shots_total", "counter", "Shots that were not learned from, because they came too quickly.",
+       [](const learning_report &r) { return r.lost; }},
+      {"uses_learned_model", "gauge", "1: the served model is a learned one.",
+       [](const learning_report &r) { return std::uint64_t{r.uses_learned}; }},
+  };
+  std::string text;
+  if (!learning.empty())
+    for (const auto &[name, type, help, value] : kFamilies) {
+      text += fmt::format("# HELP cudaq_decoder_{0} {2}\n# TYPE cudaq_decoder_{0} {1}\n", name, type, help);
+      for (const learning_report &report : learning)
+        text += fmt::format("cudaq_decoder_{}{{decoder=\"{}\"}} {}\n", name, report.id, value(report));
+    }
+  return text;
+}
+
+std::string detectors_json(const decoding_server &server, const std::vector<learning_report> &learning) {
   json decoders = json::array();
   std::size_t listed = 0;
   for (const counted_detectors &of : read_all(server, SIZE_MAX)) {
@@ -167,7 +219,11 @@ std::string detectors_json(const decoding_server &server) {
                 {"tail_detectors", of.model().tail},
                 {"beyond_5_sigma", certain_differences(of.now)},
                 {"worst", json::array()},
-                {"detectors", json()}};
+                {"detectors", json()},
+                {"learn", json()}};
+    for (const learning_report &report : learning)
+      if (report.id == of.id)
+        one["learn"] = learning_json(report);
     for (const std::size_t d : worst_detectors(of.now, kWorstOfPage))
       one["worst"].push_back(detector_json(of, d));
     listed += of.now.detectors.size();

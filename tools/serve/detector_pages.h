@@ -3,9 +3,11 @@
 // and as a page with a picture of the code.
 #pragma once
 
-#include "lib/qec/server/decoding_server.h"
+#include "lib/qec/server/learning/live_learning.h"
+#include "tools/common/report.h"
 
 #include <string>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 
@@ -14,8 +16,13 @@ namespace cudaq::realtime::tools {
 std::string detectors_text(const cudaq::qec::realtime::decoding_server &server);
 
 /// All detectors of all decoders that count, as JSON. After 200,000 detectors the next decoders have their worst ones
-/// only.
-std::string detectors_json(const cudaq::qec::realtime::decoding_server &server);
+/// only. `learning`: of the decoders that learn.
+std::string detectors_json(const cudaq::qec::realtime::decoding_server &server,
+                           const std::vector<cudaq::qec::realtime::learning_report> &learning = {});
+/// What a decoder has learned, and why not.
+json learning_json(const cudaq::qec::realtime::learning_report &report);
+/// The same in Prometheus' text format; "" if no decoder learns.
+std::string learning_text(const std::vector<cudaq::qec::realtime::learning_report> &learning);
 
 /// A page of HTML, which reads itself again every 5 seconds: of each decoder the picture and the worst detectors. At
 /// most 16 decoders are on it.

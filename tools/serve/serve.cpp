@@ -129,11 +129,15 @@ public:
 private:
   void look_around(int wait_ms);
   void begin_reload() noexcept;
+  void begin_go_back();
+  void log_learning();
   void reload() noexcept;
   void finish_reload_with(const std::string &line, const char *reason) const noexcept;
   void answer_a_reader(const std::vector<pollfd> &fds);
   void end_if_idle();
-  std::string counters() const { return counters_text(server_, transport_, host_.reloads()); }
+  std::string counters() const {
+    return counters_text(server_, transport_, host_.reloads(), learning_text(host_.learning().reports()));
+  }
 
   const serve_options &options_;
   const output &out_;
@@ -202,7 +206,8 @@ void serving::answer_a_reader(const std::vector<pollfd> &fds) {
     if (fd.revents != 0)
       return listeners_.answer(fd.fd, [this] { return counters(); },
                                {{"/detectors", "text/html; charset=utf-8", [this] { return detectors_page(server_); }},
-                                {"/detectors.json", "application/json", [this] { return detectors_json(server_); }}});
+                                {"/detectors.json", "application/json",
+                                 [this] { return detectors_json(server_, host_.learning().reports()); }}});
   }
 }
 
@@ -248,10 +253,13 @@ void serving::look_around(int wait_ms) {
   // Signals that arrive during a reload are one more reload after it.
   if ((!reload_task_ || reload_task_->ended()) && signals_.take_reload())
     begin_reload();
+  if ((!reload_task_ || reload_task_->ended()) && signals_.take_go_back())
+    begin_go_back();
   answer_a_reader(fds); // before the lines, which may find no memory again and again
   decode_log_.look();
   client_log_.look();
   long_message_log_.look();
+  log_learning();
 }
 
 /// Not on the main thread: a file or a plug-in may take any time.
@@ -264,6 +272,29 @@ void serving::begin_reload() noexcept {
   } catch (const std::exception &e) {
     finish_reload_with(reload_lines_.rejected, e.what());
   }
+}
+
+/// As a reload: it waits for the ends of shots.
+void serving::begin_go_back() {
+  reload_task_.reset();
+  reload_task_ = std::make_unique<background_task>(
+      [this] {
+        try {
+          const server_ns::reload_result result = host_.go_back(kReloadLimit.count());
+          if (result.outcome == server_ns::reload_outcome::applied)
+            print_log("learn: the models of the configuration are in use; nothing is learned until the next reload\n");
+          else
+            print_log("learn: a learned model is still in use: {}\n", result.reason);
+        } catch (const std::bad_alloc &) {
+          write_text(stderr, reload_lines_.no_memory);
+        }
+      },
+      [this] { signals_.wake(); });
+}
+
+void serving::log_learning() {
+  for (const std::string &line : host_.learning().take_lines())
+    print_log("{}\n", line);
 }
 
 void serving::reload() noexcept {
@@ -385,6 +416,9 @@ int serving::report(const std::string &problem) {
                         {"unanswered", counts.unanswered()},
                         {"stream", stream}});
   }
+  json learning = json::array();
+  for (const server_ns::learning_report &report : host_.learning().reports())
+    learning.push_back(learning_json(report));
   out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
   reported_ = out_.finish({{"schema_version", kServeSchemaVersion},
                            {"endpoint", transport_.endpoint()},
@@ -392,6 +426,7 @@ int serving::report(const std::string &problem) {
                            {"reloads", host_.reloads()},
                            {"stray_requests", server_.strays()},
                            {"realtime", realtime_.as_json()},
+                           {"learn", learning},
                            {"decoders", decoders}},
                           problem);
   std::fflush(stdout);
@@ -406,6 +441,7 @@ json unserved(json decoders = json::array(), json realtime = {}) {
           {"reloads", 0},
           {"stray_requests", 0},
           {"realtime", std::move(realtime)},
+          {"learn", json::array()},
           {"decoders", std::move(decoders)}};
 }
 

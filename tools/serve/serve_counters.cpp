@@ -230,7 +230,7 @@ std::string status_label(std::size_t status) {
 }
 
 std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
-                          std::uint64_t reloads) {
+                          std::uint64_t reloads, const std::string &more) {
   std::string text;
   std::vector<reading> readings;
   for (const auto &decoder : server.decoders())
@@ -282,7 +282,7 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
   one("cudaq_server_processed_total", "counter", "Requests that were answered.", transport.processed());
   one("cudaq_server_in_flight", "gauge", "Requests that were accepted and are not answered.", stats.in_flight);
   one("cudaq_server_dropped_bad_magic_total", "counter", "Frames that are no request.", stats.dropped_bad_magic);
-  return text + transport_counters_text(transport) + kEndOfCounters;
+  return text + transport_counters_text(transport) + more + kEndOfCounters;
 }
 
 counter_listeners::counter_listeners(const std::string &socket_path, int port) {

@@ -17,9 +17,9 @@ namespace cudaq::realtime::tools {
 /// The label of a server_status: its name in lower case.
 std::string status_label(std::size_t status);
 
-/// Prometheus' text format, version 0.0.4.
+/// Prometheus' text format, version 0.0.4. `more`: lines before the end.
 std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
-                          std::uint64_t reloads);
+                          std::uint64_t reloads, const std::string &more = "");
 
 /// Listens for readers of the counters, on the thread that calls answer(). Off unless a path or a port is given.
 class counter_listeners {

@@ -29,7 +29,7 @@ using steady_clock = std::chrono::steady_clock;
 sigset_t served_signals() noexcept {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP})
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1})
     sigaddset(&set, number);
   return set;
 }
@@ -66,7 +66,7 @@ struct signal_events::state {
   int signals = -1; ///< signalfd
   int events = -1;  ///< for the main thread
   int begun = -1;   ///< the end has begun without a signal
-  std::atomic<bool> end{false}, reload{false};
+  std::atomic<bool> end{false}, reload{false}, go_back{false};
 
   ~state() {
     for (const int fd : {signals, events, begun})
@@ -87,6 +87,8 @@ struct signal_events::state {
       const int number = arrived ? static_cast<int>(info.ssi_signo) : 0;
       if (number == SIGHUP)
         reload = true;
+      else if (number == SIGUSR1)
+        go_back = true;
       else if (number != 0 && ending && steady_clock::now() - begin >= std::chrono::nanoseconds(kSignalRepetitionNs))
         end_by(number);
       else if (!ending && (number != 0 || fds[1].revents != 0)) {
@@ -124,6 +126,8 @@ void signal_events::clear() noexcept {
 bool signal_events::end_is_wanted() const noexcept { return state_->end; }
 
 bool signal_events::take_reload() noexcept { return state_->reload.exchange(false); }
+
+bool signal_events::take_go_back() noexcept { return state_->go_back.exchange(false); }
 
 void signal_events::begin_end() noexcept { raise_event(state_->begun); }
 

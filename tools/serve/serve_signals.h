@@ -8,7 +8,7 @@
 
 namespace cudaq::realtime::tools {
 
-/// SIGTERM, SIGINT and SIGHUP as events, and the promise that the end comes.
+/// SIGTERM, SIGINT, SIGHUP and SIGUSR1 as events, and the promise that the end comes.
 ///
 /// A thread of its own takes the signals, so that no state of the program delays them: not a file that cannot be read,
 /// nor a plug-in or a write that does not return. The first SIGTERM or SIGINT begins the end. If the process is still
@@ -16,7 +16,7 @@ namespace cudaq::realtime::tools {
 /// signal; within kSignalRepetitionNs it is taken for a repetition of the first, because timeout(1) sends a signal to a
 /// process and then to its group. The thread lives until the process ends, whatever happens to this object.
 ///
-/// The three signals are blocked for the calling thread and for the threads that it starts later. SIGPIPE is ignored
+/// These signals are blocked for the calling thread and for the threads that it starts later. SIGPIPE is ignored
 /// from then on: a reader of the program's lines that ends must not end the server.
 class signal_events {
 public:
@@ -33,6 +33,8 @@ public:
   [[nodiscard]] bool end_is_wanted() const noexcept;
   /// A SIGHUP has arrived since the last call.
   bool take_reload() noexcept;
+  /// The same of SIGUSR1.
+  bool take_go_back() noexcept;
   /// The end begins without a signal; its limit counts from now.
   void begin_end() noexcept;
 

@@ -37,6 +37,27 @@ constexpr config_field kCustomFields[] = {
 };
 constexpr config_object kCustom{kCustomFields};
 
+constexpr double kMaxShots = 1e9;
+constexpr config_field kLearnFields[] = {
+    {"shots", number, false, 10000, kMaxShots, "", "shots of a round, 1000000 if it is missing", nullptr},
+    {"held_out", number, false, 20480, kMaxShots, "",
+     "shots by which a learned model is judged, after those of the round; 500000 if it is missing", nullptr},
+    {"sigmas", real, false, 3, 1000, "", "by how many standard deviations it must be better, 3 if it is missing",
+     nullptr},
+    {"shadow", number, false, 0, 1e6, "",
+     "of so many held-out shots one is decoded with the learned model, too, and compared; 16 if it is missing. 0: none",
+     nullptr},
+    {"swap", choice, false, 0, 0, "true|false",
+     "true or missing: a learned model that is better by enough takes the place of the served one. false: it is "
+     "reported only",
+     nullptr},
+    {"priority", choice, false, 0, 0, "idle|normal",
+     "idle or missing: it learns in the time of the cores that nothing else wants (SCHED_IDLE). normal: as other "
+     "threads; one such decoder is enough for all that learn",
+     nullptr},
+};
+constexpr config_object kLearn{kLearnFields};
+
 constexpr config_field kDecoderFields[] = {
     {"id", number, true, 0, kMaxIds, "", "number by which requests name the decoder; each is used once", nullptr},
     {"type", text, true, 0, 0, "",
@@ -90,6 +111,9 @@ constexpr config_field kDecoderFields[] = {
      "shots after which the counts of detection events are halved, 65536 if it is missing: how long a rate of a "
      "detector remembers. 0: they are not counted",
      nullptr},
+    {"learn", object, false, 0, 0, "",
+     "the rates of the model's errors are learned from the shots that it serves, and a better model takes its place",
+     &kLearn},
 };
 constexpr config_object kDecoder{kDecoderFields};
 

@@ -77,6 +77,23 @@ expected<> check_types(const config_node &decoders) {
   return {};
 }
 
+void take_learn(const config_node &map, learn_settings &settings) {
+  const config_node *const learn = map.find("learn");
+  settings.is_on = learn != nullptr;
+  if (learn == nullptr)
+    return;
+  take_number(*learn, "shots", settings.shots);
+  take_number(*learn, "held_out", settings.held_out);
+  take_number(*learn, "sigmas", settings.sigmas);
+  take_number(*learn, "shadow", settings.shadow);
+  std::string swap = "true";
+  take_text(*learn, "swap", swap);
+  settings.swaps = swap == "true";
+  std::string priority = "idle";
+  take_text(*learn, "priority", priority);
+  settings.is_idle = priority == "idle";
+}
+
 decoder_config decoder_of(const config_node &map, std::size_t index) {
   decoder_config config;
   config.place = place_of(map) + "decoders[" + std::to_string(index) + "]";
@@ -96,6 +113,7 @@ decoder_config decoder_of(const config_node &map, std::size_t index) {
   config.has_measurements = take_numbers(map, "D_sparse", config.from_measurements);
   take_number(map, "deadline_us", config.deadline_us);
   take_number(map, "detector_rates", config.detector_rates);
+  take_learn(map, config.learn);
   std::string dispatch = "host";
   take_text(map, "dispatch", dispatch);
   config.is_on_gpu = dispatch == "device_graph";

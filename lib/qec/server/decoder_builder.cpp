@@ -5,6 +5,7 @@
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/decoding/whole_file.h"
+#include "lib/qec/learning/event_counts.h"
 #include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/model_detectors.h"
 #include "lib/qec/server/server_config.h"
@@ -411,6 +412,25 @@ expected<> count_rates(const decoder_config &c, const decoder_plan &plan, const 
   return {};
 }
 
+/// What a learning thread reads. The limits of learning are checked here, before the decoder serves.
+expected<> tap_shots(const decoder_config &c, const decoder_plan &plan, const decoding_unit &unit) {
+  if (!c.learn.is_on)
+    return {};
+  if (plan.stream)
+    return reason("learn: it is for shots, and not for streams");
+  if (!plan.heralds.empty())
+    return reason("learn: it is not for models with heralds, whose errors have another probability in each shot");
+  if (setting_of(c, kReadout) != nullptr)
+    return reason("learn: it is not for decoders with a readout, whose errors have another probability in each shot");
+  const auto model = parse_dem(plan.text);
+  const auto sets = model.ok() ? parity_sets::of(*model) : model.reason();
+  if (sets.failed())
+    return reason("learn: " + sets.text());
+  unit.identity()->tap =
+      std::make_shared<shot_tap>((unit.num_detectors() + 7) / 8, (unit.num_observables() + 7) / 8, plan.text);
+  return {};
+}
+
 } // namespace
 
 expected<std::vector<decoder_setup>> build_decoders(const server_config &config, const std::string &folder) {
@@ -444,6 +464,8 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
     if (unit.failed())
       return failure(c, unit.reason());
     if (expected<> result = count_rates(c, plans[i], **unit); result.failed())
+      return failure(c, result.reason());
+    if (expected<> result = tap_shots(c, plans[i], **unit); result.failed())
       return failure(c, result.reason());
     plans[i] = {};
     setups.push_back({c.limits, std::move(*unit), c.place});

@@ -227,19 +227,45 @@ reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::ste
     return {reload_outcome::busy, "a decoder has not returned to the configuration before the last one yet"};
   if (expected<> result = check_fixed(setups); result.failed())
     return {reload_outcome::rejected, result.text()};
+  std::vector<std::unique_ptr<decoding_unit>> units;
+  for (decoder_setup &setup : setups)
+    units.push_back(std::move(setup.unit));
+  return offer_all(std::move(units), deadline, give_up);
+}
+
+reload_result decoding_server::exchange(std::vector<std::unique_ptr<decoding_unit>> units,
+                                        rt::steady_clock::time_point deadline, const std::function<bool()> &give_up) {
+  const std::unique_lock<std::mutex> one(reloading_, std::try_to_lock);
+  if (!one.owns_lock() || !offers_are_accepted())
+    return {reload_outcome::busy, "another configuration is being applied"};
+  for (std::size_t i = 0; i < units.size(); ++i)
+    if (units[i] != nullptr && !decoders_[i]->same_shape(*units[i]))
+      return {reload_outcome::rejected, "the new model " + units[i]->shape_text() + ", the running one " +
+                                            decoders_[i]->shape_text() + "; these are fixed"};
+  return offer_all(std::move(units), deadline, give_up);
+}
+
+reload_result decoding_server::offer_all(std::vector<std::unique_ptr<decoding_unit>> units,
+                                         rt::steady_clock::time_point deadline, const std::function<bool()> &give_up) {
   discard_previous(); // of an earlier reload that was taken back, or of an earlier stream
   bool given_up = false;
   // Made before the first offer: after it nothing allocates until all decoders have the same configuration.
   const std::function<bool()> is_over = [&] { return offers_are_accepted() || (given_up = give_up && give_up()); };
-  for (std::size_t i = 0; i < setups.size(); ++i)
-    decoders_[i]->offer(std::move(setups[i].unit));
+  std::vector<served_decoder *> offered;
+  for (std::size_t i = 0; i < units.size(); ++i)
+    if (units[i] != nullptr)
+      offered.push_back(decoders_[i].get());
+  auto decoder = offered.begin();
+  for (std::unique_ptr<decoding_unit> &unit : units)
+    if (unit != nullptr)
+      (*decoder++)->offer(std::move(unit));
   rt::wait_until(deadline, is_over);
   if (offers_are_accepted()) {
     discard_previous();
     return {};
   }
-  for (const auto &decoder : decoders_)
-    decoder->take_back();
+  for (served_decoder *const one : offered)
+    one->take_back();
   return {reload_outcome::busy, given_up ? "a decoder was inside a shot, and the server ends"
                                          : "a decoder was inside a shot until the deadline"};
 }

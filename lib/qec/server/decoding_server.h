@@ -85,6 +85,11 @@ public:
   reload_result reload(std::vector<decoder_setup> setups, cudaq::realtime::detail::steady_clock::time_point deadline,
                        const std::function<bool()> &give_up = {});
 
+  /// The same for some decoders: units[k] is the new one of decoders()[k], null: it keeps its own.
+  reload_result exchange(std::vector<std::unique_ptr<decoding_unit>> units,
+                         cudaq::realtime::detail::steady_clock::time_point deadline,
+                         const std::function<bool()> &give_up = {});
+
   /// Frees the models that earlier reloads have replaced: there may be no room for a third one. That may take long, so
   /// it is called before the models of a reload are made. No effect while a reload runs, or returns to the old models.
   void free_replaced();
@@ -102,6 +107,9 @@ private:
   served_decoder *find(const read_result &read) const noexcept;
   expected<> check_fixed(const std::vector<decoder_setup> &setups) const;
   bool offers_are_accepted() const;
+  reload_result offer_all(std::vector<std::unique_ptr<decoding_unit>> units,
+                          cudaq::realtime::detail::steady_clock::time_point deadline,
+                          const std::function<bool()> &give_up);
   void discard_previous();
 
   held_slots slots_;

@@ -53,11 +53,11 @@ expected<loaded_config> load_config(std::string_view yaml, const std::string &fo
   expected<std::vector<decoder_setup>> setups = build_decoders(*config, folder);
   if (setups.failed())
     return setups.reason();
-  return loaded_config{std::move(*config), std::move(*setups)};
+  return loaded_config{std::move(*config), std::move(*setups), folder};
 }
 
 hosted_server::hosted_server(loaded_config loaded)
-    : config_(std::move(loaded.config)), slot_bytes_(slot_bytes_of(loaded.setups)),
+    : config_(std::move(loaded.config)), folder_(std::move(loaded.folder)), slot_bytes_(slot_bytes_of(loaded.setups)),
       shot_request_bytes_(enqueue_bytes(shot_bits_of(loaded.setups))), server_(std::move(loaded.setups)) {}
 
 expected<> hosted_server::check_slots(std::uint32_t slot_bytes) const {
@@ -87,7 +87,8 @@ expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher, const transport
 }
 
 expected<> hosted_server::start(cudaq_wait_policy_t wait, std::uint32_t max_threads) {
-  return server_.start({&answer, this}, wait, max_threads, config_.realtime.pool());
+  expected<> result = server_.start({&answer, this}, wait, max_threads, config_.realtime.pool());
+  return result.failed() ? result : learning_.start(config_, folder_);
 }
 
 std::int32_t hosted_server::handle(cudaq_host_call_t *call, void *self) noexcept {
@@ -145,10 +146,16 @@ reload_result hosted_server::reload(std::string_view yaml, const std::string &fo
     return {reload_outcome::rejected, "transport: it is fixed; start the server again to change it"};
   if (loaded->config.realtime != config_.realtime)
     return {reload_outcome::rejected, "realtime: it is fixed; start the server again to change it"};
+  learning_.stop(); // a swap would make the reload busy
   reload_result result =
       server_.reload(std::move(loaded->setups), cudaq::realtime::detail::deadline_after(limit_ns), give_up);
-  if (result.outcome == reload_outcome::applied)
-    reloads_.add();
+  if (result.outcome != reload_outcome::applied) {
+    (void)learning_.resume(); // without a thread it serves on, and does not learn
+    return result;
+  }
+  reloads_.add();
+  if (const expected<> learns = learning_.start(loaded->config, folder); learns.failed())
+    result.reason = "applied, but it does not learn: " + learns.text();
   return result;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
+#include "lib/qec/server/learning/live_learning.h"
 #include "lib/qec/server/server_config.h"
 
 #include <cstdint>
@@ -18,6 +19,7 @@ namespace cudaq::qec::realtime {
 struct loaded_config {
   server_config config;
   std::vector<decoder_setup> setups;
+  std::string folder; ///< where its relative paths begin
 };
 
 /// What a program changes in a configuration that was read, before its decoders are made; empty: nothing.
@@ -67,6 +69,10 @@ public:
   /// decoding_server::drain; it waits for the ends of submit, too, and of the answers that it gives.
   [[nodiscard]] bool drain(cudaq::realtime::detail::steady_clock::time_point read_deadline,
                            cudaq::realtime::detail::steady_clock::time_point deadline);
+  /// Models that were learned give way to those of the configuration, and nothing is learned until the next reload.
+  reload_result go_back(std::uint64_t limit_ns) { return learning_.go_back(limit_ns); }
+  [[nodiscard]] live_learning &learning() noexcept { return learning_; }
+  [[nodiscard]] const live_learning &learning() const noexcept { return learning_; }
   /// That were applied.
   [[nodiscard]] std::uint64_t reloads() const noexcept { return reloads_.value(); }
 
@@ -82,12 +88,14 @@ private:
   static void answer(void *self, const cudaq_host_job_t &job, const server_answer &answer) noexcept;
 
   const server_config config_;
+  const std::string folder_;
   const std::uint32_t slot_bytes_;
   const std::uint64_t shot_request_bytes_;
   cudaq_dispatcher_t *dispatcher_ = nullptr;
   cudaq::realtime::detail::counter reloads_;
   running_calls submits_;  ///< of this object; they call the functions that take answers
-  decoding_server server_; ///< the last member: its threads use the others
+  decoding_server server_; ///< its threads use the members before it
+  live_learning learning_{server_};
 };
 
 } // namespace cudaq::qec::realtime

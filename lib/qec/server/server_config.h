@@ -13,6 +13,17 @@
 
 namespace cudaq::qec::realtime {
 
+/// The section `learn` of a decoder: its model is learned while it serves.
+struct learn_settings {
+  bool is_on = false;
+  std::uint64_t shots = 1'000'000;  ///< of a round; those of earlier rounds weigh half as much
+  std::uint64_t held_out = 500'000; ///< shots by which a learned model is judged
+  double sigmas = 3;                ///< by which it must be better
+  std::uint32_t shadow = 16;        ///< of so many held-out shots one is decoded with the learned model, too; 0: none
+  bool swaps = true;                ///< false: it only reports
+  bool is_idle = true;              ///< learns in the time that no other thread wants
+};
+
 /// One element of `decoders`. docs/transport/server.md describes the fields.
 struct decoder_config {
   std::string place; ///< "line 3, column 5: decoders[0]"
@@ -25,8 +36,9 @@ struct decoder_config {
   std::vector<std::int64_t> checks, observables, from_measurements; ///< H_sparse, O_sparse, D_sparse
   double error_rate = -1;                                           ///< negative if it is missing
   std::vector<double> error_rates;
-  std::uint64_t deadline_us = 0;                             ///< of a decode; 0: none
-  std::uint32_t detector_rates = std::uint32_t{1} << 16;     ///< shots of their window; 0: not counted
+  std::uint64_t deadline_us = 0;                         ///< of a decode; 0: none
+  std::uint32_t detector_rates = std::uint32_t{1} << 16; ///< shots of their window; 0: not counted
+  learn_settings learn;
   bool is_on_gpu = false;                                    ///< dispatch: device_graph
   std::uint32_t cuda_device_id = 0;                          ///< with is_on_gpu
   std::vector<std::pair<std::string, std::string>> settings; ///< the other fields of decoder_custom_args

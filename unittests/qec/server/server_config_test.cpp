@@ -112,7 +112,7 @@ TEST(ServerConfig, NamesTheFieldTheValueAndWhatIsAccepted) {
        "line 4, column 5: decoders[0].blok_size: unknown field with the value \"3\"; accepted: id, "
        "type, stream, dispatch, cuda_device_id, block_size, syndrome_size, H_sparse, O_sparse, D_sparse, "
        "measurements, dem, dem_file, stim_dem_path, decoder_custom_args, counter, queue_length, age_limit_us, "
-       "deadline_us, detector_rates. Did you mean block_size?"},
+       "deadline_us, detector_rates, learn. Did you mean block_size?"},
       {"    block_size: 0\n",
        "line 4, column 17: decoders[0].block_size: \"0\" is not a whole number from 1 to 16777216"},
       {"    block_size: 3x\n",

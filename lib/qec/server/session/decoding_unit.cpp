@@ -87,9 +87,11 @@ decode_status decoding_unit::decode_events(std::span<const std::uint8_t> events,
   }
   const decode_status status = decode_with(events, observables, list);
   // After the decode, which refuses what is no shot. One that has no solution is a shot.
-  if (identity_->rates != nullptr && status != decode_status::bad_detector_index &&
-      status != decode_status::buffer_too_small)
+  const bool is_shot = status != decode_status::bad_detector_index && status != decode_status::buffer_too_small;
+  if (identity_->rates != nullptr && is_shot)
     identity_->rates->count_shot(events);
+  if (identity_->tap != nullptr && is_shot)
+    identity_->tap->put(events, observables, status == decode_status::ok);
   return status;
 }
 

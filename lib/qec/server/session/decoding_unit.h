@@ -5,6 +5,7 @@
 #include "cudaq/qec/decoding/stream.h"
 #include "cudaq/realtime/detail/base/shared_word.h"
 #include "lib/qec/server/session/detector_rates.h"
+#include "lib/qec/server/session/shot_tap.h"
 #include "lib/qec/server/session/unit_readout.h"
 #include "lib/qec/stream/stream_factory.h"
 
@@ -35,6 +36,7 @@ struct decoder_identity {
   std::vector<std::string> members; ///< of a race of shots, with their settings; else empty
   std::vector<cudaq::realtime::detail::counter> wins; ///< of each member: the answers that were its
   std::unique_ptr<detector_rates> rates;              ///< null: not counted
+  std::shared_ptr<shot_tap> tap;                      ///< of shots, for a thread that learns; null: it does not
 };
 
 /// One decoder of the server: of shots, with the converter of the bits of a shot into detection events; or of a stream.
@@ -70,7 +72,7 @@ public:
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
   /// Of shots: the name of the decoder.
   [[nodiscard]] const char *decoder_name() const noexcept { return decoder_->name(); }
-  /// Its name, and whether rates are counted, is written before the first use of the unit.
+  /// Its name, rates and tap are written before the first use of the unit.
   [[nodiscard]] const std::shared_ptr<decoder_identity> &identity() const noexcept { return identity_; }
   /// The most bytes after the fields of one request: longer ones are refused by their length.
   [[nodiscard]] std::uint64_t max_request_bytes() const noexcept;
