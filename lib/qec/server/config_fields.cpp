@@ -2,6 +2,7 @@
 #include "lib/qec/server/config_fields.h"
 
 #include "lib/base/similar_words.h"
+#include "lib/qec/server/record/record_file.h"
 #include "lib/qec/server/session/detector_rates.h"
 
 #include <algorithm>
@@ -148,6 +149,15 @@ constexpr config_field kRealtimeFields[] = {
 };
 constexpr config_object kRealtime{kRealtimeFields};
 
+constexpr config_field kRecordFields[] = {
+    {"file", text, true, 0, 0, "",
+     "the file; a relative path begins in the folder of the configuration. An earlier recording gets the suffix .1",
+     nullptr},
+    {"requests", number, false, 1, static_cast<double>(kMaxRecords), "",
+     "the last requests that are kept, up to the next power of two; 65536 if it is missing", nullptr},
+};
+constexpr config_object kRecord{kRecordFields};
+
 constexpr config_field kRootFields[] = {
     {"decoders", objects, true, 0, 0, "", "at least one decoder; qec_decode uses the first", &kDecoder},
     {"stream_workers", number, false, 0, 1024, "",
@@ -156,6 +166,9 @@ constexpr config_field kRootFields[] = {
     {"transport", object, false, 0, 0, "", "how requests arrive; the command line stands above it", &kTransport},
     {"realtime", object, false, 0, 0, "", "cores, priority and memory of the server; the command line stands above it",
      &kRealtime},
+    {"record", object, false, 0, 0, "",
+     "the last requests with their answers, in a file that outlives the server; the command line stands above it",
+     &kRecord},
 };
 constexpr config_object kRoot{kRootFields};
 

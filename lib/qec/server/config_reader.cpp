@@ -181,6 +181,12 @@ expected<server_config> read_server_config(std::string_view text) {
   take_number(*root, "stream_workers", config.stream_workers);
   if (const config_node *const realtime = root->find("realtime"); realtime != nullptr)
     config.realtime = realtime_of(*realtime);
+  if (const config_node *const record = root->find("record"); record != nullptr) {
+    take_text(*record, "file", config.record.file);
+    take_number(*record, "requests", config.record.requests);
+    if (config.record.file.empty())
+      return reason(place_of(*record->find("file")) + "record.file: it is empty; it is the path of a file");
+  }
   if (const config_node *const transport = root->find("transport"); transport != nullptr) {
     take_text(*transport, "provider", config.transport);
     if (const config_node *const args = transport->find("args"); args != nullptr)

@@ -63,10 +63,17 @@ void decoding_server::limit_waits(const transport_slots &slots) {
                           decoders_, [](const auto &decoder) { return decoder->holds_slots(); })));
 }
 
+expected<> decoding_server::record(const std::string &path, const request_recorder::sizes &size) {
+  expected<std::unique_ptr<request_recorder>> made = request_recorder::create(path, size, boot_id_, ticks_);
+  if (made.ok())
+    recorder_ = std::move(*made);
+  return made;
+}
+
 expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t max_threads,
                                   const thread_places &places) {
   for (const auto &decoder : decoders_)
-    decoder->connect(receiver, pool_, slots_);
+    decoder->connect(receiver, pool_, slots_, recorder_.get());
   expected<> result = pool_.start(
       "qec-decode-", threads_for(max_threads), wait, [this] { return idle(); }, places);
   if (result.failed())
@@ -154,8 +161,21 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
                              std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
                              std::uint64_t timestamp) {
   const running_calls::one call(submits_);
-  const std::uint64_t arrived = ticks_.now();
+  request_moments moments{.arrived = ticks_.about_now()};
   CUDAQ_QEC_PROBE(arrived, job.request_id, job.slot);
+  if (recorder_ == nullptr)
+    return take(function_id, payload, result, job, now, timestamp, moments);
+  moments.record = recorder_->add_request(function_id, payload, job.request_id, timestamp, moments.arrived);
+  if (!take(function_id, payload, result, job, now, timestamp, moments))
+    return false;
+  if (recorder_->add_answer(moments.record, now.status, result.first(now.bytes)))
+    recorder_->end(moments, moments.decoded != 0 ? moments.decoded : ticks_.about_now());
+  return true;
+}
+
+bool decoding_server::take(std::uint32_t function_id, std::span<const std::uint8_t> payload,
+                           std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
+                           std::uint64_t timestamp, request_moments &moments) {
   read_result read = read_request(function_id, payload);
   served_decoder *const decoder = find(read);
   if (decoder != nullptr && read.request.function == wire_function::describe) {
@@ -173,7 +193,7 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
     read.request.timestamp = timestamp;
     read.request.while_ending = phase == ends;
     if (phase != closed)
-      return decoder->submit(read, result, job, now, arrived);
+      return decoder->submit(read, result, job, now, moments);
     now = decoder->answer_at_end(read);
     return true;
   }

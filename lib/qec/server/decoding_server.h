@@ -48,6 +48,9 @@ public:
   void limit_waits(const transport_slots &slots);
   /// A request of the transport has come in this slot: before its submit.
   void arrive(std::uint32_t slot) noexcept { slots_.arrive(slot); }
+  /// Before start: from the first request on, each is recorded in a file, docs/transport/recorder.md. Fails as
+  /// request_recorder::create.
+  expected<> record(const std::string &path, const request_recorder::sizes &size);
   /// Starts the threads that the decoders share. After a failure, such as a placement that the system refuses, the
   /// server is stopped.
   expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait, std::uint32_t max_threads = 0,
@@ -102,6 +105,8 @@ public:
 
 private:
   enum server_phase : std::uint32_t { serves, ends, closed };
+  bool take(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::span<std::uint8_t> result,
+            const cudaq_host_job_t &job, server_answer &now, std::uint64_t timestamp, request_moments &moments);
   server_answer describe(const wire_request &request, const served_decoder &decoder,
                          std::span<std::uint8_t> result) const noexcept;
   served_decoder *find(const read_result &read) const noexcept;
@@ -112,6 +117,9 @@ private:
                           const std::function<bool()> &give_up);
   void discard_previous();
 
+  // Before the decoders, whose threads use both.
+  const cudaq::realtime::detail::tick_clock ticks_ = cudaq::realtime::detail::tick_clock::measured();
+  std::unique_ptr<request_recorder> recorder_; ///< null: requests are not recorded
   held_slots slots_;
   std::vector<std::unique_ptr<served_decoder>> decoders_;
   std::vector<served_decoder *> by_id_;
@@ -121,7 +129,6 @@ private:
   running_calls submits_;                                     ///< a decoder without a queue serves inside submit
   cudaq::realtime::detail::shared_word<std::uint32_t> phase_; ///< it only grows
   const std::uint64_t boot_id_;
-  const cudaq::realtime::detail::tick_clock ticks_ = cudaq::realtime::detail::tick_clock::measured();
 };
 
 } // namespace cudaq::qec::realtime

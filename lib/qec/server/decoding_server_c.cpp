@@ -121,7 +121,9 @@ cudaq_status_t cudaq_qec_decoding_server_create(cudaq_qec_decoding_server_t **ou
     if (loaded.failed())
       return loaded;
     auto made = std::make_unique<cudaq_qec_decoding_server_t>(std::move(*loaded), o.folder);
-    expected<> result = made->host.start(o.wait_policy, o.max_threads);
+    expected<> result = made->host.record();
+    if (result.ok())
+      result = made->host.start(o.wait_policy, o.max_threads);
     if (result.ok())
       *out_server = made.release();
     return result;

@@ -37,6 +37,15 @@ std::uint32_t slot_bytes_of(const std::vector<decoder_setup> &setups) {
   return usual_slot_size(bits);
 }
 
+/// Of the longest request and its answer, without their frames.
+std::uint64_t exchange_bytes_of(const std::vector<decoder_setup> &setups) {
+  std::uint64_t bytes = 0;
+  for (const decoder_setup &setup : setups)
+    bytes = std::max(bytes, kEnqueueReadoutHeadBytes + setup.unit->max_request_bytes() + kCommittedHeadBytes +
+                                (setup.unit->num_observables() + 7) / 8);
+  return bytes;
+}
+
 void deliver(const hosted_server::answer_function &to, const server_answer &answer) noexcept {
   cudaq::realtime::detail::must_not_throw([&] { to.answered(to.user, answer.status, answer.bytes); },
                                           "a decoding server", "answered");
@@ -48,6 +57,8 @@ expected<loaded_config> load_config(std::string_view yaml, const std::string &fo
   expected<server_config> config = read_server_config(yaml);
   if (config.failed())
     return config.reason();
+  if (!config->record.file.empty() && !config->record.file.starts_with('/'))
+    config->record.file = folder + "/" + config->record.file;
   if (change)
     change(*config);
   expected<std::vector<decoder_setup>> setups = build_decoders(*config, folder);
@@ -58,7 +69,8 @@ expected<loaded_config> load_config(std::string_view yaml, const std::string &fo
 
 hosted_server::hosted_server(loaded_config loaded)
     : config_(std::move(loaded.config)), folder_(std::move(loaded.folder)), slot_bytes_(slot_bytes_of(loaded.setups)),
-      shot_request_bytes_(enqueue_bytes(shot_bits_of(loaded.setups))), server_(std::move(loaded.setups)) {}
+      shot_request_bytes_(enqueue_bytes(shot_bits_of(loaded.setups))),
+      exchange_bytes_(exchange_bytes_of(loaded.setups)), server_(std::move(loaded.setups)) {}
 
 expected<> hosted_server::check_slots(std::uint32_t slot_bytes) const {
   for (const auto &decoder : server_.decoders()) {
@@ -84,6 +96,11 @@ expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher, const transport
   server_.limit_waits(slots);
   dispatcher_ = dispatcher;
   return {};
+}
+
+expected<> hosted_server::record() {
+  const record_config &wanted = config_.record;
+  return wanted.file.empty() ? expected<>{} : server_.record(wanted.file, {wanted.requests, exchange_bytes_});
 }
 
 expected<> hosted_server::start(cudaq_wait_policy_t wait, std::uint32_t max_threads) {
@@ -146,6 +163,8 @@ reload_result hosted_server::reload(std::string_view yaml, const std::string &fo
     return {reload_outcome::rejected, "transport: it is fixed; start the server again to change it"};
   if (loaded->config.realtime != config_.realtime)
     return {reload_outcome::rejected, "realtime: it is fixed; start the server again to change it"};
+  if (loaded->config.record != config_.record)
+    return {reload_outcome::rejected, "record: it is fixed; start the server again to change it"};
   learning_.stop(); // a swap would make the reload busy
   reload_result result =
       server_.reload(std::move(loaded->setups), cudaq::realtime::detail::deadline_after(limit_ns), give_up);

@@ -51,6 +51,8 @@ public:
   /// Makes this server the handler of its functions, in a dispatcher that does not run. At most once. The dispatcher
   /// must stay until the requests that it gave are answered. `slots`: those of the dispatcher. Throws std::bad_alloc.
   expected<> attach(cudaq_dispatcher_t *dispatcher, const transport_slots &slots = {});
+  /// Makes the file of the section `record`, if there is one; before start.
+  expected<> record();
   /// decoding_server::start, with the places of the configuration. Its loop_core, lock_memory and cpu_dma_latency_us
   /// are the program's.
   expected<> start(cudaq_wait_policy_t wait, std::uint32_t max_threads);
@@ -63,7 +65,7 @@ public:
 
   /// Reads another configuration and gives the decoders their new models; waits for the ends of shots up to `limit_ns`
   /// after the configuration was read. Rejected, too: a text that load_config refuses, or another transport or section
-  /// `realtime`. `give_up` as of decoding_server::reload.
+  /// `realtime` or `record`. `give_up` as of decoding_server::reload.
   reload_result reload(std::string_view yaml, const std::string &folder, std::uint64_t limit_ns,
                        const std::function<bool()> &give_up = {}, const config_change &change = {});
   /// decoding_server::drain; it waits for the ends of submit, too, and of the answers that it gives.
@@ -90,7 +92,7 @@ private:
   const server_config config_;
   const std::string folder_;
   const std::uint32_t slot_bytes_;
-  const std::uint64_t shot_request_bytes_;
+  const std::uint64_t shot_request_bytes_, exchange_bytes_;
   cudaq_dispatcher_t *dispatcher_ = nullptr;
   cudaq::realtime::detail::counter reloads_;
   running_calls submits_;  ///< of this object; they call the functions that take answers

@@ -58,6 +58,13 @@ struct realtime_config {
   [[nodiscard]] thread_places streams() const { return {stream_cores, priority}; }
 };
 
+/// The section `record`: the flight recorder.
+struct record_config {
+  std::string file;                ///< "": none
+  std::uint64_t requests = 65'536; ///< that are kept
+  bool operator==(const record_config &) const = default;
+};
+
 /// A configuration that was read and checked, but nothing was built.
 struct server_config {
   std::vector<decoder_config> decoders;
@@ -65,6 +72,7 @@ struct server_config {
   std::string transport;            ///< name or path of the provider; "" if it is missing
   std::vector<std::string> transport_args;
   realtime_config realtime;
+  record_config record;
 };
 
 /// Reads a YAML text. An error names place, field, value, and what is accepted.

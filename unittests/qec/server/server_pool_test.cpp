@@ -76,13 +76,14 @@ TEST(ServerPool, ForgetsADecoderThatIsFreed) {
   const bytes reset = reset_payload(0);
   const auto wake = [&](served_decoder &decoder) {
     server_answer now;
-    EXPECT_FALSE(decoder.submit(read_request(kResetFunctionId, reset), result, {}, now, 0));
+    request_moments moments;
+    EXPECT_FALSE(decoder.submit(read_request(kResetFunctionId, reset), result, {}, now, moments));
   };
   alignas(served_decoder) std::array<std::byte, sizeof(served_decoder)> place;
   served_decoder *const freed = new (place.data()) served_decoder(limits, unit_for(rotated_model(1)), ticks);
   served_decoder other(limits, unit_for(rotated_model(1)), ticks);
-  freed->connect(receiver, pool, slots);
-  other.connect(receiver, pool, slots);
+  freed->connect(receiver, pool, slots, nullptr);
+  other.connect(receiver, pool, slots, nullptr);
   wake(*freed);
   std::destroy_at(freed);
   place.fill(std::byte{0xff}); // a thread that uses it ends the test

@@ -13,10 +13,12 @@ decoder_turn::decoder_turn(request_queue &queue, locked_session &session, decode
   waits_.reserve(max_waits);
 }
 
-void decoder_turn::connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots) {
+void decoder_turn::connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots,
+                           request_recorder *recorder) {
   receiver_ = receiver;
   pool_ = &pool;
   slots_ = &slots;
+  recorder_ = recorder;
 }
 
 void decoder_turn::leave_pool() noexcept {
@@ -67,6 +69,7 @@ std::uint32_t decoder_turn::turn() noexcept {
   const locked_session::served_answer served = session_.serve(e->read, e->result, e->arrival, too_old);
   moments.decoded = counters_.times().now();
   const cudaq_host_job_t job = e->job;
+  const std::span<std::uint8_t> result = e->result;
   CUDAQ_QEC_PROBE(decoded, job.request_id, job.slot);
   const wire_function function = e->read.request.function;
   held_.store(served.waits && has_counter(function) ? 1 : 0);
@@ -80,7 +83,7 @@ std::uint32_t decoder_turn::turn() noexcept {
   // The entry is free before the answer leaves: a requester that waits for its answers is never answered busy.
   queue_.pop();
   if (!answer.waits)
-    finish(job, answer, moments);
+    finish(job, result, answer, moments);
   answer_waits(function == wire_function::reset && answer.status == 0 && !served.is_repeated);
   return 1;
 }
@@ -98,11 +101,17 @@ server_answer decoder_turn::wait_for_round(const request_queue::entry &e, const 
   return {.waits = true};
 }
 
-void decoder_turn::finish(const cudaq_host_job_t &job, const server_answer &answer,
-                          const request_moments &moments) noexcept {
+void decoder_turn::finish(const cudaq_host_job_t &job, std::span<const std::uint8_t> result,
+                          const server_answer &answer, const request_moments &moments) noexcept {
+  // Before the answer leaves: after it `result` is the requester's.
+  const bool is_recorded =
+      recorder_ != nullptr && recorder_->add_answer(moments.record, answer.status, result.first(answer.bytes));
   receiver_.answer(receiver_.user, job, answer);
   CUDAQ_QEC_PROBE(answered, job.request_id, job.slot);
-  counters_.times().record(moments, counters_.times().now(), false);
+  const std::uint64_t answered = counters_.times().now();
+  counters_.times().record(moments, answered, false);
+  if (is_recorded)
+    recorder_->end(moments, answered);
   answered_.bump();
 }
 
@@ -128,7 +137,7 @@ void decoder_turn::answer_waits(bool new_stream) noexcept {
     slots_->give_back(w.job.slot);
     request_moments moments = w.moments;
     moments.decoded = counters_.times().now();
-    finish(w.job, answer, moments);
+    finish(w.job, w.result, answer, moments);
     return true;
   });
   const std::int64_t first = waits_.empty() ? kNoWait : waits_.front().deadline.time_since_epoch().count();

@@ -6,6 +6,7 @@
 #include "lib/qec/server/decoder/held_slots.h"
 #include "lib/qec/server/decoder/locked_session.h"
 #include "lib/qec/server/decoder/request_queue.h"
+#include "lib/qec/server/record/request_recorder.h"
 #include "lib/qec/stream/worker_pool.h"
 
 #include <cstdint>
@@ -32,8 +33,8 @@ public:
   decoder_turn(request_queue &queue, locked_session &session, decoder_counters &counters, std::uint64_t age_limit_ns,
                std::uint32_t max_waits);
 
-  /// Before the first request, by the thread that starts the server.
-  void connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots);
+  /// Before the first request, by the thread that starts the server. `recorder`: null if requests are not recorded.
+  void connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots, request_recorder *recorder);
   /// Before its end: the pool forgets it, and the workers of its stream do not bring it back.
   void leave_pool() noexcept;
 
@@ -75,7 +76,8 @@ private:
   [[nodiscard]] server_answer wait_for_round(const request_queue::entry &entry,
                                              const request_moments &moments) noexcept;
   void answer_waits(bool new_stream) noexcept;
-  void finish(const cudaq_host_job_t &job, const server_answer &answer, const request_moments &moments) noexcept;
+  void finish(const cudaq_host_job_t &job, std::span<const std::uint8_t> result, const server_answer &answer,
+              const request_moments &moments) noexcept;
 
   request_queue &queue_;
   locked_session &session_;
@@ -84,6 +86,7 @@ private:
   answer_receiver receiver_;
   worker_pool *pool_ = nullptr;
   held_slots *slots_ = nullptr;
+  request_recorder *recorder_ = nullptr;
   // Written by the thread that has the decoder.
   std::vector<round_wait> waits_;                                              ///< by arrival; no copies
   cudaq::realtime::detail::shared_word<std::int64_t> first_deadline_{kNoWait}; ///< of waits_

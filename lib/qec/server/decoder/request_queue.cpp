@@ -40,14 +40,15 @@ void request_queue::close() {
 
 server_answer request_queue::enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
                                    cudaq::realtime::detail::remembered_requests &memory, const stage_times &times,
-                                   std::uint64_t arrived) {
+                                   request_moments moments) {
   using cudaq::realtime::detail::request_state;
   const wire_function function = read.request.function;
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  std::uint64_t accepted = arrived; // a free lock takes less than to read the time
-  if (!lock.owns_lock()) {
+  moments.accepted = moments.arrived;
+  const bool is_quick = lock.owns_lock();
+  if (!is_quick) {
     lock.lock();
-    accepted = times.now();
+    moments.accepted = times.now();
   }
   CUDAQ_QEC_PROBE(accepted, job.request_id, job.slot);
   // While it serves, not among more requests than a requester may send before it repeats one: the queue may be long. A
@@ -56,7 +57,7 @@ server_answer request_queue::enter(const read_result &read, std::span<std::uint8
     return kNoRoomForCopy;
   if (closed_)
     return refuse(function, server_status::not_ready);
-  const clock::time_point arrival = clock::now();
+  const clock::time_point arrival = arrivals_.at(moments.accepted, times.clock());
   const std::uint64_t at = head_.peek();
   const bool full = at - tail_.load() == entries_.size();
   request_state before = request_state::unseen;
@@ -76,7 +77,9 @@ server_answer request_queue::enter(const read_result &read, std::span<std::uint8
   e.result = result;
   e.job = job;
   e.arrival = arrival;
-  e.moments = {arrived, accepted, times.now()};
+  constexpr std::size_t kFewBytes = 4096;
+  moments.queued = is_quick && bits.size() <= kFewBytes ? moments.accepted : times.now();
+  e.moments = moments;
   CUDAQ_QEC_PROBE(queued, job.request_id, job.slot);
   head_.store(at + 1);
   return {.waits = true};

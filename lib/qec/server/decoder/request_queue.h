@@ -15,6 +15,7 @@
 
 #include "lib/base/runner.h"
 #include "lib/qec/server/decoder/stage_times.h"
+#include "lib/qec/server/decoder/steady_by_ticks.h"
 #include "lib/qec/server/session/decoder_session.h"
 
 #include <cstdint>
@@ -50,10 +51,10 @@ public:
 
   /// `waits`: the request is in the queue, and its bits are copied. Else its answer: kNoRoomForCopy if a copy of it is
   /// among the last requests there, not_ready after close, busy if the queue is full. `memory`: that of the session;
-  /// only here its arrive() is called. `times`: for the moments of the request, which arrived at `arrived`.
+  /// only here its arrive() is called. `times`: for the moments after `moments.arrived`.
   server_answer enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
                       cudaq::realtime::detail::remembered_requests &memory, const stage_times &times,
-                      std::uint64_t arrived);
+                      request_moments moments);
   /// A copy of the request is in the queue: it is served later, or at this moment.
   [[nodiscard]] bool has_copy_of(const read_result &read) noexcept;
   /// From now on the queue takes no requests. Those in it are still served.
@@ -75,6 +76,7 @@ private:
   /// Taken by the threads that submit; the thread that has the decoder needs none. It protects arrive() of the memory.
   std::mutex mutex_;
   bool closed_ = false;                                      ///< protected by mutex_
+  steady_by_ticks arrivals_;                                 ///< protected by mutex_
   std::vector<entry> entries_;                               ///< request n is in entries_[n % size]
   cudaq::realtime::detail::shared_word<std::uint64_t> head_; ///< requests that came in; written with mutex_ held
   cudaq::realtime::detail::shared_word<std::uint64_t> tail_; ///< requests that left; written by pop only

@@ -31,17 +31,18 @@ served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<dec
                counters_) {}
 
 bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
-                            server_answer &now, std::uint64_t arrived) {
+                            server_answer &now, request_moments &moments) {
   counters_.add_request();
   if (limits_.queue_length == 0) {
     CUDAQ_QEC_PROBE(taken, job.request_id, job.slot);
     now = session_.serve(read, result, decoder_counters::clock::now(), false);
-    const std::uint64_t decoded = counters_.times().now();
-    counters_.times().record({arrived, arrived, arrived, arrived, decoded}, decoded, true);
+    moments.accepted = moments.queued = moments.taken = moments.arrived;
+    moments.decoded = counters_.times().now();
+    counters_.times().record(moments, moments.decoded, true);
     CUDAQ_QEC_PROBE(decoded, job.request_id, job.slot);
     return true;
   }
-  now = queue_.enter(read, result, job, session_.memory(), counters_.times(), arrived);
+  now = queue_.enter(read, result, job, session_.memory(), counters_.times(), moments);
   if (now.waits) {
     turn_.wake();
     return false;

@@ -45,9 +45,9 @@ public:
   /// Waits for the workers that are in its stream. The pool must still exist, and its threads must have ended.
   ~served_decoder() { turn_.leave_pool(); }
 
-  /// Before the first request. The threads of the pool serve the queue, if there is one.
-  void connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots) {
-    turn_.connect(receiver, pool, slots);
+  /// Before the first request. The threads of the pool serve the queue, if there is one. `recorder` may be null.
+  void connect(const answer_receiver &receiver, worker_pool &pool, held_slots &slots, request_recorder *recorder) {
+    turn_.connect(receiver, pool, slots, recorder);
   }
   /// Its requests may wait for a round, and keep their slots meanwhile.
   [[nodiscard]] bool holds_slots() const noexcept { return is_stream_ && limits_.queue_length != 0; }
@@ -58,9 +58,10 @@ public:
 
   /// Serves a request, or takes it for later. True: `now` is its answer. False: it was taken, and the receiver gets
   /// its answer. `read` may be a request that could not be read; its place in the stream is then lost. The payload is
-  /// copied; `result` must stay valid until the answer. `arrived`: in ticks.
+  /// copied; `result` must stay valid until the answer. `moments` has `arrived` and `record`; if there is an answer
+  /// now, the others are added that the request has had.
   bool submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
-              std::uint64_t arrived);
+              request_moments &moments);
 
   /// The answer to a request after the end, which is not taken.
   [[nodiscard]] server_answer answer_at_end(const read_result &read) noexcept {

@@ -5,16 +5,19 @@
 //   thread               what it does                                          moment
 //   that submits         calls decoding_server::submit                         arrived
 //                        has the lock of the queue, for which others may wait  accepted
-//                        has copied the bits into the queue                    queued
+//                        has put the request into the queue                    queued
 //   that has the decoder finds the request first in the queue                  taken
 //                        has decoded                                           decoded
 //                        has given the answer to the transport                 answered
 //
-// Without a queue accepted, queued and taken are the moment at which `arrived` is read.
+// A read of the counter is most of what a moment costs. So `accepted` is `arrived` if the lock is free, and `queued`,
+// too, if the request has at most 4096 bytes: their copy takes less than a wake-up, which is in `taken`. Without a
+// queue accepted, queued and taken are `arrived`.
 #pragma once
 
 #include "lib/base/ticks.h"
 #include "lib/base/time_histogram.h"
+#include "lib/qec/server/record/request_moments.h"
 
 #include <array>
 #include <cstddef>
@@ -31,11 +34,6 @@ enum class request_stage : std::uint8_t { accepted, queued, taken, decoded, answ
 inline constexpr std::array<std::string_view, 6> kRequestStages{"accepted", "queued",   "taken",
                                                                 "decoded",  "answered", "whole"};
 
-/// In ticks of the server's clock. Each is at or after the one before it, up to the difference of two cores' counters.
-struct request_moments {
-  std::uint64_t arrived = 0, accepted = 0, queued = 0, taken = 0, decoded = 0;
-};
-
 /// Threads: record by one thread at a time, or by several that say so; read by any thread. 55 KB, of which the pages
 /// that have counts are in memory.
 class stage_times {
@@ -45,7 +43,8 @@ public:
   /// Throws std::bad_alloc.
   explicit stage_times(const cudaq::realtime::detail::tick_clock &clock) : clock_(clock), stages_(fresh_pages()) {}
 
-  [[nodiscard]] std::uint64_t now() const noexcept { return clock_.now(); }
+  [[nodiscard]] std::uint64_t now() const noexcept { return clock_.about_now(); }
+  [[nodiscard]] const cudaq::realtime::detail::tick_clock &clock() const noexcept { return clock_; }
   void record(const request_moments &m, std::uint64_t answered, bool many_writers) noexcept {
     const auto add = [&](request_stage stage, std::uint64_t begin, std::uint64_t end) {
       of(stage).record(clock_.ns_between(begin, end), many_writers);
