@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The inputs of a fuzz target are in one archive, <target>.tar.gz in the folder of this script:
+# The inputs of a fuzz target are in one archive, <target>.tar.gz in the folder of this script. TARGET may have a folder
+# before it, as qec/record_file:
 #   corpus.sh add TARGET FILE...       adds inputs, which get the suffix .input; one of the same name is replaced
 #   corpus.sh unpack TARGET FOLDER     into a new folder
 #   corpus.sh pack TARGET FOLDER       writes the archive, from all files *.input of the folder
@@ -8,7 +9,7 @@
 set -euo pipefail
 export LC_ALL=C # the order of *.input
 if [ $# -lt 3 ]; then
-  sed -n '3,7s/^# \{0,1\}//p' "$0" >&2
+  sed -n '3,8s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 action=$1 archive=$(cd "$(dirname "$0")" && pwd)/$2.tar.gz folder=$3
