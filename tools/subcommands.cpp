@@ -15,6 +15,7 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
   cudaq-realtime emulate               a control system in software: plays syndromes to a server in another process
   cudaq-realtime serve --schema        the decoding server: decoders for requests that come over a transport
+  cudaq-realtime replay FILE           the last requests of a server: shows them, plays them again, compares answers
   cudaq-realtime route --schema        many servers: spreads the requests of one transport over them
   cudaq-realtime top --counters PATH   a running server: rates, latencies, queues, errors
   cudaq-realtime latency               round trips of the library, and of the floor on the same two cores
@@ -41,6 +42,7 @@ void add_subcommands(CLI::App &app, chosen_command &chosen) {
   add_pipeline(app, chosen);
   add_emulate(app, chosen);
   add_serve(app, chosen);
+  add_replay(app, chosen);
   add_route(app, chosen);
   add_top(app, chosen);
 #endif

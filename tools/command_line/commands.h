@@ -14,6 +14,7 @@ void add_demo(CLI::App &program, chosen_command &chosen);
 void add_decode(CLI::App &program, chosen_command &chosen);
 void add_learn(CLI::App &program, chosen_command &chosen);
 void add_serve(CLI::App &program, chosen_command &chosen);
+void add_replay(CLI::App &program, chosen_command &chosen);
 void add_route(CLI::App &program, chosen_command &chosen);
 void add_top(CLI::App &program, chosen_command &chosen);
 void add_pipeline(CLI::App &program, chosen_command &chosen);

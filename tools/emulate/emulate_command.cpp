@@ -2,6 +2,7 @@
 #include "tools/command_line/command_options.h"
 #include "tools/command_line/commands.h"
 #include "tools/emulate/emulate.h"
+#include "tools/emulate/link_options.h"
 #include "tools/services/provider_service.h"
 
 #include <algorithm>
@@ -44,20 +45,14 @@ void set_defaults_of_streams(const CLI::App &emulate, emulate_options &o) {
 void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
   emulate.parse_complete_callback([&emulate, &o] {
     const auto refuse = [&emulate](bool applies, const std::string &with, const std::vector<const char *> &options) {
-      for (const char *option : options)
-        if (!applies && emulate.get_option(option)->count() != 0)
-          throw CLI::ValidationError(option, "it has no effect with " + with);
+      refuse_unless(emulate, applies, with, options);
     };
     if (is_provider_path(o.transport))
       throw CLI::ValidationError(
           "--transport", o.transport + " has the side of the server only, and emulate has no client of it: it plays "
                                        "over udp, roce and shm, with `ring` in this process. Send the requests by the "
                                        "provider's own peer; `doctor --transport PATH` checks the provider");
-    const std::string transport = "--transport " + o.transport;
-    refuse(o.transport == "shm", transport, {"--name"});
-    const bool over_network = o.transport == "udp" || o.transport == "roce";
-    refuse(over_network, transport, {"--address", "--port", "--slot-size", "--retry-ms"});
-    refuse(o.transport == "roce", transport, {"--own-address", "--qp", "--rkey", "--pages", "--mtu"});
+    refuse_options_of_other_links(emulate, o.transport);
     const bool stream = o.rounds != 0;
     refuse(o.search_rate, "a run without --search-rate", {"--search-p999-us", "--search-repeats"});
     refuse(!o.search_rate, "--search-rate", {"--ila", "--trace", "--hgrm", "--sample"});
@@ -67,7 +62,7 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
             "--sample", "--in", "--obs_in", "--predictions", "--readout"});
     refuse(o.data.given(), "shots that are not those of --dem and --in", {"--readout"});
     refuse(!o.sample, "--sample: sampled shots have no values", {"--readout"});
-    refuse(o.transport != "ring", transport, {"--readout"});
+    refuse(o.transport != "ring", "--transport " + o.transport, {"--readout"});
     if (stream && o.transport == "ring")
       throw CLI::ValidationError("--rounds", "--transport ring serves `decode` only: a shot in one request");
     if (stream && o.decoder_ids.size() != 1)
@@ -98,26 +93,7 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate.footer(kEmulateFooter);
   add_choice(emulate, "--transport", o.transport, "how requests reach the server; ring: the server is in this process",
              {"udp", "roce", "shm", "ring"}, is_provider_path);
-  emulate.add_option("--address,--bridge-ip", o.address, "udp, roce: the server's IP address")->capture_default_str();
-  emulate.add_option("--port", o.port, "the server's UDP port; roce: 4791 if it is not given")
-      ->check(CLI::Range(1, 65535));
-  emulate
-      .add_option("--slot-size,--page-size", o.slot_size,
-                  "udp, roce: bytes of a slot, as the server has it; default: the size of the server's answers")
-      ->check(CLI::Range(24u, 65507u));
-  emulate.add_option("--own-address", o.own_address,
-                     "roce: the IPv4 address of this side; default: the one from which the server is reached");
-  emulate.add_option("--qp", o.qp, "roce: the server's queue pair")
-      ->capture_default_str()
-      ->check(CLI::Range(0u, 0xFFFFFFu));
-  emulate.add_option("--rkey", o.rkey, "roce: the key of the server's memory")->capture_default_str();
-  emulate.add_option("--pages", o.pages, "roce: slots of the server, which are written in turn")
-      ->capture_default_str()
-      ->check(CLI::Range(1u, 4096u));
-  emulate.add_option("--mtu", o.mtu, "roce: most bytes of a packet's payload, as the server has it")
-      ->capture_default_str()
-      ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}));
-  emulate.add_option("--name", o.name, "shm: the name of the server");
+  add_link_options(emulate, o);
   add_decoder_option(emulate, o.decoder,
                      "ring: the decoder of the server; else as the server has it, for the expected answers; default: "
                      "what the server names");
@@ -167,11 +143,6 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate.add_option("--search-repeats", o.search_repeats, "search-rate: runs at each rate; all of them must hold")
       ->capture_default_str()
       ->check(CLI::Range(1u, 1000u));
-  emulate
-      .add_option("--retry-ms", o.retry_ms,
-                  "udp, roce: send a request again after this time without an answer; 0: never")
-      ->capture_default_str()
-      ->check(number_between(0, 1e6));
   add_recorded_shots_options(emulate, o.data_folder, o.seed);
   CLI::Option *const sample =
       emulate.add_flag("--sample", o.sample, "new shots from the model, by --seed, instead of recorded ones")

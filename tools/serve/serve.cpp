@@ -86,8 +86,8 @@ struct reload_lines {
 class serving {
 public:
   serving(const serve_options &o, server_ns::loaded_config loaded, const output &out, signal_events &signals,
-          realtime_setup &realtime)
-      : options_(o), out_(out), signals_(signals), realtime_(realtime),
+          realtime_setup &realtime, const section_overrides &sections)
+      : options_(o), out_(out), signals_(signals), realtime_(realtime), sections_(sections),
         lines_(out.uses_stdout_for_json() ? stderr : stdout), host_(std::move(loaded)), server_(host_.server()),
         few_cores_(std::thread::hardware_concurrency() < server_.threads_for(o.decoder_threads) + 3),
         library_(provider_library(chosen_transport(o.transport, host_.config().transport))),
@@ -143,6 +143,7 @@ private:
   const output &out_;
   signal_events &signals_;
   realtime_setup &realtime_;
+  const section_overrides &sections_;
   std::FILE *const lines_;
   const reload_lines reload_lines_;
   server_ns::hosted_server host_;
@@ -177,6 +178,8 @@ serving::~serving() {
 
 void serving::start() {
   const server_ns::realtime_config &realtime = host_.config().realtime;
+  if (const auto result = host_.record(); result.failed())
+    refuse(result.status() != CUDAQ_ERR_INVALID_ARG, "record: " + result.text());
   transport_.place(realtime.loop_core, realtime.priority);
   if (const auto result = host_.start(wait_policy_of(options_.wait, few_cores_), options_.decoder_threads);
       result.failed())
@@ -302,7 +305,7 @@ void serving::reload() noexcept {
     const config_text file = read_config("--config", options_.config);
     const server_ns::reload_result result = host_.reload(
         file.yaml, file.folder, kReloadLimit.count(), [this] { return signals_.end_is_wanted(); },
-        [this](server_ns::server_config &config) { realtime_.adjust(config); });
+        [this](server_ns::server_config &config) { sections_.apply(config); });
     if (const std::string why = realtime_.lock_again(host_.config().realtime); !why.empty())
       print_log("realtime: lock_memory: not applied: {}\n", why);
     if (result.outcome == server_ns::reload_outcome::applied)
@@ -454,9 +457,9 @@ json unserved(json decoders = json::array(), json realtime = {}) {
 /// --check: all that the start does, before the transport. A plug-in whose destroy does not end is held to the limit of
 /// `signals`.
 int check(const serve_options &o, const output &out, signal_events &signals,
-          const std::shared_ptr<realtime_setup> &realtime) {
+          const std::shared_ptr<realtime_setup> &realtime, const std::shared_ptr<section_overrides> &sections) {
   auto loaded = load_until_end("--check", o.check, signals,
-                               [realtime](server_ns::server_config &config) { realtime->adjust(config); });
+                               [realtime, sections](server_ns::server_config &config) { sections->apply(config); });
   if (!loaded)
     leave_now(out.finish(unserved(), "", kExitCheckFailed, ended(true, 0, kNotKnown, "decoders")));
   json decoders = json::array();
@@ -491,15 +494,16 @@ int run_serve(const serve_options &options, const output &out) {
                         std::chrono::nanoseconds(static_cast<std::int64_t>(options.end_limit_s * 1e9)));
   // Before the server: its destructor waits for a reload, which uses it.
   const auto realtime = std::make_shared<realtime_setup>(options.realtime);
+  const auto sections = std::make_shared<section_overrides>(options.record, !options.realtime.empty(), *realtime);
   if (!options.check.empty())
-    return check(options, out, signals, realtime);
+    return check(options, out, signals, realtime, sections);
   auto loaded = load_until_end("--config", options.config, signals,
-                               [realtime](server_ns::server_config &config) { realtime->adjust(config); });
+                               [realtime, sections](server_ns::server_config &config) { sections->apply(config); });
   if (!loaded) {
     print_log("the end came while --config {} was read; nothing was served\n", options.config);
     leave_now(out.finish(unserved()));
   }
-  serving server(options, std::move(*loaded), out, signals, *realtime);
+  serving server(options, std::move(*loaded), out, signals, *realtime, *sections);
   server.start();
   server.run();
   if (!server.drain())

@@ -23,6 +23,7 @@ struct serve_options {
   std::string counters;     ///< path of a Unix socket; "": none
   int prometheus_port = -1; ///< of 127.0.0.1; -1: none, 0: any free one
   std::string realtime;     ///< fields in place of the section `realtime` of the configuration; "": as it says
+  std::string record;       ///< FILE or FILE:N in place of the section `record`; "": as it says
   bool schema = false;      ///< prints the JSON schema of a configuration, and nothing else
 };
 

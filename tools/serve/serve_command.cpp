@@ -57,6 +57,12 @@ void add_serve(CLI::App &program, chosen_command &chosen) {
           "--realtime", o.realtime,
           "fields of the section realtime, in place of those of the configuration: \"loop_core: 2, priority: 50\"")
       ->type_name("FIELDS");
+  serve
+      .add_option(
+          "--record", o.record,
+          "keeps the last N requests (default: 65536) with their answers in this file, for `replay`, in place of "
+          "the section record of the configuration")
+      ->type_name("FILE[:N]");
   serve.add_flag("--schema", o.schema, "prints the JSON schema of a configuration");
   run_when_chosen(serve, chosen, [options, &chosen](const output &out) {
     options->provider_options = chosen.after_dashes;
