@@ -167,9 +167,13 @@ struct layer_copies {
   const network_job &job;
   const block_cells &block;
   const std::uint16_t *values, *weights; ///< of the layer
-  std::uint32_t first_group, groups, turn;
+  std::uint32_t groups, first_group, turn;
   std::uint32_t memory; ///< address of the shared memory
 
+  __device__ layer_copies(const network_job &of, const block_cells &cells, const std::uint16_t *input,
+                          const std::uint16_t *of_layer, std::uint32_t rank, std::uint32_t address)
+      : job(of), block(cells), values(input), weights(of_layer), groups(kGroups / of.plan.parts),
+        first_group(rank * groups), turn(blockIdx.x / of.plan.parts), memory(address) {}
   __device__ std::uint32_t group_of(std::uint32_t group) const { return first_group + (group + turn) % groups; }
   __device__ std::uint32_t slab_of(std::uint32_t stage) const { return (stage + turn) % kGroupStages; }
   __device__ std::uint32_t values_at(std::uint32_t group) const {
@@ -264,12 +268,11 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
                   std::uint32_t layer) {
 #if __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) unsigned char memory[];
-  const std::uint32_t rank = rank_in_cluster(), groups = kGroups / job.plan.parts, stages = groups * kGroupStages;
+  const std::uint32_t rank = rank_in_cluster(), stages = kGroups / job.plan.parts * kGroupStages;
   const std::uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const block_cells block(job.grid, blockIdx.x / job.plan.parts, 32 * Tiles);
   const std::uint16_t *const input = shot.values[layer % 2];
-  const layer_copies copies{
-      job, block, input, job.middle + layer * kMiddleWeights, rank * groups, shared_address(memory)};
+  const layer_copies copies(job, block, input, job.middle + layer * kMiddleWeights, rank, shared_address(memory));
   for (std::uint32_t stage = 0; stage < kStagesAhead; ++stage)
     copies.copy_weights(stage); // there are at least 3
   const std::uint32_t first_cell = warp / kWarpsAcross * 16 * Tiles, first_output = warp % kWarpsAcross * 32;
