@@ -31,7 +31,7 @@ protected:
     std::string text;
     for (std::size_t k = 0; k < count; ++k) {
       for (int shot = 0; shot < 4; ++shot)
-        due[shot] += of[shot] * (0.5 + (k * 7919 % 101) / 100.0);
+        due[shot] += of[shot] * (0.5 + static_cast<double>(k * 7919 % 101) / 100.0);
       const auto next = static_cast<int>(std::max_element(due, due + 4) - due);
       due[next] -= 1;
       text += next & 1 ? '1' : '0';
