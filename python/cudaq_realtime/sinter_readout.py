@@ -13,8 +13,10 @@ import numpy as np
 import sinter
 import stim
 
-from .decoders import Decoder
+from ._circuits import measurements_of
+from .decoders import DEADLINE, DecodeError, Decoder
 from .readout import Gaussian, Levels, checked, is_soft, pack_u4, quiet_circuit, readout_model
+from .sinter_decoder import NOT_CONVERGED
 
 Knows = Literal["f32", "u8", "u4", "hard"]
 BATCH = 4096
@@ -29,8 +31,10 @@ class ReadoutSampler(sinter.Sampler):
 
     The task needs its circuit. The arguments of its measurements do not count: Gaussian.misread takes their place. So
     one circuit serves all Gaussians, but each of them needs a name of its own in sinter, which takes tasks with the
-    same name and circuit for the same. Each worker draws from a random state of its own. Raises ValueError for what
-    readout_model refuses, for flags of leakage, which a circuit does not sample, and for post-selection."""
+    same name and circuit for the same. Each worker draws from a random state of its own. A shot without an answer
+    (relay-bp did not converge, or there was no solution at the deadline) is one of sinter's errors; another one that
+    cannot be decoded raises DecodeError. Raises ValueError for what readout_model refuses, for flags of leakage, which
+    a circuit does not sample, and for post-selection."""
 
     gaussian: Gaussian
     name: str = "pymatching"
@@ -58,6 +62,8 @@ class CompiledReadoutSampler(sinter.CompiledSampler):
         if any(getattr(one, "tag", "").startswith("leakage") for one in circuit.flattened()):
             raise ValueError("the circuit has flags of leakage, which it does not sample")
         self._of = of
+        self._has_value = np.array([is_soft(one.name) for one in noisy for _ in range(measurements_of(one))],
+                                   dtype=np.bool_)
         self._levels = Levels(of.gaussian, {"u8": 256, "u4": 16}[of.knows]) if of.knows in ("u8", "u4") else None
         made = readout_model(noisy, self._levels or of.gaussian)
         self._decoder = (Decoder(of.name, made.dem) if of.knows == "hard" else
@@ -73,12 +79,18 @@ class CompiledReadoutSampler(sinter.CompiledSampler):
         results = self._sampler.sample(shots)
         values = np.where(results, np.float32(of.one), np.float32(of.zero))
         values += np.float32(of.sigma) * self._random.standard_normal(results.shape, dtype=np.float32)
-        events, flips = self._converter.convert(measurements=of.log_ratios(values) < 0, separate_observables=True)
+        hard = np.where(self._has_value, of.log_ratios(values) < 0, results)  # a pad has no value
+        events, flips = self._converter.convert(measurements=hard, separate_observables=True)
         given: dict[str, Any] = {}
         if self._levels is not None:
             levels = self._levels.of(values)
             given = {"soft": levels if self._of.knows == "u8" else pack_u4(levels), "soft_kind": self._of.knows}
         elif self._of.knows == "f32":
             given = {"soft": values}
-        wrong = (self._decoder.decode_batch(events, **given) != flips).any(axis=1)
+        statuses, solved = np.empty(shots, dtype=np.int32), np.empty(shots, dtype=np.bool_)
+        predictions = self._decoder.decode_batch(events, statuses=statuses, solved=solved, **given)
+        refused = np.flatnonzero(~solved & (statuses != NOT_CONVERGED) & (statuses != DEADLINE))
+        if refused.size:
+            raise DecodeError(int(statuses[refused[0]]), int(refused[0]))
+        wrong = (predictions != flips).any(axis=1) | ~solved
         return sinter.AnonTaskStats(shots=shots, errors=int(wrong.sum()), seconds=time.monotonic() - begun)

@@ -53,6 +53,19 @@ def test_arguments_of_measurements_do_not_count():
     assert rate(ReadoutSampler(clear), noisy, shots=4000) < 0.02
 
 
+def test_measurements_without_a_value_have_no_wrong_bits():
+    # The pad's detector never fires: no error of the model does that.
+    circuit = stim.Circuit("MPAD 1\nDETECTOR rec[-1]\nX_ERROR(0.01) 0\nM 0\nDETECTOR rec[-1]\nM 0\n"
+                           "DETECTOR rec[-1] rec[-2]\nOBSERVABLE_INCLUDE(0) rec[-1]")
+    assert rate(ReadoutSampler(GAUSSIAN), circuit, shots=2000) < 0.1
+
+
+def test_shots_without_an_answer_are_wrong():
+    never = ReadoutSampler(GAUSSIAN, name="relay-bp:pre_iter=1,num_sets=1,set_max_iter=1", knows="hard")
+    good = ReadoutSampler(GAUSSIAN, knows="hard")
+    assert rate(never, surface_code(), shots=1000) > 2 * rate(good, surface_code(), shots=1000)
+
+
 def test_a_batch_has_at_least_one_shot_and_at_most_as_many_as_suggested():
     compiled = ReadoutSampler(GAUSSIAN).compiled_sampler_for_task(sinter.Task(circuit=surface_code(), decoder="one"))
     assert [compiled.sample(count).shots for count in (0, 1, 17)] == [1, 1, 17]
