@@ -176,13 +176,19 @@ class Decoder:
     @property
     def gives_gaps(self) -> bool:
         """Whether decode gives the confidence in each observable (docs/decoders/confidence.md)."""
-        return not self._native.refuses_gaps
+        return not self.refuses_gaps
 
-    def _room_for_gaps(self, wanted: bool, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
-        """Rows of gaps, or nothing."""
+    @property
+    def refuses_gaps(self) -> str:
+        """Why decode does not give it; "" if it does."""
+        return self._native.refuses_gaps
+
+    def _room_for_gaps(self, wanted: bool, shape: tuple[int, ...],
+                       given: npt.NDArray[np.float64] | None = None) -> npt.NDArray[np.float64]:
+        """Rows of gaps, the caller's if there are any, or nothing. A decode fills them first."""
         if wanted and not self.gives_gaps:
-            raise NotImplementedError(f"confidence: {self._native.refuses_gaps}")
-        return np.full((*shape, self._observables if wanted else 0), np.nan)
+            raise NotImplementedError(f"confidence: {self.refuses_gaps}")
+        return result_array(given, "gaps", (*shape, self._observables if wanted else 0), np.float64)
 
     def _readout_rows(self, soft: npt.NDArray[Any] | None, soft_kind: str | None, leakage: npt.ArrayLike | None,
                       shots: int | None) -> tuple[Bits, int, Bits]:
@@ -250,7 +256,8 @@ class Decoder:
         correction; NaN of decoders that give none. With return_late then whether the answer came after its deadline,
         as each one of a decoder that ignores deadlines may. With confidence last float64[num_observables]: the gap of
         each observable, by which the lightest correction with its other value is heavier; inf if there is none, NaN if
-        it is not known. Of decoders with the setting confidence=1; of others NotImplementedError.
+        it is not known. Of decoders with the setting confidence=1; of others NotImplementedError. Matching then gives
+        no weight (NaN) if a part of the model flips no observable.
         deadline_us: microseconds from now, above 0 and at most 1e9. A decoder with obeys_deadline that needs longer
             raises DecodeError with the status 9, and with `best` if there is a solution so far.
         flags: errors that have another probability in this shot, each at most once: pairs of the number of an error
@@ -430,9 +437,7 @@ class Decoder:
         has_solution = result_array(solved, "solved", len(events), np.bool_)
         is_late = result_array(late, "late", len(events), np.bool_)
         weighed = np.empty(0) if weights is None else result_array(weights, "weights", len(events), np.float64)
-        room = self._room_for_gaps(gaps is not None, (len(events),))
-        if gaps is not None:
-            room = result_array(gaps, "gaps", room.shape, np.float64)
+        room = self._room_for_gaps(gaps is not None, (len(events),), gaps)
         corrections = np.empty((0, 0), np.uint8) if vectors is None else vectors
         of_shots = [] if flags is None else [self._flags(given, f"flags[{k}]") for k, given in enumerate(flags)]
         if flags is not None and len(of_shots) != len(events):

@@ -168,7 +168,7 @@ class SinterDecoder(sinter.Decoder):
     def compile_decoder_for_dem(self, *, dem: stim.DetectorErrorModel) -> CompiledSinterDecoder:
         decoder = self._decoder_for(dem)
         if self.discard_below is not None and isinstance(decoder, Decoder) and not decoder.gives_gaps:
-            raise ValueError(f"discard_below: the decoder {self.name} gives no gaps")
+            raise ValueError(f"discard_below: {self.name}: {decoder.refuses_gaps}")
         return CompiledSinterDecoder(decoder, self.unanswered, self.late, self.discard_below)
 
     def _decoder_for(self, dem: stim.DetectorErrorModel) -> Union[Decoder, FunctionDecoder]:

@@ -193,8 +193,9 @@ def test_unsure_shots_are_discards_of_sinter_and_the_others_are_seldom_wrong():
     stats, = sinter.collect(num_workers=1, tasks=[sinter.Task(circuit=circuit)], decoders=["mine"], max_shots=500,
                             custom_decoders={"mine": SinterDecoder("pymatching", discard_below=limit)})
     assert stats.discards > 0
-    for name in ["lookup", "race:bp-osd|relay-bp"]:
-        with pytest.raises(ValueError, match="confidence"):
+    for name, text in [("lookup", "confidence"), ("race:bp-osd|relay-bp", "confidence"),
+                       ("bp-osd:confidence=0", "with the setting confidence=1")]:
+        with pytest.raises(ValueError, match=text):
             SinterDecoder(name, discard_below=1).compile_decoder_for_dem(dem=dem)
     with pytest.raises(ValueError, match="discard_below is -1, accepted: a number of at least 0"):
         SinterDecoder("pymatching", discard_below=-1)
