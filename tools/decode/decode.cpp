@@ -49,7 +49,7 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
   }
   const qec::decoder_model model(dem_text);
   std::string name = o.heralds.empty() ? o.decoder : qec::with_setting(o.decoder, "heralds", o.heralds);
-  if (!o.confidence.empty() && name.find("confidence=") == std::string::npos)
+  if (!o.confidence.empty() && o.decoder.find("confidence=") == std::string::npos) // not in the path of heralds
     name = qec::with_setting(name, "confidence", "1");
   while (workers.size() != count) {
     qec::chosen_decoder chosen = qec::choose_decoder(name, model);
@@ -467,6 +467,8 @@ void check(const decode_options &o, const output &out) {
         throw usage_error(fmt::format("{} {}: this is the file of {}", writer, written, option));
   }
   refuse_output_file("--out", o.out.path);
+  refuse_output_file("--errors_out", o.errors_out.path);
+  refuse_output_file("--confidence", o.confidence);
   if (o.confidence == "-")
     throw usage_error("--confidence: name a file of its own");
   if (o.errors_out.path == "-" || (o.errors_out.given() && o.errors_out.path == o.out.path))

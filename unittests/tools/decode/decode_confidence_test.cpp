@@ -84,6 +84,7 @@ TEST_F(DecodeConfidence, IsRefusedWithAReason) {
                {"--confidence -", "bp-osd", "--confidence: name a file of its own"},
                {"--confidence " + path("model.dem"), "bp-osd", "this is the file of --dem"},
                {"--confidence " + path("out.01"), "bp-osd", "this is the file of --out"},
+               {"--confidence " + path("r") + " --json " + path("r"), "bp-osd", "this is the file of --json"},
                {"--confidence " + path("no/such/folder"), "bp-osd", "No such file or directory"},
                {"--confidence " + path("gaps.txt") + " --stream", "bp-osd", "--confidence"},
                {"--confidence /dev/full", "bp-osd", "--confidence /dev/full: No space left on device"}};
