@@ -15,9 +15,9 @@ struct c_decoder {
   cudaq_qec_decoder_t *get = nullptr;
   std::string error = std::string(300, ' ');
   int32_t status;
-  explicit c_decoder(const char *name, const cudaq_qec_decoder_options_t *options = nullptr) {
-    status = cudaq_qec_decoder_create(name, kModel, std::string_view(kModel).size(), options, &get, error.data(),
-                                      error.size());
+  explicit c_decoder(const char *name, const cudaq_qec_decoder_options_t *options = nullptr,
+                     std::string_view model = kModel) {
+    status = cudaq_qec_decoder_create(name, model.data(), model.size(), options, &get, error.data(), error.size());
     error.resize(std::min(error.find('\0'), error.size()));
   }
   ~c_decoder() { cudaq_qec_decoder_destroy(get); }
@@ -184,6 +184,17 @@ TEST(DecoderC, GivesTheGapOfEachObservable) {
   EXPECT_EQ(cudaq_qec_decoder_decode_gaps(c.get, &old, &out, 1, gaps, 1), CUDAQ_QEC_DECODER_NOT_SUPPORTED);
   EXPECT_TRUE(std::isnan(gaps[0]));
   EXPECT_EQ(cudaq_qec_decoder_decode_gaps(nullptr, &shot, &out, 1, gaps, 1), CUDAQ_QEC_DECODER_NOT_SUPPORTED);
+}
+
+TEST(DecoderC, LeavesNoGapOfAnEarlierShotInRoomThatIsTooSmall) {
+  const c_decoder c("bp-osd:confidence=1", nullptr, "error(0.1) D0 L0\nerror(0.01) D0 L1\n");
+  const cudaq_qec_shot_t shot = shot_of(kFirst);
+  std::uint8_t out = 0xEE;
+  double gaps[] = {-1, -1};
+  EXPECT_EQ(cudaq_qec_decoder_decode_gaps(c.get, &shot, &out, 1, gaps, 1), CUDAQ_QEC_DECODER_BUFFER_TOO_SMALL);
+  EXPECT_EQ(out, 0xEE);
+  EXPECT_TRUE(std::isnan(gaps[0]));
+  EXPECT_EQ(gaps[1], -1);
 }
 
 TEST(DecoderC, IsNotMadeOfWrongArguments) {

@@ -158,14 +158,14 @@ int32_t cudaq_qec_decoder_decode_gaps(cudaq_qec_decoder_t *decoder, const cudaq_
     return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
   decoder->fault = "";
   const auto wanted = static_cast<size_t>(decoder->instance->num_observables());
+  const std::span<double> of_observables(gaps, gaps == nullptr ? 0 : std::min(num_gaps, wanted));
+  std::ranges::fill(of_observables, std::nan(""));
   if (num_gaps < wanted)
     return CUDAQ_QEC_DECODER_BUFFER_TOO_SMALL;
   if (gaps == nullptr && wanted != 0) {
     decoder->fault = "gaps is NULL";
     return CUDAQ_QEC_DECODER_NOT_SUPPORTED;
   }
-  const std::span<double> of_observables(gaps, wanted);
-  std::ranges::fill(of_observables, std::nan(""));
   return decode(*decoder, shot, {observables, observable_bytes}, of_observables);
 }
 
