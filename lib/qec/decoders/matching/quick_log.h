@@ -12,7 +12,7 @@ namespace cudaq::qec::realtime {
 /// std::log took a quarter of the time of a list.
 ///
 /// A number is 2^k m with m from 1 to 2. The table has the middle c of the range of m among 128. With r = m / c - 1, at
-/// most 1/256, the logarithm is k log(2) + log(c) + r - r^2 / 2 + r^3 / 3. What is left out is below r^4 / 4 < 6e-11.
+/// most 1/256, the logarithm is k log(2) + log(c) + r - r^2 / 2 + r^3 / 3. The rest, about r^4 / 4, is below 6e-11.
 class quick_log {
 public:
   quick_log() noexcept {

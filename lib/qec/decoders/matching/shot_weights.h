@@ -45,7 +45,9 @@ public:
   /// Sets the weights of a shot; false: fault() has the reason, and nothing was changed. The list is read until
   /// restore(). Throws std::bad_alloc: neither this object nor the matcher can be used any more.
   [[nodiscard]] bool replace(shot_probabilities list);
-  /// After replace(), for a decode that needs the weights of idle detectors, too. Throws as that.
+  /// After replace(), for a decode that needs the weights of idle detectors, too. Throws std::bad_alloc: the matcher
+  /// cannot be used any more, but this object can, after restore() and with another matcher: no edge of idle detectors
+  /// has variants.
   void replace_idle() { replace_parts(idle_); }
   void restore();
   [[nodiscard]] const char *fault() const noexcept { return check_.fault(); }
