@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field note 17: the decoder recovers from any exception, also from one in the middle of a matching.
 #include "unittests/qec/qec_test_support.h"
+#include "unittests/qec/shot_lists.h"
 #include "unittests/support/program_paths.h"
 
 #include <algorithm>
@@ -86,6 +87,52 @@ INSTANTIATE_TEST_SUITE_P(Kinds, DecoderOutOfMemory, testing::ValuesIn([] {
                            return kinds;
                          }()),
                          kind_name);
+
+class ListsOutOfMemory : public testing::TestWithParam<std::string> {};
+
+// Probabilities above 1/2 turn the sign of weights, also of edges that only a wanted weight needs.
+TEST_P(ListsOutOfMemory, EveryFailedAllocationCostsOneShotOnly) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a matcher that ran out of memory is leaked on purpose, and the leak checker reports it";
+#endif
+  const bool is_correlated = GetParam() == "pymatching-correlated";
+  std::vector<std::string> models{std::string(load_committed(shot_set_name(3, "0.005")).dem_text)};
+  if (!is_correlated) // parallel errors that flip different observables, which an edge then chooses from
+    models.emplace_back("error(0.1) D0\nerror(0.2) D0 L0\nerror(0.1) D0 D1\nerror(0.3) D1\nerror(0.4) D1 L1\n"
+                        "error(0.2) L0\nerror(0.1) D2\nerror(0.1) D2 D3\n");
+  std::mt19937 random(5);
+  long failures = 0;
+  for (int shot = 0; shot < 12; ++shot) {
+    const std::string &dem = models[static_cast<std::size_t>(shot) % models.size()];
+    const detector_error_model model = parse_or_throw(dem);
+    const auto with = make_or_throw(GetParam(), dem), untouched = make_or_throw(GetParam(), dem);
+    std::vector<std::uint64_t> events;
+    for (std::uint64_t detector = 0; detector < model.num_detectors; ++detector)
+      if (random() % 4 == 0)
+        events.push_back(detector);
+    const shot_list list = random_list(model, 0.5, is_correlated ? 0.5 : 1, random);
+    const weighed_answer expected = weigh(*untouched, events, list);
+    decode_status status = decode_status::internal_error;
+    for (long after = 0; after < 2000 && status != decode_status::ok; ++after) {
+      std::vector<std::uint8_t> out(with->observable_bytes(), 0xEE);
+      decode_details details;
+      allocations_left = after;
+      status = with->decode(events, out, list, &details);
+      allocations_left = -1;
+      ASSERT_TRUE(status == decode_status::ok || status == decode_status::internal_error);
+      failures += status != decode_status::ok;
+      const weighed_answer next = weigh(*with, events, list);
+      ASSERT_EQ(next.found, expected.found) << "shot " << shot << " after " << after;
+      ASSERT_EQ(next.weight, expected.weight) << "shot " << shot << " after " << after;
+      ASSERT_EQ(decode(*with, events), decode(*untouched, events)) << "shot " << shot << " after " << after;
+    }
+    EXPECT_EQ(status, decode_status::ok);
+  }
+  EXPECT_GT(failures, 100) << "nothing was tested";
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ListsOutOfMemory, testing::Values("pymatching", "pymatching-correlated"), kind_name);
 
 class ConstructionOutOfMemory : public testing::TestWithParam<std::string> {};
 
