@@ -55,6 +55,36 @@ void count_plain(std::span<const std::uint32_t> without_last, std::span<const st
 }
 #endif
 
+/// Why the rates of these errors cannot be learned within the limits of parity_sets; "": they can. An error has a term
+/// in the equation of each set with an odd number of its detectors; here those with one or more are counted.
+std::string too_many_terms(const std::vector<whole_error> &errors, const parity_sets &sets) {
+  std::vector<std::uint64_t> sets_with(sets.num_detectors());
+  for (std::size_t k = 0; k < sets.size(); ++k)
+    for (const std::uint32_t d : sets[k])
+      ++sets_with[d];
+  std::vector<bool> is_known(sets.size()); // of sets: errors with the same detectors are one unknown
+  double terms = 0, products = 0;
+  for (const whole_error &error : errors) {
+    const std::size_t set = error.detectors.empty() || error.detectors.size() > parity_sets::kWholeSubsets
+                                ? parity_sets::kNone
+                                : sets.find(error.detectors);
+    if (set != parity_sets::kNone && is_known[set])
+      continue;
+    if (set != parity_sets::kNone)
+      is_known[set] = true;
+    double of_error = 0;
+    for (const std::uint32_t d : error.detectors)
+      of_error += static_cast<double>(sets_with[d]);
+    terms += of_error;
+    products += of_error * of_error;
+  }
+  if (terms <= parity_sets::kMaxTerms && products <= parity_sets::kMaxProducts)
+    return "";
+  const auto most = std::ranges::max_element(sets_with);
+  return "too many sets of detectors overlap, for example " + std::to_string(*most) + " in detector " +
+         std::to_string(most - sets_with.begin()) + ": the rates would take too much memory or time";
+}
+
 constexpr std::uint64_t kFewestEvents = 64; ///< of a passage
 constexpr std::uint64_t kEndOfPassage = 63; ///< a shot whose hash has none of these bits ends it: one of 64
 
@@ -63,9 +93,14 @@ constexpr std::uint64_t kEndOfPassage = 63; ///< a shot whose hash has none of t
 expected<std::shared_ptr<const parity_sets>> parity_sets::of(const detector_error_model &model) {
   if (model.num_detectors == 0)
     return reason("the model has no detectors");
+  const std::vector<whole_error> errors = whole_errors_of(model);
   std::vector<detector_set> sets;
+  const auto keep_one_of_each = [&sets] {
+    std::ranges::sort(sets, comes_before);
+    sets.erase(std::ranges::unique(sets).begin(), sets.end());
+  };
   detector_set subset;
-  for (const whole_error &error : whole_errors_of(model)) {
+  for (const whole_error &error : errors) {
     const std::size_t size = error.detectors.size();
     if (size > kMaxDetectors)
       return reason("line " + std::to_string(error.line) + ": the error flips " + std::to_string(size) +
@@ -89,11 +124,13 @@ expected<std::shared_ptr<const parity_sets>> parity_sets::of(const detector_erro
         sets.push_back(subset);
       }
     }
-    if (sets.size() > 4 * kMaxSets) // the errors of a model with loops repeat theirs
+    if (sets.size() <= 2 * kMaxSets)
+      continue;
+    keep_one_of_each(); // errors may repeat those of others
+    if (sets.size() > kMaxSets)
       return reason("the errors of the model join more than " + std::to_string(kMaxSets) + " sets of detectors");
   }
-  std::ranges::sort(sets, comes_before);
-  sets.erase(std::ranges::unique(sets).begin(), sets.end());
+  keep_one_of_each();
   if (sets.size() + model.num_detectors > kMaxSets)
     return reason("the errors of the model join " + std::to_string(sets.size()) +
                   " sets of detectors; rates are learned of at most " + std::to_string(kMaxSets) +
@@ -116,6 +153,8 @@ expected<std::shared_ptr<const parity_sets>> parity_sets::of(const detector_erro
     made->without_last_.push_back(static_cast<std::uint32_t>(made->find(std::span(set).first(set.size() - 1))));
     made->last_.push_back(set.back());
   }
+  if (const std::string text = too_many_terms(errors, *made); !text.empty())
+    return reason(text);
   return std::shared_ptr<const parity_sets>(std::move(made));
 }
 

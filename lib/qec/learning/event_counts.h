@@ -29,10 +29,14 @@ public:
   static constexpr std::size_t kWholeSubsets = 6;
   static constexpr std::size_t kMaxDetectors = 64;              ///< of an error
   static constexpr std::size_t kMaxSets = std::size_t{1} << 22; ///< counts take 16 bytes for each
+  /// Of the equations of the rates, which have one for each error and each set that shares a detector with it: 2 GiB.
+  static constexpr double kMaxTerms = std::size_t{1} << 28;
+  /// The sum of the squares of the errors' terms: minutes for each pass over the covariances.
+  static constexpr double kMaxProducts = std::size_t{1} << 38;
   static constexpr std::size_t kNone = SIZE_MAX;
 
   /// The components of a decomposed error happen together: their detectors are one set. Fails for a model without
-  /// detectors and for one beyond these limits.
+  /// detectors and for one beyond these limits. Its sets take about 1 GiB at most while they are found.
   [[nodiscard]] static expected<std::shared_ptr<const parity_sets>> of(const detector_error_model &model);
 
   /// Set d < num_detectors() is detector d alone; larger sets follow by their sizes.

@@ -47,6 +47,18 @@ TEST(ParitySets, RefuseAModelWithoutDetectorsAndAnErrorOfTooMany) {
                                                     "whose errors flip at most 64");
 }
 
+TEST(ParitySets, RefuseAModelWhoseSetsOverlapTooMuch) {
+  const auto with_neighbours = [](int number) {
+    std::string text;
+    for (int d = 1; d <= number; ++d)
+      text += "error(0.001) D0 D" + std::to_string(d) + "\n";
+    return parity_sets::of(model_of(text + text)); // the second half is the same errors again
+  };
+  EXPECT_TRUE(with_neighbours(3000).ok());
+  EXPECT_EQ(with_neighbours(15000).text(), "too many sets of detectors overlap, for example 15001 in detector 0: the "
+                                           "rates would take too much memory or time");
+}
+
 TEST(EventCounts, EqualACountBitByBitForEachNumberOfShots) {
   for (const char *name : {"surface_z_d3_p0.005", "surface_z_d5_p0.005"}) { // 3 and 15 bytes, one and two words
     const detector_error_model model = model_of(load_committed(name).dem_text);
