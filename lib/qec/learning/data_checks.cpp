@@ -25,11 +25,11 @@ std::string fires(std::size_t detector, const detector_rate &rate) {
 std::string refusal_of_detector(std::size_t d, const detector_rate &rate, double shots, double effective_shots,
                                 const learning_options &options) {
   const std::string expects = ", the model expects " + short_number(rate.model);
-  if (rate.now > options.stuck_above && rate.now > rate.model)
+  const double sigma = std::sqrt(std::max(rate.now, 1 / effective_shots) / effective_shots);
+  if (rate.now > options.stuck_above && rate.now - kSurely * sigma > rate.model)
     return fires(d, rate) + expects + ": it is stuck or random";
   if (rate.now * shots < 1 && rate.model * effective_shots >= options.min_expected_events)
     return fires(d, rate) + expects + ": it is dead";
-  const double sigma = std::sqrt(std::max(rate.now, 1 / effective_shots) / effective_shots);
   if (rate.model == 0)
     return rate.now > kSurely * sigma ? fires(d, rate) + ", and no error of the model flips it" : "";
   if (rate.now - kSurely * sigma > options.max_change * rate.model ||

@@ -24,22 +24,41 @@ struct factor_posterior {
 inline factor_posterior posterior_of(const factor_estimate &data, double prior_sigma) noexcept {
   constexpr std::size_t kPoints = 513;
   constexpr double kReach = 8, kReachOfPrior = 6; // sigma
-  // Equal steps of the logarithm, where both distributions are.
-  const double least = -kReachOfPrior * prior_sigma;
-  const auto log_in_prior = [&](double factor) {
-    return std::clamp(factor > 0 ? std::log(factor) : least, least, -least);
-  };
-  const double begin = log_in_prior(data.mean - kReach * data.sigma);
-  const double end = std::max(log_in_prior(data.mean + kReach * data.sigma), begin + 1e-9);
+  constexpr double kNothing = 40;                 // of the logarithm of a weight below the largest one
+  // Equal steps of the logarithm, where both distributions are. If they are far apart, what their product leaves lies
+  // anywhere between them: a first pass finds it.
+  const double of_prior = kReachOfPrior * prior_sigma;
+  const auto log_of = [&](double factor) { return factor > 0 ? std::log(factor) : -of_prior; };
+  const double low = log_of(data.mean - kReach * data.sigma);
+  const double high = log_of(std::max(data.mean + kReach * data.sigma, data.sigma)); // the factor is above 0
+  double begin = std::max(low, -of_prior), end = std::min(high, of_prior);
+  int passes = 1;
+  if (begin >= end) {
+    begin = std::min({low, high - 1, -of_prior});
+    end = std::max(high, of_prior);
+    passes = 4;
+  }
   std::array<double, kPoints> logs, weights;
-  double largest = -1e300;
-  for (std::size_t k = 0; k < kPoints; ++k) {
-    logs[k] = begin + (end - begin) * static_cast<double>(k) / (kPoints - 1);
-    const double factor = std::exp(logs[k]), off = factor - data.mean;
-    const double variance = std::max(data.sigma * data.sigma + data.slope * off, data.sigma * data.sigma / 4);
-    weights[k] =
-        -off * off / variance / 2 - std::log(variance) / 2 - logs[k] * logs[k] / (2 * prior_sigma * prior_sigma);
-    largest = std::max(largest, weights[k]);
+  double largest = 0;
+  for (;;) {
+    largest = -1e300;
+    for (std::size_t k = 0; k < kPoints; ++k) {
+      logs[k] = begin + (end - begin) * static_cast<double>(k) / (kPoints - 1);
+      const double factor = std::exp(logs[k]), off = factor - data.mean;
+      const double variance = std::max(data.sigma * data.sigma + data.slope * off, data.sigma * data.sigma / 4);
+      weights[k] =
+          -off * off / variance / 2 - std::log(variance) / 2 - logs[k] * logs[k] / (2 * prior_sigma * prior_sigma);
+      largest = std::max(largest, weights[k]);
+    }
+    if (--passes == 0)
+      break;
+    std::size_t first = 0, last = kPoints - 1;
+    while (weights[first] < largest - kNothing)
+      ++first;
+    while (weights[last] < largest - kNothing)
+      --last;
+    begin = logs[first - std::min<std::size_t>(first, 1)];
+    end = logs[std::min(last + 1, kPoints - 1)];
   }
   double sum = 0;
   for (double &weight : weights)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <unordered_map>
@@ -17,7 +18,7 @@ namespace {
 constexpr double kLargestRate = 0.4;    ///< of an error of the model: near 1/2 its exponent is infinite
 constexpr double kSmallestFactor = .05; ///< of a rate in the covariances, before the factors are known
 constexpr double kHalfOf95 = 1.96;      ///< of the interval of 95 %, in sigma
-constexpr double kRidge = 20; ///< sigma of the factors in the linear equations, so that each system has a solution
+constexpr double kRidge = 1000; ///< sigma of the factors in the linear equations, so that each system has a solution
 constexpr double kFewestSigmas = 5;        ///< of a parity's mean beyond 0; nearer to it its logarithm says nothing
 constexpr int kPasses = 2;                 ///< the weights of the second one are those of the rates of the first one
 constexpr std::size_t kMaxTogether = 1024; ///< factors of one dense system of equations
@@ -210,6 +211,8 @@ private:
     for (std::size_t set = 0; set < system_.size(); ++set)
       forms.push_back(&system_.form(set));
     variances_ = system_.variances(forms, exponents, counts_.effective_shots()).of_forms;
+    for (double &variance : variances_) // of rates near the smallest double: 0
+      variance = std::max(variance, std::numeric_limits<double>::min());
     std::vector<linear_form> made;
     std::vector<std::uint32_t> of_made;
     std::vector<char> is_done(factors_.size());
@@ -358,7 +361,8 @@ private:
       const whole_error &error = errors_[e];
       const factor_posterior &factor = posteriors_[factor_of_[e]];
       const double own = exponent_of(error.probability);
-      const double rate = std::max(probability_of(own * factor.median), kSmallestRate);
+      const double rate =
+          std::clamp(probability_of(own * factor.median), std::min(kSmallestRate, error.probability), kLargestLearned);
       rates.errors.push_back({error.mechanism, error.line, error.probability, rate, own * (1 - 2 * rate) * factor.sigma,
                               probability_of(own * factor.low), probability_of(own * factor.high),
                               std::log(factor.high / factor.low) < kHalfOf95 * options_.prior_sigma});
@@ -378,7 +382,7 @@ private:
     return rates;
   }
 
-  static constexpr double kSmallestRate = 1e-12;
+  static constexpr double kSmallestRate = 1e-12, kLargestLearned = 0.5 - 1e-9;
 
   const learning_options &options_;
   const event_counts &counts_;

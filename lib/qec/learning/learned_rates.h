@@ -22,7 +22,7 @@ struct learning_options {
 
   // What refuses data. Each text names the figure, and the detector if it is about one.
   double min_shots = 1000;         ///< effective
-  double stuck_above = 0.4;        ///< share of the shots in which a detector fires
+  double stuck_above = 0.4;        ///< share of the shots in which a detector fires, beyond five sigma
   double min_expected_events = 30; ///< a detector without events, of which the model expects this many, is dead
   double max_change = 10;          ///< of the rate of a detector against the model's, either way, beyond five sigma
   double max_lost = 0.5; ///< share of a detector's errors whose rate is below 1/max_change of the model's, beyond five

@@ -143,6 +143,51 @@ TEST(LearnedRates, OfAnErrorWithTooManyDetectorsStayUnlessTheyAreTied) {
   EXPECT_NEAR(tied.errors[0].rate, 0.02, 4 * tied.errors[0].sigma);
 }
 
+TEST(LearnedRates, OfAnErrorThatTheModelHardlyHasAreThoseOfTheShots) {
+  const std::string ends = "error(0.05) D0\nerror(0.05) D1\n";
+  const event_counts counts = counts_of(model_of(ends + "error(0.01) D0 D1\n"), 200000, 6);
+  const learned_rate pair = learn_or_throw(model_of(ends + "error(1e-5) D0 D1\n"), counts).errors[2];
+  EXPECT_LT(pair.low, 0.01);
+  EXPECT_GT(pair.high, 0.01);
+  EXPECT_LT(pair.high, 2 * pair.low);
+  // Also where the prior expects it to be close to the model's.
+  const learned_rate sure =
+      learn_or_throw(model_of(ends + "error(0.002) D0 D1\n"), counts, {.prior_sigma = 0.05}).errors[2];
+  EXPECT_LT(sure.low, pair.low);
+  EXPECT_GT(sure.low, 0.007);
+  EXPECT_LT(sure.high, pair.high);
+  EXPECT_GT(sure.high, 1.02 * sure.low);
+}
+
+TEST(LearnedRates, OfDetectorsThatExcludeEachOtherHaveAWideInterval) {
+  const detector_error_model model = model_of("error(0.05) D0\nerror(0.05) D1\nerror(0.01) D0 D1\n");
+  event_counts counts(sets_of(model)); // no error of a model makes such shots
+  for (std::size_t k = 0; k < 100000; ++k) {
+    const auto shot = static_cast<std::uint8_t>(k % 20 == 0 ? 1 : k % 20 == 10 ? 2 : 0);
+    ASSERT_EQ(counts.add({&shot, 1}), decode_status::ok);
+  }
+  counts.flush();
+  const learned_rate pair = learn_or_throw(model, counts).errors[2];
+  EXPECT_GT(pair.low, 0);
+  EXPECT_LT(pair.high, 0.001);
+  EXPECT_GT(pair.high, 2 * pair.low);
+}
+
+TEST(LearnedRates, OfTheSmallestProbabilitiesAreNumbers) {
+  for (const char *probability : {"4e-324", "1e-310", "1e-300", "1e-20"}) {
+    const detector_error_model model = model_of("error(" + std::string(probability) + ") D0\nerror(0.1) D1\n");
+    event_counts quiet(sets_of(model));
+    const std::uint8_t shot = 0;
+    for (int k = 0; k < 2000; ++k)
+      ASSERT_EQ(quiet.add({&shot, 1}), decode_status::ok);
+    quiet.flush();
+    const learned_rate rare = learn_or_throw(model, quiet).errors[0];
+    EXPECT_GT(rare.rate, 0) << probability;
+    EXPECT_LE(rare.rate, 1e-12) << probability;
+    EXPECT_TRUE(std::isfinite(rare.sigma + rare.low + rare.high)) << probability;
+  }
+}
+
 TEST(LearnedRates, AreRefusedForOtherModelsNoShotsAndUnknownErrors) {
   const detector_error_model model = model_of("error(0.1) D0 D1\nerror(0.1) D1\n");
   const event_counts none(sets_of(model)), some = counts_of(model, 10, 1);

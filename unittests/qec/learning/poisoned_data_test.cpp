@@ -69,6 +69,14 @@ TEST_F(PoisonedData, ARandomDetectorIsRefused) {
   expect_refusal("detector 7 fires in 0.");
 }
 
+TEST(PoisonedDetector, OneThatFiresAsOftenAsItsModelSaysIsNotRefused) {
+  const detector_error_model model = model_of("error(0.4) D0\nerror(0.2) D0\n"); // it fires in 0.44 of the shots
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U}) {
+    const auto refusals = learn_or_throw(model, counts_of(model, 20000, seed)).refusals;
+    EXPECT_TRUE(refusals.empty()) << refusals.front();
+  }
+}
+
 TEST_F(PoisonedData, ADetectorThatNeverFiresIsRefused) {
   add_shots([](shot_bytes &shot, std::size_t) { set_bit(shot, 7, false); });
   expect_refusal("detector 7 fires in 0 of the shots, the model expects ");
