@@ -27,6 +27,12 @@ constexpr std::uint32_t count_at(std::uint64_t word, std::uint32_t halvings) noe
   return late < 32 ? lower(word) >> late : 0;
 }
 
+/// The events of a word for a reader that saw so many halvings. The word may be written after a few more of them.
+double events_at(std::uint64_t word, std::uint32_t halvings) noexcept {
+  const auto late = static_cast<std::int32_t>(halvings - upper(word));
+  return late > -32 && late < 32 ? std::ldexp(static_cast<double>(lower(word)) / kEvent, -late) : 0;
+}
+
 /// The square of the sum of the weights of all shots, by the sum of their squares.
 double independent_shots(std::uint32_t window, std::uint32_t halvings, double shots) noexcept {
   double squares = 0, begin = 0; // those at the begin of the present window
@@ -140,19 +146,18 @@ void detector_rates::count_tail(std::span<const std::uint8_t> bits) noexcept {
 double detector_rates::read_part(const part &of, std::span<detector_state> out) const noexcept {
   // Read again if counts were halved meanwhile. The counts of a shot that is just being counted are in no harm.
   constexpr int kTries = 100;
-  double exact = 0;
+  std::uint64_t now = 0;
   for (int k = 0; k < kTries; ++k) {
-    const std::uint64_t now = of.shots.load();
-    const double shots = lower(now);
-    exact = independent_shots(window_, upper(now), shots);
-    for (std::size_t d = 0; d < out.size(); ++d) {
-      const auto at = static_cast<std::size_t>(of.begin) + d;
-      const double events = count_at(counts_[at].load(), upper(now)) / static_cast<double>(kEvent);
-      out[d].rate = shots > 0 ? std::min(events / shots, 1.0) : kUnknown;
-      out[d].sigma = sigma_between(out[d].rate, model_.all[at].rate, exact);
-    }
+    now = of.shots.load();
+    for (std::size_t d = 0; d < out.size(); ++d)
+      out[d].rate = events_at(counts_[static_cast<std::size_t>(of.begin) + d].load(), upper(now));
     if (upper(of.shots.load()) == upper(now))
       break;
+  }
+  const double shots = lower(now), exact = independent_shots(window_, upper(now), shots);
+  for (std::size_t d = 0; d < out.size(); ++d) { // not above, where it would take longer than some halvings
+    out[d].rate = shots > 0 ? std::min(out[d].rate / shots, 1.0) : kUnknown;
+    out[d].sigma = sigma_between(out[d].rate, model_.all[static_cast<std::size_t>(of.begin) + d].rate, exact);
   }
   return exact;
 }
