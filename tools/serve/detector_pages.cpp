@@ -17,7 +17,7 @@ namespace {
 using namespace cudaq::qec::realtime;
 
 constexpr std::size_t kWorst = 5, kWorstOfPage = 20;
-constexpr std::size_t kMaxDecodersOfText = 100, kMaxDecodersOfPage = 16, kMaxDetectorsOfJson = 200'000;
+constexpr std::size_t kMaxDecodersOfText = 100, kMaxDecodersOfPage = 16, kMaxDetectorsOfJson = 20'000;
 
 /// A decoder that counts, and its rates at this moment.
 struct counted_detectors {
@@ -246,7 +246,7 @@ std::string detectors_page(const decoding_server &server) {
       page_style());
   const std::vector<counted_detectors> all = read_all(server, kMaxDecodersOfPage);
   if (all.empty())
-    page += html_paragraph("No decoder counts detection events: their detector_rates is 0.");
+    page += html_paragraph("No decoder counts detection events.");
   for (const counted_detectors &of : all) {
     const std::string picture = layout_plot(places_of(of));
     page += fmt::format("<section>\n<h2>Decoder {}</h2>\n", of.id) +

@@ -15,7 +15,7 @@ namespace cudaq::realtime::tools {
 /// lines does not depend on the number of detectors; at most 100 decoders have lines. "" if no decoder counts.
 std::string detectors_text(const cudaq::qec::realtime::decoding_server &server);
 
-/// All detectors of all decoders that count, as JSON. After 200,000 detectors the next decoders have their worst ones
+/// All detectors of all decoders that count, as JSON. After 20,000 detectors the next decoders have their worst ones
 /// only. `learning`: of the decoders that learn.
 std::string detectors_json(const cudaq::qec::realtime::decoding_server &server,
                            const std::vector<cudaq::qec::realtime::learning_report> &learning = {});

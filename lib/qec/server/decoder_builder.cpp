@@ -23,7 +23,7 @@ namespace cudaq::qec::realtime {
 namespace {
 
 /// The probability of an error if the configuration names none. Matching and the lookup table depend on the ratios of
-/// the probabilities only, so its value matters to bp-osd alone.
+/// the probabilities only, so its value matters to bp-osd alone. The detectors have no rates of the model then.
 constexpr double kDefaultRate = 0.01;
 
 /// The setting with the file of a table: docs/decoders/soft.md.
@@ -39,10 +39,12 @@ expected<sparse_rows> matrix(const char *field, const std::vector<std::int64_t> 
   return read;
 }
 
+/// Whether the configuration has the probabilities of the errors of H_sparse.
+bool has_rates(const decoder_config &c) { return c.error_rate >= 0 || !c.error_rates.empty(); }
+
 /// The probabilities of the errors of H_sparse.
 expected<std::vector<double>> rates_of(const decoder_config &c, const decoder_type &type) {
-  const bool given = c.error_rate >= 0 || !c.error_rates.empty();
-  if (given && type.table_of_errors)
+  if (has_rates(c) && type.table_of_errors)
     return reason(c.type + " takes no error_rate and no error_rate_vec: all errors count the same; use lookup");
   if (c.error_rate >= 0 && !c.error_rates.empty())
     return reason("error_rate and error_rate_vec exclude each other");
@@ -407,6 +409,9 @@ expected<> count_rates(const decoder_config &c, const decoder_plan &plan, const 
   auto detectors = plan.stream ? detectors_of(*plan.stream) : detectors_of(plan.text, plan.heralds);
   if (detectors.failed())
     return detectors.reason();
+  if (c.has_checks && !has_rates(c)) // kDefaultRate is no measurement
+    for (model_detector &detector : detectors->all)
+      detector.rate = kUnknown;
   if (plan.stream || detectors->body == unit.num_detectors()) // a plug-in may leave detectors out
     unit.identity()->rates = std::make_unique<detector_rates>(std::move(*detectors), c.detector_rates);
   return {};

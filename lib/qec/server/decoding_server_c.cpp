@@ -272,7 +272,9 @@ cudaq_status_t cudaq_qec_decoding_server_get_detector_rates(const cudaq_qec_deco
     const auto identity = (*decoder)->identity(); // keeps the counts while they are read
     if (identity->rates == nullptr)
       return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                         "decoder %" PRIu64 " counts no detection events: its detector_rates is 0", decoder_id);
+                         "decoder %" PRIu64
+                         " counts no detection events: its detector_rates is 0, or its plug-in leaves detectors out",
+                         decoder_id);
     const detector_reading reading = identity->rates->read();
     const auto &model = identity->rates->model().all;
     for (std::size_t d = 0; d < std::min<std::uint64_t>(room, model.size()); ++d)

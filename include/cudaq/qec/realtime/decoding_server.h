@@ -172,7 +172,8 @@ CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_get_stage_times(co
                                                                               cudaq_handler_times_t *out_times);
 
 /* A detector of a decoder: how often it fires now, and in the model. NAN where a number is not known: rate and sigma
- * before the first shot, model_rate and sigma of a herald, a place without coordinates in the model. */
+ * before the first shot, model_rate and sigma of a herald or of H_sparse without rates of errors, a place without
+ * coordinates in the model. */
 typedef struct cudaq_qec_detector_rate_t {
   double rate;       /* share of the shots in which it fired */
   double model_rate; /* of the model that the decoder uses */
@@ -194,7 +195,7 @@ typedef struct cudaq_qec_detector_rates_t {
  * to out_rates, which may be NULL if room is 0; out_summary->num_detectors says how many there are. The counts begin
  * again when a reload exchanges the model. It waits for no decode.
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, struct_size, or no decoder has this id
- *   CUDAQ_ERR_UNSUPPORTED   the decoder counts none: its detector_rates is 0
+ *   CUDAQ_ERR_UNSUPPORTED   the decoder counts none: its detector_rates is 0, or its plug-in leaves detectors out
  *   CUDAQ_ERR_INTERNAL      no memory */
 CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_get_detector_rates(
     const cudaq_qec_decoding_server_t *server, uint64_t decoder_id, cudaq_qec_detector_rate_t *out_rates, uint64_t room,

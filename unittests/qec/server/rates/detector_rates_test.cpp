@@ -198,6 +198,23 @@ TEST(DetectorRates, OfAServerCountEachShotThatWasDecodedOnce) {
             nullptr);
 }
 
+TEST(DetectorRates, OfMatricesWithoutRatesOfErrorsHaveNoSigma) {
+  if (read_server_config("decoders: [{id: 1, type: lookup}]").failed())
+    GTEST_SKIP() << "this build has no YAML parser";
+  const std::string matrices =
+      "type: lookup, block_size: 2, syndrome_size: 2, H_sparse: [0, -1, 1, -1], O_sparse: [1, -1]";
+  for (const bool has_rates : {false, true}) {
+    decoding_server server = server_of(matrices + (has_rates ? ", error_rate: 0.01" : ""));
+    for (std::uint64_t k = 0; k < 100; ++k)
+      ASSERT_EQ(call(server, kOneShotFunctionId, packed("10")).status, 0);
+    const auto identity = server.decoders()[0]->identity();
+    const detector_reading now = identity->rates->read();
+    EXPECT_EQ(now.detectors[0].rate, 1);
+    EXPECT_EQ(std::isnan(now.detectors[0].sigma), !has_rates) << "the rate that stands for them is no measurement";
+    EXPECT_EQ(certain_differences(now), has_rates ? 1u : 0u);
+  }
+}
+
 TEST(DetectorRates, OfAServedStreamCountItsBitsOnce) {
   if (read_server_config("decoders: [{id: 1, type: lookup}]").failed())
     GTEST_SKIP() << "this build has no YAML parser";
