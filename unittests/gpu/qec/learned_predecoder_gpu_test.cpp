@@ -144,7 +144,8 @@ TEST_P(LearnedPredecoderOnGpu, HasTheLogitsOfTheCpuAndAppliesThem) {
 INSTANTIATE_TEST_SUITE_P(Memories, LearnedPredecoderOnGpu,
                          ::testing::Values(memory_case{"D3", 3, 2, 8}, memory_case{"D5", 5, 5, 8},
                                            memory_case{"D9", 9, 9, 6}, memory_case{"D9Long", 9, 24, 3},
-                                           memory_case{"D13", 13, 13, 3}),
+                                           memory_case{"D13", 13, 13, 3}, memory_case{"D21", 21, 21, 1},
+                                           memory_case{"D13Long", 13, 104, 1}),
                          [](const auto &tested) { return std::string(tested.param.name); });
 
 class LearnedPredecoders : public gpu_test {};
