@@ -8,6 +8,7 @@
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 namespace cudaq::qec::realtime::gpu {
@@ -162,7 +163,11 @@ std::unique_ptr<experimental::inference_engine> learned_predecoder_engine(const 
                                                                           std::string_view dem_text, int device_id) {
   const device_guard here(device_id);
   require(here.error(), (kOwner + ": making the device current").c_str());
-  return make_learned_engine(load_device_network(weights, decoder_model(dem_text)));
+  try {
+    return make_learned_engine(load_device_network(weights, decoder_model(dem_text)));
+  } catch (const std::bad_alloc &) {
+    throw std::runtime_error(kOwner + ": the network or its grid does not fit into memory");
+  }
 }
 
 /// What the kernels use, and the graph. It stays if the GPU does not end.

@@ -103,6 +103,7 @@ std::vector<float> constant_part(const predecoder_network &network, const memory
 expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std::size_t block_bytes,
                                  const clusters_at_once &at_once) {
   layer_plan best;
+  std::size_t least_bytes = SIZE_MAX;
   std::uint64_t best_time = std::numeric_limits<std::uint64_t>::max();
   for (std::uint32_t tiles = 1; tiles <= kMaxWarpTiles; ++tiles) {
     layer_plan plan;
@@ -110,6 +111,7 @@ expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std
     plan.slab_rows = largest_slab(grid, plan.cells());
     plan.clusters = (grid.cells() + plan.cells() - 1) / plan.cells();
     for (plan.parts = 1; plan.parts <= kGroups; plan.parts *= 2) {
+      least_bytes = std::min(least_bytes, plan.bytes());
       if (plan.bytes() > block_bytes)
         continue;
       // Two blocks on a multiprocessor take as long as one after the other.
@@ -128,8 +130,9 @@ expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std
     }
   }
   if (best_time == std::numeric_limits<std::uint64_t>::max())
-    return reason("its grid has rows of " + std::to_string(grid.width) +
-                  " cells, too many for the shared memory of a block of this GPU");
+    return reason("its grid has rows of " + std::to_string(grid.width) + " cells, for which a block needs " +
+                  std::to_string(least_bytes) + " bytes of shared memory; a block of this GPU can have " +
+                  std::to_string(block_bytes));
   return best;
 }
 

@@ -386,6 +386,9 @@ TEST(LearnedPlan, RefusesRowsThatNoBlockCanHold) {
   const auto refused = plan_layers({3, 1000}, 132, 227 * 1024, of_132);
   ASSERT_TRUE(refused.failed());
   EXPECT_NE(refused.text().find("rows of 1000 cells"), std::string::npos) << refused.text();
+  const auto small = plan_layers({6, 6}, 84, 99 * 1024, [](const layer_plan &) { return 1u; }); // no row fits
+  ASSERT_TRUE(small.failed());
+  EXPECT_NE(small.text().find("a block of this GPU can have 101376"), std::string::npos) << small.text();
   EXPECT_TRUE(plan_layers({6, 6}, 132, 227 * 1024, [](const layer_plan &) { return 0u; }).failed());
 }
 

@@ -22,8 +22,8 @@ CUDAQ_QEC_REALTIME_API std::shared_ptr<experimental::service_device> cuda_servic
 CUDAQ_QEC_REALTIME_API std::unique_ptr<experimental::inference_engine> passthrough_engine(std::size_t bytes);
 
 /// The network in a file of weights (docs/predecoding.md) for one detector error model, on that device, which needs
-/// compute capability 9.0. dem_text: a memory of the rotated surface code with Stim's coordinates; it is not used after
-/// the return. Tensors, each with batch 1:
+/// compute capability 9.0 and some 115 KiB of shared memory for a block. dem_text: a memory of the rotated surface code
+/// with Stim's coordinates; it is not used after the return. Tensors, each with batch 1:
 ///
 ///   events    UINT8 [1, bytes]    in: one bit for each detector, as in a row of Stim's b8
 ///   residual  UINT8 [1, bytes]    out: counts, observables and events that are left, as the decode stage reads them
