@@ -33,18 +33,20 @@ reason wrong(const std::string &path, const char *why) {
 
 class open_file {
 public:
-  explicit open_file(int descriptor) : descriptor_(rt::above_standard_streams(descriptor)) {}
+  open_file() = default;
+  explicit open_file(int descriptor) { set(descriptor); }
   open_file(const open_file &) = delete;
   open_file &operator=(const open_file &) = delete;
   ~open_file() {
     if (descriptor_ >= 0)
       ::close(descriptor_);
   }
+  void set(int descriptor) noexcept { descriptor_ = rt::above_standard_streams(descriptor); } ///< once
   [[nodiscard]] int get() const noexcept { return descriptor_; }
   int release() noexcept { return std::exchange(descriptor_, -1); }
 
 private:
-  int descriptor_;
+  int descriptor_ = -1;
 };
 
 template <class T>
@@ -52,9 +54,9 @@ bool reads(int file, T &value, std::uint64_t at) {
   return ::pread(file, &value, sizeof value, static_cast<off_t>(at)) == static_cast<ssize_t>(sizeof value);
 }
 
-/// A server that was started again must not overwrite what the one before it has left.
-expected<> keep_earlier(const std::string &path) {
-  const open_file file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+/// A recording that is there, or an empty file; without a descriptor: there is none. Refused: any other file.
+expected<> open_earlier(const std::string &path, open_file &file) {
+  file.set(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.get() < 0) {
     if (errno == ENOENT)
       return {};
@@ -67,10 +69,21 @@ expected<> keep_earlier(const std::string &path) {
   const bool is_recording = is_regular && reads(file.get(), magic, 0) && magic == kRecordMagic;
   if (!is_recording && !(is_regular && about.st_size == 0))
     return wrong(path, "there is another file, which is no recording; remove it, or give another name");
+  return {};
+}
+
+/// A server that was started again must not overwrite what the one before it has left.
+expected<> keep_earlier(const std::string &path) {
+  open_file file, before_it;
+  if (expected<> result = open_earlier(path, file); result.failed() || file.get() < 0)
+    return result;
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
     return wrong(path, "a server that runs writes to it; give each server a file of its own");
   std::uint64_t first_mark = 0;
   const bool has_requests = reads(file.get(), first_mark, kRecordHeadBytes) && first_mark != 0;
+  if (has_requests)
+    if (expected<> result = open_earlier(path + ".1", before_it); result.failed())
+      return result;
   // One without a request must not take the place of the one before it, which may show a failure.
   if (has_requests ? ::rename(path.c_str(), (path + ".1").c_str()) != 0 : ::unlink(path.c_str()) != 0)
     return refused(path, "the earlier recording cannot get the suffix .1", errno);

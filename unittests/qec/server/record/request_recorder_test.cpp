@@ -143,6 +143,21 @@ TEST(RequestRecorder, KeepsTheEarlierRecordingUnderAnotherName) {
   EXPECT_EQ(read_recording(path)->size(), 0U);
 }
 
+TEST(RequestRecorder, OverwritesNoOtherFileWithTheNameOfAnEarlierRecording) {
+  const test_folder folder;
+  const std::string path = folder / "rec";
+  std::ofstream(path + ".1") << "notes";
+  {
+    recording first(path, 1);
+    EXPECT_TRUE(first.answer(first.request({1}), 0, {}));
+  }
+  const auto ticks = cudaq::realtime::detail::tick_clock::measured();
+  const auto refused = request_recorder::create(path, {1, 32}, 7, ticks);
+  ASSERT_TRUE(refused.failed());
+  EXPECT_NE(refused.text().find("rec.1: there is another file"), std::string::npos) << refused.text();
+  EXPECT_EQ(read_recording(path)->size(), 1U) << "it is still there";
+}
+
 TEST(RequestRecorder, RefusesAFileThatIsNotItsOwn) {
   const test_folder folder;
   const auto ticks = cudaq::realtime::detail::tick_clock::measured();
