@@ -24,6 +24,7 @@ void take_out_of_time(server_ns::server_config &config) {
   for (server_ns::decoder_config &decoder : config.decoders) {
     decoder.limits.queue_length = decoder.stream ? std::max(decoder.limits.queue_length, kStreamQueue) : 0;
     decoder.limits.age_limit_ns = 0;
+    decoder.learn.is_on = false; // a model that changes would give other answers
   }
   config.realtime = {};
   config.record = {};

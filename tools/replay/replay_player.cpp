@@ -103,10 +103,6 @@ bool replay_player::send_next(std::uint64_t now) {
 
 void replay_player::take(const qec::recorded_request &recorded, const link_answer &answer) {
   ++result_.answered;
-  if (recorded.is_answered)
-    result_.recorded.record(recorded.stage_ns.back());
-  if (!recorded.is_answered && result_.unanswered_count++ < replay_result::kKept)
-    result_.unanswered.push_back(recorded.number);
   if (!recorded.is_answered || !recorded.is_whole()) {
     ++result_.not_compared;
     return;

@@ -32,17 +32,14 @@ struct replay_result {
 
   std::uint64_t played = 0, answered = 0;
   std::uint64_t equal = 0, depends_on_time = 0;
-  std::uint64_t differences = 0;         ///< of all verdicts that differ
-  std::vector<replay_difference> first;  ///< of these, at most kKept
-  std::uint64_t not_compared = 0;        ///< the recording has no whole answer
-  std::uint64_t busy = 0;                ///< answers BUSY to requests that are sent again
-  std::uint64_t late = 0;                ///< as recorded: sent more than 1 ms after their time
-  std::vector<std::uint64_t> unanswered; ///< numbers of requests without an answer in the recording, at most kKept
-  std::uint64_t unanswered_count = 0;    ///< of all of these
-  bool stalled = false;                  ///< no answer came in time, or the server has ended
+  std::uint64_t differences = 0;        ///< of all verdicts that differ
+  std::vector<replay_difference> first; ///< of these, at most kKept
+  std::uint64_t not_compared = 0;       ///< the recording has no whole answer
+  std::uint64_t busy = 0;               ///< answers BUSY to requests that are sent again
+  std::uint64_t late = 0;               ///< as recorded: sent more than 1 ms after their time
+  bool stalled = false;                 ///< no answer came in time, or the server has ended
   std::uint64_t begin_ns = 0, end_ns = 0;
   latency_histogram round_trip; ///< of requests that do not wait for a round
-  latency_histogram recorded;   ///< from arrival to answer, as recorded
 };
 
 class replay_player {
