@@ -4,6 +4,7 @@
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "lib/base/callback.h"
 #include "lib/base/error_text.h"
+#include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoding/number_of.h"
 #include "lib/qec/server/slot_size.h"
 
@@ -57,8 +58,8 @@ expected<loaded_config> load_config(std::string_view yaml, const std::string &fo
   expected<server_config> config = read_server_config(yaml);
   if (config.failed())
     return config.reason();
-  if (!config->record.file.empty() && !config->record.file.starts_with('/'))
-    config->record.file = folder + "/" + config->record.file;
+  if (!config->record.file.empty())
+    config->record.file = path_in(folder, config->record.file);
   if (change)
     change(*config);
   expected<std::vector<decoder_setup>> setups = build_decoders(*config, folder);
