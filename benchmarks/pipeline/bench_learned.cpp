@@ -94,10 +94,17 @@ struct shape {
   std::uint32_t distance, rounds;
 };
 
-void bench_shape(const bench_options &o, const shape &s, const std::string &weights, figure_list &figures) {
+void bench_shape(const bench_options &o, const shape &s, const std::string &weights, figure_list &figures,
+                 std::vector<std::string> &skipped) {
   const std::string text = memory_text(s.distance, s.rounds, 0.006).text();
   const qec::shot_set set = sample_shots(s.name, text, kSampledShots, o.seed);
-  const auto network = gpu::load_device_network(weights, qec::decoder_model(text));
+  std::shared_ptr<const gpu::device_network> network;
+  try {
+    network = gpu::load_device_network(weights, qec::decoder_model(text));
+  } catch (const std::runtime_error &refused) { // an older GPU
+    skipped.push_back(fmt::format("learned, {}: {}", s.name, refused.what()));
+    return;
+  }
   const gpu::layer_plan plan = network->job().plan;
   const std::uint64_t shots = std::min<std::uint64_t>(o.exchanges, 2000);
   struct measured {
@@ -147,9 +154,10 @@ void bench_shape(const bench_options &o, const shape &s, const std::string &weig
 
 } // namespace
 
-void bench_learned(const bench_options &o, const std::string &weights, figure_list &figures) {
+void bench_learned(const bench_options &o, const std::string &weights, figure_list &figures,
+                   std::vector<std::string> &skipped) {
   for (const shape &s : {shape{"d7 T7", 7, 7}, {"d13 T13", 13, 13}, {"d13 T104", 13, 104}, {"d21 T21", 21, 21}})
-    bench_shape(o, s, weights, figures);
+    bench_shape(o, s, weights, figures, skipped);
 }
 
 } // namespace cudaq::realtime::tools

@@ -223,7 +223,7 @@ void add_learned(bench_steps &steps, bench &b, const bench_options &o, const std
   if (!std::filesystem::exists(file))
     steps.skipped.push_back(fmt::format("learned: {} does not exist", file.string()));
   else
-    steps.all.emplace_back([&, file] { bench_learned(o, file.string(), b.figures); });
+    steps.all.emplace_back([&, file] { bench_learned(o, file.string(), b.figures, steps.skipped); });
 }
 
 /// "passthrough-latency.d13"

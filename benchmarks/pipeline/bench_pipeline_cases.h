@@ -43,7 +43,8 @@ void bench_relay_bp(const bench_options &options, const std::string &name, const
                     std::vector<std::string> &skipped);
 
 /// learned: shots of four memories through the network in the file of weights, and what each takes at least.
-void bench_learned(const bench_options &options, const std::string &weights, figure_list &figures);
+void bench_learned(const bench_options &options, const std::string &weights, figure_list &figures,
+                   std::vector<std::string> &skipped);
 
 /// host-predecoder: the same by host functions on the CPU.
 void bench_host_predecoder(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
