@@ -239,6 +239,8 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
   if (name.starts_with("lookup")) // a table of all syndromes of one part; parts of a model share its detectors
     bytes += std::min(kLookupMaxBytes, (model.num_observables / 8 + 1)
                                            << std::min<std::uint64_t>(detectors, kLookupMaxPartDetectors));
+  if (c.learn.is_on)
+    bytes += shot_tap::kShots * (detectors / 8 + model.num_observables / 8 + 3);
   return bytes + replay_bytes(model.num_observables) +
          queue_bytes(c.limits.queue_length,
                      (longest_request_bits(std::max(stream_bits(c), detectors), detectors) + 7) / 8);
@@ -427,6 +429,8 @@ expected<> tap_shots(const decoder_config &c, const decoder_plan &plan, const de
     return reason("learn: it is not for models with heralds, whose errors have another probability in each shot");
   if (setting_of(c, kReadout) != nullptr)
     return reason("learn: it is not for decoders with a readout, whose errors have another probability in each shot");
+  if (const auto type = decoder_type_of(c.type); type.ok() && type->table_of_errors)
+    return reason("learn: for " + c.type + " all errors count the same; use lookup");
   const auto model = parse_dem(plan.text);
   const auto sets = model.ok() ? parity_sets::of(*model) : model.reason();
   if (sets.failed())

@@ -85,8 +85,8 @@ expected<> live_learning::start(const server_config &config, const std::string &
     alone.learn.is_on = false; // a candidate is not counted before it is served
     alone.detector_rates = 0;
     auto learner =
-        decoder_learner::make(tap->model_text(), config.decoders[k].learn, [alone, folder](const std::string &text) {
-          return made_of(with_model(alone, text), folder);
+        decoder_learner::make(tap->model_text(), config.decoders[k].learn, [this, alone](const std::string &text) {
+          return made_by_swap_thread(with_model(alone, text));
         });
     if (learner.failed()) // build_decoders has made one
       return learner.reason();
@@ -235,9 +235,40 @@ void live_learning::end_round(learning_decoder &decoder) {
     decoder.learner->serve_candidate();
 }
 
+expected<std::unique_ptr<decoding_unit>> live_learning::made_by_swap_thread(const decoder_config &config) {
+  wanted_unit wanted{config, std::nullopt, false};
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (ending_.load() != 0) // qec-swap may have ended
+    return reason("the server learns no more");
+  wanted_ = &wanted;
+  offered_.notify_one();
+  answered_.wait(lock, [&] { return wanted.made || wanted.lacks_memory; });
+  if (wanted.lacks_memory)
+    throw std::bad_alloc();
+  return std::move(*wanted.made);
+}
+
+void live_learning::make_wanted(std::unique_lock<std::mutex> &lock) noexcept {
+  wanted_unit &wanted = *std::exchange(wanted_, nullptr);
+  lock.unlock();
+  std::optional<expected<std::unique_ptr<decoding_unit>>> made;
+  try {
+    made = made_of(wanted.config, folder_);
+  } catch (const std::bad_alloc &) { // qec-learn throws it
+  }
+  lock.lock();
+  wanted.lacks_memory = !made;
+  wanted.made = std::move(made);
+  answered_.notify_all();
+}
+
 void live_learning::swap() noexcept {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
+    if (wanted_ != nullptr) {
+      make_wanted(lock);
+      continue;
+    }
     const auto found = std::ranges::find_if(decoders_, [](const auto &decoder) { return decoder->offered != nullptr; });
     if (found == decoders_.end()) {
       if (ending_.load() != 0)
@@ -263,8 +294,11 @@ void live_learning::swap() noexcept {
       ++decoder.report.swaps;
       decoder.report.uses_learned = true;
     }
-    if (!line.empty())
-      log(std::move(line));
+    try {
+      if (!line.empty())
+        log(std::move(line));
+    } catch (const std::bad_alloc &) { // the counts say it, too
+    }
     decoder.is_swapping = false;
     answered_.notify_all();
   }

@@ -2,8 +2,8 @@
 // Learning of the decoders of a running server. Two threads:
 //
 //   qec-learn  SCHED_IDLE: takes shots from the taps of the decoders, counts, learns, scores, and decodes shadows
-//   qec-swap   at the priority of the program: exchanges a decoder. It takes the lock of a session, which a thread that
-//              gets no core must not hold
+//   qec-swap   at the priority of the program: makes decoders, whose threads, if they have some, get its priority; and
+//              exchanges them. That takes the lock of a session, which a thread that gets no core must not hold
 #pragma once
 
 #include "lib/base/runner.h"
@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 namespace cudaq::qec::realtime {
 
@@ -61,6 +62,16 @@ private:
     bool is_swapping = false;               ///< under mutex_: from the offer to its end
   };
 
+  /// What qec-learn waits for.
+  struct wanted_unit {
+    const decoder_config &config;
+    std::optional<expected<std::unique_ptr<decoding_unit>>> made;
+    bool lacks_memory;
+  };
+
+  /// Called by qec-learn. Throws std::bad_alloc.
+  [[nodiscard]] expected<std::unique_ptr<decoding_unit>> made_by_swap_thread(const decoder_config &config);
+  void make_wanted(std::unique_lock<std::mutex> &lock) noexcept;
   void learn() noexcept;
   [[nodiscard]] bool learn_from(learning_decoder &decoder);
   void end_round(learning_decoder &decoder);
@@ -72,7 +83,8 @@ private:
   std::string folder_;
   std::vector<std::unique_ptr<learning_decoder>> decoders_;
   cudaq::realtime::detail::shared_word<std::uint32_t> ending_;
-  mutable std::mutex mutex_; ///< protects the reports, offers and lines; never held during a decode or a swap
+  mutable std::mutex mutex_;      ///< protects the reports, offers and lines; never held during a decode or a swap
+  wanted_unit *wanted_ = nullptr; ///< under mutex_
   std::condition_variable offered_, answered_;
   std::deque<std::string> lines_;
   cudaq::realtime::detail::loop_thread learn_thread_, swap_thread_; ///< the last members: they use the others

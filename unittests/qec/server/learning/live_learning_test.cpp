@@ -4,8 +4,11 @@
 #include "lib/qec/server/hosted_server.h"
 #include "unittests/qec/server/server_threads_support.h"
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
+#include <sched.h>
 
 namespace {
 
@@ -231,6 +234,40 @@ TEST_F(LiveLearning, StaysAfterAReloadThatIsRefused) {
   EXPECT_TRUE(host.learning().reports().at(0).uses_learned) << "so that it can go back";
   EXPECT_EQ(host.go_back(60'000'000'000).outcome, reload_outcome::applied);
   EXPECT_NE(digest(host), learned);
+}
+
+/// The policies of the threads of this process whose names begin so.
+std::vector<int> policies_of(const std::string &name) {
+  std::vector<int> found;
+  for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string its_name;
+    std::ifstream(task.path() / "comm") >> its_name;
+    if (its_name.starts_with(name))
+      found.push_back(sched_getscheduler(std::stoi(task.path().filename())));
+  }
+  return found;
+}
+
+TEST_F(LiveLearning, GivesTheThreadsOfALearnedDecoderThePriorityOfTheProgram) {
+  std::string yaml = config(", learn: {shots: 20000, held_out: 20480}");
+  yaml.replace(yaml.find("type: lookup"), 12, "type: \"race:bp-osd|bp-osd(osd_order=0)\"");
+  hosted_server host(loaded(yaml));
+  ASSERT_TRUE(host.start(CUDAQ_WAIT_BLOCK, 0).ok());
+  if (!send_until(host, [](const learning_report &r) { return r.swaps != 0; }))
+    GTEST_SKIP() << "the cores are busy: qec-learn got too little time to end a round";
+  const std::vector<int> of_race = policies_of("qec-race"), of_test = policies_of("qec-swap");
+  EXPECT_GE(of_race.size(), 2u);
+  for (const int policy : of_race)
+    EXPECT_EQ(policy, of_test.at(0)) << "not that of qec-learn, which is idle";
+}
+
+TEST_F(LiveLearning, IsRefusedForTablesOfErrorsThatCountTheSame) {
+  const auto refused =
+      load_config("decoders: [{id: 5, type: multi_error_lut, block_size: 2, syndrome_size: 2, H_sparse: "
+                  "[0, -1, 1, -1], O_sparse: [1, -1], learn: {}}]",
+                  ".");
+  EXPECT_NE(refused.text().find("learn: for multi_error_lut all errors count the same"), std::string::npos)
+      << refused.text();
 }
 
 TEST_F(LiveLearning, IsRefusedForStreams) {

@@ -204,7 +204,7 @@ TEST(DetectorRates, OfMatricesWithoutRatesOfErrorsHaveNoSigma) {
   const std::string matrices =
       "type: lookup, block_size: 2, syndrome_size: 2, H_sparse: [0, -1, 1, -1], O_sparse: [1, -1]";
   for (const bool has_rates : {false, true}) {
-    decoding_server server = server_of(matrices + (has_rates ? ", error_rate: 0.01" : ""));
+    decoding_server server = server_of(matrices + (has_rates ? ", decoder_custom_args: {error_rate: 0.01}" : ""));
     for (std::uint64_t k = 0; k < 100; ++k)
       ASSERT_EQ(call(server, kOneShotFunctionId, packed("10")).status, 0);
     const auto identity = server.decoders()[0]->identity();
