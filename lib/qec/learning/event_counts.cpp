@@ -80,9 +80,9 @@ std::string too_many_terms(const std::vector<whole_error> &errors, const parity_
   }
   if (terms <= parity_sets::kMaxTerms && products <= parity_sets::kMaxProducts)
     return "";
-  const auto most = std::ranges::max_element(sets_with);
-  return "too many sets of detectors overlap, for example " + std::to_string(*most) + " in detector " +
-         std::to_string(most - sets_with.begin()) + ": the rates would take too much memory or time";
+  const auto busiest = std::ranges::max_element(sets_with);
+  return "too many sets of detectors overlap, for example " + std::to_string(*busiest) + " in detector " +
+         std::to_string(busiest - sets_with.begin()) + ": the rates would take too much memory or time";
 }
 
 constexpr std::uint64_t kFewestEvents = 64; ///< of a passage
@@ -97,7 +97,7 @@ expected<std::shared_ptr<const parity_sets>> parity_sets::of(const detector_erro
   std::vector<detector_set> sets;
   const auto keep_one_of_each = [&sets] {
     std::ranges::sort(sets, comes_before);
-    sets.erase(std::ranges::unique(sets).begin(), sets.end());
+    sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
   };
   detector_set subset;
   for (const whole_error &error : errors) {

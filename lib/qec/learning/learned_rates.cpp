@@ -263,7 +263,7 @@ private:
     for (const std::uint32_t factor : together)
       sets.insert(sets.end(), sets_of_[factor].begin(), sets_of_[factor].end());
     std::ranges::sort(sets);
-    sets.erase(std::ranges::unique(sets).begin(), sets.end());
+    sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
     std::vector<double> matrix(count * count);
     for (const std::uint32_t set : sets)
       for (const share &a : equations_[set])

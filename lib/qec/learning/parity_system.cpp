@@ -26,7 +26,7 @@ public:
   linear_form take() {
     linear_form form;
     std::ranges::sort(touched_);
-    touched_.erase(std::ranges::unique(touched_).begin(), touched_.end());
+    touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
     for (const std::uint32_t number : touched_) {
       // Terms that cancel leave what was lost by rounding.
       if (std::abs(coefficients_[number]) > 1e-9)
@@ -77,7 +77,7 @@ parity_system::parity_system(const std::vector<whole_error> &errors, const parit
           odd.push_back(k);
     std::erase_if(odd, [&](std::uint32_t k) { return is_odd[k] == 0; });
     std::ranges::sort(odd);
-    odd.erase(std::ranges::unique(odd).begin(), odd.end());
+    odd.erase(std::unique(odd.begin(), odd.end()), odd.end());
     for (const std::uint32_t k : odd) {
       is_odd[k] = 0;
       odd_sets_[k].push_back(s);
