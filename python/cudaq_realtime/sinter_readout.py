@@ -50,10 +50,10 @@ class ReadoutSampler(sinter.Sampler):
             raise ValueError("the task has no circuit, which says where the measurements are")
         if task.postselection_mask is not None or task.postselected_observables_mask is not None:
             raise ValueError("the task has a mask of post-selection, accepted: none")
-        return CompiledReadoutSampler(self, task.circuit)
+        return _CompiledReadoutSampler(self, task.circuit)
 
 
-class CompiledReadoutSampler(sinter.CompiledSampler):
+class _CompiledReadoutSampler(sinter.CompiledSampler):
     def __init__(self, of: ReadoutSampler, circuit: stim.Circuit):
         noisy = stim.Circuit()
         for one in circuit.flattened():

@@ -21,6 +21,7 @@ from cudaq_realtime.function_decoder import FunctionDecoder
 from cudaq_realtime.heralds import HeraldedModel, heralded_model
 from cudaq_realtime.readout import Gaussian, Levels, ReadoutModel, readout_model
 from cudaq_realtime.sinter_decoder import CompiledSinterDecoder, SinterDecoder
+from cudaq_realtime.sinter_readout import ReadoutSampler
 
 CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1"
 UNSOLVED = "error(0.1) D0 D1 L0"
@@ -65,6 +66,7 @@ EXAMPLES = {
     Pipeline: (lambda: Pipeline("lookup", CHAIN, predecoder=echo, workers=1, slots=4),
                lambda p: [run_report(p)[key] for key in ("decoder", "predecoder", "workers", "slots", "shots")]),
     ReadoutModel: (lambda: readout_model(stim.Circuit("R 0\nM(0.1) 0\nDETECTOR rec[-1]"), Gaussian(1, -1, 0.5)), None),
+    ReadoutSampler: (lambda: ReadoutSampler(Gaussian(1, -1, 0.5), knows="u8"), None),
     Report: (lambda: run_report(Pipeline("lookup", CHAIN)),
              lambda r: (dict(r), r.latencies_ns.tolist(), {k: v.tolist() for k, v in r.stages_ns.items()})),
     ServerError: (lambda: ServerError(6, "enqueue_syndromes"), lambda e: (e.status, e.function, str(e), e.args)),
