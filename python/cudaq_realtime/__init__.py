@@ -15,12 +15,13 @@ from .client import Client, ServerError, ServerRestarted
 from .decoders import Decoder, DecodeError
 from .dispatcher import Answer, Dispatcher
 from .function_decoder import FunctionDecoder
+from .learning import Learned, ShotsRefused, learn
 from .pipeline import Pipeline, Report, StageError
 from .stream import StreamDecoder
 
-__all__ = ["Answer", "Client", "Decoder", "DecodeError", "Dispatcher", "FunctionDecoder", "Pipeline", "Report",
-           "ServerError", "ServerRestarted", "StageError", "StreamDecoder", "decoder_names", "pymatching_version",
-           "rpc_status_text", "__version__"]
+__all__ = ["Answer", "Client", "Decoder", "DecodeError", "Dispatcher", "FunctionDecoder", "Learned", "Pipeline",
+           "Report", "ServerError", "ServerRestarted", "ShotsRefused", "StageError", "StreamDecoder", "decoder_names",
+           "learn", "pymatching_version", "rpc_status_text", "__version__"]
 
 
 def _end() -> None:

@@ -17,6 +17,7 @@ std::string text_of_raised();
 
 void bind_decoder(nanobind::module_ &m);
 void bind_dispatcher(nanobind::module_ &m);
+void bind_learning(nanobind::module_ &m);
 void bind_pipeline(nanobind::module_ &m);
 void bind_stream(nanobind::module_ &m);
 

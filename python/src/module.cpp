@@ -118,6 +118,7 @@ NB_MODULE(_native, m) {
   m.def("expect_leaks", [] { nb::set_leak_warnings(false); });
   cudaq_python::bind_decoder(m);
   cudaq_python::bind_dispatcher(m);
+  cudaq_python::bind_learning(m);
   cudaq_python::bind_pipeline(m);
   cudaq_python::bind_stream(m);
 }

@@ -19,6 +19,7 @@ from cudaq_realtime.client import Committed, Description, Readout
 from cudaq_realtime.decoders import Deadlines
 from cudaq_realtime.function_decoder import FunctionDecoder
 from cudaq_realtime.heralds import HeraldedModel, heralded_model
+from cudaq_realtime.learning import Learned, Score, ShotsRefused, learn
 from cudaq_realtime.readout import Gaussian, Levels, ReadoutModel, readout_model
 from cudaq_realtime.sinter_decoder import CompiledSinterDecoder, SinterDecoder
 from cudaq_realtime.sinter_readout import ReadoutSampler
@@ -35,6 +36,10 @@ def echo(payload):
 
 def fail(shot):
     raise KeyError("the reason")
+
+
+def learned_chain():
+    return learn(CHAIN, np.repeat([[1, 0], [0, 1], [0, 0]], [20, 20, 1960], axis=0), held_out=0)
 
 
 def run_report(pipeline):
@@ -62,6 +67,7 @@ EXAMPLES = {
     FunctionDecoder: (lambda: FunctionDecoder(echo, CHAIN, deadline_us=1e6), None),
     Gaussian: (lambda: Gaussian(1, -1, 0.5), None),
     HeraldedModel: (lambda: heralded_model(stim.Circuit(HERALDED)), None),
+    Learned: (learned_chain, lambda of: [np.asarray(one).tolist() for one in of]),
     Levels: (lambda: Levels(Gaussian(1, -1, 0.5), 16), lambda of: (of, of.ratios.tolist())),
     Pipeline: (lambda: Pipeline("lookup", CHAIN, predecoder=echo, workers=1, slots=4),
                lambda p: [run_report(p)[key] for key in ("decoder", "predecoder", "workers", "slots", "shots")]),
@@ -69,8 +75,11 @@ EXAMPLES = {
     ReadoutSampler: (lambda: ReadoutSampler(Gaussian(1, -1, 0.5), knows="u8"), None),
     Report: (lambda: run_report(Pipeline("lookup", CHAIN)),
              lambda r: (dict(r), r.latencies_ns.tolist(), {k: v.tolist() for k, v in r.stages_ns.items()})),
+    Score: (lambda: Score(0.25, 0.125, 30, 2.0), None),
     ServerError: (lambda: ServerError(6, "enqueue_syndromes"), lambda e: (e.status, e.function, str(e), e.args)),
     ServerRestarted: (lambda: ServerRestarted(6, "begin_tail"), lambda e: (e.status, e.function, str(e), e.args)),
+    ShotsRefused: (lambda: ShotsRefused(["too few shots: 5"], learned_chain()),
+                   lambda e: (e.refusals, str(e), e.learned.dem, e.learned.rates.tolist())),
     SinterDecoder: (lambda: SinterDecoder("bp-osd:osd_order=7"), None),
     StageError: (lambda: StageError("it failed", 4), lambda e: (e.shot, str(e), e.args)),
     StreamDecoder: (lambda: StreamDecoder(LOOP, "lookup", commit=2, buffer=1, rounds="index:1"), None),
