@@ -19,18 +19,18 @@ Number to_number(const config_node &node) {
 }
 
 template <class Number>
-void take_number(const config_node &map, std::string_view field, Number &value) {
+void read_field(const config_node &map, std::string_view field, Number &value) {
   if (const config_node *const found = map.find(field); found != nullptr)
     value = to_number<Number>(*found);
 }
 
-void take_text(const config_node &map, std::string_view field, std::string &value) {
+void read_field(const config_node &map, std::string_view field, std::string &value) {
   if (const config_node *const found = map.find(field); found != nullptr)
     value = found->text;
 }
 
 template <class Number>
-bool take_numbers(const config_node &map, std::string_view field, std::vector<Number> &values) {
+bool read_list(const config_node &map, std::string_view field, std::vector<Number> &values) {
   const config_node *const found = map.find(field);
   if (found == nullptr)
     return false;
@@ -41,10 +41,10 @@ bool take_numbers(const config_node &map, std::string_view field, std::vector<Nu
 }
 
 /// A map becomes a setting for each of its members, a list one with commas.
-void take_setting(const std::string &key, const config_node &value, settings_list &settings) {
+void add_setting(const std::string &key, const config_node &value, settings_list &settings) {
   if (value.what == config_node::kind::map) {
     for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
-      take_setting(key + "." + value.items[i].text, value.items[i + 1], settings);
+      add_setting(key + "." + value.items[i].text, value.items[i + 1], settings);
     return;
   }
   std::string text = value.text;
@@ -53,16 +53,16 @@ void take_setting(const std::string &key, const config_node &value, settings_lis
   settings.emplace_back(key, text);
 }
 
-void take_custom_args(const config_node &map, decoder_config &config) {
+void read_custom_args(const config_node &map, decoder_config &config) {
   const config_node *const custom = map.find("decoder_custom_args");
   if (custom == nullptr)
     return;
-  take_number(*custom, "error_rate", config.error_rate);
-  take_numbers(*custom, "error_rate_vec", config.error_rates);
+  read_field(*custom, "error_rate", config.error_rate);
+  read_list(*custom, "error_rate_vec", config.error_rates);
   for (std::size_t i = 0; i + 1 < custom->items.size(); i += 2) {
     const std::string &key = custom->items[i].text;
     if (key != "error_rate" && key != "error_rate_vec")
-      take_setting(key, custom->items[i + 1], config.settings);
+      add_setting(key, custom->items[i + 1], config.settings);
   }
 }
 
@@ -77,68 +77,68 @@ expected<> check_types(const config_node &decoders) {
   return {};
 }
 
-void take_learn(const config_node &map, learn_settings &settings) {
+void read_learn(const config_node &map, learn_settings &settings) {
   const config_node *const learn = map.find("learn");
   settings.is_on = learn != nullptr;
   if (learn == nullptr)
     return;
-  take_number(*learn, "shots", settings.shots);
-  take_number(*learn, "held_out", settings.held_out);
-  take_number(*learn, "sigmas", settings.sigmas);
-  take_number(*learn, "shadow", settings.shadow);
+  read_field(*learn, "shots", settings.shots);
+  read_field(*learn, "held_out", settings.held_out);
+  read_field(*learn, "sigmas", settings.sigmas);
+  read_field(*learn, "shadow", settings.shadow);
   std::string swap = "true";
-  take_text(*learn, "swap", swap);
+  read_field(*learn, "swap", swap);
   settings.swaps = swap == "true";
   std::string priority = "idle";
-  take_text(*learn, "priority", priority);
+  read_field(*learn, "priority", priority);
   settings.is_idle = priority == "idle";
 }
 
 decoder_config decoder_of(const config_node &map, std::size_t index) {
   decoder_config config;
   config.place = place_of(map) + "decoders[" + std::to_string(index) + "]";
-  take_number(map, "id", config.limits.id);
-  take_text(map, "type", config.type);
-  take_text(map, "dem", config.dem);
-  take_text(map, "dem_file", config.dem_file);
-  take_text(map, "stim_dem_path", config.stim_dem_path);
+  read_field(map, "id", config.limits.id);
+  read_field(map, "type", config.type);
+  read_field(map, "dem", config.dem);
+  read_field(map, "dem_file", config.dem_file);
+  read_field(map, "stim_dem_path", config.stim_dem_path);
   std::string stream;
-  take_text(map, "stream", stream);
+  read_field(map, "stream", stream);
   config.stream = stream == "true";
-  take_number(map, "block_size", config.block_size);
-  take_number(map, "syndrome_size", config.syndrome_size);
-  take_number(map, "measurements", config.measurements);
-  config.has_checks = take_numbers(map, "H_sparse", config.checks);
-  config.has_observables = take_numbers(map, "O_sparse", config.observables);
-  config.has_measurements = take_numbers(map, "D_sparse", config.from_measurements);
-  take_number(map, "deadline_us", config.deadline_us);
-  take_number(map, "detector_rates", config.detector_rates);
-  take_learn(map, config.learn);
+  read_field(map, "block_size", config.block_size);
+  read_field(map, "syndrome_size", config.syndrome_size);
+  read_field(map, "measurements", config.measurements);
+  config.has_checks = read_list(map, "H_sparse", config.checks);
+  config.has_observables = read_list(map, "O_sparse", config.observables);
+  config.has_measurements = read_list(map, "D_sparse", config.from_measurements);
+  read_field(map, "deadline_us", config.deadline_us);
+  read_field(map, "detector_rates", config.detector_rates);
+  read_learn(map, config.learn);
   std::string dispatch = "host";
-  take_text(map, "dispatch", dispatch);
+  read_field(map, "dispatch", dispatch);
   config.is_on_gpu = dispatch == "device_graph";
-  take_number(map, "cuda_device_id", config.cuda_device_id);
-  take_custom_args(map, config);
+  read_field(map, "cuda_device_id", config.cuda_device_id);
+  read_custom_args(map, config);
   std::string counter = "sequence";
-  take_text(map, "counter", counter);
+  read_field(map, "counter", counter);
   config.limits.sequence = counter == "sequence";
   config.limits.queue_length = 64;
-  take_number(map, "queue_length", config.limits.queue_length);
-  take_number(map, "age_limit_us", config.limits.age_limit_ns);
+  read_field(map, "queue_length", config.limits.queue_length);
+  read_field(map, "age_limit_us", config.limits.age_limit_ns);
   config.limits.age_limit_ns *= 1000;
   return config;
 }
 
 realtime_config realtime_of(const config_node &map) {
   realtime_config config;
-  take_number(map, "loop_core", config.loop_core);
-  take_numbers(map, "pool_cores", config.pool_cores);
-  take_numbers(map, "stream_cores", config.stream_cores);
-  take_number(map, "priority", config.priority);
+  read_field(map, "loop_core", config.loop_core);
+  read_list(map, "pool_cores", config.pool_cores);
+  read_list(map, "stream_cores", config.stream_cores);
+  read_field(map, "priority", config.priority);
   std::string lock;
-  take_text(map, "lock_memory", lock);
+  read_field(map, "lock_memory", lock);
   config.lock_memory = lock == "true";
-  take_number(map, "cpu_dma_latency_us", config.cpu_dma_latency_us);
+  read_field(map, "cpu_dma_latency_us", config.cpu_dma_latency_us);
   return config;
 }
 
@@ -178,17 +178,17 @@ expected<server_config> read_server_config(std::string_view text) {
       return reason(place_of(*decoders.items[i].find("id")) + "decoders[" + std::to_string(i) +
                     "].id: " + std::to_string(id) + " is the id of an earlier decoder; each is used once");
   }
-  take_number(*root, "stream_workers", config.stream_workers);
+  read_field(*root, "stream_workers", config.stream_workers);
   if (const config_node *const realtime = root->find("realtime"); realtime != nullptr)
     config.realtime = realtime_of(*realtime);
   if (const config_node *const record = root->find("record"); record != nullptr) {
-    take_text(*record, "file", config.record.file);
-    take_number(*record, "requests", config.record.requests);
+    read_field(*record, "file", config.record.file);
+    read_field(*record, "requests", config.record.requests);
     if (config.record.file.empty())
       return reason(place_of(*record->find("file")) + "record.file: it is empty; it is the path of a file");
   }
   if (const config_node *const transport = root->find("transport"); transport != nullptr) {
-    take_text(*transport, "provider", config.transport);
+    read_field(*transport, "provider", config.transport);
     if (const config_node *const args = transport->find("args"); args != nullptr)
       for (const config_node &arg : args->items)
         config.transport_args.push_back(arg.text);

@@ -210,21 +210,21 @@ private:
   static bool ends_race(decode_status status) noexcept { return status == decode_status::no_solution; }
   [[nodiscard]] bool has_ended(const member &m) const noexcept { return m.shot == shot_ && !m.is_busy; }
   /// No member can change the answer any more.
-  [[nodiscard]] bool is_settled() const noexcept {
+  [[nodiscard]] bool is_decided() const noexcept {
     return std::ranges::all_of(members_, [this](const member &m) { return has_ended(m); }) ||
            std::ranges::any_of(members_, [this](const member &m) {
              return has_ended(m) && (ends_race(m.status) || (m.status == decode_status::ok && takes_first_));
            });
   }
 
-  /// False: the caller's word is set. True: settled, or the deadline and the grace are over.
+  /// False: the caller's word is set. True: decided, or the deadline and the grace are over.
   bool wait(std::unique_lock<std::mutex> &lock, const decode_control &control) {
     using std::chrono::nanoseconds;
     constexpr auto kLast = static_cast<std::uint64_t>((nanoseconds::max() - nanoseconds(kGrace)).count());
     const auto end = control.deadline_ns >= kLast
                          ? rt::steady_clock::time_point::max()
                          : rt::steady_clock::time_point(nanoseconds(control.deadline_ns)) + kGrace;
-    while (!is_settled()) {
+    while (!is_decided()) {
       if (control.cancel != nullptr && rt::load_relaxed(*control.cancel) != 0)
         return false;
       const auto now = rt::steady_clock::now();

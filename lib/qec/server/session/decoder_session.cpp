@@ -98,7 +98,7 @@ server_answer decoder_session::execute(const wire_request &request, std::span<st
   case wire_function::enqueue:
   case wire_function::enqueue_readout:
   case wire_function::begin_tail: {
-    const server_status status = latched_ == server_status::ok ? take(request) : latched_;
+    const server_status status = latched_ == server_status::ok ? apply_if_next(request) : latched_;
     if (status == server_status::busy)
       return {.waits = true};
     if (!goes_on_after(status) && status != server_status::not_ready)
@@ -177,7 +177,7 @@ std::unique_ptr<decoding_unit> decoder_session::exchange(std::unique_ptr<decodin
   return unit;
 }
 
-server_status decoder_session::take(const wire_request &request) noexcept {
+server_status decoder_session::apply_if_next(const wire_request &request) noexcept {
   if (request.while_ending && !inside_shot())
     return server_status::not_ready;
   if (sequence_ && is_untouched() && request.counter > 1)

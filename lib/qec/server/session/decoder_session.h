@@ -147,7 +147,7 @@ public:
   [[nodiscard]] virtual stream_totals totals() const noexcept { return {}; }
 
 protected:
-  /// Takes bits. Any status but ok, busy and deadline latches. busy: nothing was taken, the request waits.
+  /// Appends bits. Any status but ok, busy and deadline latches. busy: nothing was appended, the request waits.
   virtual server_status append(const wire_request &request) noexcept = 0;
   virtual server_status begin_tail() noexcept { return server_status::bad_request; }
   /// Forgets all bits. `for_good`: after a latch; else a new shot or stream begins.
@@ -185,7 +185,8 @@ protected:
 
 private:
   server_answer execute(const wire_request &request, std::span<std::uint8_t> result) noexcept;
-  server_status take(const wire_request &request) noexcept;
+  /// Appends the bits of a request, or begins the tail, if its counter is the one that comes next.
+  server_status apply_if_next(const wire_request &request) noexcept;
   void reset() noexcept;
   /// Neither bits nor a reset have come since the start.
   [[nodiscard]] bool is_untouched() const noexcept { return !was_reset_ && !expected_counter_; }
