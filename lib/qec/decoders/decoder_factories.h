@@ -8,6 +8,7 @@
 #include "lib/qec/decoders/error_form.h"
 #include "lib/qec/decoding/decoder_model.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -49,8 +50,10 @@ struct chosen_decoder : decoder_result {
 [[nodiscard]] decoder_result make_relay_bp_gpu_decoder(const decoder_model &model, decoder_settings &settings);
 
 /// Windows of a repeating model one after another, as a stream is decoded. Settings: inner (the decoder of a window),
-/// commit, buffer, rounds; all others are those of the inner decoder.
-[[nodiscard]] decoder_result make_sliding_window_decoder(const decoder_model &model, decoder_settings &settings);
+/// commit, buffer, rounds, mode, heralds; all others are those of the inner decoder. `heralds`: the contents of the
+/// file of this setting; without them the file is read.
+[[nodiscard]] decoder_result make_sliding_window_decoder(const decoder_model &model, decoder_settings &settings,
+                                                         std::optional<std::string_view> heralds);
 
 /// Several decoders on the same shot, each on a thread of its own, which is made once. Settings: members, and mode:
 /// first takes the first solution, best the one of least weight; then the others are cancelled.

@@ -17,6 +17,7 @@ namespace {
 
 struct known_decoder {
   std::string_view name;
+  /// Null: make_named has a call of its own.
   decoder_result (*make)(const decoder_model &model, decoder_settings &settings);
   error_form errors = error_form::whole; ///< of a race: see error_form_of
   bool edges_only = false;               ///< of a race: see takes_edges_only
@@ -33,7 +34,7 @@ constexpr std::array kDecoders{
     known_decoder{.name = "bp-osd", .make = &make_bp_osd_decoder},
     known_decoder{.name = "relay-bp", .make = &make_relay_bp_decoder},
     known_decoder{.name = "relay-bp-gpu", .make = &make_relay_bp_gpu_decoder, .is_listed = false},
-    known_decoder{.name = "sliding-window", .make = &make_sliding_window_decoder, .is_listed = false},
+    known_decoder{.name = "sliding-window", .make = nullptr, .is_listed = false},
     known_decoder{.name = "race", .make = &make_race_decoder, .is_listed = false},
 };
 
@@ -48,37 +49,36 @@ const known_decoder *find_decoder(std::string_view name) {
 
 const char *first_of_auto() { return pymatching_available() ? "pymatching" : "lookup"; }
 
-/// The text of a file of heralds; none: that of the setting is read, if there is one.
-struct heralds_text {
-  std::optional<std::string_view> text;
-  bool is_of_setting = false; ///< the file of the setting, which the caller has read
+/// What a caller has read.
+struct given_heralds {
+  std::optional<std::string_view> text{};    ///< heralds beside the name, which then has no such setting
+  std::optional<std::string_view> of_file{}; ///< the contents of the file of the setting, which is not read again
 };
 
-decoder_result with_heralds(decoder_result made, heralds_text heralds, const std::string &file,
+decoder_result with_heralds(decoder_result made, const given_heralds &given, const std::string &file,
                             const decoder_model &model) {
-  if (!made || (!heralds.text && file.empty()))
+  if (!made || (!given.text && file.empty()))
     return made;
-  if (heralds.text && !file.empty() && !heralds.is_of_setting)
+  if (given.text && !file.empty())
     return {nullptr, "heralds=" + file + ": the heralds are given as a text, too"};
-  auto list = heralds.text ? parse_heralds(*heralds.text, model) : load_heralds(file, model);
+  auto list = given.text ? parse_heralds(*given.text, model) : load_heralds(file, given.of_file, model);
   if (list.failed())
-    return {nullptr, "heralds: " + (heralds.is_of_setting ? file + ": " : "") + list.text(),
-            list.status() == CUDAQ_ERR_UNSUPPORTED};
+    return {nullptr, "heralds: " + list.text(), list.status() == CUDAQ_ERR_UNSUPPORTED};
   return make_heralded_decoder(std::move(*list), std::move(made.instance), model);
 }
 
-decoder_result make_named(decoder_name &wanted, const decoder_model &model, heralds_text heralds) {
+decoder_result make_named(decoder_name &wanted, const decoder_model &model, const given_heralds &heralds) {
   constexpr double kLongestUs = 1e9;
   const std::string before = wanted.settings.text("predecoder", "none");
   const bool has_windows = wanted.name == "sliding-window"; // each of them has its heralds, and its time
   const std::string heralds_file = has_windows ? "" : wanted.settings.text("heralds", "");
   const double budget_us = has_windows ? 0 : wanted.settings.real("deadline_us", 0, 0, kLongestUs);
   decoder_result made = wanted.is_plugin() ? make_plugin_decoder(wanted.name, model, wanted.settings)
+                        : has_windows      ? make_sliding_window_decoder(model, wanted.settings, heralds.of_file)
                                            : find_decoder(wanted.name)->make(model, wanted.settings);
   if (made && before != "none")
     made = make_predecoded_decoder(before, std::move(made.instance), model);
-  const bool windows_read_them = has_windows && heralds.is_of_setting;
-  made = with_heralds(std::move(made), windows_read_them ? heralds_text{} : heralds, heralds_file, model);
+  made = with_heralds(std::move(made), heralds, heralds_file, model);
   if (made)
     made.instance->set_budget(static_cast<std::uint64_t>(std::ceil(budget_us * 1000)));
   return made;
@@ -90,7 +90,7 @@ bool machine_lacks(const decoder_result &made) {
 }
 
 /// A setting that the first choice does not know is an error, not a reason to take another decoder.
-chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &model, heralds_text heralds) {
+chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &model, const given_heralds &heralds) {
   decoder_name first{first_of_auto(), settings};
   decoder_result made = make_named(first, model, heralds);
   if (made || machine_lacks(made))
@@ -141,7 +141,7 @@ expected<> check_decoder_name(std::string_view name) {
 
 namespace {
 
-chosen_decoder choose(std::string_view name, const decoder_model &model, heralds_text heralds) {
+chosen_decoder choose(std::string_view name, const decoder_model &model, const given_heralds &heralds) {
   try {
     if (expected<> result = check_decoder_name(name); result.failed())
       return {{nullptr, result.text()}, {}};
@@ -164,11 +164,11 @@ decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
 }
 
 decoder_result make_decoder(std::string_view name, std::string_view dem_text, std::string_view heralds) {
-  return choose(name, decoder_model(dem_text), {heralds});
+  return choose(name, decoder_model(dem_text), {.text = heralds});
 }
 
 decoder_result make_decoder_with_file(std::string_view name, std::string_view dem_text, std::string_view heralds) {
-  return choose(name, decoder_model(dem_text), {heralds, true});
+  return choose(name, decoder_model(dem_text), {.of_file = heralds});
 }
 
 expected<error_form> error_form_of(std::string_view name) {

@@ -26,9 +26,8 @@ public:
   const char *name() const noexcept override { return "sliding-window"; }
   const char *fault() const noexcept override { return stream_->fault(); }
   const char *refuses_probabilities() const noexcept override {
-    return "sliding-window does not take probabilities of a shot: its windows have those of the model, and of a file "
-           "of "
-           "heralds (its setting heralds=FILE); use the inner decoder on whole shots";
+    return "sliding-window does not take probabilities of a shot: its windows have those of the model, and of a "
+           "file of heralds (its setting heralds=FILE); use the inner decoder on whole shots";
   }
 
 protected:
@@ -57,13 +56,14 @@ private:
 
 } // namespace
 
-decoder_result make_sliding_window_decoder(const decoder_model &given, decoder_settings &settings) {
+decoder_result make_sliding_window_decoder(const decoder_model &given, decoder_settings &settings,
+                                           std::optional<std::string_view> heralds) {
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "sliding-window decoder: " + why}; };
   try {
     const auto options = read_stream_settings(settings.rest());
     if (options.failed())
       return {nullptr, options.text()};
-    const auto source = read_stream(given.text(), *options);
+    const auto source = read_stream(given.text(), *options, heralds);
     if (source.failed())
       return failed(source.text());
     const repeating_model &model = source->model;

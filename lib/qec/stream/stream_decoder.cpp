@@ -121,7 +121,8 @@ stream_result failed(const std::exception &failure) {
 
 stream_decoder::~stream_decoder() = default;
 
-expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options) {
+expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options,
+                                    std::optional<std::string_view> given) {
   auto full = with_settings_of_name(options);
   if (full.failed())
     return full.reason();
@@ -133,7 +134,7 @@ expected<stream_source> read_stream(std::string_view dem_text, const stream_opti
     return model.reason();
   stream_heralds heralds;
   if (!full->heralds.empty()) {
-    const auto list = load_heralds(full->heralds, decoder_model(dem_text));
+    const auto list = load_heralds(full->heralds, given, decoder_model(dem_text));
     if (list.failed())
       return reason("heralds: " + list.text());
     auto of_stream = stream_heralds::make(*list, *model);

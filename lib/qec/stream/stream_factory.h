@@ -6,6 +6,7 @@
 #include "lib/qec/stream/window_set.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -18,7 +19,9 @@ struct stream_source {
   stream_heralds heralds;
 };
 /// Reads the decoder's name, the model, and the file of heralds. The only place where a stream's model is parsed.
-[[nodiscard]] expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options);
+/// `heralds`: the contents of that file, which then is not read.
+[[nodiscard]] expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options,
+                                                  std::optional<std::string_view> heralds = {});
 
 /// make_stream_decoder for a model that was read before. `push_bits`: with workers and
 /// without queue_rounds, the queue is so long that push never answers not_supported to `push_bits` bits.

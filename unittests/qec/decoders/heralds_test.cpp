@@ -239,6 +239,22 @@ TEST_F(HeraldFile, ThatACallerHasReadIsNotReadAgain) {
   EXPECT_NE(wrong.error.find("heralds: /nowhere: line 1: "), std::string::npos) << wrong.error;
 }
 
+TEST_F(HeraldFile, ThatACallerHasReadIsNotReadAgainByWindows) {
+  const std::string model = "detector(0,0) D0\ndetector(1,0) D1\nerror(0.01) D0\nrepeat 3 {\nerror(1e-9) D2 L0\n"
+                            "error(0.01) D2\ndetector(0,1) D2\ndetector(1,1) D3\nshift_detectors(0,1) 2\n}\n";
+  std::string lines = "detectors 8\n";
+  for (int k = 0; k < 3; ++k)
+    lines += "herald " + std::to_string(2 * k + 3) + " " + std::to_string(2 * k + 1) + " 0.4\n";
+  const std::string name = "sliding-window:inner=bp-osd,commit=2,buffer=1,heralds=/nowhere";
+  const auto made = make_decoder_with_file(name, model, heralds_text(model, lines));
+  ASSERT_TRUE(made) << made.error;
+  EXPECT_EQ(decode(*made.instance, {4}), (answer{decode_status::ok, {0}}));
+  EXPECT_EQ(decode(*made.instance, {4, 5}), (answer{decode_status::ok, {1}})) << "herald 5 has fired";
+  const auto wrong = make_decoder_with_file(name, model, "x\n");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error.find("heralds: /nowhere: line 1: "), std::string::npos) << wrong.error;
+}
+
 TEST_F(HeraldFile, IsRefusedIfADecoderCannotReplaceItsErrors) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const char *const model = "error(0.001) D0 L0 ^ D1 L0\nerror(0.01) D0\nerror(0.01) D1\n";

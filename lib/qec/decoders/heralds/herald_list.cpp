@@ -135,11 +135,12 @@ expected<herald_list> parse_heralds(std::string_view text, const decoder_model &
   return read_lines(text, reader);
 }
 
-expected<herald_list> load_heralds(const std::string &path, const decoder_model &model) {
-  const expected<std::string> text = read_model_text(path);
+expected<herald_list> load_heralds(const std::string &path, std::optional<std::string_view> contents,
+                                   const decoder_model &model) {
+  const expected<std::string> text = contents ? std::string() : read_model_text(path);
   if (text.failed())
     return text.reason();
-  auto list = parse_heralds(*text, model);
+  auto list = parse_heralds(contents ? *contents : *text, model);
   if (list.failed())
     return reason(path + ": " + list.text());
   return list;

@@ -19,6 +19,7 @@
 #include "lib/qec/decoding/decoder_model.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +50,9 @@ struct herald_list {
 /// herald.
 [[nodiscard]] expected<herald_list> parse_heralds(std::string_view text, const decoder_model &model);
 
-/// The same of a file: a regular one. A reason begins with its path.
-[[nodiscard]] expected<herald_list> load_heralds(const std::string &path, const decoder_model &model);
+/// The same of a file: a regular one. `contents`: of the file, if the caller has read it. A reason begins with its
+/// path.
+[[nodiscard]] expected<herald_list> load_heralds(const std::string &path, std::optional<std::string_view> contents,
+                                                 const decoder_model &model);
 
 } // namespace cudaq::qec::realtime
