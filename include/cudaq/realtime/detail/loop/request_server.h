@@ -76,7 +76,7 @@ public:
       write_brief(transport.front(m).response, r, status, result_len, begin, out_ + CUDAQ_RPC_HEADER_SIZE);
       transport.send_front(m);
     } else {
-      status = settle(transport.max_payload(), known_route_, status, result_len);
+      status = allowed_status(transport.max_payload(), known_route_, status, result_len);
       write_response(out_, r, status, result_len);
       long_bytes = CUDAQ_RPC_HEADER_SIZE + result_len;
     }
@@ -118,7 +118,7 @@ public:
     if (o.left || o.later || !o.answered())
       return;
     if (o.what == verdict::serve)
-      o.status = settle(transport.max_payload(), o.route, o.status, result_len);
+      o.status = allowed_status(transport.max_payload(), o.route, o.status, result_len);
     std::uint8_t *const to = transport.response(m);
     const std::uint32_t whole = CUDAQ_RPC_HEADER_SIZE + result_len;
     if (out != to && result_len < brief_end_) {
@@ -173,7 +173,7 @@ public:
       o.status = helpers_.call(
           handlers_, {j.route, r.arg_len, transport.max_payload(), in, out, needed <= workspace_.staging_bytes},
           result_len);
-      o.status = settle(transport.max_payload(), j.route, returned(o.status), result_len);
+      o.status = allowed_status(transport.max_payload(), j.route, returned(o.status), result_len);
     }
     if (Group::lane() == 0)
       write_response(out, r, o.status, result_len);
@@ -219,8 +219,8 @@ private:
   }
 
   /// Replaces an answer that the ring or the schema does not allow by a protocol error. Returns the status.
-  CUDAQ_REALTIME_HOST_DEVICE std::int32_t settle(std::uint32_t max_payload, std::uint32_t route, std::int32_t status,
-                                                 std::uint32_t &result_len) const {
+  CUDAQ_REALTIME_HOST_DEVICE std::int32_t allowed_status(std::uint32_t max_payload, std::uint32_t route,
+                                                         std::int32_t status, std::uint32_t &result_len) const {
     if (result_len > max_payload)
       status = CUDAQ_RPC_ERR_RESULT_TOO_LARGE;
     else if (p_.rules.check_schema && status == CUDAQ_RPC_OK && handlers_.contradicts(route, result_len))
