@@ -5,16 +5,14 @@
 """
 from __future__ import annotations
 
-import argparse
 import math
-import os
 import sys
 import zlib
 from typing import Iterator, NamedTuple
 
 import stim
 
-from ._circuits import Symptom, measurements_of, symptom_of
+from ._circuits import Symptom, circuit_parser, measurements_of, symptom_of, write_model
 from ._folding import Part, fold
 
 HERALDED = ("HERALDED_ERASE", "HERALDED_PAULI_CHANNEL_1")
@@ -283,29 +281,18 @@ def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, appr
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0; 2: the circuit has no heralds that can be listed, or a file cannot be used."""
-    parser = argparse.ArgumentParser(prog="python -m cudaq_realtime.heralds",
-                                     description="Writes the model and the heralds of a Stim circuit.")
-    parser.add_argument("circuit", help="a file with HERALDED_ERASE or HERALDED_PAULI_CHANNEL_1")
-    parser.add_argument("--dem", required=True, metavar="FILE", help="gets the model, without heralds")
-    parser.add_argument("--heralds", required=True, metavar="FILE", help="gets the heralds, for this model only")
-    parser.add_argument("--whole_errors", action="store_true", help="errors are not decomposed; for belief propagation")
-    parser.add_argument("--approximate_disjoint_errors", action="store_true", help="as of stim analyze_errors")
+    parser = circuit_parser("cudaq_realtime.heralds", "Writes the model and the heralds of a Stim circuit.",
+                            "a file with HERALDED_ERASE or HERALDED_PAULI_CHANNEL_1", "heralds")
     parser.add_argument("--allow_unseen", action="store_true",
                         help="heralded instructions that are in no detector are errors as all others")
     parser.add_argument("--fold_loops", action="store_true",
                         help="for streams: the rounds become a loop, and the heralds stay detectors of the model")
     given = parser.parse_args(arguments)
-    try:
-        if len({os.path.realpath(path) for path in (given.circuit, given.dem, given.heralds)}) < 3:
-            raise ValueError("the circuit, --dem and --heralds are not three files: one would overwrite another")
-        made = heralded_model(stim.Circuit.from_file(given.circuit), decompose_errors=not given.whole_errors,
-                              approximate_disjoint_errors=given.approximate_disjoint_errors,
-                              allow_unseen=given.allow_unseen, fold_loops=given.fold_loops)
-        for path, text in ((given.dem, made.dem), (given.heralds, made.heralds)):
-            with open(path, "w", encoding="ascii") as file:
-                file.write(text)
-    except (ValueError, OSError) as failure:
-        print(f"{given.circuit}: {failure}", file=sys.stderr)
+    made = write_model(given, "heralds", lambda circuit: heralded_model(
+        circuit, decompose_errors=not given.whole_errors,
+        approximate_disjoint_errors=given.approximate_disjoint_errors,
+        allow_unseen=given.allow_unseen, fold_loops=given.fold_loops))
+    if made is None:
         return 2
     heralds = made.heralds.count("\nherald ")
     print(f"{made.num_detectors} detectors, {heralds} of them heralds; {made.approximated} heralds approximated")

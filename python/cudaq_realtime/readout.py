@@ -5,21 +5,19 @@
 """
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import functools
 import math
-import os
 import re
 import sys
 import zlib
-from typing import Any, Iterable, Iterator, NamedTuple, Sequence, Union
+from typing import Iterable, Iterator, NamedTuple, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 import stim
 
-from ._circuits import Symptom, measurements_of, symptom_of
+from ._circuits import Symptom, circuit_parser, measurements_of, symptom_of, write_model
 
 UNLIKELY = 1e-9  # the probability in the model of errors that only a flag or a misread measurement causes
 _LEAKAGE = re.compile(r"leakage (\d+)(?: ([012]))?")  # the tag of an instruction: its flag, and the value: 2
@@ -317,22 +315,16 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0; 2: the circuit has no such table, or a file cannot be used."""
-    parser = argparse.ArgumentParser(prog="python -m cudaq_realtime.readout",
-                                     description="Writes the model and the table of the readout of a Stim circuit.")
-    parser.add_argument("circuit", help="a file; noise with the tag leakage F is there if flag F is 2")
-    parser.add_argument("--dem", required=True, metavar="FILE", help="gets the model")
-    parser.add_argument("--readout", required=True, metavar="FILE", help="gets the table, for this model only")
+    parser = circuit_parser("cudaq_realtime.readout", "Writes the model and the readout table of a Stim circuit.",
+                            "a file; noise with the tag leakage F is there if flag F is 2", "readout")
     parser.add_argument("--gaussian", nargs="+", type=float, metavar="NUMBER",
                         help="of soft values: the mean of 0, the mean of 1, their standard deviation, and the share of "
                              "1 among the results (0.5); without it there are no soft values")
     parser.add_argument("--levels", type=int, choices=(16, 256), help="the values are levels of this Gaussian")
-    parser.add_argument("--whole_errors", action="store_true", help="errors are not decomposed; for belief propagation")
-    parser.add_argument("--approximate_disjoint_errors", action="store_true", help="as of stim analyze_errors")
     given = parser.parse_args(arguments)
-    try:
-        if len({os.path.realpath(path) for path in (given.circuit, given.dem, given.readout)}) < 3:
-            raise ValueError("the circuit, --dem and --readout are not three files: one would overwrite another")
-        calibration: Any = None
+
+    def make(circuit: stim.Circuit) -> ReadoutModel:
+        calibration: Calibration | None = None
         if given.gaussian is not None:
             if len(given.gaussian) not in (3, 4):
                 raise ValueError(f"--gaussian has {len(given.gaussian)} numbers, accepted: 3 or 4")
@@ -341,14 +333,11 @@ def main(arguments: list[str] | None = None) -> int:
                 calibration = Levels(calibration, given.levels)
         elif given.levels:
             raise ValueError("--levels needs --gaussian")
-        made = readout_model(stim.Circuit.from_file(given.circuit), calibration,
-                             decompose_errors=not given.whole_errors,
+        return readout_model(circuit, calibration, decompose_errors=not given.whole_errors,
                              approximate_disjoint_errors=given.approximate_disjoint_errors)
-        for path, text in ((given.dem, made.dem), (given.readout, made.readout)):
-            with open(path, "w", encoding="ascii") as file:
-                file.write(text)
-    except (ValueError, OSError) as failure:
-        print(f"{given.circuit}: {failure}", file=sys.stderr)
+
+    made = write_model(given, "readout", make)
+    if made is None:
         return 2
     print(f"{made.num_measurements} soft values of a shot, {made.unseen} of them are in no detector; "
           f"{made.num_flags} flags of leakage")
