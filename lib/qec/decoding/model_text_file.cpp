@@ -8,6 +8,8 @@
 namespace cudaq::qec::realtime {
 namespace {
 
+constexpr std::uint64_t kNoEffect = error_entries::kUnnamed - 1;
+
 std::string hexadecimal(std::uint32_t number) {
   char text[9];
   std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(number));
@@ -38,6 +40,8 @@ std::string_view next_word(std::string_view &line) noexcept {
   return word;
 }
 
+bool at_end(std::string_view line) noexcept { return line.find_first_not_of(" \t") == std::string_view::npos; }
+
 std::string in_quotes(std::string_view word) {
   constexpr std::size_t kMaxShown = 40;
   std::string text = "\"" + std::string(word.substr(0, kMaxShown)) + (word.size() > kMaxShown ? "..." : "") + "\"";
@@ -55,6 +59,22 @@ expected<error_probability> read_pair(std::string_view &line) {
     return reason("the probability of error " + std::string(error) + " is " + in_quotes(probability) +
                   ", accepted: a number from 0 to 1");
   return one;
+}
+
+error_entries::error_entries(const detector_error_model &model) : all_(model.num_errors, kNoEffect) {
+  for (const dem_component &c : model.components)
+    all_[c.mechanism] = kUnnamed;
+}
+
+expected<std::uint64_t *> error_entries::of(std::uint64_t error) {
+  const std::string text = "error " + std::to_string(error);
+  if (error >= all_.size())
+    return reason(text + " is not one of the model, which has " + std::to_string(all_.size()));
+  std::uint64_t &entry = all_[static_cast<std::size_t>(error)];
+  if (entry == kNoEffect)
+    return reason(text + " has the probability 0 in the model, or flips nothing: no decoder has a place for it; " +
+                  "give it a small probability, such as 1e-9");
+  return &entry;
 }
 
 expected<std::string_view> model_text_head::read_line(std::string_view line) {

@@ -11,12 +11,14 @@
 
 #include "cudaq/qec/decoding/decoder.h"
 
+#include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/qec_expected.h"
 
 #include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cudaq::qec::realtime {
 
@@ -25,6 +27,9 @@ namespace cudaq::qec::realtime {
 
 /// The next word of a line, which loses it; "" at its end.
 [[nodiscard]] std::string_view next_word(std::string_view &line) noexcept;
+
+/// Whether a line has no further word.
+[[nodiscard]] bool at_end(std::string_view line) noexcept;
 
 /// Whether the whole word is a number.
 template <class Number, class... Base>
@@ -39,6 +44,20 @@ template <class Number, class... Base>
 
 /// An error and its probability, the next two words of a line, which loses them. A reason names the word that is wrong.
 [[nodiscard]] expected<error_probability> read_pair(std::string_view &line);
+
+/// Of each error of a model: a number that the reader of such a text keeps.
+class error_entries {
+public:
+  /// Of an error that the text has not named yet.
+  static constexpr std::uint64_t kUnnamed = UINT64_MAX;
+
+  explicit error_entries(const detector_error_model &model);
+  /// The number of this error. Refused: it is no error of the model, or decoders have no place for it.
+  [[nodiscard]] expected<std::uint64_t *> of(std::uint64_t error);
+
+private:
+  std::vector<std::uint64_t> all_;
+};
 
 /// The head of such a text, line by line.
 class model_text_head {
@@ -60,18 +79,26 @@ private:
   part next_ = part::version;
 };
 
-/// Reads a whole text, line by line. `reader`: read_line(line), and finish() at the end. A reason begins "line N: ".
+/// Reads a whole text, line by line. `reader`: read_line(words) for each line after the head, and finish() at the end.
+/// A reason begins "line N: ".
 template <class Reader>
-[[nodiscard]] auto read_lines(std::string_view text, Reader &reader) -> decltype(reader.finish()) {
+[[nodiscard]] auto read_lines(std::string_view text, model_text_head head, Reader &reader)
+    -> decltype(reader.finish()) {
   std::uint64_t number = 1;
   const auto of_line = [&number](const std::string &why) { return "line " + std::to_string(number) + ": " + why; };
   for (; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
-    if (const expected<> result = reader.read_line(text.substr(0, end)); result.failed())
-      return reason(of_line(result.text()));
+    const expected<std::string_view> words = head.read_line(text.substr(0, end));
+    if (words.failed())
+      return reason(of_line(words.text()));
+    if (!words->empty())
+      if (const expected<> result = reader.read_line(*words); result.failed())
+        return reason(of_line(result.text()));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   number -= number == 1 ? 0 : 1; // the last line; of an empty text the first one is missing
+  if (const expected<> result = head.finish(); result.failed())
+    return reason(of_line(result.text()));
   auto read = reader.finish();
   if (read.failed())
     return reason(of_line(read.text()));

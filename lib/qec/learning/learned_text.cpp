@@ -37,15 +37,8 @@ std::string_view probability_in(std::string_view line) {
 /// Of a file of groups.
 class tied_reader {
 public:
-  explicit tied_reader(std::uint32_t model_crc32) : head_("cudaq-realtime-tied 1", model_crc32) {}
-
   expected<> read_line(std::string_view line) {
-    const expected<std::string_view> words = head_.read_line(line);
-    if (words.failed())
-      return words.reason();
-    if (words->empty())
-      return {};
-    std::string_view rest = *words;
+    std::string_view rest = line;
     const std::string_view word = next_word(rest), name = next_word(rest);
     if (word != "tie" || name.empty())
       return reason("the line begins with " + in_quotes(word) + ", accepted: tie, a name, and numbers of errors");
@@ -61,8 +54,6 @@ public:
     return {};
   }
   expected<std::vector<std::vector<std::uint64_t>>> finish() {
-    if (const expected<> result = head_.finish(); result.failed())
-      return result.reason();
     std::vector<std::vector<std::uint64_t>> groups;
     for (auto &[name, group] : groups_)
       groups.push_back(std::move(group));
@@ -70,7 +61,6 @@ public:
   }
 
 private:
-  model_text_head head_;
   std::map<std::string, std::vector<std::uint64_t>> groups_;
   std::unordered_map<std::uint64_t, std::string> group_of_;
 };
@@ -116,8 +106,8 @@ std::string text_with(std::string_view text, const learned_rates &rates) {
 }
 
 expected<std::vector<std::vector<std::uint64_t>>> parse_tied(std::string_view text, std::uint32_t model_crc32) {
-  tied_reader reader(model_crc32);
-  return read_lines(text, reader);
+  tied_reader reader;
+  return read_lines(text, {"cudaq-realtime-tied 1", model_crc32}, reader);
 }
 
 } // namespace cudaq::qec::realtime

@@ -9,27 +9,16 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-constexpr std::uint64_t kNone = UINT64_MAX;
-
 class herald_reader {
 public:
-  herald_reader(const detector_error_model &model, std::uint32_t crc)
-      : model_(model), head_("cudaq-realtime-heralds 1", crc), herald_of_(model.num_errors, kNoEffect) {
-    for (const dem_component &c : model.components)
-      herald_of_[c.mechanism] = kNone;
-  }
+  explicit herald_reader(const detector_error_model &model) : model_(model), herald_of_(model) {}
 
   expected<> read_line(std::string_view line) {
-    const expected<std::string_view> words = head_.read_line(line);
-    if (words.failed())
-      return words.reason();
-    if (words->empty())
-      return {};
-    std::string_view rest = *words;
+    std::string_view rest = line;
     const std::string_view word = next_word(rest), number = next_word(rest);
     if (!has_detectors_) {
       if (word != "detectors" || !read_number(number, num_detectors_) || !next_word(rest).empty())
-        return reason("the line is " + in_quotes(*words) + ", accepted: detectors and how many a shot has");
+        return reason("the line is " + in_quotes(line) + ", accepted: detectors and how many a shot has");
       if (num_detectors_ < model_.num_detectors || num_detectors_ > dem_limits{}.detectors)
         return reason("a shot has " + std::string(number) + " detectors, accepted: from " +
                       std::to_string(model_.num_detectors) + ", as many as the model has, to " +
@@ -48,12 +37,10 @@ public:
       return reason("herald " + std::string(number) + " comes after herald " + std::to_string(*last_) +
                     "; heralds ascend");
     last_ = herald;
-    return take_herald(herald, rest);
+    return read_herald(herald, rest);
   }
 
   expected<herald_list> finish() {
-    if (const expected<> result = head_.finish(); result.failed())
-      return result.reason();
     if (!has_detectors_)
       return reason("the file has no line detectors before its end");
     fill_up_to(num_detectors_);
@@ -68,8 +55,6 @@ public:
   }
 
 private:
-  static constexpr std::uint64_t kNoEffect = kNone - 1;
-
   bool heralds_are_detectors() const noexcept { return num_detectors_ == model_.num_detectors; }
 
   /// The detectors before `end` that are no heralds.
@@ -91,25 +76,22 @@ private:
     return std::move(list_);
   }
 
-  expected<> take_herald(std::uint64_t herald, std::string_view rest) {
+  expected<> read_herald(std::uint64_t herald, std::string_view rest) {
     fill_up_to(herald);
     list_.meaning.push_back(herald_list::kHerald | list_.end.size());
-    while (rest.find_first_not_of(" \t") != std::string_view::npos) {
+    while (!at_end(rest)) {
       const expected<error_probability> one = read_pair(rest);
       if (one.failed())
         return one.reason();
-      const std::string name = "error " + std::to_string(one->error);
-      if (one->error >= herald_of_.size())
-        return reason(name + " is not one of the model, which has " + std::to_string(herald_of_.size()));
-      std::uint64_t &other = herald_of_[one->error];
-      if (other == kNoEffect)
-        return reason(name + " has the probability 0 in the model, or flips nothing: no decoder has a place for it; " +
-                      "give it a small probability, such as 1e-9");
-      if (other != kNone)
-        return reason(name + (other == herald ? " is listed twice"
-                                              : " is listed by herald " + std::to_string(other) +
-                                                    " too; an error belongs to one herald"));
-      other = herald;
+      const expected<std::uint64_t *> other = herald_of_.of(one->error);
+      if (other.failed())
+        return other.reason();
+      if (**other != error_entries::kUnnamed)
+        return reason("error " + std::to_string(one->error) +
+                      (**other == herald ? " is listed twice"
+                                         : " is listed by herald " + std::to_string(**other) +
+                                               " too; an error belongs to one herald"));
+      **other = herald;
       list_.errors.push_back(*one);
     }
     list_.end.push_back(list_.errors.size());
@@ -117,8 +99,7 @@ private:
   }
 
   const detector_error_model &model_;
-  model_text_head head_;
-  std::vector<std::uint64_t> herald_of_; ///< of each error: the herald that lists it, kNone, or kNoEffect
+  error_entries herald_of_; ///< the herald that lists it
   bool has_detectors_ = false;
   std::uint64_t num_detectors_ = 0; ///< of a shot
   std::optional<std::uint64_t> last_;
@@ -131,8 +112,8 @@ expected<herald_list> parse_heralds(std::string_view text, const decoder_model &
   const auto errors = model.errors();
   if (errors.failed())
     return errors.reason();
-  herald_reader reader(**errors, crc32_of(model.text()));
-  return read_lines(text, reader);
+  herald_reader reader(**errors);
+  return read_lines(text, {"cudaq-realtime-heralds 1", crc32_of(model.text())}, reader);
 }
 
 expected<herald_list> load_heralds(const std::string &path, std::optional<std::string_view> contents,

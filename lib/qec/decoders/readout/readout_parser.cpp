@@ -10,42 +10,29 @@ namespace {
 
 constexpr std::uint64_t kMaxValues = dem_limits{}.detectors; ///< measurements, and flags
 constexpr std::uint64_t kMaxCalibrations = std::uint64_t{1} << 16;
-constexpr std::uint64_t kNone = UINT64_MAX, kNoEffect = kNone - 1;
-
-bool at_end(std::string_view rest) noexcept { return rest.find_first_not_of(" \t") == std::string_view::npos; }
+constexpr std::uint64_t kNone = UINT64_MAX;
 
 class table_reader {
 public:
-  table_reader(const detector_error_model &model, std::uint32_t crc)
-      : head_("cudaq-realtime-readout 1", crc), named_(model.num_errors, kNoEffect),
-        listed_by_(model.num_errors, kNone), all_(std::make_unique<readout_table::content>()) {
-    for (const dem_component &c : model.components)
-      named_[c.mechanism] = kNone;
-  }
+  explicit table_reader(const detector_error_model &model)
+      : named_(model), listed_by_(model.num_errors, kNone), all_(std::make_unique<readout_table::content>()) {}
 
   expected<> read_line(std::string_view line) {
-    const expected<std::string_view> words = head_.read_line(line);
-    if (words.failed())
-      return words.reason();
-    if (words->empty())
-      return {};
-    std::string_view rest = *words;
+    std::string_view rest = line;
     const std::string_view word = next_word(rest);
     if (word == "measurements" || word == "flags")
-      return take_count(word, rest, *words);
+      return read_count(word, rest, line);
     if (word == "gaussian" || word == "levels")
-      return take_calibration(word, rest);
+      return read_calibration(word, rest);
     if (word == "misread")
-      return take_misread(rest);
+      return read_misread(rest);
     if (word == "flag")
-      return take_flag(rest);
+      return read_flag(rest);
     return reason("the line begins with " + in_quotes(word) +
                   ", accepted: measurements, flags, gaussian, levels, misread, flag");
   }
 
   expected<std::unique_ptr<readout_table>> finish() {
-    if (const expected<> result = head_.finish(); result.failed())
-      return result.reason();
     if (all_->measurements == 0 && all_->flags == 0)
       return reason("the file has neither measurements nor flags before its end");
     begin_listed(3 * all_->flags);
@@ -53,7 +40,7 @@ public:
   }
 
 private:
-  expected<> take_count(std::string_view word, std::string_view rest, std::string_view line) {
+  expected<> read_count(std::string_view word, std::string_view rest, std::string_view line) {
     std::uint64_t count = 0;
     const std::string_view number = next_word(rest);
     if (!read_number(number, count) || count == 0 || count > kMaxValues || !at_end(rest))
@@ -68,7 +55,7 @@ private:
     return {};
   }
 
-  expected<> take_calibration(std::string_view word, std::string_view rest) {
+  expected<> read_calibration(std::string_view word, std::string_view rest) {
     const std::string_view number = next_word(rest);
     std::uint64_t index = 0;
     if (!read_number(number, index) || index != all_->calibrations.size() || index >= kMaxCalibrations)
@@ -107,20 +94,17 @@ private:
 
   /// Where the error is in the list of named ones.
   expected<std::size_t> name(std::uint64_t error) {
-    const std::string text = "error " + std::to_string(error);
-    if (error >= named_.size())
-      return reason(text + " is not one of the model, which has " + std::to_string(named_.size()));
-    if (named_[error] == kNoEffect)
-      return reason(text + " has the probability 0 in the model, or flips nothing: no decoder has a place for it; " +
-                    "give it a small probability, such as 1e-9");
-    if (named_[error] == kNone) {
-      named_[error] = all_->errors.size();
+    const expected<std::uint64_t *> at = named_.of(error);
+    if (at.failed())
+      return at.reason();
+    if (**at == error_entries::kUnnamed) {
+      **at = all_->errors.size();
       all_->errors.push_back({error, 0, all_->readings.size()});
     }
-    return static_cast<std::size_t>(named_[error]);
+    return static_cast<std::size_t>(**at);
   }
 
-  expected<> take_misread(std::string_view rest) {
+  expected<> read_misread(std::string_view rest) {
     if (had_flag_)
       return reason("a line misread comes after a line flag");
     const expected<error_probability> one = read_pair(rest);
@@ -155,7 +139,7 @@ private:
     return {};
   }
 
-  expected<> take_flag(std::string_view rest) {
+  expected<> read_flag(std::string_view rest) {
     const std::string_view flag = next_word(rest), value = next_word(rest);
     std::uint64_t number = 0, of_value = 0;
     if (!read_number(flag, number) || number >= all_->flags || !read_number(value, of_value) || of_value > 2)
@@ -187,8 +171,7 @@ private:
     all_->begin_listed.resize(static_cast<std::size_t>(range) + 1, all_->listed_errors.size());
   }
 
-  model_text_head head_;
-  std::vector<std::uint64_t> named_;     ///< of each error: where it is in content::errors, kNone, or kNoEffect
+  error_entries named_;                  ///< where it is in content::errors
   std::vector<std::uint64_t> listed_by_; ///< of each error: the last flag and value that list it, or kNone
   std::vector<bool> is_read_;            ///< of each measurement: it has an error
   bool had_flag_ = false;
@@ -201,8 +184,8 @@ expected<std::unique_ptr<readout_table>> parse_readout_table(std::string_view te
   const auto errors = model.errors();
   if (errors.failed())
     return errors.reason();
-  table_reader reader(**errors, crc32_of(model.text()));
-  return read_lines(text, reader);
+  table_reader reader(**errors);
+  return read_lines(text, {"cudaq-realtime-readout 1", crc32_of(model.text())}, reader);
 }
 
 } // namespace cudaq::qec::realtime
