@@ -21,6 +21,12 @@ void put(std::vector<std::uint8_t> &to, std::uint64_t number) {
     to.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
 }
 
+/// The bits of an answer. Of a decoder with the setting confidence=1 a gap of each observable is after them.
+std::span<const std::uint8_t> without_gaps(std::span<const std::uint8_t> answer, std::uint64_t observables) {
+  const std::uint64_t bytes = (observables + 7) / 8;
+  return answer.size() == bytes + observables * sizeof(float) ? answer.first(static_cast<std::size_t>(bytes)) : answer;
+}
+
 } // namespace
 
 std::string answer_status_text(bool server, std::int32_t status) {
@@ -248,7 +254,7 @@ void player::on_answer(const link_answer &answer, std::uint64_t now) {
       end_shot(s);
     s.needs_reset = false;
   } else {
-    finish_shot(s, answer.result, now);
+    finish_shot(s, without_gaps(answer.result, plan_.shots().num_observables), now);
   }
 }
 

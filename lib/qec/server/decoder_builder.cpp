@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/confidence/confident_decoder.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/lookup_decoder.h"
@@ -28,6 +29,8 @@ constexpr double kDefaultRate = 0.01;
 
 /// The setting with the file of a table: docs/decoders/soft.md.
 constexpr std::string_view kReadout = "readout";
+/// The setting of decoders that give gaps: docs/decoders/confidence.md.
+constexpr std::string_view kConfidence = "confidence";
 
 /// One row of H_sparse or O_sparse for each index below `rows`.
 expected<sparse_rows> matrix(const char *field, const std::vector<std::int64_t> &values, std::uint64_t columns) {
@@ -241,7 +244,14 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
                                            << std::min<std::uint64_t>(detectors, kLookupMaxPartDetectors));
   if (c.learn.is_on)
     bytes += shot_tap::kShots * (detectors / 8 + model.num_observables / 8 + 3);
-  return bytes + replay_bytes(model.num_observables) +
+  std::size_t gap_bytes = 0;
+  if (const std::string *const confidence = setting_of(c, kConfidence); confidence != nullptr && *confidence != "0") {
+    gap_bytes = sizeof(float);
+    bytes += std::min(model.num_observables, kMaxGaps) * model_bytes(model); // a decoder for each
+    if (detectors <= event_distances::kMaxDetectors)
+      bytes += detectors * detectors * sizeof(float);
+  }
+  return bytes + replay_bytes(model.num_observables, gap_bytes) +
          queue_bytes(c.limits.queue_length,
                      (longest_request_bits(std::max(stream_bits(c), detectors), detectors) + 7) / 8);
 }
@@ -319,6 +329,8 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
     if (readout != nullptr)
       return reason(
           "decoder_custom_args.readout: a stream takes no soft values and no flags; only decoders of shots do");
+    if (setting_of(c, kConfidence) != nullptr)
+      return reason("decoder_custom_args.confidence: a stream gives no gaps; only decoders of shots do");
     if (expected<> result = check_merge_strategy(c, nullptr); result.failed())
       return result.reason();
     if (expected<> result = plan_stream(c, workers, plan); result.failed())
@@ -387,6 +399,10 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, decoder_
     return reason(made.machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG, with_its_lines(c, made.error));
   if (const char *const refusal = made.instance->refuses_probabilities(); refusal != nullptr && plan.readout != nullptr)
     return reason(std::string("readout: ") + refusal);
+  const std::string *const confidence = setting_of(c, kConfidence);
+  if (const char *const refusal = made.instance->refuses_gaps();
+      refusal != nullptr && confidence != nullptr && *confidence != "0")
+    return reason("decoder_custom_args.confidence: " + std::string(refusal));
   // What `auto` has chosen here may not be what it chooses elsewhere.
   constexpr std::string_view kChosen = "auto";
   const bool chosen = plan.name == kChosen || plan.name.starts_with("auto:");

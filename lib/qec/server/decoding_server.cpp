@@ -141,10 +141,11 @@ served_decoder *decoding_server::find(const read_result &read) const noexcept {
 
 server_answer decoding_server::describe(const wire_request &request, const served_decoder &decoder,
                                         std::span<std::uint8_t> result) const noexcept {
-  const std::size_t bytes = request.with_readout  ? kReadoutDescriptionBytes
-                            : request.with_stream ? kStreamDescriptionBytes
-                            : request.with_server ? kDescriptionBytes
-                                                  : kModelFactsBytes;
+  const std::size_t bytes = request.with_gaps      ? kGapsDescriptionBytes
+                            : request.with_readout ? kReadoutDescriptionBytes
+                            : request.with_stream  ? kStreamDescriptionBytes
+                            : request.with_server  ? kDescriptionBytes
+                                                   : kModelFactsBytes;
   if (result.size() < bytes) // the slot is too small for the answer
     return refuse(request.function, server_status::bad_request);
   write_model_facts(decoder.facts(), result);
@@ -154,6 +155,8 @@ server_answer decoding_server::describe(const wire_request &request, const serve
     write_stream_parts(decoder.parts(), result);
   if (request.with_readout)
     write_readout_facts(decoder.readout(), result);
+  if (request.with_gaps)
+    write_gap_bytes(decoder.gap_bytes(), result);
   return {0, static_cast<std::uint32_t>(bytes)};
 }
 

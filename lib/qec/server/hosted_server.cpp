@@ -34,7 +34,7 @@ std::uint64_t shot_bits_of(const std::vector<decoder_setup> &setups) {
 std::uint32_t slot_bytes_of(const std::vector<decoder_setup> &setups) {
   std::uint64_t bits = shot_bits_of(setups);
   for (const decoder_setup &setup : setups)
-    bits = std::max(bits, setup.unit->num_observables());
+    bits = std::max(bits, 8 * setup.unit->answer_bytes(setup.unit->num_observables()));
   return usual_slot_size(bits);
 }
 
@@ -43,7 +43,7 @@ std::uint64_t exchange_bytes_of(const std::vector<decoder_setup> &setups) {
   std::uint64_t bytes = 0;
   for (const decoder_setup &setup : setups)
     bytes = std::max(bytes, kEnqueueReadoutHeadBytes + setup.unit->max_request_bytes() + kCommittedHeadBytes +
-                                (setup.unit->num_observables() + 7) / 8);
+                                setup.unit->answer_bytes(setup.unit->num_observables()));
   return bytes;
 }
 
@@ -75,7 +75,7 @@ hosted_server::hosted_server(loaded_config loaded)
 
 expected<> hosted_server::check_slots(std::uint32_t slot_bytes) const {
   for (const auto &decoder : server_.decoders()) {
-    const std::uint64_t bytes = (decoder->num_observables() + 7) / 8 + (decoder->is_stream() ? kCommittedHeadBytes : 0);
+    const std::uint64_t bytes = decoder->answer_bytes() + (decoder->is_stream() ? kCommittedHeadBytes : 0);
     if (bytes + CUDAQ_RPC_HEADER_SIZE > slot_bytes)
       return make_reason(CUDAQ_ERR_INVALID_ARG,
                          "an answer of decoder %" PRIu64 " has %" PRIu64 " bytes and a header of %u, a slot of the "

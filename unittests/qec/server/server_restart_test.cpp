@@ -76,7 +76,7 @@ TEST(ServerRestart, IsSeenInTheBootId) {
   const bytes shorter = call(first.server, kDescribeFunctionId, reset_payload(kId)).result;
   EXPECT_EQ(shorter.size(), 32u) << "as before";
   EXPECT_EQ(bytes(longer.begin(), longer.begin() + 32), shorter);
-  payload[8] = 4; // no form of the answer
+  payload[8] = 5; // no form of the answer
   EXPECT_EQ(call(first.server, kDescribeFunctionId, payload), answered(server_status::bad_request));
   payload[8] = 1;
   payload[0] = kId + 1;

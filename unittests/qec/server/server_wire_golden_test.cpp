@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exchanges of the files in golden, byte by byte.
+#include "unittests/qec/server/confidence/server_gaps_support.h"
 #include "unittests/qec/server/readout/server_readout_support.h"
 #include "unittests/qec/server/server_stream_support.h"
 #include "unittests/support/program_paths.h"
@@ -33,7 +34,7 @@ struct golden_exchange {
 };
 
 const std::string kFrames = CUDAQ_TEST_GOLDEN_FRAMES, kStreamFrames = CUDAQ_TEST_GOLDEN_STREAM_FRAMES,
-                  kReadoutFrames = CUDAQ_TEST_GOLDEN_READOUT_FRAMES;
+                  kReadoutFrames = CUDAQ_TEST_GOLDEN_READOUT_FRAMES, kGapsFrames = CUDAQ_TEST_GOLDEN_GAPS_FRAMES;
 
 std::vector<golden_exchange> golden_exchanges(const std::string &path) {
   std::ifstream file(path);
@@ -81,9 +82,14 @@ TEST(ServerWire, AnswersTheGoldenFramesOfAReadoutByteByByte) {
   expect_golden_answers(server, kReadoutFrames, 23);
 }
 
+TEST(ServerWire, AnswersTheGoldenFramesWithGapsByteByByte) {
+  decoding_server server(one_setup({.id = 8}, gaps_unit()));
+  expect_golden_answers(server, kGapsFrames, 11);
+}
+
 TEST(ServerWire, IsOnItsPageWithFramesOfTheExchanges) {
   std::string frames;
-  for (const std::string &path : {kFrames, kStreamFrames, kReadoutFrames}) {
+  for (const std::string &path : {kFrames, kStreamFrames, kReadoutFrames, kGapsFrames}) {
     std::ifstream file(path);
     frames.append(std::istreambuf_iterator<char>(file), {});
   }
@@ -97,7 +103,7 @@ TEST(ServerWire, IsOnItsPageWithFramesOfTheExchanges) {
       ++found;
     }
   }
-  EXPECT_EQ(found, 15u);
+  EXPECT_EQ(found, 17u);
 }
 
 // Bytes after the fields are ignored in the functions of the existing system, and refused in the others.

@@ -17,14 +17,14 @@ extern "C" {
 /* Ids of the functions: FNV-1a hashes of their names, 32 bits. */
 #define CUDAQ_QEC_ENQUEUE_SYNDROMES 0x7ED8BE82u /* cudaq_qec_enqueue_syndromes_t and the bits; no result */
 #define CUDAQ_QEC_ENQUEUE_READOUT 0xD1B0F222u   /* cudaq_qec_enqueue_readout_t and three arrays; no result */
-#define CUDAQ_QEC_GET_CORRECTIONS 0x882D5BA1u   /* cudaq_qec_get_corrections_t; the bits */
+#define CUDAQ_QEC_GET_CORRECTIONS 0x882D5BA1u   /* cudaq_qec_get_corrections_t; the bits, perhaps gaps */
 #define CUDAQ_QEC_RESET_DECODER 0x977A59CFu     /* cudaq_qec_reset_decoder_t; no result */
 #define CUDAQ_QEC_BEGIN_TAIL 0x21CDC649u        /* streams: cudaq_qec_begin_tail_t; no result */
 #define CUDAQ_QEC_GET_COMMITTED 0x75DD3F12u     /* streams: cudaq_qec_get_committed_t; cudaq_qec_committed_t, bits */
 #define CUDAQ_QEC_DESCRIBE_DECODER 0xD546EA57u  /* cudaq_qec_describe_decoder_t; cudaq_qec_decoder_description_t */
 #define CUDAQ_QEC_GET_DECODER_NAME 0xF1697466u  /* as describe_decoder, without with_server; the text, without a 0 */
 /* qec_decode: the events of one shot, and for a decoder with a table of a readout its soft values and flags; the
- * observables */
+ * observables, perhaps gaps */
 #define CUDAQ_QEC_DECODE 0xC4B0E4BFu
 
 #define CUDAQ_QEC_MAX_ENQUEUED_BITS 1048576u /* of one request: 2^20 */
@@ -72,8 +72,10 @@ typedef struct __attribute__((packed)) cudaq_qec_enqueue_readout_t {
 
 typedef struct __attribute__((packed)) cudaq_qec_get_corrections_t {
   uint64_t decoder_id;
-  uint64_t num_observables; /* that are wanted; the result has ceil(num_observables / 8) bytes */
-  uint8_t clear;            /* 1: all corrections are set to 0 after reading; else 0 */
+  /* That are wanted; the result has ceil(num_observables / 8) bytes, and of a decoder whose gap_bytes are not 0 a gap
+   * for each after them (cudaq_qec_gaps_description_t). */
+  uint64_t num_observables;
+  uint8_t clear; /* 1: all corrections are set to 0 after reading; else 0 */
 } cudaq_qec_get_corrections_t;
 
 typedef struct __attribute__((packed)) cudaq_qec_reset_decoder_t {
@@ -103,11 +105,11 @@ typedef struct __attribute__((packed)) cudaq_qec_committed_t {
 
 /* Payload of describe_decoder: nothing (the decoder of qec_decode), its first 8 bytes, or all of it. The result ends
  * with `digest`; with with_server 1 it is a whole cudaq_qec_decoder_description_t, with 2 a
- * cudaq_qec_stream_description_t, with 3 a cudaq_qec_readout_description_t. A server that does not know a form answers
- * BAD_REQUEST. */
+ * cudaq_qec_stream_description_t, with 3 a cudaq_qec_readout_description_t, with 4 a cudaq_qec_gaps_description_t. A
+ * server that does not know a form answers BAD_REQUEST. */
 typedef struct __attribute__((packed)) cudaq_qec_describe_decoder_t {
   uint64_t decoder_id;
-  uint64_t with_server; /* 1; 2: and the parts of a stream; 3: and the readout */
+  uint64_t with_server; /* 1; 2: and the parts of a stream; 3: and the readout; 4: and the gaps */
 } cudaq_qec_describe_decoder_t;
 
 typedef enum cudaq_qec_server_state_t {
@@ -139,6 +141,15 @@ typedef struct __attribute__((packed)) cudaq_qec_readout_description_t {
   uint64_t num_flags;        /* flags of leakage of a shot */
   uint64_t soft_kinds;       /* that the decoder takes: bit k is 1 for the soft_kind k */
 } cudaq_qec_readout_description_t;
+
+/* A gap says how sure an observable is: how much heavier the lightest correction with its other value is, at least 0,
+ * as a difference of natural logarithms of likelihoods; NaN: not known (docs/decoders/confidence.md). Answers to
+ * qec_decode and get_corrections with the bits of R observables have the gaps of these R after the last byte of bits,
+ * without padding. */
+typedef struct __attribute__((packed)) cudaq_qec_gaps_description_t {
+  cudaq_qec_readout_description_t readout;
+  uint64_t gap_bytes; /* of a gap: 4, a float (IEEE 754); 0: answers have no gaps */
+} cudaq_qec_gaps_description_t;
 
 #ifdef __cplusplus
 }

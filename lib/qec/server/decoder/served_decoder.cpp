@@ -21,7 +21,8 @@ stream_listener listener_of(decoder_turn &turn, bool waits_for_rounds) noexcept 
 served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit,
                                const cudaq::realtime::detail::tick_clock &ticks)
     : limits_(limits), num_observables_(unit->num_observables()), num_detectors_(unit->num_detectors()),
-      bits_per_shot_(unit->bits_per_shot()), readout_(unit->readout()), is_stream_(unit->is_stream()),
+      bits_per_shot_(unit->bits_per_shot()), readout_(unit->readout()), gap_bytes_(unit->gap_bytes()),
+      answer_bytes_(unit->answer_bytes(unit->num_observables())), is_stream_(unit->is_stream()),
       head_detectors_(is_stream_ ? unit->stream()->head_detectors() : 0),
       tail_detectors_(is_stream_ ? unit->stream()->tail_detectors() : 0), counters_(ticks),
       queue_(limits.queue_length, unit->max_request_bytes()),

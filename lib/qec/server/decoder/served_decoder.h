@@ -84,6 +84,10 @@ public:
   [[nodiscard]] bool is_stream() const noexcept { return is_stream_; }
   /// What a shot needs beside its bits. The same for every decoder that an exchange accepts.
   [[nodiscard]] const readout_facts &readout() const noexcept { return readout_; }
+  /// Of a gap in answers, and of the longest answer with observables. The same for every decoder that an exchange
+  /// accepts.
+  [[nodiscard]] std::size_t gap_bytes() const noexcept { return gap_bytes_; }
+  [[nodiscard]] std::uint64_t answer_bytes() const noexcept { return answer_bytes_; }
   /// The model in use, at some recent moment.
   [[nodiscard]] model_facts facts() const noexcept {
     return {num_detectors_, bits_per_shot_, num_observables_, session_.digest()};
@@ -117,6 +121,8 @@ private:
   const decoder_limits limits_;
   const std::uint64_t num_observables_, num_detectors_, bits_per_shot_;
   const readout_facts readout_;
+  const std::size_t gap_bytes_;
+  const std::uint64_t answer_bytes_;
   const bool is_stream_;
   const std::uint64_t head_detectors_, tail_detectors_;
   decoder_counters counters_;

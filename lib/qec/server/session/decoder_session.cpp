@@ -7,6 +7,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -20,9 +21,11 @@ using cudaq::realtime::detail::request_state;
 /// Longer than requesters repeat: the last repeat may have been long on its way.
 constexpr std::chrono::seconds kLife{2 * CUDAQ_QEC_REPEAT_SECONDS};
 
-std::size_t longest_answer(std::uint64_t num_observables) noexcept {
-  return kCommittedHeadBytes + static_cast<std::size_t>((num_observables + 7) / 8);
+std::size_t longest_answer(std::uint64_t num_observables, std::size_t gap_bytes) noexcept {
+  return kCommittedHeadBytes + static_cast<std::size_t>((num_observables + 7) / 8 + num_observables * gap_bytes);
 }
+
+constexpr double kSure = std::numeric_limits<double>::infinity(); // no shot: there is no other value
 
 } // namespace
 
@@ -48,13 +51,21 @@ server_status counted_status(wire_function function, std::int32_t status) noexce
   }
 }
 
-std::uint64_t replay_bytes(std::uint64_t num_observables) noexcept {
-  return remembered_requests::bytes(CUDAQ_QEC_REPEAT_REQUESTS, longest_answer(num_observables));
+std::uint64_t replay_bytes(std::uint64_t num_observables, std::size_t gap_bytes) noexcept {
+  return remembered_requests::bytes(CUDAQ_QEC_REPEAT_REQUESTS, longest_answer(num_observables, gap_bytes));
+}
+
+void write_gaps(std::span<const double> gaps, std::span<std::uint8_t> result) noexcept {
+  for (std::size_t k = 0; k < gaps.size(); ++k) {
+    const auto gap = static_cast<float>(gaps[k]);
+    std::memcpy(result.data() + k * sizeof gap, &gap, sizeof gap);
+  }
 }
 
 decoder_session::decoder_session(std::unique_ptr<decoding_unit> unit, bool sequence)
-    : corrections_(static_cast<std::size_t>((unit->num_observables() + 7) / 8)), unit_(std::move(unit)),
-      sequence_(sequence), memory_(CUDAQ_QEC_REPEAT_REQUESTS, kLife, longest_answer(unit_->num_observables())) {}
+    : corrections_(static_cast<std::size_t>((unit->num_observables() + 7) / 8)), gaps_(unit->gaps().size(), kSure),
+      unit_(std::move(unit)), sequence_(sequence),
+      memory_(CUDAQ_QEC_REPEAT_REQUESTS, kLife, longest_answer(unit_->num_observables(), unit_->gap_bytes())) {}
 
 std::optional<server_answer> decoder_session::answer_again(const wire_request &request, std::span<std::uint8_t> result,
                                                            time now) const noexcept {
@@ -129,8 +140,13 @@ void decoder_session::reset() noexcept {
   was_reset_ = true;
   expected_counter_.reset();
   latched_ = server_status::ok;
-  std::ranges::fill(corrections_, std::uint8_t{0});
+  clear_corrections();
   restart(false);
+}
+
+void decoder_session::clear_corrections() noexcept {
+  std::ranges::fill(corrections_, std::uint8_t{0});
+  std::ranges::fill(gaps_, kSure);
 }
 
 void decoder_session::latch(server_status why) noexcept {
@@ -193,7 +209,8 @@ server_status decoder_session::apply_if_next(const wire_request &request) noexce
 }
 
 bool decoder_session::can_answer(const wire_request &request, std::size_t room) const noexcept {
-  return request.num_bits != 0 && request.num_bits <= unit_->num_observables() && room >= (request.num_bits + 7) / 8;
+  return request.num_bits != 0 && request.num_bits <= unit_->num_observables() &&
+         room >= unit_->answer_bytes(request.num_bits);
 }
 
 server_answer decoder_session::get_corrections(const wire_request &request, std::span<std::uint8_t> result) noexcept {
@@ -214,12 +231,14 @@ server_answer decoder_session::give_corrections(const wire_request &request, std
   std::memcpy(result.data(), corrections_.data(), bytes);
   if (wanted % 8 != 0)
     result[bytes - 1] = static_cast<std::uint8_t>(result[bytes - 1] & ((1U << (wanted % 8)) - 1));
+  if (!gaps_.empty())
+    write_gaps(std::span(gaps_).first(static_cast<std::size_t>(wanted)), result.subspan(bytes));
   corrections_read();
   if (request.clear) {
-    std::ranges::fill(corrections_, std::uint8_t{0});
+    clear_corrections();
     corrections_cleared();
   }
-  return {0, static_cast<std::uint32_t>(bytes)};
+  return {0, static_cast<std::uint32_t>(unit_->answer_bytes(wanted))};
 }
 
 void bit_buffer::append(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept {

@@ -181,6 +181,9 @@ protected:
   void note_member_faults() noexcept;
 
   std::vector<std::uint8_t> corrections_; ///< the sum (XOR) of the observables
+  /// Of a decoder with gaps: of each observable the gap of the sum. Shots are independent, so its lightest other value
+  /// is that in which one shot has its other value: the gap is the smallest one of the shots, and NaN if one is NaN.
+  std::vector<double> gaps_;
   std::uint64_t shots_ = 0;
 
 private:
@@ -188,6 +191,7 @@ private:
   /// Appends the bits of a request, or begins the tail, if its counter is the one that comes next.
   server_status apply_if_next(const wire_request &request) noexcept;
   void reset() noexcept;
+  void clear_corrections() noexcept;
   /// Neither bits nor a reset have come since the start.
   [[nodiscard]] bool is_untouched() const noexcept { return !was_reset_ && !expected_counter_; }
 
@@ -202,8 +206,11 @@ private:
   remembered_requests memory_;
 };
 
-/// Bytes of what a session remembers to answer repeated requests.
-[[nodiscard]] std::uint64_t replay_bytes(std::uint64_t num_observables) noexcept;
+/// Bytes of what a session remembers to answer repeated requests. `gap_bytes`: of a gap in an answer, or 0.
+[[nodiscard]] std::uint64_t replay_bytes(std::uint64_t num_observables, std::size_t gap_bytes = 0) noexcept;
+
+/// Writes gaps as they are on the wire. `result`: 4 bytes for each.
+void write_gaps(std::span<const double> gaps, std::span<std::uint8_t> result) noexcept;
 
 /// Bits after each other, in packed bytes.
 class bit_buffer {

@@ -23,7 +23,8 @@ decoding_unit::decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_mea
     : decoder_(std::move(with)), num_detectors_(decoder_->num_detectors()),
       num_observables_(decoder_->num_observables()), from_measurements_(std::move(from_measurements)),
       bits_per_shot_(bits_per_shot), digest_(digest),
-      events_(from_measurements_.rows() == 0 ? 0 : decoder_->event_bytes()) {
+      events_(from_measurements_.rows() == 0 ? 0 : decoder_->event_bytes()),
+      gaps_(decoder_->refuses_gaps() == nullptr ? static_cast<std::size_t>(num_observables_) : 0) {
   for (auto &[member, won] : decoder_->wins()) // counted by name: several may have the same
     if (std::ranges::find(identity_->members, member) == identity_->members.end())
       identity_->members.push_back(std::move(member));
@@ -45,7 +46,7 @@ std::uint64_t decoding_unit::max_request_bytes() const noexcept {
 bool decoding_unit::same_shape(const decoding_unit &other) const noexcept {
   return is_stream() == other.is_stream() && bits_per_shot_ == other.bits_per_shot_ &&
          num_detectors() == other.num_detectors() && num_observables() == other.num_observables() &&
-         readout() == other.readout() &&
+         readout() == other.readout() && gap_bytes() == other.gap_bytes() &&
          (!is_stream() || (stream_->head_detectors() == other.stream_->head_detectors() &&
                            stream_->tail_detectors() == other.stream_->tail_detectors()));
 }
@@ -57,7 +58,7 @@ std::string decoding_unit::shape_text() const {
            std::to_string(num_detectors()) + " in a repetition, " + std::to_string(stream_->tail_detectors()) +
            " in the tail," + observables;
   return "has " + number_of(bits_per_shot(), "bit") + " per shot, " + (readout().any() ? readout().text() + ", " : "") +
-         number_of(num_detectors(), "detector") + observables;
+         number_of(num_detectors(), "detector") + observables + (gap_bytes() != 0 ? " with gaps" : "");
 }
 
 decode_status decoding_unit::decode_stream(std::span<const std::uint8_t> bits, std::span<std::uint8_t> observables,
@@ -95,12 +96,12 @@ decode_status decoding_unit::decode_events(std::span<const std::uint8_t> events,
   return status;
 }
 
-/// Counts who has won a race.
+/// Counts who has won a race. Of a shot that is not decoded no gap is known.
 decode_status decoding_unit::decode_with(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables,
                                          shot_probabilities list) noexcept {
-  if (identity_->members.empty())
+  if (identity_->members.empty() && gaps_.empty())
     return decoder_->decode_bits(events, observables, list);
-  decode_details details;
+  decode_details details{.gaps = gaps_};
   const decode_status status = decoder_->decode_bits(events, observables, list, &details);
   if (details.winner != nullptr)
     if (const auto found = std::ranges::find(identity_->members, details.winner); found != identity_->members.end())

@@ -58,6 +58,15 @@ public:
     return readout_ == nullptr ? readout_facts{} : readout_->facts();
   }
 
+  /// Bytes of a gap in answers: of a decoder that gives gaps 4, else 0.
+  [[nodiscard]] std::size_t gap_bytes() const noexcept { return gaps_.empty() ? 0 : sizeof(float); }
+  /// Of an answer with so many observables, and their gaps if there are any.
+  [[nodiscard]] std::uint64_t answer_bytes(std::uint64_t observables) const noexcept {
+    return (observables + 7) / 8 + observables * gap_bytes();
+  }
+  /// Of the last shot, a number of each observable, as of decode_details::gaps; empty without gaps.
+  [[nodiscard]] std::span<const double> gaps() const noexcept { return gaps_; }
+
   /// Null: the unit decodes shots.
   [[nodiscard]] stream_decoder *stream() noexcept { return stream_.get(); }
   [[nodiscard]] const stream_decoder *stream() const noexcept { return stream_.get(); }
@@ -115,6 +124,7 @@ private:
   sparse_rows from_measurements_;
   std::uint64_t bits_per_shot_, digest_;
   std::vector<std::uint8_t> events_; ///< of one shot, if there are rows
+  std::vector<double> gaps_;         ///< of one shot
   std::uint64_t member_faults_ = 0;
   std::unique_ptr<unit_readout> readout_; ///< may be null
   bool is_refused_ = false;

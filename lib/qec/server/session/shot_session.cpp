@@ -4,6 +4,7 @@
 #include "lib/qec/server/session/stream_session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -75,6 +76,9 @@ server_status shot_session::decode_shot() noexcept {
   unread_ = true;
   for (std::size_t i = 0; i < corrections_.size(); ++i)
     corrections_[i] = static_cast<std::uint8_t>(corrections_[i] ^ observables_[i]);
+  for (std::size_t k = 0; k < gaps_.size(); ++k)
+    if (const double gap = unit().gaps()[k]; !std::isnan(gaps_[k]) && !(gap >= gaps_[k])) // also if it is NaN
+      gaps_[k] = gap;
   return status == decode_status::ok && !unit().is_late() ? server_status::ok : server_status::deadline;
 }
 
@@ -93,7 +97,7 @@ decode_status shot_session::decode_payload(std::span<const std::uint8_t> payload
 
 server_answer shot_session::decode_one(const wire_request &request, std::span<std::uint8_t> result) noexcept {
   const std::size_t bytes = observables_.size();
-  if (result.size() < bytes)
+  if (result.size() < unit().answer_bytes(unit().num_observables()))
     return {static_cast<std::int32_t>(decode_status::buffer_too_small), 0};
   if (!unit().readout().any() && request.bits.size() > (unit().num_detectors() + 7) / 8)
     return {static_cast<std::int32_t>(decode_status::bad_detector_index), 0};
@@ -105,7 +109,9 @@ server_answer shot_session::decode_one(const wire_request &request, std::span<st
   note_member_faults();
   ++shots_;
   const decode_status answered = unit().is_late() ? decode_status::deadline : status;
-  return {static_cast<std::int32_t>(answered), static_cast<std::uint32_t>(bytes)};
+  write_gaps(unit().gaps(), result.subspan(bytes));
+  return {static_cast<std::int32_t>(answered),
+          static_cast<std::uint32_t>(unit().answer_bytes(unit().num_observables()))};
 }
 
 } // namespace cudaq::qec::realtime

@@ -101,7 +101,8 @@ read_result read_describe(std::span<const std::uint8_t> payload) noexcept {
   read.request.function = wire_function::describe;
   const auto fields = read_as<cudaq_qec_describe_decoder_t>(payload);
   read.request.decoder_id = fields.decoder_id;
-  read.request.with_readout = fields.with_server == 3;
+  read.request.with_gaps = fields.with_server == 4;
+  read.request.with_readout = fields.with_server == 3 || read.request.with_gaps;
   read.request.with_stream = fields.with_server == 2 || read.request.with_readout;
   read.request.with_server = fields.with_server == 1 || read.request.with_stream;
   read.knows_decoder = true;
@@ -111,7 +112,7 @@ read_result read_describe(std::span<const std::uint8_t> payload) noexcept {
 
 bool has_server_facts(std::span<const std::uint8_t> result) noexcept {
   return result.size() == kDescriptionBytes || result.size() == kStreamDescriptionBytes ||
-         result.size() == kReadoutDescriptionBytes;
+         result.size() == kReadoutDescriptionBytes || result.size() == kGapsDescriptionBytes;
 }
 
 } // namespace
@@ -141,6 +142,11 @@ void write_readout_facts(const readout_facts &facts, std::span<std::uint8_t> res
   std::memcpy(result.data() + kStreamDescriptionBytes, numbers, sizeof numbers);
 }
 
+void write_gap_bytes(std::uint64_t gap_bytes, std::span<std::uint8_t> result) noexcept {
+  static_assert(kReadoutDescriptionBytes + sizeof gap_bytes == kGapsDescriptionBytes);
+  std::memcpy(result.data() + kReadoutDescriptionBytes, &gap_bytes, sizeof gap_bytes);
+}
+
 std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept {
   if (result.size() != kModelFactsBytes && !has_server_facts(result))
     return std::nullopt;
@@ -156,10 +162,16 @@ std::optional<server_facts> read_server_facts(std::span<const std::uint8_t> resu
 }
 
 std::optional<readout_facts> read_readout_facts(std::span<const std::uint8_t> result) noexcept {
-  if (result.size() != kReadoutDescriptionBytes)
+  if (result.size() != kReadoutDescriptionBytes && result.size() != kGapsDescriptionBytes)
     return std::nullopt;
   const auto all = read_as<cudaq_qec_readout_description_t>(result);
   return readout_facts{all.num_measurements, all.num_flags, all.soft_kinds};
+}
+
+std::optional<std::uint64_t> read_gap_bytes(std::span<const std::uint8_t> result) noexcept {
+  if (result.size() != kGapsDescriptionBytes)
+    return std::nullopt;
+  return read_as<cudaq_qec_gaps_description_t>(result).gap_bytes;
 }
 
 readout_arrays arrays_of(const wire_request &request) noexcept {

@@ -59,8 +59,10 @@ struct stream_parts {
   std::uint64_t head = 0, tail = 0, missing = 0;
 };
 inline constexpr std::size_t kStreamDescriptionBytes = sizeof(cudaq_qec_stream_description_t);
-/// The longest answer ends with readout_facts.
+/// A longer one ends with readout_facts.
 inline constexpr std::size_t kReadoutDescriptionBytes = sizeof(cudaq_qec_readout_description_t);
+/// The longest one ends with the bytes of a gap in answers.
+inline constexpr std::size_t kGapsDescriptionBytes = sizeof(cudaq_qec_gaps_description_t);
 /// `result`: at least kModelFactsBytes.
 void write_model_facts(const model_facts &facts, std::span<std::uint8_t> result) noexcept;
 /// `result`: at least kDescriptionBytes.
@@ -69,12 +71,16 @@ void write_server_facts(const server_facts &facts, std::span<std::uint8_t> resul
 void write_stream_parts(const stream_parts &parts, std::span<std::uint8_t> result) noexcept;
 /// `result`: at least kReadoutDescriptionBytes.
 void write_readout_facts(const readout_facts &facts, std::span<std::uint8_t> result) noexcept;
-/// Of an answer of each of the four lengths.
+/// `result`: at least kGapsDescriptionBytes.
+void write_gap_bytes(std::uint64_t gap_bytes, std::span<std::uint8_t> result) noexcept;
+/// Of an answer of each of the five lengths.
 [[nodiscard]] std::optional<model_facts> read_model_facts(std::span<const std::uint8_t> result) noexcept;
-/// Of the three longer answers.
+/// Of the four longer answers.
 [[nodiscard]] std::optional<server_facts> read_server_facts(std::span<const std::uint8_t> result) noexcept;
-/// Of the longest answer.
+/// Of the two longest answers.
 [[nodiscard]] std::optional<readout_facts> read_readout_facts(std::span<const std::uint8_t> result) noexcept;
+/// Of the longest answer.
+[[nodiscard]] std::optional<std::uint64_t> read_gap_bytes(std::span<const std::uint8_t> result) noexcept;
 
 /// The status of a response of all functions but one_shot.
 enum class server_status : std::int32_t {
@@ -128,7 +134,8 @@ struct wire_request {
   bool clear = false;                 ///< of the functions that read: set the corrections to 0 after reading
   bool with_server = false;           ///< of describe: the longer answer
   bool with_stream = false;           ///< of describe: a longer one; with_server is set, too
-  bool with_readout = false;          ///< of describe: the longest answer; both are set, too
+  bool with_readout = false;          ///< of describe: a longer one; both are set, too
+  bool with_gaps = false;             ///< of describe: the longest answer; all three are set, too
   std::span<const std::uint8_t> bits; ///< of enqueue; of one_shot and enqueue_readout all arrays
   std::uint64_t content = 0;          ///< if changes_state: a hash of the function and the payload
 

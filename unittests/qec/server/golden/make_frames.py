@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes frames.txt, stream_frames.txt and readout_frames.txt: requests of a control system and the answers to them,
-byte by byte from the table in docs/transport/server_wire.md. It uses no code of the library.
+"""Writes frames.txt, stream_frames.txt, readout_frames.txt and gaps_frames.txt: requests of a control system and the
+answers to them, byte by byte from the table in docs/transport/server_wire.md. It uses no code of the library.
 
 frames.txt: the decoder has the id 3, 10 detectors and 10 observables. Detector k is flipped only by an error that flips
 observable k, so an answer is the XOR of the shots. The decoder with the id 5 is the same, but knows no set of several
@@ -14,7 +14,11 @@ observable k, so the corrections are the XOR of the rounds that are final.
 readout_frames.txt: the decoder has the id 6, 2 detectors, 1 observable, and takes 3 soft values and 5 flags. If only
 detector 0 has fired the observable is flipped, unless measurements 1 and 2, or measurement 1 and flag 4, say that two
 other errors have happened: a value of 7 or 8 is in the middle of the two results, and a flag is 2. The decoder with the
-id 3 is that of frames.txt."""
+id 3 is that of frames.txt.
+
+gaps_frames.txt: the decoder has the id 8, 2 detectors and 9 observables, and gives gaps. Without events nothing is
+flipped and each gap is 8. Detector 0 flips observables 0 and 8, and the gap of observable k is k + 1.5. Detector 1
+flips observable 1, the gap of observable k is k / 4, and that of observable 8 is not known."""
 import pathlib
 import struct
 
@@ -154,7 +158,7 @@ enqueue_readout("the_rest", 8, "0", (7, 12), U4, (), OK)
 get_corrections("parts_are_as_the_whole", 6, 1, 1, OK, "0")
 exchange("one_shot_with_readout", ONE_SHOT, arrays("10", (3, 7, 8), U8, NO_FLAG), OK, packed("0"))
 exchange("one_shot_without_it", ONE_SHOT, arrays("10", (), U8, ()), BUFFER_TOO_SMALL)
-exchange("describe_an_unknown_form", DESCRIBE, struct.pack("<QQ", 6, 4), BAD_REQUEST)
+exchange("describe_an_unknown_form", DESCRIBE, struct.pack("<QQ", 6, 5), BAD_REQUEST)
 enqueue_readout("another_kind", 9, "", (3,), U8, (), OK)
 enqueue_readout("in_one_shot", 10, "10", (7, 12), U4, NO_FLAG, BAD_REQUEST)
 exchange("reset_after_it", RESET, struct.pack("<Q", 6), OK)
@@ -162,3 +166,24 @@ enqueue("plain_bits_to_a_table", 6, 1, "10", BAD_REQUEST)
 exchange("reset_after_that", RESET, struct.pack("<Q", 6), OK)
 enqueue_readout("values_without_a_table", 1, "1100000001", (3,), U8, (), BAD_REQUEST, decoder=3)
 write("readout_frames.txt")
+
+
+def get_with_gaps(name, wanted, clear, result, gaps):
+    payload = struct.pack("<QQB", 8, wanted, clear)
+    exchange(name, GET_CORRECTIONS, payload, OK, packed(result) + struct.pack(f"<{wanted}f", *gaps))
+
+
+SURE, UNKNOWN = float("inf"), float("nan")
+exchange("reset_with_gaps", RESET, struct.pack("<Q", 8), OK)
+get_with_gaps("no_shot_is_sure", 9, 0, "000000000", 9 * [SURE])
+enqueue("a_shot_without_events", 8, 1, "00", OK)
+get_with_gaps("its_gaps", 9, 0, "000000000", 9 * [8])
+enqueue("a_shot_with_an_event", 8, 2, "10", OK)
+get_with_gaps("the_least_gaps_of_both", 9, 0, "100000001", [min(8, k + 1.5) for k in range(9)])
+enqueue("a_gap_is_not_known", 8, 3, "01", OK)
+get_with_gaps("nor_is_that_of_the_sum", 9, 0, "110000001", [k / 4 for k in range(8)] + [UNKNOWN])
+get_with_gaps("gaps_of_the_first_three", 3, 1, "110", [0, 0.25, 0.5])
+get_with_gaps("sure_after_clear", 9, 0, "000000000", 9 * [SURE])
+exchange("one_shot_with_gaps", ONE_SHOT, packed("01"), OK,
+         packed("010000000") + struct.pack("<9f", *[k / 4 for k in range(8)], UNKNOWN))
+write("gaps_frames.txt")

@@ -270,7 +270,7 @@ TEST(ServerReadout, IsInTheAnswerOfDescribeDecoder) {
   EXPECT_EQ(read_model_facts(answer.result)->detectors, 2u);
   EXPECT_TRUE(read_server_facts(answer.result));
   EXPECT_EQ(read_readout_facts(call(plain, kDescribeFunctionId, question).result), readout_facts{});
-  question[8] = 4;
+  question[8] = 5;
   EXPECT_EQ(call(server, kDescribeFunctionId, question), answered(server_status::bad_request));
   bytes shorter = question; // the answers that clients without a readout know
   for (const auto &[wanted, size] : {std::pair{1, 48u}, {2, 72u}}) {
