@@ -7,7 +7,7 @@ import functools
 import os
 import struct
 import threading
-from typing import Any, NamedTuple, Union
+from typing import Any, Literal, NamedTuple, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +20,19 @@ from .decoders import Bits, DecodeError
 from .dispatcher import Answer
 
 Address = Union[str, "tuple[str, int]"]
+Gaps = npt.NDArray[np.float32]
 
 UINT64_MAX = 2**64 - 1
 MAX_BITS = 65536  # of one request of a stream
 HEAD_BYTES, READOUT_HEAD_BYTES = 32, 48  # of enqueue requests before their arrays
 READOUT_BYTES = 96  # of the answer to describe_decoder that ends with the readout
+GAPS_BYTES = 104  # and with the bytes of a gap
+GAP_BYTES = 4
 BAD_REQUEST, BUSY = 2, 5
 SYNDROMES_DROPPED = 6
 NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
 QEC_DECODE = "qec_decode"
+NO_GAPS = "confidence: the decoder gives no gaps; those with the setting confidence=1 do"
 OF_STREAMS = "begin_tail", "get_committed"
 STATUSES = {  # as in decoding_server_wire.h; unittests/lint/statuses.py compares them
     1: "INVALID_DECODER: no decoder has this id",
@@ -137,6 +141,7 @@ class Client:
         self._counters: dict[int, int] = {}  # of the last request with one, for each decoder
         self._described: dict[int | None, Description] = {}
         self._readouts: dict[int, Readout] = {}
+        self._with_gaps: dict[int, bool] = {}
         self._boots: dict[int, int] = {}  # of the server, for each decoder: a router has several servers
         if transport == "udp":
             self._link = Link.udp(*_split(address), again)
@@ -243,33 +248,69 @@ class Client:
     def readout(self, decoder_id: int) -> Readout:
         """What a decoder needs with each shot. Of a server of an earlier version: nothing. Raises ValueError if the
         server's slots are too small for the answer."""
-        payload = struct.pack("<QQ", whole_number(decoder_id, "decoder_id", 0, UINT64_MAX), 3)
+        result = self._long_description(decoder_id, 3, READOUT_BYTES, "what the decoder needs")
+        if result is None:
+            return Readout(0, 0, ())
+        measurements, flags, kinds = struct.unpack_from("<QQQ", result, 72)
+        return Readout(measurements, flags, tuple(name for k, name in enumerate(SOFT_KINDS) if kinds >> k & 1))
+
+    def gives_gaps(self, decoder_id: int) -> bool:
+        """Whether the answers of a decoder have gaps (docs/decoders/confidence.md): of a server of an earlier version
+        they have none. Raises ValueError if the server's slots are too small for the answer."""
+        result = self._long_description(decoder_id, 4, GAPS_BYTES, "whether answers have gaps")
+        gap_bytes, = (0,) if result is None else struct.unpack_from("<Q", result, 96)
+        if gap_bytes not in (0, GAP_BYTES):
+            raise RuntimeError(f"describe_decoder: gaps have {gap_bytes} bytes, this client knows {GAP_BYTES}")
+        return bool(gap_bytes)
+
+    def _long_description(self, decoder_id: int, form: int, size: int, what: str) -> bytes | None:
+        """The answer to a form of describe_decoder; None: the server is of an earlier version."""
+        payload = struct.pack("<QQ", whole_number(decoder_id, "decoder_id", 0, UINT64_MAX), form)
         answer = self._patient("describe_decoder", payload)
         if answer.status == BAD_REQUEST:
-            size = self._link.slot_size() or self._given_size
-            if size is not None and size < REQUEST_BYTES + READOUT_BYTES:
-                raise ValueError(f"the server's slots have {size} bytes, too few to tell what the decoder needs: at "
-                                 f"least {REQUEST_BYTES + READOUT_BYTES} (--slot-size of the server)")
-            return Readout(0, 0, ())
+            slot = self._link.slot_size() or self._given_size
+            if slot is not None and slot < REQUEST_BYTES + size:
+                raise ValueError(f"the server's slots have {slot} bytes, too few to tell {what}: at least "
+                                 f"{REQUEST_BYTES + size} (--slot-size of the server)")
+            return None
         if answer.status:
             raise ServerError(answer.status, "describe_decoder")
-        if len(answer.result) != READOUT_BYTES:
+        if len(answer.result) != size:
             raise self._malformed("describe_decoder", answer.result)
-        measurements, flags, kinds = struct.unpack_from("<QQQ", answer.result, 72)
-        return Readout(measurements, flags, tuple(name for k, name in enumerate(SOFT_KINDS) if kinds >> k & 1))
+        return answer.result
 
     def begin_tail(self, decoder_id: int) -> None:
         """Of a stream: the bits that are sent after this are the tail."""
         self._counted("begin_tail", decoder_id, b"")
 
-    def corrections(self, decoder_id: int, *, clear: bool = False, observables: int | None = None) -> Bits:
+    @overload
+    def corrections(self, decoder_id: int, *, clear: bool = False, observables: int | None = None,
+                    confidence: Literal[False] = False) -> Bits: ...
+
+    @overload
+    def corrections(self, decoder_id: int, *, clear: bool = False, observables: int | None = None,
+                    confidence: Literal[True]) -> tuple[Bits, Gaps]: ...
+
+    @overload
+    def corrections(self, decoder_id: int, *, clear: bool = False, observables: int | None = None,
+                    confidence: bool = False) -> Any: ...
+
+    def corrections(self, decoder_id: int, *, clear: bool = False, observables: int | None = None,
+                    confidence: bool = False) -> Any:
         """The observables to flip, of all shots since the last clear: uint8 of 0 and 1.
 
         observables: how many; None: all of the decoder. clear: sets all of them to 0 afterwards.
+        confidence: returns a float32 gap of each observable, too: the smallest one of these shots, inf if there are
+            none, NaN if one is not known. Of decoders with gives_gaps(); of others NotImplementedError, and nothing is
+            read.
         """
         decoder, wanted = self._wanted(decoder_id, observables)
+        if confidence and not self._with_gaps.get(decoder):
+            self._with_gaps[decoder] = self.gives_gaps(decoder)
+            if not self._with_gaps[decoder]:
+                raise NotImplementedError(NO_GAPS)
         result = self._call("get_corrections", struct.pack("<QQB", decoder, wanted, bool(clear)))
-        return self._bits("get_corrections", result, wanted)
+        return self._bits_and_gaps("get_corrections", result, wanted, confidence)
 
     def committed(self, decoder_id: int, *, wait_for_round: int = 0, clear: bool = False,
                   observables: int | None = None, timeout: float | None = None) -> Committed:
@@ -295,6 +336,7 @@ class Client:
             self._counters.pop(decoder, None)
             self._described.pop(decoder, None)
             self._readouts.pop(decoder, None)
+            self._with_gaps.pop(decoder, None)
 
     def describe(self, decoder_id: int | None = None) -> Description:
         """The model of a decoder; None: of the decoder of decode()."""
@@ -327,14 +369,32 @@ class Client:
             return False
         return self._boots[decoder_id] != before
 
+    @overload
     def decode(self, bits: npt.ArrayLike, *, count: int | None = None, observables: int | None = None,
-               soft: npt.NDArray[Any] | None = None, leakage: npt.ArrayLike | None = None) -> Bits:
+               soft: npt.NDArray[Any] | None = None, leakage: npt.ArrayLike | None = None,
+               confidence: Literal[False] = False) -> Bits: ...
+
+    @overload
+    def decode(self, bits: npt.ArrayLike, *, count: int | None = None, observables: int | None = None,
+               soft: npt.NDArray[Any] | None = None, leakage: npt.ArrayLike | None = None,
+               confidence: Literal[True]) -> tuple[Bits, Gaps]: ...
+
+    @overload
+    def decode(self, bits: npt.ArrayLike, *, count: int | None = None, observables: int | None = None,
+               soft: npt.NDArray[Any] | None = None, leakage: npt.ArrayLike | None = None,
+               confidence: bool = False) -> Any: ...
+
+    def decode(self, bits: npt.ArrayLike, *, count: int | None = None, observables: int | None = None,
+               soft: npt.NDArray[Any] | None = None, leakage: npt.ArrayLike | None = None,
+               confidence: bool = False) -> Any:
         """Decodes one shot, without an effect on the decoder's shots.
 
         bits: its detection events, one bit for each detector, as of enqueue(). observables: as of corrections();
             with it the number of bits is not compared with the model before the request.
         soft, leakage: of a decoder with a table of a readout, all values and flags of the shot: float32 or uint8, with
             u4 two in a byte; and uint8 of 0, 1, 2. The server knows the kind of soft by its length.
+        confidence: returns a float32 gap of each observable, too, as Decoder.decode does. NotImplementedError: the
+            decoder gives none.
         Returns the observables to flip: uint8 of 0 and 1. Raises DecodeError if the shot cannot be decoded.
         """
         packed, given = stream_bits(bits, count, "bits")
@@ -360,7 +420,7 @@ class Client:
             raise DecodeError(answer.status)
         if answer.status < 0:  # above -1000 the negative of a status of the server
             raise ServerError(-answer.status if answer.status > -1000 else answer.status, QEC_DECODE)
-        return self._bits(QEC_DECODE, answer.result, wanted)
+        return self._bits_and_gaps(QEC_DECODE, answer.result, wanted, confidence)
 
     def call(self, function: str, payload: Any = b"", *, timeout: float | None = None) -> Answer:
         """Sends one request to any function of the server, and returns its answer with any status.
@@ -433,6 +493,18 @@ class Client:
     @staticmethod
     def _malformed(function: str, result: bytes) -> RuntimeError:
         return RuntimeError(f"{function}: the answer has {len(result)} bytes, which its length does not allow")
+
+    def _bits_and_gaps(self, function: str, result: bytes, count: int, confidence: bool) -> Any:
+        """Of an answer that may have gaps after its bits, which are dropped without `confidence`."""
+        bits, gaps = result[:(count + 7) // 8], result[(count + 7) // 8:]
+        if len(gaps) not in (0, GAP_BYTES * count):
+            raise self._malformed(function, result)
+        observables = self._bits(function, bits, count)
+        if not confidence:
+            return observables
+        if not gaps and count:
+            raise NotImplementedError(NO_GAPS)
+        return observables, np.frombuffer(gaps, "<f4").astype(np.float32)
 
     def _bits(self, function: str, result: bytes, count: int) -> Bits:
         if len(result) != (count + 7) // 8:

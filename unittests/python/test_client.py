@@ -75,7 +75,7 @@ def golden_lines(name):
 
 
 FRAMES, STREAM_FRAMES = golden_lines("frames.txt"), golden_lines("stream_frames.txt")
-READOUT_FRAMES = golden_lines("readout_frames.txt")
+READOUT_FRAMES, GAPS_FRAMES = golden_lines("readout_frames.txt"), golden_lines("gaps_frames.txt")
 ENQUEUE_READOUT, DESCRIBE = 0xD1B0F222, 0xD546EA57
 
 
@@ -172,6 +172,83 @@ def test_calls_make_the_golden_requests_and_read_the_golden_answers():
                     got, expected = got.tolist(), bits(expected).tolist()
                 assert got == expected, name
             assert not wrong
+
+
+def gaps_description(gap_bytes):
+    return bytes(96) + struct.pack("<Q", gap_bytes)
+
+
+def test_answers_with_gaps_are_read_as_the_golden_ones():
+    sure, unknown = [np.inf] * 9, [k / 4 for k in range(8)] + [np.nan]
+    calls = [
+        ("reset_with_gaps", lambda c: c.reset(8), None),
+        ("no_shot_is_sure", lambda c: c.corrections(8, observables=9, confidence=True), ("000000000", sure)),
+        ("a_shot_without_events", lambda c: c.enqueue(8, [0, 0]), None),
+        ("its_gaps", lambda c: c.corrections(8, observables=9, confidence=True), ("000000000", [8.0] * 9)),
+        ("a_shot_with_an_event", lambda c: c.enqueue(8, [1, 0]), None),
+        ("the_least_gaps_of_both", lambda c: (c.corrections(8, observables=9), []), ("100000001", [])),
+        ("a_gap_is_not_known", lambda c: c.enqueue(8, [0, 1]), None),
+        ("nor_is_that_of_the_sum", lambda c: c.corrections(8, observables=9, confidence=True),
+         ("110000001", unknown)),
+        ("gaps_of_the_first_three", lambda c: c.corrections(8, observables=3, clear=True, confidence=True),
+         ("110", [0, 0.25, 0.5])),
+        ("sure_after_clear", lambda c: c.corrections(8, observables=9, confidence=True), ("000000000", sure)),
+        ("one_shot_with_gaps", lambda c: c.decode([0, 1], observables=9, confidence=True), ("010000000", unknown)),
+        ("one_shot_with_gaps", lambda c: (c.decode([0, 1], observables=9), []), ("010000000", [])),
+    ]
+    wrong = []
+
+    def answers(request):
+        if request[4:8] == struct.pack("<I", DESCRIBE):
+            return [response(request, 0, gaps_description(4))]
+        expected, answer = GAPS_FRAMES[name]
+        if request[:12] + request[24:] != expected[:12] + expected[24:]:
+            wrong.append((name, request))
+        return [answer[:12] + request[12:24] + answer[24:]]
+
+    with Peer(answers) as peer, Client("udp", peer.address, slot_size=SLOT_SIZE, timeout=60) as client:
+        assert client.gives_gaps(8)
+        for name, call, expected in calls:
+            got = call(client)
+            if expected is not None:
+                assert got[0].tolist() == bits(expected[0]).tolist(), name
+                np.testing.assert_array_equal(got[1], np.array(expected[1], np.float32), name)
+        assert not wrong
+
+
+@pytest.mark.parametrize("description", [(2, b""), (0, gaps_description(0))])
+def test_corrections_without_gaps_are_not_cleared_by_who_wants_gaps(description):
+    functions = []
+
+    def answers(request):
+        functions.append(request[4:8])
+        return [response(request, *(description if functions[-1] == struct.pack("<I", DESCRIBE) else (0, b"\1")))]
+
+    with Peer(answers) as peer, Client("udp", peer.address, slot_size=SLOT_SIZE, timeout=60) as client:
+        with pytest.raises(NotImplementedError, match="confidence=1"):
+            client.corrections(8, observables=1, clear=True, confidence=True)
+        assert functions == [struct.pack("<I", DESCRIBE)]
+        with pytest.raises(NotImplementedError, match="confidence=1"):
+            client.decode([1], observables=1, confidence=True)
+        assert client.corrections(8, observables=1).tolist() == [1]
+
+
+def test_gaps_of_another_length_are_refused():
+    answer = b"\1" + bytes(8)  # of one observable: a number of 8 bytes
+
+    def answers(request):
+        is_describe = request[4:8] == struct.pack("<I", DESCRIBE)
+        return [response(request, 0, gaps_description(8) if is_describe else answer)]
+
+    with Peer(answers) as peer, Client("udp", peer.address, slot_size=SLOT_SIZE, timeout=60) as client:
+        with pytest.raises(RuntimeError, match="gaps have 8 bytes, this client knows 4"):
+            client.gives_gaps(8)
+        with pytest.raises(RuntimeError, match="the answer has 9 bytes"):
+            client.corrections(8, observables=1)
+    with Peer(lambda request: [response(request, 2)], slot_size=127) as peer, \
+            Client("udp", peer.address, slot_size=127, timeout=60) as client:
+        with pytest.raises(ValueError, match="slots have 127 bytes, too few to tell whether answers have gaps: .* 128"):
+            client.gives_gaps(8)
 
 
 def readout_of(measurements, flags, kinds=7):
@@ -271,6 +348,7 @@ def test_a_slot_without_room_for_what_a_decoder_needs_is_no_server_without_soft_
 
 def test_all_golden_frames_are_there():
     assert len(FRAMES) == 22 and len(STREAM_FRAMES) == 28 and len(READOUT_FRAMES) == 23
+    assert len(GAPS_FRAMES) == 11
     assert {name for name, _, _ in EXCHANGES} - {"lost"} <= set(FRAMES) | set(STREAM_FRAMES)
 
 
