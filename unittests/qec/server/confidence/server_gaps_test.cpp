@@ -121,14 +121,19 @@ TEST(ServerGaps, AreRefusedWhereTheSlotHasNoRoomForThem) {
   EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 10)).status, bad_request);
 }
 
-// The answer that is remembered has its gaps, too.
+// The answers that are remembered have their gaps, too, and room for them.
 TEST(ServerGaps, AreThoseOfTheFirstAnswerToARepeatedRequest) {
+  constexpr std::uint32_t kReads = 70; // more than are remembered
   decoding_server server = gaps_server();
-  ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(kId, 1, "10")).status, 0);
-  const full_answer first = call(server, kGetCorrectionsFunctionId, get_payload(kId, 9, true), 7, 1000);
-  EXPECT_EQ(gaps_of(first, 9).at(1), 2.5F);
-  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 9, true), 7, 1000), first);
-  EXPECT_EQ(server.decoders().front()->counts().repeated, 1u);
+  std::vector<full_answer> first;
+  for (std::uint32_t k = 0; k < kReads; ++k) {
+    ASSERT_EQ(call(server, kEnqueueFunctionId, enqueue_payload(kId, k, k % 2 == 0 ? "10" : "00")).status, 0);
+    first.push_back(call(server, kGetCorrectionsFunctionId, get_payload(kId, 9, true), k + 1, 1000 + k));
+    EXPECT_EQ(gaps_of(first.back(), 9).at(1), k % 2 == 0 ? 2.5F : 8);
+  }
+  for (std::uint32_t k = kReads - 20; k < kReads; ++k)
+    EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 9, true), k + 1, 1000 + k), first[k]) << k;
+  EXPECT_EQ(server.decoders().front()->counts().repeated, 20u);
 }
 
 TEST(ServerGaps, StayAsTheyAreWhenTheModelIsExchanged) {
