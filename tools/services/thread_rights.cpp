@@ -1,36 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/services/thread_rights.h"
 
+#include "lib/base/affinity.h"
 #include "tools/common/system_files.h"
 
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <cstring>
-#include <pthread.h>
-#include <sched.h>
 #include <string_view>
 #include <thread>
 
 namespace cudaq::realtime::tools {
 
 std::string refused_placement(int core, int realtime_priority) {
-  int error = 0;
+  detail::expected<> result;
   std::thread([&] {
-    if (core >= CPU_SETSIZE)
-      error = EINVAL;
-    else if (core >= 0) {
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      CPU_SET(core, &set);
-      error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-    }
-    sched_param param{};
-    param.sched_priority = realtime_priority;
-    if (error == 0 && realtime_priority != 0)
-      error = pthread_setschedparam(pthread_self(), SCHED_FIFO, &param);
+    result = detail::place_this_thread({.core = core, .realtime_priority = realtime_priority});
   }).join();
-  return error == 0 ? "" : std::strerror(error);
+  return result.ok() ? "" : result.text();
 }
 
 bool may_lock_all_memory() {

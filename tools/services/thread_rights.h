@@ -6,8 +6,8 @@
 
 namespace cudaq::realtime::tools {
 
-/// Puts a thread, which then ends, on `core` with a SCHED_FIFO priority; -1 and 0: unchanged. "" or the reason of the
-/// system. Throws std::system_error.
+/// Puts a thread, which then ends, on `core` with a SCHED_FIFO priority; -1 and 0: unchanged. "", or the reason, which
+/// names the value. Throws std::system_error.
 std::string refused_placement(int core, int realtime_priority);
 
 /// This process may lock any number of pages: CAP_IPC_LOCK.

@@ -57,7 +57,8 @@ TEST_F(Serve, AppliesItsRealtimeSectionOrNamesTheMissingRight) {
     EXPECT_EQ(contains(status, "VmLck:\t       0 kB"), !is_locked) << status;
   }
   EXPECT_TRUE(contains(log, fmt::format("realtime: pool_cores {}: applied\n", core))) << log;
-  EXPECT_TRUE(contains(log, "realtime: pool_cores 1023: not applied: ")) << log;
+  EXPECT_TRUE(contains(log, "realtime: pool_cores 1023: not applied: core 1023: the system refused the affinity: "))
+      << log;
   EXPECT_TRUE(contains(log, "realtime: cpu_dma_latency_us 10: ")) << log;
 
   socket_peer peer(socket());
