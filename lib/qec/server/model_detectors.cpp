@@ -53,7 +53,7 @@ expected<model_detectors> detectors_of(const std::string &dem_text, const std::s
         dem_text::unroll(dem_text::read_program(dem_text, limits), limits, SIZE_MAX, 0, &notes);
     model_detectors made{.all = detectors_of(model, notes.coordinates)};
     if (!heralds.empty()) {
-      const auto list = parse_heralds(heralds, decoder_model(model));
+      const auto list = parse_heralds(heralds, decoder_model(dem_text)); // whose text the list names
       if (list.failed())
         return reason(list.status(), "heralds: " + list.text());
       std::vector<model_detector> of_model = std::exchange(made.all, {});

@@ -20,7 +20,9 @@ def labels_of(text):
 def page_of_a_server():
     """The metrics page of a server with a decoder of shots, one of streams, and a transport that counts."""
     folder.mkdir(parents=True, exist_ok=True)
-    config = folder / "decoders.yaml"
+    config, model, events = folder / "decoders.yaml", folder / "model.dem", folder / "events.01"
+    model.write_text("error(0.1) D0 L0")
+    events.write_text("1\n0\n" * 10)
     config.write_text("decoders:\n  - {id: 0, type: bp-osd, dem: 'error(0.1) D0 L0'}\n  - {id: 1, stream: true, "
                       "type: 'sliding-window:inner=bp-osd,commit=3,buffer=3', "
                       f"dem_file: '{source}/tools/data/surface_loop_d3_p0.004.dem'}}\n")
@@ -28,7 +30,12 @@ def page_of_a_server():
                "60", "--", "--port=0", "--unified"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
-            port = re.search(r"prometheus_port=(\d+)", server.stdout.readline())[1]
+            ready = server.stdout.readline()
+            port = re.search(r"prometheus_port=(\d+)", ready)[1]
+            # Shots: before them no detector has a rate.
+            subprocess.run([program, "emulate", "--transport", "udp", "--port",
+                            re.search(r" port=(\d+)", ready)[1], "--dem", model, "--in", events, "--in_format", "01",
+                            "--shots", "20"], stdout=subprocess.DEVNULL, check=True, timeout=30)
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
                 return page.read().decode()
         finally:
