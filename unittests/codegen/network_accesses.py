@@ -8,9 +8,9 @@ It plants faults in the PTX, which the check must find.
 usage: network_accesses.py <PTX to write> <nvcc> <argument>...
 """
 import re
-import shutil
-import subprocess
 import sys
+
+import ptx_check
 
 KERNELS = ["first", "head", *(f"middle{tiles}" for tiles in range(1, 7)), "read", "write"]
 WAIT, START = "griddepcontrol.wait;", "griddepcontrol.launch_dependents;"
@@ -55,33 +55,18 @@ def check(ptx):
     return problems
 
 
-def self_test(ptx):
-    """Plants one fault at a time. Returns those that the check does not find."""
-    faults = {
-        "no wait": (WAIT, ""),
-        "the next kernel starts early": (WAIT, START + "\n\t" + WAIT),
-        "a store before the wait": (WAIT, "st.global.u32 [%rd1], %r1;\n\t" + WAIT),
-        "ready not released": ("st.release.sys.b32", "st.relaxed.sys.b32"),
-        "a fence": (START, START + "\n\tfence.acq_rel.gpu;"),
-        "local memory": (START, START + "\n\tst.local.u32 [%rd1], %r1;"),
-        "another product": ("mma.sync.aligned.m16n8k16", "mma.sync.aligned.m16n8k8"),
-        "blocks do not meet": ("barrier.cluster.arrive.release.aligned", "barrier.cluster.arrive.relaxed.aligned"),
-    }
-    return [f"the check does not find a fault: {name}" for name, (text, fault) in faults.items()
-            if text not in ptx or not check(ptx.replace(text, fault))]
-
-
-def main(output, compiler, *options):
-    if not shutil.which(compiler):
-        print(f"skipped: {compiler} is not installed")
-        sys.exit(77)
-    subprocess.run([compiler, *options, "-o", output], check=True)
-    with open(output) as file:
-        ptx = re.sub(r"//[^\n]*", "", file.read())
-    problems = check(ptx) + self_test(ptx)
-    print("\n".join(problems) or f"{len(KERNELS)} kernels wait, multiply and release as they must")
-    sys.exit(bool(problems))
+FAULTS = {
+    "no wait": (WAIT, ""),
+    "the next kernel starts early": (WAIT, START + "\n\t" + WAIT),
+    "a store before the wait": (WAIT, "st.global.u32 [%rd1], %r1;\n\t" + WAIT),
+    "ready not released": ("st.release.sys.b32", "st.relaxed.sys.b32"),
+    "a fence": (START, START + "\n\tfence.acq_rel.gpu;"),
+    "local memory": (START, START + "\n\tst.local.u32 [%rd1], %r1;"),
+    "another product": ("mma.sync.aligned.m16n8k16", "mma.sync.aligned.m16n8k8"),
+    "blocks do not meet": ("barrier.cluster.arrive.release.aligned", "barrier.cluster.arrive.relaxed.aligned"),
+}
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    passed = f"{len(KERNELS)} kernels wait, multiply and release as they must"
+    ptx_check.run(check, lambda ptx: FAULTS, passed, *sys.argv[1:])

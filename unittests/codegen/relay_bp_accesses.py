@@ -8,9 +8,9 @@ It plants faults in the PTX, which the check must find.
 usage: relay_bp_accesses.py <PTX to write> <nvcc> <argument>...
 """
 import re
-import shutil
-import subprocess
 import sys
+
+import ptx_check
 
 # relay_team: each word is on a line of its own.
 WORDS = ("begun", "shot", "limit", "ended", "winner", "ready", "best", "so_far", "stopped")
@@ -77,11 +77,10 @@ def check(ptx):
     return problems
 
 
-def self_test(ptx):
-    """Plants one fault at a time. Returns those that the check does not find."""
+def faults_of(ptx):
     released = re.search(r"st\.release\.gpu\.b64 [^\n]*", ptx).group(0)
     prepared = re.search(r"st\.relaxed\.sys\.b32 [^\n]*", ptx).group(0)
-    faults = {
+    return {
         "a release more": (prepared, prepared.replace("relaxed.sys", "release.gpu")),
         "shot not released": (released, released.replace("release", "relaxed")),
         "a word that is not prepared": (prepared, ""),
@@ -90,21 +89,7 @@ def self_test(ptx):
         "ended not acquired": ("ld.acquire.gpu.b32", "ld.relaxed.gpu.b32"),
         "fence": (released, "fence.acq_rel.gpu;\n" + released),
     }
-    return [f"the check does not find a fault: {name}" for name, (text, fault) in faults.items()
-            if not check(ptx.replace(text, fault))]
-
-
-def main(output, compiler, *options):
-    if not shutil.which(compiler):
-        print(f"skipped: {compiler} is not installed")
-        sys.exit(77)
-    subprocess.run([compiler, *options, "-o", output], check=True)
-    with open(output) as file:
-        ptx = re.sub(r"//[^\n]*", "", file.read())
-    problems = check(ptx) + self_test(ptx)
-    print("\n".join(problems) or "6 kernels release only the words that publish others")
-    sys.exit(bool(problems))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    ptx_check.run(check, faults_of, "6 kernels release only the words that publish others", *sys.argv[1:])
