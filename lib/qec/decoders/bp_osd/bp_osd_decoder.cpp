@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
 
-#include "lib/qec/decoders/confidence/confident_decoder.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/propagation/column_answer.h"
 #include "lib/qec/decoders/propagation/shot_columns.h"
+#include "lib/qec/decoders/propagation/tanner_decoder.h"
 
 #include <algorithm>
 #include <exception>
@@ -136,19 +136,7 @@ decoder_result make_bp_osd_decoder(const decoder_model &model, decoder_settings 
     options.scaling = settings.real("scaling", options.scaling, 0, 1);
     options.osd_order = static_cast<std::uint32_t>(settings.number("osd_order", options.osd_order, 0, kMaxOsdOrder));
     options.sums_posteriors = settings.choice("posterior", "sum", {"sum", "last"}) == "sum";
-    const double smallest = smallest_of(settings);
-    const bool has_gaps = settings.flag("confidence");
-    if (const expected<> result = settings.check(); result.failed())
-      return failed(result.text());
-    const auto make = [&](const decoder_model &of) -> decoder_result {
-      auto graph = tanner_graph::from_model(of);
-      if (graph.failed())
-        return {nullptr, graph.text()};
-      return {std::make_unique<bp_osd_decoder>(std::move(*graph), options, smallest), {}};
-    };
-    decoder_result made = make(model);
-    if (made && has_gaps)
-      made = make_confident_decoder(std::move(made.instance), **model.errors(), make);
+    decoder_result made = make_tanner_decoder<bp_osd_decoder>(model, settings, options);
     return made ? std::move(made) : failed(made.error);
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());

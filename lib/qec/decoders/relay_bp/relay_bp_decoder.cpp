@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/decoders/confidence/confident_decoder.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/propagation/column_answer.h"
 #include "lib/qec/decoders/propagation/graph_syndrome.h"
 #include "lib/qec/decoders/propagation/shot_columns.h"
+#include "lib/qec/decoders/propagation/tanner_decoder.h"
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
 
 #include <algorithm>
@@ -83,19 +83,7 @@ decoder_result make_relay_bp_decoder(const decoder_model &model, decoder_setting
   const auto failed = [](const std::string &why) { return decoder_result{nullptr, "relay-bp decoder: " + why}; };
   try {
     const relay_bp_options options = relay_bp_options_of(settings);
-    const double smallest = smallest_of(settings);
-    const bool has_gaps = settings.flag("confidence");
-    if (const expected<> result = settings.check(); result.failed())
-      return failed(result.text());
-    const auto make = [&](const decoder_model &of) -> decoder_result {
-      auto graph = tanner_graph::from_model(of);
-      if (graph.failed())
-        return {nullptr, graph.text()};
-      return {std::make_unique<relay_bp_decoder>(std::move(*graph), options, smallest), {}};
-    };
-    decoder_result made = make(model);
-    if (made && has_gaps)
-      made = make_confident_decoder(std::move(made.instance), **model.errors(), make);
+    decoder_result made = make_tanner_decoder<relay_bp_decoder>(model, settings, options);
     return made ? std::move(made) : failed(made.error);
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());
