@@ -28,7 +28,8 @@ chmod 755 "$work"
 (cd "$work" && apt-get download -qq "$package" 2>/dev/null)
 mkdir "$work/kernel"
 dpkg-deb --fsys-tarfile "$work"/linux-image-*.deb |
-  tar -x -C "$work/kernel" --wildcards './boot/vmlinuz-*' '*/crc32_generic.ko' '*/udp_tunnel.ko' \
-    '*/ip6_udp_tunnel.ko' '*/configfs.ko' '*/ib_core.ko' '*/ib_uverbs.ko' '*/rdma_rxe.ko' '*/veth.ko'
+  tar -x -C "$work/kernel" --wildcards './boot/vmlinuz-*' '*/crc32_generic.ko*' '*/udp_tunnel.ko*' \
+    '*/ip6_udp_tunnel.ko*' '*/configfs.ko*' '*/ib_core.ko*' '*/ib_uverbs.ko*' '*/rdma_rxe.ko*' '*/veth.ko*'
+find "$work/kernel" -name '*.ko.xz' -exec unxz {} + # from Debian 13 on
 mv "$work/kernel" "$folder"
 echo "soft_roce_kernel: $package is in $folder"

@@ -75,7 +75,7 @@ for binary in "$guest"/tools/* "$guest"/server/* "$provider_of_verbs"; do # the 
     done
 done
 for module in crc32_generic udp_tunnel ip6_udp_tunnel configfs ib_core ib_uverbs rdma_rxe veth; do
-  find "$kernel/lib/modules" -name "$module.ko" -exec cp {} "$guest/modules/" \;
+  find "$kernel" -name "$module.ko" -exec cp {} "$guest/modules/" \;
 done
 install -m 755 "$here/guest_init.sh" "$guest/init"
 (cd "$guest" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd.gz"
