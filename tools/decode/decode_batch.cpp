@@ -6,11 +6,18 @@
 #include "tools/common/interrupt.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
 
 namespace cudaq::realtime::tools {
+namespace {
+
+// A wait without a limit would need the C++ runtime of GCC 12: lib/base/condition.h.
+constexpr std::chrono::hours kLongWait(1);
+
+} // namespace
 
 decoder_threads::decoder_threads(worker_list workers, std::uint64_t num_errors) : workers_(std::move(workers)) {
   for (const auto &worker : workers_)
@@ -55,7 +62,8 @@ void decoder_threads::submit(decode_batch &batch) {
 
 void decoder_threads::wait_for(const decode_batch &batch) {
   std::unique_lock lock(mutex_);
-  finished_.wait(lock, [&batch] { return batch.done; });
+  while (!batch.done)
+    finished_.wait_for(lock, kLongWait);
 }
 
 decoder_totals decoder_threads::totals() const {
@@ -80,7 +88,8 @@ decoder_totals decoder_threads::totals() const {
 void decoder_threads::serve(qec::decoding_worker &worker, scratch &memory) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    work_.wait(lock, [this] { return stop_ || !todo_.empty(); });
+    while (!stop_ && todo_.empty())
+      work_.wait_for(lock, kLongWait);
     if (stop_)
       return;
     decode_batch &batch = *todo_.front();

@@ -2,6 +2,7 @@
 // libcudaq-qec-server: hosted_server in C.
 #include "cudaq/qec/realtime/decoding_server.h"
 
+#include "lib/base/condition.h"
 #include "lib/base/error_text.h"
 #include "lib/base/process_mark.h"
 #include "lib/base/public_histogram.h"
@@ -171,7 +172,7 @@ cudaq_status_t cudaq_qec_decoding_server_call(cudaq_qec_decoding_server_t *serve
     if (expected<> result = submit(server, request, {&awaited_answer::set, &answer}); result.failed())
       return result;
     std::unique_lock<std::mutex> lock(answer.mutex);
-    answer.changed.wait(lock, [&] { return answer.is_there; });
+    wait_on(answer.changed, lock, [&] { return answer.is_there; });
     *out_status = answer.status;
     if (out_result_bytes != nullptr)
       *out_result_bytes = answer.bytes;

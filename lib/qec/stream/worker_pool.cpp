@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/stream/worker_pool.h"
+#include "lib/base/condition.h"
 
 #include <algorithm>
 #include <thread>
@@ -90,7 +91,7 @@ void worker_pool::withdraw(pool_client &client) noexcept {
       last_ = before;
     client.is_listed_ = false;
   }
-  left_.wait(lock, [&] { return client.inside_ == 0; });
+  cudaq::realtime::detail::wait_on(left_, lock, [&] { return client.inside_ == 0; });
 }
 
 void worker_pool::readmit(pool_client &client) noexcept {
@@ -141,7 +142,7 @@ void worker_pool::poll() noexcept {
 void worker_pool::sleep(std::unique_lock<std::mutex> &lock) noexcept {
   ++sleeping_;
   if (const std::int64_t until = next_wake_ns_.peek(); until == kNever) {
-    wake_.wait(lock);
+    cudaq::realtime::detail::wait_on(wake_, lock);
   } else {
     watched_ns_ = std::min(watched_ns_, until);
     wake_.wait_until(lock, base::steady_clock::time_point(std::chrono::nanoseconds(until)));

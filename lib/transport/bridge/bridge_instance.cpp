@@ -2,6 +2,7 @@
 #include "lib/transport/bridge/bridge_exclusive.h"
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "lib/base/condition.h"
 
 #include <functional>
 #include <vector>
@@ -62,7 +63,7 @@ bool bridge_instance::wait(std::unique_lock<std::mutex> &lock, steady_clock::tim
                            const std::function<bool()> &done) {
   if (deadline != steady_clock::time_point::max())
     return changed_.wait_until(lock, deadline, done);
-  changed_.wait(lock, done);
+  wait_on(changed_, lock, done);
   return true;
 }
 
@@ -179,7 +180,7 @@ void bridge_instance::start_attempt() {
 
 void bridge_instance::run_attempt() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return cancel_accepted_ || !in(bridge_state::cancelling); });
+  wait_on(changed_, lock, [this] { return cancel_accepted_ || !in(bridge_state::cancelling); });
   // The provider's disconnect may have run before, and have found nothing to cancel: its result decides.
   expected<> result = make_reason(CUDAQ_ERR_STATE, "disconnect came before connect was called");
   if (!cancel_accepted_) {

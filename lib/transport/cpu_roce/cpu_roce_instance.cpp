@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/cpu_roce/cpu_roce_instance.h"
+#include "lib/base/condition.h"
 
 #include <cstdio>
 #include <unistd.h>
@@ -92,7 +93,7 @@ expected<> cpu_roce_instance::connect() {
     if (expected<> result = connector_.start("cudaq-roce-link", {}, [this] { connect_peers(); }); result.failed())
       return result;
   const bool bridge = exchange_->options().sensor_bridge;
-  changed_.wait(lock, [&] { return bridge || linked_ || stopped_; });
+  wait_on(changed_, lock, [&] { return bridge || linked_ || stopped_; });
   if (stopped_)
     return make_reason(CUDAQ_ERR_STATE, "disconnect came before a peer%s%s",
                        last_refusal_.empty() ? "" : "; the last caller was refused: ", last_refusal_.c_str());

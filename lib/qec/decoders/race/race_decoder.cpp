@@ -12,6 +12,7 @@
 //
 // A member that is late takes the present shot as soon as it can, and never one that is closed. So no shot waits for
 // a loser of the shot before.
+#include "lib/base/condition.h"
 #include "lib/base/runner.h"
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/heralds/list_trial.h"
@@ -179,7 +180,7 @@ private:
   void serve(member &m) noexcept {
     std::unique_lock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [&] { return is_stopped_ || (is_open_ && m.shot != shot_); });
+      cudaq::realtime::detail::wait_on(wake_, lock, [&] { return is_stopped_ || (is_open_ && m.shot != shot_); });
       if (is_stopped_)
         return;
       m.shot = shot_;
@@ -233,7 +234,7 @@ private:
       if (control.cancel != nullptr)
         done_.wait_until(lock, std::min(end, now + kCancelPoll));
       else if (end == rt::steady_clock::time_point::max())
-        done_.wait(lock);
+        cudaq::realtime::detail::wait_on(done_, lock);
       else
         done_.wait_until(lock, end);
     }

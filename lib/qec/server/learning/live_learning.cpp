@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/learning/live_learning.h"
 
+#include "lib/base/condition.h"
 #include "lib/qec/server/model_detectors.h"
 
 #include <algorithm>
@@ -230,7 +231,7 @@ void live_learning::end_round(learning_decoder &decoder) {
   decoder.offered = std::move(candidate);
   decoder.is_swapping = true;
   offered_.notify_one();
-  answered_.wait(lock, [&] { return !decoder.is_swapping; });
+  cudaq::realtime::detail::wait_on(answered_, lock, [&] { return !decoder.is_swapping; });
   if (report.swaps != swaps)
     decoder.learner->serve_candidate();
 }
@@ -242,7 +243,7 @@ expected<std::unique_ptr<decoding_unit>> live_learning::made_by_swap_thread(cons
     return reason("the server learns no more");
   wanted_ = &wanted;
   offered_.notify_one();
-  answered_.wait(lock, [&] { return wanted.made || wanted.lacks_memory; });
+  cudaq::realtime::detail::wait_on(answered_, lock, [&] { return wanted.made || wanted.lacks_memory; });
   if (wanted.lacks_memory)
     throw std::bad_alloc();
   return std::move(*wanted.made);
@@ -273,7 +274,7 @@ void live_learning::swap() noexcept {
     if (found == decoders_.end()) {
       if (ending_.load() != 0)
         return;
-      offered_.wait(lock);
+      cudaq::realtime::detail::wait_on(offered_, lock);
       continue;
     }
     learning_decoder &decoder = **found;
