@@ -141,11 +141,14 @@ void shm_server::attach(new_connection &c, const shm_attach_request &request) {
   }
   // Open before the reply: the client may signal at once.
   dataplane_->open(k, request.rings_me != 0 && options_.unified);
-  if (send_message(c.socket.get(), &whole, bytes, files, count))
+  if (send_message(c.socket.get(), &whole, bytes, files, count)) {
     connections_[k] = std::move(c.socket);
-  else
-    dataplane_->leave(k);
-  c.socket.reset();
+    return;
+  }
+  const int error = errno;
+  dataplane_->leave(k);
+  // ETOOMANYREFS: too many descriptors of this user are on their way. The client tries again, and knows why it waits.
+  refuse(c, CUDAQ_ERR_STATE, system_refused("the descriptors of its memory cannot be sent", error).text().c_str());
 }
 
 /// Makes the rings idle whose dispatcher has finished with them.

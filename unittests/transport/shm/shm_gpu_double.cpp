@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace cudaq::realtime::detail {
@@ -74,6 +75,9 @@ expected<> make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<s
 expected<> map_exported_memory(const exported_memory &memory, int &descriptor, std::unique_ptr<imported_mapping> &out) {
   if (std::memcmp(memory.device_uuid, kDevice, sizeof(kDevice)) != 0)
     return {CUDAQ_ERR_UNSUPPORTED, "not the double of a GPU"};
+  if (struct stat found{}; // a driver knows the size of what it imports
+      ::fstat(descriptor, &found) != 0 || static_cast<std::uint64_t>(found.st_size) != memory.bytes)
+    return {CUDAQ_ERR_UNSUPPORTED, "the memory has another size"};
   out = std::make_unique<double_mapping>(descriptor, memory.bytes);
   ::close(descriptor); // an import takes it
   descriptor = -1;

@@ -196,6 +196,55 @@ TEST(ShmHostile, AllFilesThatComeWithAMessageAreClosed) {
   }
 }
 
+/// Descriptors that are sent and not received: they count for this user until the sockets close.
+class descriptors_on_their_way {
+public:
+  explicit descriptors_on_their_way(std::size_t messages) {
+    int pair[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    from_.reset(pair[0]), to_.reset(pair[1]);
+    constexpr std::size_t kEach = 250; // the system takes 253
+    alignas(cmsghdr) char control[CMSG_SPACE(kEach * sizeof(int))] = {};
+    char byte = 0;
+    iovec part{&byte, 1};
+    msghdr m{};
+    m.msg_iov = &part, m.msg_iovlen = 1;
+    m.msg_control = control, m.msg_controllen = sizeof(control);
+    cmsghdr *const head = CMSG_FIRSTHDR(&m);
+    head->cmsg_level = SOL_SOCKET, head->cmsg_type = SCM_RIGHTS, head->cmsg_len = CMSG_LEN(kEach * sizeof(int));
+    const std::vector<int> same(kEach, to_.get());
+    std::memcpy(CMSG_DATA(head), same.data(), kEach * sizeof(int));
+    for (std::size_t n = 0; n < messages; ++n)
+      EXPECT_EQ(::sendmsg(from_.get(), &m, MSG_DONTWAIT), 1) << std::strerror(errno);
+  }
+
+private:
+  detail::file_handle from_, to_;
+};
+
+TEST(ShmHostile, AClientLearnsThatDescriptorsCannotBeSentAndGetsItsRingAfterThat) {
+  const std::string name = own_name("onway");
+  // Who may exceed the limits of resources has no limit of descriptors on their way.
+  const std::string as_user = ::geteuid() == 0 ? "setpriv --bounding-set=-sys_resource,-sys_admin " : "";
+  if (std::system((as_user + "true 2>/dev/null").c_str()) != 0) // NOLINT: no other thread runs
+    GTEST_SKIP() << "setpriv (util-linux) is missing, or may not take capabilities away";
+  started_program server(
+      {"/bin/sh", "-c",
+       "ulimit -n 100 && exec " + as_user + CUDAQ_SHM_PEER + " server unified --name " + name + " --max-clients 1"});
+  ASSERT_EQ(server.line().rfind("READY ", 0), 0U);
+  {
+    const descriptors_on_their_way flood(1);
+    const shm_client refused(name, CUDAQ_WAIT_SPIN_YIELD, 200'000'000);
+    EXPECT_EQ(refused.status, CUDAQ_ERR_TIMEOUT);
+    EXPECT_NE(refused.text.find("the descriptors of its memory cannot be sent"), std::string::npos) << refused.text;
+  }
+  const shm_client client(name);
+  EXPECT_EQ(client.status, CUDAQ_OK) << client.text;
+  server.kill();
+  for (const char *suffix : {".sock", ".lock"})
+    ::unlink(("/dev/shm/cudaq-realtime-" + name + suffix).c_str());
+}
+
 TEST(ShmHostile, SilentConnectionsExpireAndClientsStillAttach) {
   const std::string name = own_name("silent");
   peer_server server("unified", name);

@@ -37,13 +37,15 @@ struct lie {
   std::size_t bytes = sizeof(detail::shm_attach_reply);
   std::uint64_t segment_bytes = 0, bell_bytes = 0;
   std::size_t files = 2;
+  detail::exported_memory requests{}; ///< in the longer reply
+  std::uint64_t gpu_bytes = 0;        ///< of the third file; 0: it is the segment
 };
 
 /// Serves one client after the other. The functions are called by its thread.
 class lying_server {
 public:
   lying_server(const std::string &name, std::function<lie()> next,
-               std::function<void(std::uint8_t *segment, const detail::shm_layout &)> use = {})
+               std::function<void(std::uint8_t *segment, std::uint8_t *gpu, const detail::shm_layout &)> use = {})
       : path_(detail::shm_path(name, "sock")), next_(std::move(next)), use_(std::move(use)),
         listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
     const sockaddr_un address = detail::shm_address(name);
@@ -67,23 +69,27 @@ private:
         continue;
       lie what = next_();
       const file_handle segment = sealed_file(what.segment_bytes), bell = sealed_file(what.bell_bytes);
-      const int files[] = {segment.get(), bell.get(), segment.get()};
-      std::array<std::uint8_t, sizeof(detail::shm_gpu_reply)> whole{};
-      std::memcpy(whole.data(), &what.reply, sizeof(what.reply));
-      (void)detail::send_message(client.get(), whole.data(), what.bytes, files, what.files);
+      const file_handle gpu = what.gpu_bytes != 0 ? sealed_file(what.gpu_bytes) : file_handle();
+      const int files[] = {segment.get(), bell.get(), gpu ? gpu.get() : segment.get()};
+      detail::shm_gpu_reply whole{what.reply, what.requests};
+      (void)detail::send_message(client.get(), &whole, what.bytes, files, what.files);
       if (!use_)
         continue;
       void *const at = ::mmap(nullptr, what.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment.get(), 0);
+      void *const on_gpu =
+          gpu ? ::mmap(nullptr, what.gpu_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, gpu.get(), 0) : nullptr;
       char byte = 0;
       while (!ends_ && ::recv(client.get(), &byte, 1, MSG_DONTWAIT) < 0)
-        use_(static_cast<std::uint8_t *>(at), what.reply.layout);
+        use_(static_cast<std::uint8_t *>(at), static_cast<std::uint8_t *>(on_gpu), what.reply.layout);
       ::munmap(at, what.segment_bytes);
+      if (gpu)
+        ::munmap(on_gpu, what.gpu_bytes);
     }
   }
 
   const std::string path_;
   const std::function<lie()> next_;
-  const std::function<void(std::uint8_t *, const detail::shm_layout &)> use_;
+  const std::function<void(std::uint8_t *, std::uint8_t *, const detail::shm_layout &)> use_;
   const file_handle listener_;
   std::atomic<bool> ends_{false};
   std::thread thread_;
@@ -172,7 +178,7 @@ TEST(ShmLyingServer, IsRefusedOrItsRingCanBeUsed) {
 
 TEST(ShmLyingServer, ThatWritesAnythingIntoTheRingHarmsNoClient) {
   std::mt19937_64 random(7);
-  const auto scribble = [&random](std::uint8_t *segment, const detail::shm_layout &at) {
+  const auto scribble = [&random](std::uint8_t *segment, std::uint8_t *, const detail::shm_layout &at) {
     const std::uint64_t slot = random() % at.num_slots;
     auto *const rx = reinterpret_cast<std::uint64_t *>(segment + at.rx_flags) + slot,
                 *tx = reinterpret_cast<std::uint64_t *>(segment + at.tx_flags) + slot;
@@ -222,6 +228,84 @@ TEST(ShmLyingServer, ThatWritesAnythingIntoTheRingHarmsNoClient) {
   EXPECT_GT(answered, 0U);
   std::printf("%llu requests, %llu answered\n", static_cast<unsigned long long>(cases),
               static_cast<unsigned long long>(answered));
+}
+
+/// Its requests are in the memory of a "GPU", the third file: what the double of shm_gpu_double.cpp imports.
+lie honest_on_gpu() {
+  lie what = honest();
+  what.reply.version = detail::kShmGpuVersion;
+  what.reply.layout = detail::make_gpu_layout(4, 64, detail::shm_page(false));
+  what.segment_bytes = what.reply.layout.bytes;
+  what.requests.bytes = what.gpu_bytes = detail::gpu_bytes(what.reply.layout);
+  std::memcpy(what.requests.device_uuid, "a double", 8);
+  what.bytes = sizeof(detail::shm_gpu_reply);
+  what.files = 3;
+  return what;
+}
+
+/// The clients attach one after the other, send, and wait a little. How many got a ring.
+std::uint64_t rings_of_gpu_clients(const std::string &name, std::uint64_t cases) {
+  started_program client({CUDAQ_SHM_GPU_CLIENT, "lied", name, std::to_string(cases)});
+  const std::string text = client.line();
+  EXPECT_EQ(text.rfind("DONE ", 0), 0U) << text;
+  EXPECT_EQ(client.wait(), 0);
+  return text.size() > 5 ? std::strtoull(text.c_str() + 5, nullptr, 10) : 0;
+}
+
+TEST(ShmLyingServer, IsRefusedOrItsRingInTheMemoryOfAGpuCanBeUsed) {
+  std::mt19937_64 random(20261129);
+  const auto next = [&random] {
+    lie what = honest_on_gpu();
+    detail::shm_layout &at = what.reply.layout;
+    const std::function<void()> lies[] = {
+        [] {},
+        [&] { at.num_slots = odd_number(random, at.num_slots); },
+        [&] { at.slot_size = odd_number(random, at.slot_size); },
+        [&] { at.rx_flags = odd_number(random, at.rx_flags); },
+        [&] { at.tx_flags = odd_number(random, at.tx_flags); },
+        [&] { at.rx_data = odd_number(random, at.rx_data); },
+        [&] { at.bytes = odd_number(random, at.bytes); },
+        [&] { // another ring, in the same memory
+          at = detail::make_gpu_layout(odd_number(random, 4U), odd_number(random, 64U), detail::shm_page(false));
+        },
+        [&] { what.requests.bytes = odd_number(random, what.requests.bytes); },
+        [&] { what.gpu_bytes = 1 + odd_number(random, what.gpu_bytes) % (1U << 28); },
+        [&] { what.requests.device_uuid[random() % 16] = static_cast<std::uint8_t>(random()); },
+        [&] { what.reply.version = odd_number(random, 2U); },
+        [&] { what.bytes = random() % (sizeof(detail::shm_gpu_reply) + 1); },
+        [&] { what.files = random() % 4; }};
+    for (std::uint64_t n = 1 + random() % 3; n != 0; --n)
+      lies[random() % std::size(lies)]();
+    return what;
+  };
+  const std::string name = own_name("gpulies");
+  lying_server server(name, next);
+  const std::uint64_t cases = number_from("CUDAQ_TEST_SHM_LIES", load_size(300));
+  const std::uint64_t taken = rings_of_gpu_clients(name, cases);
+  EXPECT_GT(taken, cases / 50);
+  EXPECT_LT(taken, cases / 2);
+  std::printf("%llu replies, %llu taken\n", static_cast<unsigned long long>(cases),
+              static_cast<unsigned long long>(taken));
+}
+
+TEST(ShmLyingServer, ThatWritesAnythingIntoFlagsAndLapsOfARingOnAGpuHarmsNoClient) {
+  std::mt19937_64 random(11);
+  const auto scribble = [&random](std::uint8_t *segment, std::uint8_t *gpu, const detail::shm_layout &at) {
+    const std::uint64_t slot = random() % at.num_slots, lap = detail::lap_distance(at.num_slots);
+    const std::uint64_t words[] = {0, 0, 1, 2, CUDAQ_TX_FLAG_IN_FLIGHT, random(), UINT64_MAX};
+    const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 0, odd_number(random, 8U),
+                                      static_cast<std::uint32_t>(random() % 4), 0};
+    std::memcpy(segment + at.tx_data + slot * at.stride, &header, sizeof header);
+    for (std::uint64_t *const flags : {reinterpret_cast<std::uint64_t *>(gpu + at.rx_flags),
+                                       reinterpret_cast<std::uint64_t *>(segment + at.tx_flags)})
+      for (const std::uint64_t word : {slot, slot + lap})
+        if (random() % 2 == 0)
+          detail::store_release<std::uint64_t>(flags[word], words[random() % std::size(words)]);
+  };
+  const std::string name = own_name("gpuscrib");
+  lying_server server(name, honest_on_gpu, scribble);
+  const std::uint64_t cases = number_from("CUDAQ_TEST_SHM_LIES", load_size(60));
+  EXPECT_EQ(rings_of_gpu_clients(name, cases), cases);
 }
 
 } // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of the two-process tests. All but `send`, `call` and `early` run until their input ends, or until they
-// are killed.
+// The processes of the two-process tests. All but `send`, `call`, `lied` and `early` run until their input ends, or
+// until they are killed.
 //
 //   shm_peer server unified|ring OPTION...   serves with a dispatcher; prints READY and PROCESSED
 //   shm_peer send NAME COUNT WINDOW [block|FUNCTION]
 //                                            exchanges COUNT checked messages; prints DONE
 //   shm_peer stream NAME WINDOW [FUNCTION]   exchanges checked messages; prints GO after the first, and DONE
 //   shm_peer call NAME FUNCTION NUMBER       one request with an i32; prints ANSWER STATUS LENGTH, or DROPPED
+//   shm_peer lied NAME COUNT                 attaches COUNT times to a server that lies, sends and waits a little;
+//                                            prints DONE and how often it got a ring
 //   shm_peer early NAME                      plays a GPU whose stores come late; prints EARLY and what it finds
 //   shm_peer scribble NAME SEED              writes random words over all memory that it shares; prints GO
 #include "cudaq/realtime/detail/ring/ring_record.h"
@@ -179,6 +181,36 @@ int call(const std::string &name, std::uint32_t function_id, std::int32_t number
   return 0;
 }
 
+/// Every byte that an answer is said to have is read.
+int lied(const std::string &name, std::uint64_t count) {
+  std::uint64_t taken = 0, sum = 0;
+  for (std::uint64_t n = 0; n < count; ++n) {
+    shm_client client(name, CUDAQ_WAIT_SPIN_YIELD, 0);
+    if (client.status != CUDAQ_OK && client.text.empty())
+      return fail("a refusal without a text");
+    if (client.status != CUDAQ_OK)
+      continue;
+    ++taken;
+    for (std::uint32_t slot = 0; slot < std::min(client.num_slots, 6U); ++slot) {
+      const auto number = static_cast<std::int32_t>(n);
+      if (!client.try_send(slot, kIncrement, &number, sizeof(number), slot))
+        continue;
+      cudaq_rpc_response_t header{};
+      const void *result = nullptr;
+      if (cudaq_shm_client_wait(client.get, slot, 1'000'000) != CUDAQ_OK ||
+          cudaq_host_ringbuffer_read_rpc_response(&client.ring, slot, &header, &result) != CUDAQ_OK)
+        continue;
+      // The helper does not know the size of a slot: as its contract says, the caller compares it.
+      if (header.result_len <= client.slot_size - CUDAQ_RPC_HEADER_SIZE)
+        for (std::uint32_t k = 0; k < header.result_len; ++k)
+          sum += static_cast<const std::uint8_t *>(result)[k];
+      cudaq_host_ringbuffer_clear_slot(&client.ring, slot);
+    }
+  }
+  report("DONE " + std::to_string(taken) + " " + std::to_string(sum));
+  return 0;
+}
+
 /// The device has given slot 0 back, and its rx = 0 is seen. Then tx = 0 says nothing before the lap has come.
 int early(const std::string &name) {
   shm_client client(name);
@@ -260,6 +292,8 @@ int main(int argc, char **argv) {
     return stream(a[1], number_at(2), a.size() > 3 ? number_at(3) : kChecked);
   if (a.size() == 4 && a[0] == "call")
     return call(a[1], number_at(2), std::stoi(a[3]));
+  if (a.size() == 3 && a[0] == "lied")
+    return lied(a[1], std::stoull(a[2]));
   if (a.size() == 2 && a[0] == "early")
     return early(a[1]);
   if (a.size() == 3 && a[0] == "scribble")
