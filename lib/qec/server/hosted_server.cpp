@@ -47,6 +47,15 @@ std::uint64_t exchange_bytes_of(const std::vector<decoder_setup> &setups) {
   return bytes;
 }
 
+/// transport_slots::next_slot of a dispatcher.
+std::uint32_t next_slot_of(void *dispatcher) {
+  cudaq_dispatcher_stats_t stats{};
+  stats.struct_size = sizeof(stats);
+  return cudaq_dispatcher_get_stats(static_cast<cudaq_dispatcher_t *>(dispatcher), &stats) == CUDAQ_OK
+             ? static_cast<std::uint32_t>(stats.cursor)
+             : UINT32_MAX;
+}
+
 void deliver(const hosted_server::answer_function &to, const server_answer &answer) noexcept {
   cudaq::realtime::detail::must_not_throw([&] { to.answered(to.user, answer.status, answer.bytes); },
                                           "a decoding server", "answered");
@@ -94,7 +103,12 @@ expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher, const transport
     if (const cudaq_status_t status = cudaq_dispatcher_set_host_handler_v2(dispatcher, id, &handle, this, nullptr);
         status != CUDAQ_OK)
       return {status, cudaq_last_error_message()};
-  server_.limit_waits(slots);
+  transport_slots known = slots;
+  if (slots.in_ring_order) {
+    known.next_slot = &next_slot_of;
+    known.user = dispatcher;
+  }
+  server_.limit_waits(known);
   dispatcher_ = dispatcher;
   return {};
 }

@@ -58,6 +58,22 @@ TEST_P(ServeSlots, AreFreeForOtherDecodersWhileAHundredReadsWait) {
   use_the_free_decoder(port);
 }
 
+TEST_P(ServeSlots, AreFreeForOtherDecodersWhileAReadWaitsAndFunctionsThatTheServerDoesNotHaveCome) {
+  running_program server(over_udp(), err());
+  const std::string ready = server.line();
+  ASSERT_TRUE(contains(ready, " slots=8 ")) << ready << read_file(err());
+  const auto port = static_cast<std::uint32_t>(std::stoul(value_in(ready, "port")));
+  udp_peer reader(port), stranger(port);
+  reader.send(realtime::test::request_bytes(0x75DD3F12, 1, numbers({1, 1, 0, 2}), 256, 1000));
+  for (std::uint32_t k = 0; k < 20; ++k) { // more than a lap
+    stranger.send(realtime::test::request_bytes(0x12345678, k + 1, {}, 256, 2000 + k));
+    const auto answer = stranger.receive();
+    ASSERT_TRUE(answer.has_value()) << k;
+    EXPECT_EQ(realtime::test::response_header(*answer).status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+  }
+  use_the_free_decoder(port);
+}
+
 /// A ring stops before the slot of a request that is executed.
 class ServeSlotsInAnyOrder : public ServeSlots {};
 

@@ -27,9 +27,9 @@ void decoder_turn::leave_pool() noexcept {
 }
 
 bool decoder_turn::has_work() const noexcept {
-  const std::int64_t deadline = first_deadline_.load();
+  const std::int64_t look = next_look_.load();
   return can_go_on() || has_news_.load() != 0 ||
-         (deadline != kNoWait && (ends() || clock::now().time_since_epoch().count() >= deadline));
+         (look != kNoWait && (ends() || clock::now().time_since_epoch().count() >= look));
 }
 
 bool decoder_turn::work() noexcept {
@@ -140,12 +140,20 @@ void decoder_turn::answer_waits(bool new_stream) noexcept {
     finish(w.job, w.result, answer, moments);
     return true;
   });
-  const std::int64_t first = waits_.empty() ? kNoWait : waits_.front().deadline.time_since_epoch().count();
-  if (first == first_deadline_.peek())
+  plan_next_look(now);
+}
+
+void decoder_turn::plan_next_look(clock::time_point now) noexcept {
+  const auto count = [](clock::time_point time) { return static_cast<std::int64_t>(time.time_since_epoch().count()); };
+  const std::int64_t planned = next_look_.peek();
+  std::int64_t next = waits_.empty() ? kNoWait : count(waits_.front().deadline);
+  if (!waits_.empty() && slots_->must_look()) // one that is planned already stays: each plan takes the pool's mutex
+    next = std::min(next, planned != kNoWait && planned > count(now) ? planned : count(now + kSlotLookTime));
+  if (next == planned)
     return;
-  first_deadline_.store(first);
-  if (first != kNoWait)
-    pool_->wake_at(*this, first);
+  next_look_.store(next);
+  if (next != kNoWait)
+    pool_->wake_at(*this, next);
 }
 
 } // namespace cudaq::qec::realtime

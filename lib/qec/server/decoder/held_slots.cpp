@@ -10,8 +10,10 @@ namespace cudaq::qec::realtime {
 void held_slots::limit(const transport_slots &slots, std::size_t streams) {
   if (slots.count == 0 || streams == 0)
     return;
-  if (slots.in_ring_order)
+  if (slots.in_ring_order) {
     holders_.resize(slots.count);
+    transport_ = slots;
+  }
   count_ = slots.count;
   max_ = slots.count / 2;
   max_of_one_ = max_ == 0 ? 0 : std::max<std::size_t>(max_ / streams, 1);
@@ -52,7 +54,10 @@ bool held_slots::take(std::uint32_t slot, std::size_t others, decoder_turn &deco
 bool held_slots::is_wanted(std::uint32_t slot) noexcept {
   if (slot >= count_)
     return false;
+  const std::uint32_t next = must_look() ? transport_.next_slot(transport_.user) : count_;
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (next < count_) // perhaps one before that of arrive(), which was called meanwhile: the next look is right
+    last_ = (next + count_ - 1) % count_;
   return is_near(slot);
 }
 

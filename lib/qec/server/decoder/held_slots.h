@@ -8,6 +8,9 @@
 //   a read in slot 6 waits                  6
 //   requests in the slots 7, 0 and 1        6
 //   a request in slot 2                     -      the read: busy. The slots 3, 4, 5 were free, and now 6 is, too
+//
+// A frame with an unknown function id has a slot, too, but the server does not get it. So a decoder that holds a slot
+// in ring order looks from time to time how far the transport has come.
 #pragma once
 
 #include "lib/base/runner.h"
@@ -26,6 +29,10 @@ struct transport_slots {
   std::uint32_t count = 0; ///< 0: not known, so there is no limit
   /// A request is in the slot after that of the request before it. Else in any slot that is free.
   bool in_ring_order = false;
+  /// In ring order: the slot of the next request, after those without a handler, too; count or more: not known now.
+  /// Called by any thread while a slot is held. Null: only requests of the server are seen.
+  std::uint32_t (*next_slot)(void *user) = nullptr;
+  void *user = nullptr;
 };
 
 /// Threads: limit before the first request; all others by any thread. A slot that the transport does not have, as that
@@ -42,6 +49,8 @@ public:
   [[nodiscard]] bool take(std::uint32_t slot, std::size_t others, decoder_turn &decoder) noexcept;
   /// Half a lap is left until the transport needs the slot.
   [[nodiscard]] bool is_wanted(std::uint32_t slot) noexcept;
+  /// A slot may be wanted without a call of arrive() that wakes the decoder: it asks again and again.
+  [[nodiscard]] bool must_look() const noexcept { return transport_.next_slot != nullptr; }
   /// Of a slot that was taken, before its request is answered.
   void give_back(std::uint32_t slot) noexcept;
 
@@ -49,6 +58,7 @@ private:
   [[nodiscard]] bool is_near(std::uint32_t slot) const noexcept;
 
   // Written by limit only.
+  transport_slots transport_;
   std::uint32_t count_ = 0, max_ = 0;   ///< slots; of these, that may be held
   std::size_t max_of_one_ = 0;          ///< that one decoder may hold
   std::mutex mutex_;                    ///< protects the members below

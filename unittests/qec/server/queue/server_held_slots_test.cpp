@@ -191,6 +191,21 @@ TEST(ServerHeldSlotsInARing, AreCountedForRequestsThatTheServerDoesNotGet) {
   EXPECT_EQ(rig.transport->answer(read), kBusy);
 }
 
+TEST(ServerHeldSlotsInARing, AreGivenBackWhenOnlyTheTransportKnowsThatTheyAreWanted) {
+  rt::shared_word<std::uint32_t> next{1};
+  slots_rig rig(
+      {8, true, [](void *user) { return static_cast<rt::shared_word<std::uint32_t> *>(user)->load(); }, &next});
+  const std::size_t read = rig.wait_for(1); // slot 0
+  ASSERT_TRUE(rig.all_served());
+  for (const std::uint32_t not_yet : {1U, 4U, 8U /* not known */}) {
+    next.store(not_yet);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(rig.transport->is_answered(read)) << not_yet;
+  }
+  next.store(5); // half a lap is left
+  EXPECT_EQ(rig.transport->answer(read), kBusy);
+}
+
 TEST(ServerHeldSlotsOfSeveralStreams, AreInEqualParts) {
   slots_rig rig({8, false}, 2);
   std::vector<std::size_t> of_first, of_second;
