@@ -21,15 +21,34 @@ X, Z = 0, 1  # kind of a stabilizer; a Z stabilizer sees X flips
 NOISE = ("after_clifford_depolarization", "after_reset_flip_probability", "before_measure_flip_probability",
          "before_round_data_depolarization")
 UNIT = 2.0**-10  # probability in a circuit for a ratio of 1; the sampler scales it
+# Ratios of the four probabilities to p, and the part of all depolarization that is phase flips instead.
+RATIOS = {"uniform": (1, 1, 1, 1, 0), "readout": (1, 1, 5, 1, 0), "gates": (1, 0.2, 0.2, 0.2, 0),
+          "biased": (1, 1, 1, 1, 0.8)}
 
 
-def memory_circuit(distance, rounds, basis, p, ratios=(1, 1, 1, 1)):
-    """Returns Stim's circuit. basis: "x" or "z". ratios: of the four probabilities in NOISE to p."""
+def with_phase_flips(circuit, part):
+    """Returns the circuit with a part of each depolarization as Z_ERROR: of its only qubit, or half of it of both."""
+    changed = stim.Circuit()
+    for op in circuit:
+        if isinstance(op, stim.CircuitRepeatBlock):
+            changed.append(stim.CircuitRepeatBlock(op.repeat_count, with_phase_flips(op.body_copy(), part)))
+        elif op.name in ("DEPOLARIZE1", "DEPOLARIZE2"):
+            p, = op.gate_args_copy()
+            changed.append(op.name, op.targets_copy(), p * (1 - part))
+            changed.append("Z_ERROR", op.targets_copy(), p * part / int(op.name[-1]))
+        else:
+            changed.append(op)
+    return changed
+
+
+def memory_circuit(distance, rounds, basis, p, ratios=RATIOS["uniform"]):
+    """Returns Stim's circuit. basis: "x" or "z". ratios: as in RATIOS."""
     if distance < 3 or distance % 2 == 0 or rounds < 2 or basis not in ("x", "z"):
         raise ValueError(f"distance {distance}, rounds {rounds}, basis {basis!r}: an odd distance of 3 or more, "
                          "2 rounds or more, and the basis x or z are supported")
-    return stim.Circuit.generated(f"surface_code:rotated_memory_{basis}", distance=distance, rounds=rounds,
-                                  **{name: ratio * p for name, ratio in zip(NOISE, ratios)})
+    circuit = stim.Circuit.generated(f"surface_code:rotated_memory_{basis}", distance=distance, rounds=rounds,
+                                     **{name: ratio * p for name, ratio in zip(NOISE, ratios)})
+    return with_phase_flips(circuit, ratios[4]) if ratios[4] else circuit
 
 
 class Lattice:

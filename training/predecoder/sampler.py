@@ -8,7 +8,7 @@ comes from Stim's circuit, by a Pauli frame for each fault. Sampling is then: dr
 take the few that are faults, and toggle what the table says."""
 import torch
 
-from lattice import UNIT, Lattice, memory_circuit, syndrome
+from lattice import RATIOS, UNIT, Lattice, memory_circuit, syndrome
 
 KINDS = {"X_ERROR": 1, "Z_ERROR": 1, "DEPOLARIZE1": 3, "DEPOLARIZE2": 15}
 FIRST_X, FIRST_Z, SECOND_X, SECOND_Z = range(4)
@@ -68,9 +68,9 @@ class Segment:
 
 
 class Sampler:
-    """Samples one experiment. ratios: of the four kinds of noise (lattice.NOISE) to p."""
+    """Samples one experiment. ratios: as in lattice.RATIOS."""
 
-    def __init__(self, distance, rounds, basis, device="cpu", ratios=(1, 1, 1, 1)):
+    def __init__(self, distance, rounds, basis, device="cpu", ratios=RATIOS["uniform"]):
         self.device = device
         lattice = self.lattice = Lattice(distance, rounds, basis).to(device)
         circuit = memory_circuit(distance, 3, basis, UNIT, ratios)  # one round of each kind: each later one is the same

@@ -6,7 +6,7 @@ import needs
 import numpy
 import torch
 
-from lattice import Lattice, events_of, memory_circuit, observable_of
+from lattice import RATIOS, Lattice, events_of, memory_circuit, observable_of
 from sampler import Sampler
 
 SHOTS = 100000
@@ -20,7 +20,8 @@ def deviations(mine, theirs):
 
 class SamplerOfErrors(unittest.TestCase):
     def test_rates_of_detectors_and_of_their_pairs_are_those_of_stim(self):
-        for basis, ratios in (("x", (1, 1, 1, 1)), ("z", (1, 1, 1, 1)), ("z", (0.5, 0, 3, 0.2))):
+        for basis, ratios in (("x", RATIOS["uniform"]), ("z", RATIOS["uniform"]), ("z", (0.5, 0, 3, 0.2, 0)),
+                              ("x", RATIOS["biased"])):
             with self.subTest(basis=basis, ratios=ratios):
                 sampler = Sampler(3, 2, basis, ratios=ratios)
                 lattice = sampler.lattice

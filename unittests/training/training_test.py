@@ -43,16 +43,24 @@ class Programs(unittest.TestCase):
             last = json.loads((out / "log.jsonl").read_text().splitlines()[-1])
             self.assertEqual((last["step"], last["done"]), (120, True))
 
-            report = out / "report.json"
-            self.program("evaluate.py", "--model", str(out / "model.safetensors"), "--cases", "3x3z@0.01,3x3x@0.01",
-                         "--seconds", "0.01", "--processes", "1", "--batch-sites", "640000",
-                         "--json", str(report))
+            report, table = out / "report.json", out / "table.md"
+            self.program("evaluate.py", "--model", str(out / "model.safetensors"), "--cases",
+                         "3x3z@0.01,3x3x@0.01/biased", "--seconds", "0.01", "--processes", "1",
+                         "--batch-sites", "640000", "--json", str(report), "--table", str(table))
             case, without_time = json.loads(report.read_text())["cases"]
             self.assertGreater(without_time["shots"], 0)
+            self.assertEqual(without_time["noise"], "biased")
             self.assertLess(case["residual_events_per_event"]["0.5"], 0.9)
-            alone, both = case["decoders"]["matching"], case["decoders"]["predecoder 0.5 + matching"]
-            self.assertGreaterEqual(alone["failures"], 50)
-            self.assertLess(both["failures"], 4 * alone["failures"])
+            failures = {name: values["failures"] for name, values in case["decoders"].items()}
+            self.assertEqual(sorted(failures), ["correlated matching", "matching",
+                                                "predecoder 0.5 + correlated matching", "predecoder 0.5 + matching"])
+            self.assertGreaterEqual(failures["matching"], 50)
+            self.assertLess(failures["predecoder 0.5 + matching"], 4 * failures["matching"])
+            ratio = case["ratios"]["predecoder 0.5 + matching / correlated matching"]["ratio"]
+            self.assertEqual(ratio[0], failures["predecoder 0.5 + matching"] / failures["correlated matching"])
+            rows = table.read_text().splitlines()
+            self.assertEqual(len(rows), 4)
+            self.assertEqual(len({row.count("|") for row in rows}), 1)
 
     def test_a_run_that_was_cut_ends_as_one_that_was_not(self):
         class Cut(train.Run):
@@ -122,12 +130,21 @@ class Programs(unittest.TestCase):
         self.assertLess(same[2] - same[1], apart[2] - apart[1])
         self.assertAlmostEqual(apart[2], 0.5 * 2.718281828**(1.96 * (600 / 80000)**0.5), places=6)
 
+    def test_a_verdict_needs_failures_and_an_interval_without_one(self):
+        for failures, both, expected in (((99, 50), 40, "too few failures"), ((1000, 700), 600, "wins"),
+                                         ((700, 1000), 600, "loses"), ((1000, 980), 600, "not shown")):
+            ratio = {"ratio": evaluate.ratio_of(*failures, both), "few_failures": min(failures) < evaluate.FEW}
+            self.assertEqual(evaluate.verdict(ratio), expected)
+
     def test_a_case_that_is_none_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "m"
             network.save(path, network.Network(2, 2).state_dict(), {})
             self.assertIn("is not DISTANCExROUNDS",
                           self.program("evaluate.py", "--model", str(path), "--cases", "13@0.1", status=1))
+            for noise in ("loud", "1:1:5:1", "1:1:5:1:2"):
+                self.assertIn("nor five numbers", self.program("evaluate.py", "--model", str(path), "--cases",
+                                                               f"3x3z@0.1/{noise}", status=1))
             self.assertIn("between 0 and 1",
                           self.program("evaluate.py", "--model", str(path), "--thresholds", "0.5,1", status=2))
 
