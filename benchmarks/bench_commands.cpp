@@ -57,7 +57,8 @@ decode-stage and host-predecoder.
   decode-stage                             the decode stage without the matcher
   staging                                  as the specification stages, own and external ring
   resident                                 the local predecoder on blocks that stay on the GPU
-  learned                                  one shot through the network of training/predecoder/weights
+  learned-shot, learned-rate               one shot through the network of training/predecoder/weights; many
+  learned-pipeline                         requests through the network, and their matching
   relay-bp                                 relay-bp-gpu: a shot with 1 to 128 chains, an iteration and its steps
   host-predecoder                          the same predecoder on the CPU
 

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// learned: one shot through the learned predecoder's kernels, as a graph that a thread launches, and waits for.
+// learned-shot: one shot through the learned predecoder's kernels, as a graph that a thread launches, and waits for.
+// learned-rate: many such graphs at a time. learned-pipeline: requests through the pipeline, to their corrections.
 #include "benchmarks/pipeline/bench_pipeline_cases.h"
 #include "benchmarks/pipeline/memory_text.h"
 
-#include "kernels/qec/learned/learned_engine.h"
+#include "kernels/qec/learned/learned_worker.h"
 #include "kernels/qec/request_memory.h"
+#include "lib/qec/decoding/learned/learned_predecoder.h"
 #include "tools/shots/sampled_shots.h"
 
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 
 #include <algorithm>
+#include <deque>
+#include <future>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -41,11 +46,9 @@ public:
     std::fill_n(events_.host<std::uint64_t>(), words(), 0);
     std::ranges::copy(row, events_.host<std::uint8_t>());
   }
-  /// Nanoseconds from the first launch to the end of the last one.
-  std::uint64_t run(std::uint64_t graphs, double timeout_s) {
-    const std::uint64_t begin = now_ns();
-    for (std::uint64_t k = 0; k < graphs; ++k)
-      gpu::require(cudaGraphLaunch(graph_.exec(), stream_.get()), "cudaGraphLaunch");
+  void launch() { gpu::require(cudaGraphLaunch(graph_.exec(), stream_.get()), "cudaGraphLaunch"); }
+  /// Until all launched graphs have ended.
+  void await(double timeout_s) {
     cudaError_t state = cudaErrorNotReady;
     if (!gpu::spin_until(static_cast<std::uint64_t>(timeout_s * 1e9),
                          [&] { return (state = cudaStreamQuery(stream_.get())) != cudaErrorNotReady; }))
@@ -53,6 +56,13 @@ public:
     gpu::require(state, "a graph of the learned predecoder");
     if (output_.host<qec::predecoder_header>()->status != 0)
       throw check_failed("FAILED: the learned predecoder refuses a sampled shot");
+  }
+  /// Nanoseconds from the first launch to the end of the last one.
+  std::uint64_t run(std::uint64_t graphs, double timeout_s) {
+    const std::uint64_t begin = now_ns();
+    for (std::uint64_t k = 0; k < graphs; ++k)
+      launch();
+    await(timeout_s);
     return now_ns() - begin;
   }
   [[nodiscard]] const qec::predecoder_header &header() const { return *output_.host<qec::predecoder_header>(); }
@@ -94,18 +104,35 @@ struct shape {
   std::uint32_t distance, rounds;
 };
 
-void bench_shape(const bench_options &o, const shape &s, const std::string &weights, figure_list &figures,
-                 std::vector<std::string> &skipped) {
-  const std::string text = memory_text(s.distance, s.rounds, 0.006).text();
-  const qec::shot_set set = sample_shots(s.name, text, kSampledShots, o.seed);
-  std::shared_ptr<const gpu::device_network> network;
-  try {
-    network = gpu::load_device_network(weights, qec::decoder_model(text));
-  } catch (const std::runtime_error &refused) { // an older GPU
-    skipped.push_back(fmt::format("learned, {}: {}", s.name, refused.what()));
-    return;
+/// A memory with its shots, and the network for it.
+struct learned_memory {
+  learned_memory(const shape &of, double p, const std::string &weights, std::uint64_t seed)
+      : name(of.name), text(memory_text(of.distance, of.rounds, p).text()),
+        set(sample_shots(of.name, text, kSampledShots, seed)), model(read_or_throw(weights, text)) {}
+  /// On the GPU, for so many shots at a time. Throws std::runtime_error: an older GPU.
+  [[nodiscard]] std::shared_ptr<const gpu::device_network> network(std::uint32_t shots_at_once) const {
+    return std::make_shared<const gpu::device_network>(model.network, model.lattice, model.layout, shots_at_once);
   }
-  const gpu::layer_plan plan = network->job().plan;
+  const std::string name, text;
+  const qec::shot_set set;
+  const qec::learned_model model;
+
+private:
+  static qec::learned_model read_or_throw(const std::string &weights, const std::string &dem) {
+    auto read = qec::read_learned_model(weights, qec::decoder_model(dem));
+    if (read.failed())
+      throw std::runtime_error(read.text());
+    return std::move(*read);
+  }
+};
+
+std::string blocks_text(const gpu::network_job &job) {
+  return fmt::format("{} x {} blocks of {} cells", job.plan.clusters, job.plan.parts, job.plan.cells());
+}
+
+void bench_shape(const bench_options &o, const learned_memory &memory, figure_list &figures) {
+  const qec::shot_set &set = memory.set;
+  const auto network = memory.network(1);
   const std::uint64_t shots = std::min<std::uint64_t>(o.exchanges, 2000);
   struct measured {
     latency_histogram shot;
@@ -134,8 +161,8 @@ void bench_shape(const bench_options &o, const shape &s, const std::string &weig
     return m;
   };
   const least_times bound = least_times_of(network->job(), o.gpu);
-  const std::string grid = fmt::format("{}, {} cells, {} x {} blocks of {} cells", s.name, network->job().grid.cells(),
-                                       plan.clusters, plan.parts, plan.cells());
+  const std::string grid =
+      fmt::format("{}, {} cells, {}", memory.name, network->job().grid.cells(), blocks_text(network->job()));
   for (const bool overlap : {true, false}) {
     const measured idle = measure(overlap, false), full = measure(overlap, true);
     const std::string how = fmt::format("{}, kernels {}", grid, overlap ? "overlap" : "after one another");
@@ -152,12 +179,153 @@ void bench_shape(const bench_options &o, const shape &s, const std::string &weig
   }
 }
 
+/// Shots/s of `streams` graphs. Each of the threads launches on its own streams in turn, and never waits in between.
+double shots_per_second(const bench_options &o, const std::shared_ptr<const gpu::device_network> &network,
+                        std::size_t streams, std::size_t threads, std::span<const std::uint8_t> row) {
+  std::deque<launched_shot> shots;
+  for (std::size_t k = 0; k < streams; ++k)
+    shots.emplace_back(network, true).set_events(row);
+  const auto keep_busy = [&](std::size_t first, std::uint64_t rounds) {
+    gpu::require(cudaSetDevice(o.gpu), "cudaSetDevice");
+    const std::size_t count = streams / threads;
+    for (std::uint64_t round = 0; round < rounds; ++round)
+      for (std::size_t k = first; k < first + count; ++k)
+        shots[k].launch();
+    for (std::size_t k = first; k < first + count; ++k)
+      shots[k].await(o.timeout_s);
+  };
+  const auto run = [&](std::uint64_t rounds) {
+    std::vector<std::future<void>> running;
+    const std::uint64_t begin = now_ns();
+    for (std::size_t t = 0; t < threads; ++t)
+      running.push_back(std::async(std::launch::async, keep_busy, t * (streams / threads), rounds));
+    for (std::future<void> &one : running)
+      one.get();
+    return static_cast<double>(streams * rounds) * 1e9 / static_cast<double>(now_ns() - begin);
+  };
+  (void)run(10); // warm-up
+  return run(std::max<std::uint64_t>(20, std::min<std::uint64_t>(o.exchanges, 4000) / streams));
+}
+
+/// What the GPU can do, and what its launches allow: the layers of a shot without events do nothing.
+void bench_rates(const bench_options &o, const learned_memory &memory, figure_list &figures) {
+  const std::vector<std::uint8_t> none(memory.set.detection_bytes());
+  for (const std::uint32_t plan : {1U, 4U, 8U, 16U, 32U}) {
+    const auto network = memory.network(plan);
+    for (const std::size_t streams : {std::size_t{1}, std::size_t{8}, std::size_t{32}})
+      for (const std::size_t threads : {std::size_t{1}, std::size_t{4}}) {
+        if (streams % threads != 0)
+          continue;
+        const std::string how =
+            fmt::format("{}, {}, {} streams, {} threads", memory.name, blocks_text(network->job()), streams, threads);
+        figures.add_value("learned-rate", how, "shots/s",
+                          shots_per_second(o, network, streams, threads, memory.set.detection_row(0)));
+        if (plan == 1)
+          figures.add_value("learned-rate-idle", how + ", without events", "shots/s",
+                            shots_per_second(o, network, streams, threads, none));
+      }
+  }
+}
+
+/// The whole pipeline: network on the GPU, pymatching on the workers.
+void bench_in_pipeline(const bench_options &o, const learned_memory &memory, int workers, std::uint32_t plan,
+                       figure_list &figures) {
+  const auto network = memory.network(plan);
+  const std::size_t slot_size =
+      (CUDAQ_RPC_HEADER_SIZE + std::max<std::size_t>(memory.set.detection_bytes() + 8, 64) + 63) / 64 * 64;
+  struct matching_worker {
+    std::unique_ptr<gpu::learned_worker> network;
+    std::unique_ptr<qec::decode_stage> matcher;
+    std::uint64_t ns = 0, shots = 0;
+  };
+  std::vector<matching_worker> all;
+  for (int id = 0; id < workers; ++id) {
+    auto made = qec::make_decoder("pymatching", memory.text);
+    if (!made)
+      throw std::runtime_error(made.error);
+    all.push_back({std::make_unique<gpu::learned_worker>(network, gpu::staging::automatic, slot_size),
+                   std::make_unique<qec::decode_stage>(std::move(made.instance))});
+  }
+  traffic t(o, workers, slot_size, memory.set.detection_bytes());
+  t.start(
+      [&](int id) {
+        matching_worker &one = all[static_cast<std::size_t>(id)];
+        return one.network->resources(kBenchPipelineFunction, &one);
+      },
+      [](const pipe::cpu_stage_context &c) -> std::size_t {
+        auto &one = *static_cast<matching_worker *>(c.user_context);
+        const std::uint64_t begin = now_ns();
+        one.matcher->answer(c.gpu_output, c.response_buffer, c.max_response_size);
+        one.ns += now_ns() - begin;
+        ++one.shots;
+        return pipe::FRAMED_RESPONSE;
+      },
+      &memory.set);
+  const std::uint64_t shots = std::min<std::uint64_t>(o.exchanges, 4000);
+  t.run(traffic::drive::one_by_one, std::min<std::uint64_t>(shots, 200));
+  t.run(traffic::drive::one_by_one, std::min<std::uint64_t>(shots, 1000));
+  const latency_histogram alone = t.latency;
+  const std::uint64_t ns = t.run(traffic::drive::full, shots);
+  t.stop();
+  std::uint64_t matching_ns = 0, matched = 0;
+  for (const matching_worker &one : all)
+    matching_ns += one.ns, matched += one.shots;
+  const std::string how = fmt::format("{}, {} workers, {}", memory.name, workers, blocks_text(network->job()));
+  const auto us = [](const latency_histogram &of, double percent) {
+    return static_cast<double>(of.percentile(percent)) / 1000;
+  };
+  figures.add("learned-pipeline-latency",
+              fmt::format("{}, one request at a time: p99 {:.1f}, p99.9 {:.1f} us; matching {:.1f} us", how,
+                          us(alone, 99), us(alone, 99.9),
+                          static_cast<double>(matching_ns) / 1000 / static_cast<double>(matched)),
+              alone);
+  figures.add_rate(
+      "learned-pipeline-rate",
+      fmt::format("{}, as fast as possible: p50 {:.0f}, p99 {:.0f} us", how, us(t.latency, 50), us(t.latency, 99)),
+      shots, ns);
+}
+
+/// An older GPU is no error.
+template <class Bench>
+void on_memories(const bench_options &o, const std::string &weights, std::initializer_list<shape> shapes, double p,
+                 std::vector<std::string> &skipped, const Bench &bench) {
+  for (const shape &s : shapes) {
+    const learned_memory memory(s, p, weights, o.seed);
+    try {
+      (void)memory.network(1);
+    } catch (const std::runtime_error &refused) {
+      skipped.push_back(fmt::format("learned, {}: {}", s.name, refused.what()));
+      continue;
+    }
+    bench(memory);
+  }
+}
+
+constexpr shape kSmall{"d7 T7", 7, 7}, kMiddle{"d13 T13", 13, 13}, kLong{"d13 T104", 13, 104},
+    kLarge{"d21 T21", 21, 21};
+
 } // namespace
 
-void bench_learned(const bench_options &o, const std::string &weights, figure_list &figures,
-                   std::vector<std::string> &skipped) {
-  for (const shape &s : {shape{"d7 T7", 7, 7}, {"d13 T13", 13, 13}, {"d13 T104", 13, 104}, {"d21 T21", 21, 21}})
-    bench_shape(o, s, weights, figures, skipped);
+void bench_learned_shot(const bench_options &o, const std::string &weights, figure_list &figures,
+                        std::vector<std::string> &skipped) {
+  on_memories(o, weights, {kSmall, kMiddle, kLong, kLarge}, 0.006, skipped,
+              [&](const learned_memory &memory) { bench_shape(o, memory, figures); });
+}
+
+void bench_learned_rate(const bench_options &o, const std::string &weights, figure_list &figures,
+                        std::vector<std::string> &skipped) {
+  on_memories(o, weights, {kSmall, kMiddle, kLarge}, 0.006, skipped,
+              [&](const learned_memory &memory) { bench_rates(o, memory, figures); });
+}
+
+void bench_learned_pipeline(const bench_options &o, const std::string &weights, figure_list &figures,
+                            std::vector<std::string> &skipped) {
+  on_memories(o, weights, {kSmall, kMiddle, kLarge}, 0.006, skipped, [&](const learned_memory &memory) {
+    for (const int workers : {1, 4, 8, 12})
+      for (const std::uint32_t plan : {1U, static_cast<std::uint32_t>(workers), 32U})
+        if (plan == 1 || workers != 1)
+          bench_in_pipeline(o, memory, workers, plan, figures);
+  });
 }
 
 } // namespace cudaq::realtime::tools

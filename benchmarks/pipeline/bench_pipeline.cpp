@@ -220,10 +220,16 @@ void add_learned(bench_steps &steps, bench &b, const bench_options &o, const std
   const auto file = std::filesystem::exists(std::filesystem::path(folder) / kFile)
                         ? std::filesystem::path(folder) / kFile
                         : beside / kFile;
-  if (!std::filesystem::exists(file))
+  if (!std::filesystem::exists(file)) {
     steps.skipped.push_back(fmt::format("learned: {} does not exist", file.string()));
-  else
-    steps.all.emplace_back([&, file] { bench_learned(o, file.string(), b.figures, steps.skipped); });
+    return;
+  }
+  using measure = void (*)(const bench_options &, const std::string &, figure_list &, std::vector<std::string> &);
+  for (const auto &[name, run] : {std::pair<const char *, measure>{"learned-shot", &bench_learned_shot},
+                                  {"learned-rate", &bench_learned_rate},
+                                  {"learned-pipeline", &bench_learned_pipeline}})
+    if (b.wants(name))
+      steps.all.emplace_back([&, file, run] { run(o, file.string(), b.figures, steps.skipped); });
 }
 
 /// "passthrough-latency.d13"
@@ -264,7 +270,7 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
     steps.all.emplace_back([&] { bench_many_workers(o, b.figures); });
   if (has_gpu && b.wants("relay-bp"))
     add_relay_bp(steps, b, o, folder);
-  if (has_gpu && b.wants("learned"))
+  if (has_gpu)
     add_learned(steps, b, o, folder);
   for (const char *name : {"d7", "d13", "d21", "d31"})
     add_steps(steps, b, o, *qec::find_decoding_config(name), has_gpu, folder);

@@ -42,9 +42,15 @@ latency_histogram exchange_with_block(cudaq::qec::realtime::gpu::resident_worker
 void bench_relay_bp(const bench_options &options, const std::string &name, const std::string &dem, figure_list &figures,
                     std::vector<std::string> &skipped);
 
-/// learned: shots of four memories through the network in the file of weights, and what each takes at least.
-void bench_learned(const bench_options &options, const std::string &weights, figure_list &figures,
-                   std::vector<std::string> &skipped);
+/// learned-shot: shots of four memories through the network in the file of weights, and what each takes at least.
+void bench_learned_shot(const bench_options &options, const std::string &weights, figure_list &figures,
+                        std::vector<std::string> &skipped);
+/// learned-rate: shots of three memories on many streams, with the plans for 1 to 32 shots at a time.
+void bench_learned_rate(const bench_options &options, const std::string &weights, figure_list &figures,
+                        std::vector<std::string> &skipped);
+/// learned-pipeline: the same with matching in a pipeline of 1 to 12 workers: one request at a time, and all at once.
+void bench_learned_pipeline(const bench_options &options, const std::string &weights, figure_list &figures,
+                            std::vector<std::string> &skipped);
 
 /// host-predecoder: the same by host functions on the CPU.
 void bench_host_predecoder(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,

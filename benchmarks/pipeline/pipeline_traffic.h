@@ -50,6 +50,9 @@ public:
   void add_difference(std::string name, std::string what, double us) {
     all_.push_back({std::move(name), std::move(what), "us", us, {}, 0});
   }
+  void add_value(std::string name, std::string what, std::string unit, double value) {
+    all_.push_back({std::move(name), std::move(what), std::move(unit), value, {}, 0});
+  }
   void add_rate(std::string name, std::string what, std::uint64_t requests, std::uint64_t ns) {
     const double rate = static_cast<double>(requests) * 1e9 / static_cast<double>(ns);
     all_.push_back({std::move(name), std::move(what), "req/s", rate, {}, 0});

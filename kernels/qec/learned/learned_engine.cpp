@@ -44,7 +44,7 @@ packed_network packed_or_throw(const predecoder_network &network) {
   return std::move(*packed);
 }
 
-layer_plan plan_or_throw(padded_grid grid) {
+layer_plan plan_or_throw(padded_grid grid, std::uint32_t shots_at_once) {
   const auto at_once = [](const layer_plan &plan) {
     std::uint32_t clusters = 0;
     require(max_layer_clusters(plan, clusters), "the occupancy of a layer");
@@ -53,7 +53,7 @@ layer_plan plan_or_throw(padded_grid grid) {
   const auto processors = of_device(cudaDevAttrMultiProcessorCount, "the number of multiprocessors");
   const expected<layer_plan> plan =
       plan_layers(grid, static_cast<std::uint32_t>(processors),
-                  of_device(cudaDevAttrMaxSharedMemoryPerBlockOptin, "shared memory"), at_once);
+                  of_device(cudaDevAttrMaxSharedMemoryPerBlockOptin, "shared memory"), at_once, shots_at_once);
   if (plan.failed())
     throw std::runtime_error(kOwner + ": " + plan.text());
   return *plan;
@@ -72,11 +72,11 @@ std::size_t shot_words_bytes(const predecoder_layout &layout) { return layout.de
 } // namespace
 
 device_network::device_network(const predecoder_network &network, const memory_lattice &lattice,
-                               predecoder_layout layout) {
+                               predecoder_layout layout, std::uint32_t shots_at_once) {
   const packed_network packed = packed_or_throw(network);
   job_.grid = padded(lattice.grid);
   job_.layout = layout;
-  job_.plan = plan_or_throw(job_.grid);
+  job_.plan = plan_or_throw(job_.grid, shots_at_once);
   job_.middles = packed.middles;
   job_.threshold = network.threshold();
   std::ranges::copy(packed.head_biases, job_.head_biases);

@@ -21,9 +21,10 @@ namespace cudaq::qec::realtime::gpu {
 /// made: threads share it.
 class device_network {
 public:
-  /// Throws std::runtime_error, also for a network or a grid that the kernels do not take, and for a device before
-  /// compute capability 9.0.
-  device_network(const predecoder_network &network, const memory_lattice &lattice, predecoder_layout layout);
+  /// shots_at_once: as plan_layers. Throws std::runtime_error, also for a network or a grid that the kernels do not
+  /// take, and for a device before compute capability 9.0.
+  device_network(const predecoder_network &network, const memory_lattice &lattice, predecoder_layout layout,
+                 std::uint32_t shots_at_once = 1);
   [[nodiscard]] const network_job &job() const noexcept { return job_; }
 
 private:

@@ -101,7 +101,7 @@ std::vector<float> constant_part(const predecoder_network &network, const memory
 }
 
 expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std::size_t block_bytes,
-                                 const clusters_at_once &at_once) {
+                                 const clusters_at_once &at_once, std::uint32_t shots_at_once) {
   layer_plan best;
   std::size_t least_bytes = SIZE_MAX;
   std::uint64_t best_time = std::numeric_limits<std::uint64_t>::max();
@@ -120,9 +120,12 @@ expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std
         continue;
       // In products of a warp: those of the cells, one more for the weights, and the begin and the end of a block.
       constexpr std::uint64_t kEnds = 60, kClusterEnds = 20;
-      const std::uint64_t rounds = (plan.clusters + together - 1) / together;
-      const std::uint64_t time = rounds * (std::uint64_t{kTaps} * kGroups / plan.parts * (tiles + 1) + kEnds +
-                                           (plan.parts > 1 ? kClusterEnds : 0));
+      const std::uint64_t of_block =
+          std::uint64_t{kTaps} * kGroups / plan.parts * (tiles + 1) + kEnds + (plan.parts > 1 ? kClusterEnds : 0);
+      const std::uint64_t clusters = std::uint64_t{plan.clusters} * shots_at_once;
+      // Blocks of one shot start in rounds; those of other shots fill the gaps between them.
+      const std::uint64_t time = shots_at_once == 1 ? (clusters + together - 1) / together * of_block
+                                                    : std::max(of_block, of_block * clusters / together);
       if (time < best_time) {
         best = plan;
         best_time = time;

@@ -35,8 +35,11 @@ struct packed_network {
 
 /// The clusters of a plan that the device runs at a time; 0: none.
 using clusters_at_once = std::function<std::uint32_t(const layer_plan &)>;
-/// The plan with the least estimated time. Refused: a grid whose rows are so long that no block has the memory.
+/// The plan with which `shots_at_once` shots, each with its own kernels, take the least estimated time. With one shot
+/// that is the least time of a shot: many blocks share its work, and add their sums. With more shots than fill the GPU
+/// so, it is the highest rate: fewer blocks for each, which do less beside their products. Refused: a grid whose rows
+/// are so long that no block has the memory.
 [[nodiscard]] expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std::size_t block_bytes,
-                                               const clusters_at_once &at_once);
+                                               const clusters_at_once &at_once, std::uint32_t shots_at_once = 1);
 
 } // namespace cudaq::qec::realtime::gpu

@@ -382,6 +382,20 @@ TEST(LearnedPlan, CoversTheGridAndUsesMostMultiprocessorsForSmallGrids) {
   }
 }
 
+TEST(LearnedPlan, OfMoreShotsAtOnceHasFewerBlocksForEach) {
+  for (const padded_grid grid : {padded_grid{8, 8}, {14, 14}}) {
+    std::uint32_t blocks = UINT32_MAX;
+    for (const std::uint32_t shots : {1u, 8u, 32u}) {
+      const auto plan = plan_layers(grid, 132, 227 * 1024, of_132, shots);
+      ASSERT_TRUE(plan.ok()) << plan.text();
+      EXPECT_GE(plan->clusters * plan->cells(), grid.cells());
+      EXPECT_LE(plan->clusters * plan->parts, blocks) << shots;
+      blocks = plan->clusters * plan->parts;
+    }
+    EXPECT_LE(blocks, 16u) << grid.width;
+  }
+}
+
 TEST(LearnedPlan, RefusesRowsThatNoBlockCanHold) {
   const auto refused = plan_layers({3, 1000}, 132, 227 * 1024, of_132);
   ASSERT_TRUE(refused.failed());
