@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "contrib/tensorrt/engine_files.h"
 
-#include "lib/base/fnv1a.h"
+#include "lib/base/content_hash.h"
 
 #include <algorithm>
 #include <bit>

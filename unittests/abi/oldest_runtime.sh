@@ -14,10 +14,10 @@ for file in "$@"; do
   while read -r name newest; do
     while read -r version; do
       if [ "$(printf '%s\n%s\n' "$version" "$newest" | sort -V | tail -1)" != "$newest" ]; then
-        printf '%s needs more than %s%s:\n%s\n' "$file" "$name" "$newest" "$(grep "@$name$version\b" <<<"$needed")"
+        printf '%s needs more than %s%s:\n%s\n' "$file" "$name" "$newest" "$(grep "@${name}${version}\b" <<<"$needed")"
         status=1
       fi
-    done < <(grep -oE "@$name[0-9.]+" <<<"$needed" | sed "s/^@$name//" | sort -u)
+    done < <(grep -oE "@${name}[0-9.]+" <<<"$needed" | sed "s/^@${name}//" | sort -u)
   done <<<"$limits"
 done
 echo "$# files"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values of the reference (draft-eastlake-fnv, test vectors of FNV-1a with 64 bits).
-#include "lib/base/fnv1a.h"
+#include "lib/base/content_hash.h"
 
 #include <gtest/gtest.h>
 #include <span>
