@@ -27,7 +27,8 @@ std::string function_name(std::uint32_t function_id) {
       {CUDAQ_QEC_GET_COMMITTED, "get_committed"},
       {CUDAQ_QEC_DESCRIBE_DECODER, "describe_decoder"},
       {CUDAQ_QEC_GET_DECODER_NAME, "get_decoder_name"},
-      {CUDAQ_QEC_DECODE, "qec_decode"}};
+      {CUDAQ_QEC_DECODE, "qec_decode"},
+      {CUDAQ_QEC_DECODE_READOUT, "qec_decode_readout"}};
   for (const auto &[id, name] : kNames)
     if (id == function_id)
       return name;

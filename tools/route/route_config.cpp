@@ -211,6 +211,7 @@ expected<> route_reader::read(route_config &config) {
     config.table.functions.push_back({id, true, 0, id == server_ns::kResetFunctionId, true});
   for (const std::uint32_t id : {server_ns::kDescribeFunctionId, server_ns::kNameFunctionId})
     config.table.functions.push_back({id, true, 0, false, true, false});
+  config.table.functions.push_back({server_ns::kOneShotReadoutFunctionId, true, 0, false, false, false});
   const config_node &nodes = *root_.find("nodes");
   if (nodes.items.size() > kMaxNodes)
     return reason(place_of(nodes) + "nodes: " + std::to_string(nodes.items.size()) + " nodes; at most " +

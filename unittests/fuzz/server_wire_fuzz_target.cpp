@@ -195,7 +195,7 @@ void send_readout(decoding_server &server, fuzz_input &input) {
 void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
   constexpr std::uint32_t kFunctions[] = {kEnqueueFunctionId, kGetCorrectionsFunctionId, kResetFunctionId,
                                           kOneShotFunctionId, kBeginTailFunctionId,      kGetCommittedFunctionId,
-                                          kNameFunctionId,    kEnqueueReadoutFunctionId};
+                                          kNameFunctionId,    kEnqueueReadoutFunctionId, kOneShotReadoutFunctionId};
   const auto choice = input.take<std::uint8_t>();
   const std::uint32_t function = choice < std::size(kFunctions) ? kFunctions[choice] : input.take<std::uint32_t>();
   if (function == kEnqueueReadoutFunctionId && input.take<std::uint8_t>() % 4 != 0) {
@@ -207,6 +207,8 @@ void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
   const exchange got = call(server, function, payload, 64);
   if (function == kOneShotFunctionId)
     require(got.status >= 0 && got.status <= 6 && (got.status != 0 || got.result == payload), "qec_decode");
+  else if (function == kOneShotReadoutFunctionId) // other decoders than that with a table refuse it
+    require((got.status <= 12 && got.status >= 0) || got.status == -1 || got.status == -2, "qec_decode_readout");
   else
     require(got.status >= 0 && got.status < static_cast<std::int32_t>(kServerStatuses), "a status of the table");
   // What it did to the stream is not followed: a reset makes server and model equal again.

@@ -126,7 +126,7 @@ bool decoding_server::stop(rt::steady_clock::time_point deadline) {
 
 served_decoder *decoding_server::find(const read_result &read) const noexcept {
   const wire_function function = read.request.function;
-  if (function == wire_function::one_shot ||
+  if ((function == wire_function::one_shot && !read.request.names_kind) ||
       ((function == wire_function::describe || function == wire_function::name) && read.status == server_status::ok &&
        !read.knows_decoder))
     return decoders_.front().get();

@@ -52,7 +52,7 @@ std::uint32_t next_slot_of(void *dispatcher) {
   cudaq_dispatcher_stats_t stats{};
   stats.struct_size = sizeof(stats);
   return cudaq_dispatcher_get_stats(static_cast<cudaq_dispatcher_t *>(dispatcher), &stats) == CUDAQ_OK
-             ? static_cast<std::uint32_t>(stats.cursor)
+             ? stats.cursor
              : UINT32_MAX;
 }
 
@@ -99,7 +99,7 @@ expected<> hosted_server::attach(cudaq_dispatcher_t *dispatcher, const transport
     return make_reason(CUDAQ_ERR_STATE, "a dispatcher is attached already, and a server has one");
   for (const std::uint32_t id :
        {kEnqueueFunctionId, kEnqueueReadoutFunctionId, kGetCorrectionsFunctionId, kResetFunctionId, kOneShotFunctionId,
-        kDescribeFunctionId, kBeginTailFunctionId, kGetCommittedFunctionId, kNameFunctionId})
+        kOneShotReadoutFunctionId, kDescribeFunctionId, kBeginTailFunctionId, kGetCommittedFunctionId, kNameFunctionId})
     if (const cudaq_status_t status = cudaq_dispatcher_set_host_handler_v2(dispatcher, id, &handle, this, nullptr);
         status != CUDAQ_OK)
       return {status, cudaq_last_error_message()};

@@ -114,11 +114,15 @@ void open_requests::send_again(std::uint64_t now) {
   next_time_ = std::min(next_time_, now);
 }
 
+bool open_requests::is_one_shot(std::uint32_t place) {
+  const std::uint32_t function = header_of(frame(place)).function_id;
+  return function == CUDAQ_QEC_DECODE || function == CUDAQ_QEC_DECODE_READOUT;
+}
+
 bool open_requests::is_server_busy(std::uint32_t place, std::int32_t status) {
   if (status != CUDAQ_QEC_SERVER_BUSY && status != -CUDAQ_QEC_SERVER_BUSY)
     return false;
-  const bool one_shot = header_of(frame(place)).function_id == CUDAQ_QEC_DECODE;
-  return (status < 0) == one_shot;
+  return (status < 0) == is_one_shot(place);
 }
 
 /// False: too late for another attempt.
@@ -165,8 +169,7 @@ open_requests::result open_requests::handle(const cudaq_rpc_response_t &answer, 
 open_requests::ended open_requests::close(request &r) {
   ended last{r.first_id, r.attempts, 0};
   if (r.refused)
-    last.refusal = header_of(frame(place_of(r.id))).function_id == CUDAQ_QEC_DECODE ? -CUDAQ_QEC_SERVER_BUSY
-                                                                                    : CUDAQ_QEC_SERVER_BUSY;
+    last.refusal = is_one_shot(place_of(r.id)) ? -CUDAQ_QEC_SERVER_BUSY : CUDAQ_QEC_SERVER_BUSY;
   else if (r.busy_frames >= r.frames) // also if none was sent
     last.refusal = CUDAQ_RPC_ERR_BUSY;
   r.open = false;

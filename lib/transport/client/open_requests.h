@@ -114,6 +114,7 @@ private:
   /// known whether it was executed.
   static constexpr std::uint64_t kLastAttempt = 5'000'000;
 
+  [[nodiscard]] bool is_one_shot(std::uint32_t place);
   [[nodiscard]] bool is_server_busy(std::uint32_t place, std::int32_t status);
   bool postpone(request &r, std::uint64_t now);
   void renew(std::uint32_t place, std::uint64_t now);

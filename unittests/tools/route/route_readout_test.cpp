@@ -40,7 +40,12 @@ TEST(RouteReadout, TheNodeHasTheValuesOfItsRequests) {
       EXPECT_EQ(peer.call(kGet, of_server::get_payload(6, 1, true)).result, bytes{static_cast<std::uint8_t>(answer)});
       EXPECT_EQ(peer.call(CUDAQ_QEC_DECODE, of_server::one_shot_payload(shot, kind)).result,
                 bytes{static_cast<std::uint8_t>(answer)});
+      EXPECT_EQ(peer.call(CUDAQ_QEC_DECODE_READOUT, of_server::readout_payload(6, 0, shot, kind)).result,
+                bytes{static_cast<std::uint8_t>(answer)});
     }
+  EXPECT_EQ(peer.call(CUDAQ_QEC_DECODE_READOUT, of_server::readout_payload(7, 0, sure, of_server::kAllKinds[0])).status,
+            -CUDAQ_QEC_SERVER_INVALID_DECODER)
+      << "as a server says it";
   EXPECT_EQ(peer.call(kEnqueue, of_server::enqueue_payload(6, ++counter, "10")).status, CUDAQ_QEC_SERVER_BAD_REQUEST);
   const wire_answer described = peer.call(CUDAQ_QEC_DESCRIBE_DECODER, numbers({6, 3}));
   ASSERT_EQ(described.result.size(), sizeof(cudaq_qec_readout_description_t));

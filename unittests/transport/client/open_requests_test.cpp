@@ -102,7 +102,7 @@ TEST_F(OpenRequests, SendAnotherRequestAfterBusyOfTheServer) {
 }
 
 TEST_F(OpenRequests, AreRefusedInQecDecodeByTheNegativeNumber) {
-  ASSERT_TRUE(begin(1, 0, true, kNever, CUDAQ_QEC_DECODE) && begin(2, 0));
+  ASSERT_TRUE(begin(1, 0, true, kNever, CUDAQ_QEC_DECODE_READOUT) && begin(2, 0));
   sent(0), sent(0);
   EXPECT_EQ(answer(2, -CUDAQ_QEC_SERVER_BUSY, kMs).means, meaning::final);
   EXPECT_EQ(answer(1, -CUDAQ_QEC_SERVER_BUSY, kMs).means, meaning::passed);

@@ -26,14 +26,18 @@ extern "C" {
 /* qec_decode: the events of one shot, and for a decoder with a table of a readout its soft values and flags; the
  * observables, perhaps gaps */
 #define CUDAQ_QEC_DECODE 0xC4B0E4BFu
+/* qec_decode_readout: the same for a decoder with a table, by its id, with the kind of the values: a whole shot as
+ * cudaq_qec_enqueue_readout_t, whose counter is 0, and its three arrays. It has no place among the requests that have a
+ * counter. */
+#define CUDAQ_QEC_DECODE_READOUT 0x73895498u
 
 #define CUDAQ_QEC_MAX_ENQUEUED_BITS 1048576u /* of one request: 2^20 */
 /* A decoder knows a repeated request among its last REPEAT_REQUESTS that changed its state, for REPEAT_SECONDS. */
 #define CUDAQ_QEC_REPEAT_REQUESTS 64u
 #define CUDAQ_QEC_REPEAT_SECONDS 30u /* a requester repeats a request no longer than this after its first attempt */
 
-/* Status of an answer; statuses of the library (cudaq_rpc_status_t) are -1000 and below. qec_decode has the status of a
- * decode, or the negative of one of these: then nothing was decoded. */
+/* Status of an answer; statuses of the library (cudaq_rpc_status_t) are -1000 and below. qec_decode and
+ * qec_decode_readout have the status of a decode, or the negative of one of these: then nothing was decoded. */
 typedef enum cudaq_qec_server_status_t {
   CUDAQ_QEC_SERVER_OK = 0,
   CUDAQ_QEC_SERVER_INVALID_DECODER = 1,   /* no decoder has this id */
@@ -55,13 +59,14 @@ typedef struct __attribute__((packed)) cudaq_qec_enqueue_syndromes_t {
   uint64_t num_bits;   /* at most CUDAQ_QEC_MAX_ENQUEUED_BITS */
 } cudaq_qec_enqueue_syndromes_t;
 
-/* Payload of enqueue_readout, for a decoder with a table of a readout (docs/decoders/soft.md). Three arrays follow it,
- * each from a whole byte, and nothing after them: ceil(num_bits / 8) bytes of bits; the soft values of the next
- * num_values measurements; ceil(num_flags / 4) bytes with the next flags of leakage, 2 bits each, the first one lowest.
- * A shot may come in several requests; all its values and flags must have come with the last of its bits. */
+/* Payload of enqueue_readout and qec_decode_readout, for a decoder with a table of a readout (docs/decoders/soft.md).
+ * Three arrays follow it, each from a whole byte, and nothing after them: ceil(num_bits / 8) bytes of bits; the soft
+ * values of the next num_values measurements; ceil(num_flags / 4) bytes with the next flags of leakage, 2 bits each,
+ * the first one lowest. A shot may come in several requests of enqueue_readout; all its values and flags must have come
+ * with the last of its bits. */
 typedef struct __attribute__((packed)) cudaq_qec_enqueue_readout_t {
   uint64_t decoder_id;
-  uint64_t counter;    /* that of enqueue_syndromes: requests of both functions are one sequence */
+  uint64_t counter;    /* as of enqueue_syndromes, in one sequence with it; of qec_decode_readout 0 */
   uint64_t num_bits;   /* at most CUDAQ_QEC_MAX_ENQUEUED_BITS, as the next two */
   uint64_t num_values; /* 0: no soft values */
   uint64_t num_flags;  /* 0: no flags */

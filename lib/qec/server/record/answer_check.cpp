@@ -11,7 +11,8 @@ namespace {
 
 server_status status_of(std::uint32_t function_id, std::int32_t status) noexcept {
   // Only of a shot in one request the numbers differ.
-  return counted_status(function_id == kOneShotFunctionId ? wire_function::one_shot : wire_function::enqueue, status);
+  const bool is_one_shot = function_id == kOneShotFunctionId || function_id == kOneShotReadoutFunctionId;
+  return counted_status(is_one_shot ? wire_function::one_shot : wire_function::enqueue, status);
 }
 
 /// The part of a result that two runs have in common.

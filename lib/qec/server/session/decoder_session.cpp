@@ -168,6 +168,12 @@ void decoder_session::note_failure(decode_status status) noexcept {
 void decoder_session::note_refused_readout(const wire_request &request, const readout_facts &facts,
                                            const readout_so_far &before) noexcept {
   ++failures_;
+  if (request.names_kind && request.num_bits != unit_->num_detectors()) {
+    std::snprintf(last_failure_.data(), last_failure_.size(),
+                  "a shot of %" PRIu64 " detection events; the decoder takes %" PRIu64, request.num_bits,
+                  unit_->num_detectors());
+    return;
+  }
   std::array<char, 128> more{};
   if (facts.any())
     std::snprintf(more.data(), more.size(),

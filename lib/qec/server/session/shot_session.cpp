@@ -95,13 +95,31 @@ decode_status shot_session::decode_payload(std::span<const std::uint8_t> payload
       {.soft = soft, .kind = facts.kind_of(soft.size()), .leakage = rest.subspan(soft.size())});
 }
 
+/// Of qec_decode_readout: its arrays are those of a whole shot.
+bool shot_session::fits(const wire_request &one_shot) const noexcept {
+  const readout_facts facts = unit().readout();
+  return facts.any() && one_shot.num_bits == unit().num_detectors() && one_shot.num_values == facts.measurements &&
+         one_shot.num_flags == facts.flags && (facts.measurements == 0 || facts.takes(one_shot.kind));
+}
+
+decode_status shot_session::decode_arrays(const wire_request &one_shot, std::span<std::uint8_t> result) noexcept {
+  const readout_arrays arrays = arrays_of(one_shot);
+  return used_unit().decode_events(one_shot.bits.first(static_cast<std::size_t>((one_shot.num_bits + 7) / 8)), result,
+                                   {.soft = arrays.soft, .kind = one_shot.kind, .leakage = arrays.leakage});
+}
+
 server_answer shot_session::decode_one(const wire_request &request, std::span<std::uint8_t> result) noexcept {
   const std::size_t bytes = observables_.size();
   if (result.size() < unit().answer_bytes(unit().num_observables()))
     return {static_cast<std::int32_t>(decode_status::buffer_too_small), 0};
+  if (request.names_kind && !fits(request)) {
+    note_refused_readout(request, unit().readout(), {});
+    return refuse(request.function, server_status::bad_request);
+  }
   if (!unit().readout().any() && request.bits.size() > (unit().num_detectors() + 7) / 8)
     return {static_cast<std::int32_t>(decode_status::bad_detector_index), 0};
-  const decode_status status = decode_payload(request.bits, result.first(bytes));
+  const decode_status status = request.names_kind ? decode_arrays(request, result.first(bytes))
+                                                  : decode_payload(request.bits, result.first(bytes));
   if (!unit().has_solution() && status != decode_status::deadline)
     note_failure(status);
   if (!unit().has_solution())

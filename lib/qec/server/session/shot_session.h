@@ -28,7 +28,9 @@ private:
   server_status decode_shot() noexcept;
   [[nodiscard]] bool take_readout(const wire_request &request) noexcept;
   void clear_shot() noexcept;
+  [[nodiscard]] bool fits(const wire_request &one_shot) const noexcept;
   decode_status decode_payload(std::span<const std::uint8_t> payload, std::span<std::uint8_t> result) noexcept;
+  decode_status decode_arrays(const wire_request &one_shot, std::span<std::uint8_t> result) noexcept;
 
   bit_buffer shot_;                       ///< so far
   bit_buffer soft_, leakage_;             ///< of its readout, so far: as bits, 2 of each flag

@@ -57,6 +57,10 @@ bool read_enqueue_readout(std::span<const std::uint8_t> payload, wire_request &r
          bytes_for(head.num_bits, 1) + bytes_for(head.num_values, bits_of(request.kind)) + bytes_for(head.num_flags, 2);
 }
 
+bool read_one_shot_readout(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
+  return read_enqueue_readout(payload, request) && request.counter == 0;
+}
+
 bool read_get_corrections(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
   if (payload.size() < kGetCorrectionsBytes)
     return false;
@@ -207,6 +211,7 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
   } kFunctions[] = {
       {kEnqueueFunctionId, wire_function::enqueue, &read_enqueue},
       {kEnqueueReadoutFunctionId, wire_function::enqueue_readout, &read_enqueue_readout},
+      {kOneShotReadoutFunctionId, wire_function::one_shot, &read_one_shot_readout},
       {kGetCorrectionsFunctionId, wire_function::get_corrections, &read_get_corrections},
       {kResetFunctionId, wire_function::reset,
        [](std::span<const std::uint8_t> whole, wire_request &) noexcept { return whole.size() >= kResetBytes; }},
@@ -216,6 +221,7 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
     if (id != function_id)
       continue;
     read.request.function = wire;
+    read.request.names_kind = wire == wire_function::one_shot;
     read.knows_decoder = payload.size() >= kResetBytes;
     if (!read.knows_decoder)
       break;

@@ -21,6 +21,7 @@ inline constexpr std::uint32_t kResetFunctionId = CUDAQ_QEC_RESET_DECODER;
 inline constexpr std::uint32_t kOneShotFunctionId = CUDAQ_QEC_DECODE; ///< a shot in one request
 // The existing server does not know these.
 inline constexpr std::uint32_t kEnqueueReadoutFunctionId = CUDAQ_QEC_ENQUEUE_READOUT;
+inline constexpr std::uint32_t kOneShotReadoutFunctionId = CUDAQ_QEC_DECODE_READOUT;
 inline constexpr std::uint32_t kDescribeFunctionId = CUDAQ_QEC_DESCRIBE_DECODER;
 inline constexpr std::uint32_t kNameFunctionId = CUDAQ_QEC_GET_DECODER_NAME;
 // Of streams.
@@ -123,12 +124,13 @@ enum class wire_function : std::uint8_t {
 /// A request that was checked. `bits` points into the payload that it was read from.
 struct wire_request {
   wire_function function = wire_function::reset;
-  std::uint64_t decoder_id = 0; ///< not of one_shot, nor of a describe or name without an id
+  std::uint64_t decoder_id = 0; ///< not of qec_decode, nor of a describe or name without an id
   std::uint64_t counter = 0;    ///< of enqueue, enqueue_readout and begin_tail
-  std::uint64_t num_values = 0; ///< of enqueue_readout, as the next two
+  bool names_kind = false;      ///< of one_shot: it is qec_decode_readout
+  std::uint64_t num_values = 0; ///< of enqueue_readout and qec_decode_readout, as the next two
   std::uint64_t num_flags = 0;
   soft_kind kind = soft_kind::f32;
-  /// Of enqueue and enqueue_readout; of the functions that read: the observables that are wanted.
+  /// Of enqueue, enqueue_readout and qec_decode_readout; of the functions that read: the observables that are wanted.
   std::uint64_t num_bits = 0;
   std::uint64_t wait_for_round = 0;   ///< of get_committed: the rounds that must be final before the answer
   bool clear = false;                 ///< of the functions that read: set the corrections to 0 after reading
@@ -162,7 +164,7 @@ struct read_result {
   wire_request request{};
 };
 
-/// The arrays of enqueue_readout after the bits, which are the first of request.bits.
+/// The arrays of enqueue_readout and qec_decode_readout after the bits, which are the first of request.bits.
 struct readout_arrays {
   std::span<const std::uint8_t> soft, leakage;
 };

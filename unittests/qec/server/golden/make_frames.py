@@ -24,7 +24,7 @@ import struct
 
 ENQUEUE, GET_CORRECTIONS, RESET, ONE_SHOT = 0x7ED8BE82, 0x882D5BA1, 0x977A59CF, 0xC4B0E4BF
 BEGIN_TAIL, GET_COMMITTED, DESCRIBE, NAME = 0x21CDC649, 0x75DD3F12, 0xD546EA57, 0xF1697466
-ENQUEUE_READOUT = 0xD1B0F222
+ENQUEUE_READOUT, ONE_SHOT_READOUT = 0xD1B0F222, 0x73895498
 F32, U8, U4 = 0, 1, 2
 BUFFER_TOO_SMALL = 4  # of a decode
 OK, INVALID_DECODER, BAD_REQUEST, BUSY, SYNDROMES_DROPPED, STREAM_MISALIGNED, NOT_CONVERGED = 0, 1, 2, 5, 6, 7, 9
@@ -165,6 +165,9 @@ exchange("reset_after_it", RESET, struct.pack("<Q", 6), OK)
 enqueue("plain_bits_to_a_table", 6, 1, "10", BAD_REQUEST)
 exchange("reset_after_that", RESET, struct.pack("<Q", 6), OK)
 enqueue_readout("values_without_a_table", 1, "1100000001", (3,), U8, (), BAD_REQUEST, decoder=3)
+shot = struct.pack("<QQQQQII", 6, 0, 2, 3, 5, U4, 0) + arrays("10", (3, 7, 8), U4, NO_FLAG)
+exchange("one_shot_with_its_kind", ONE_SHOT_READOUT, shot, OK, packed("0"))
+exchange("one_shot_with_a_counter", ONE_SHOT_READOUT, shot[:8] + b"\1" + shot[9:], -BAD_REQUEST)
 write("readout_frames.txt")
 
 

@@ -38,6 +38,8 @@ TEST(ServerReadout, DecodesAShotWithItsValuesAndFlags) {
     for (const soft_kind kind : kAllKinds) {
       EXPECT_EQ(call(server, kOneShotFunctionId, one_shot_payload(shot, kind)), answered(server_status::ok, answer))
           << static_cast<unsigned>(kind);
+      EXPECT_EQ(call(server, kOneShotReadoutFunctionId, readout_payload(kId, 0, shot, kind)),
+                answered(server_status::ok, answer));
       EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(kId, counter++, shot, kind)),
                 answered(server_status::ok));
       EXPECT_EQ(call(server, kGetCorrectionsFunctionId, get_payload(kId, 1, true)),
@@ -197,6 +199,9 @@ TEST(ServerReadout, RefusesAKindThatTheTableDoesNotTake) {
       << "of one measurement u8 is u4";
   EXPECT_EQ(call(server, kOneShotFunctionId, one_shot_payload({"10", {3}, {}}, soft_kind::f32)).status,
             static_cast<std::int32_t>(decode_status::buffer_too_small));
+  for (const soft_kind kind : {soft_kind::u8, soft_kind::f32})
+    EXPECT_EQ(call(server, kOneShotReadoutFunctionId, readout_payload(kId, 0, {"10", {3}, {}}, kind)).status,
+              -static_cast<std::int32_t>(server_status::bad_request));
   EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(kId, 0, {"10", {3}, {}}, soft_kind::u8)),
             answered(server_status::bad_request));
   EXPECT_EQ(call(server, kResetFunctionId, reset_payload(kId)), answered(server_status::ok));
@@ -220,6 +225,46 @@ TEST(ServerReadout, IsRefusedByDecodersThatTakeNone) {
   EXPECT_EQ(call(stream, kEnqueueReadoutFunctionId, readout_payload(kId, 0, kSure, soft_kind::u8)),
             answered(server_status::bad_request));
   EXPECT_NE(last_failure(stream).find("takes 0 and 0"), std::string::npos) << last_failure(stream);
+}
+
+TEST(ServerReadout, TakesAShotInOneRequestOnlyAsTheWholeThatItSays) {
+  const auto payload = [](const readout_shot &shot, soft_kind kind) { return readout_payload(kId, 0, shot, kind); };
+  const bytes whole = payload(kSure, soft_kind::u8);
+  bytes cut = payload(kSure, soft_kind::f32), counted = whole, of_another = whole;
+  cut.resize(whole.size()); // floats in the length of bytes: of qec_decode it would be a shot
+  counted[8] = 1;
+  of_another[0] = 9;
+  const struct {
+    bytes payload;
+    server_status status;
+    const char *text;
+  } cases[] = {
+      {cut, server_status::bad_request, ""},
+      {counted, server_status::bad_request, ""},
+      {bytes(whole.begin(), whole.begin() + 7), server_status::bad_request, ""},
+      {of_another, server_status::invalid_decoder, ""},
+      {payload({"1", {12, 12, 3}, {0, 0, 0, 0, 0}}, soft_kind::u8), server_status::bad_request,
+       "a shot of 1 detection events; the decoder takes 2"},
+      {payload({"100", {12, 12, 3}, {0, 0, 0, 0, 0}}, soft_kind::u8), server_status::bad_request,
+       "a shot of 3 detection events; the decoder takes 2"},
+      {payload({"10", {12, 12}, {0, 0, 0, 0, 0}}, soft_kind::u8), server_status::bad_request,
+       "a request with 2 soft values (u8) and 5 flags; of a shot the decoder takes 3 and 5"},
+      {payload({"10", {12, 12, 3}, {}}, soft_kind::u4), server_status::bad_request,
+       "a request with 3 soft values (u4) and 0 flags; of a shot the decoder takes 3 and 5"},
+  };
+  for (const auto &[sent, status, text] : cases) {
+    decoding_server server = readout_server();
+    EXPECT_EQ(call(server, kOneShotReadoutFunctionId, sent).status, -static_cast<std::int32_t>(status));
+    EXPECT_EQ(last_failure(server).find(text), 0U) << last_failure(server);
+    EXPECT_EQ(call(server, kOneShotReadoutFunctionId, whole), answered(server_status::ok, "1")) << "nothing latches";
+  }
+  decoding_server without(one_setup({.id = kId}, unit_for(kReadoutModel, {}, 0, "bp-osd")));
+  EXPECT_EQ(call(without, kOneShotReadoutFunctionId, payload({"10", {}, {}}, soft_kind::u8)).status,
+            -static_cast<std::int32_t>(server_status::bad_request))
+      << "a decoder without a table";
+  decoding_server stream(one_setup({.id = kId}, stream_unit_for(rotated_stream_model(2))));
+  EXPECT_EQ(call(stream, kOneShotReadoutFunctionId, whole).status,
+            -static_cast<std::int32_t>(server_status::bad_request));
 }
 
 // Values and flags begin a shot, as bits do.
