@@ -54,18 +54,27 @@ bool has_negative(std::span<const weighted_edge> edges) {
 
 } // namespace
 
-std::shared_ptr<const event_distances> event_distances::of(std::size_t detectors,
-                                                           std::span<const weighted_edge> edges) {
-  if (detectors > kMaxDetectors || has_negative(edges))
-    return nullptr;
+std::shared_ptr<const event_distances> event_distances::of(std::size_t detectors, std::span<const weighted_edge> edges,
+                                                           const std::vector<bool> &is_dropped) {
   const auto made = std::make_shared<event_distances>();
-  made->detectors_ = detectors;
-  made->table_.assign(detectors * detectors, kFar);
+  std::vector<std::size_t> with_row;
+  for (std::size_t detector = 0; detector < detectors; ++detector) {
+    made->row_of_.push_back(static_cast<std::uint32_t>(with_row.size()));
+    if (is_dropped.empty() || !is_dropped[detector])
+      with_row.push_back(detector);
+  }
+  made->rows_ = with_row.size();
+  if (made->rows_ > kMaxDetectors || has_negative(edges))
+    return nullptr;
+  made->table_.reserve(made->rows_ * made->rows_);
   const neighbours graph(detectors, edges);
-  for (std::size_t from = 0; from < detectors; ++from) {
-    const auto row = std::span(made->table_).subspan(from * detectors, detectors);
-    row[from] = 0;
-    graph.spread(row);
+  std::vector<float> distance;
+  for (const std::size_t from : with_row) {
+    distance.assign(detectors, kFar);
+    distance[from] = 0;
+    graph.spread(distance);
+    for (const std::size_t to : with_row)
+      made->table_.push_back(distance[to]);
   }
   return made;
 }
@@ -84,8 +93,10 @@ std::optional<both_values> both_values::of(std::shared_ptr<const event_distances
   for (const weighted_edge &e : edges) {
     const auto weight = static_cast<float>(e.weight);
     if (e.first == detectors || (e.first < detectors && e.second >= detectors)) {
-      float &least = e.first == detectors ? made.across_ : to[e.second == detectors ? 1 : 0][e.first];
-      least = std::min(least, weight);
+      if (e.first == detectors)
+        made.across_ = std::min(made.across_, double{weight});
+      else if (float &least = to[e.second == detectors ? 1 : 0][e.first]; weight < least)
+        least = weight;
     }
   }
   const neighbours graph(detectors, edges);
@@ -93,55 +104,60 @@ std::optional<both_values> both_values::of(std::shared_ptr<const event_distances
     graph.spread(side);
   for (std::size_t node = 0; node < detectors; ++node) {
     made.to_side_.push_back({to[0][node], to[1][node]});
-    made.across_ = std::min(made.across_, to[0][node] + to[1][node]);
+    made.across_ = std::min(made.across_, made.to_side_[node][0] + made.to_side_[node][1]);
   }
   made.is_grouped_.resize(detectors);
-  made.group_.reserve(kMaxGroup + 1);
-  made.of_subset_.resize(std::size_t{1} << kMaxGroup);
+  made.group_.reserve(kMaxEvents);
+  made.of_subset_.resize(std::size_t{1} << kMaxTried);
   return made;
 }
 
 bool both_values::weigh(std::span<const std::uint64_t> events, std::array<double, 2> &weights) noexcept {
+  if (events.size() > kMaxEvents)
+    return false;
   std::fill_n(is_grouped_.begin(), events.size(), std::uint8_t{0});
   pair all{0, kFar};
   for (std::size_t first = 0; first < events.size(); ++first) {
     if (is_grouped_[first] != 0)
       continue;
-    if (!group_with(events, first))
+    group_with(events, first);
+    const std::optional<pair> more = group_.size() <= kMaxTried ? try_subsets(events) : match_group(events);
+    if (!more)
       return false;
-    const pair more = weigh_group(events);
-    all = {std::min(all[0] + more[0], all[1] + more[1]), std::min(all[0] + more[1], all[1] + more[0])};
+    all = {std::min(all[0] + (*more)[0], all[1] + (*more)[1]), std::min(all[0] + (*more)[1], all[1] + (*more)[0])};
   }
   weights = {std::min(all[0], all[1] + across_), std::min(all[1], all[0] + across_)};
   return true;
 }
 
-/// Sets group_ to the events that are in a group with this one.
-bool both_values::group_with(std::span<const std::uint64_t> events, std::size_t first) noexcept {
+/// Sets group_ to the events that are in a group with this one. So many events are hardly in several.
+void both_values::group_with(std::span<const std::uint64_t> events, std::size_t first) noexcept {
+  const bool is_whole = events.size() > kMaxGrouped;
   group_.assign(1, static_cast<std::uint32_t>(first));
   is_grouped_[first] = 1;
   for (std::size_t k = 0; k < group_.size(); ++k) {
     const std::uint64_t a = events[group_[k]];
+    const float *const from_a = distances_->from(a);
     for (std::uint32_t other = 0; other < events.size(); ++other) {
       const std::uint64_t b = events[other];
       const pair &of_a = to_side_[a], &of_b = to_side_[b];
-      if (is_grouped_[other] != 0 || distances_->between(a, b) >= std::min(of_a[0] + of_b[0], of_a[1] + of_b[1]))
+      if (is_grouped_[other] != 0 ||
+          (!is_whole && distances_->between(from_a, b) >= std::min(of_a[0] + of_b[0], of_a[1] + of_b[1])))
         continue;
-      if (group_.size() == kMaxGroup)
-        return false;
       is_grouped_[other] = 1;
       group_.push_back(other);
     }
+    if (group_.size() == events.size())
+      return;
   }
-  return true;
 }
 
-both_values::pair both_values::weigh_group(std::span<const std::uint64_t> events) noexcept {
+both_values::pair both_values::try_subsets(std::span<const std::uint64_t> events) noexcept {
   const std::size_t count = group_.size();
-  std::array<std::array<float, kMaxGroup>, kMaxGroup> between; // NOLINT: what is read is written
+  std::array<std::array<float, kMaxTried>, kMaxTried> between; // NOLINT: what is read is written
   for (std::size_t a = 0; a < count; ++a)
     for (std::size_t b = a + 1; b < count; ++b)
-      between[a][b] = distances_->between(events[group_[a]], events[group_[b]]);
+      between[a][b] = distances_->between(distances_->from(events[group_[a]]), events[group_[b]]);
   of_subset_[0] = {0, kFar};
   for (std::uint32_t subset = 1; subset < 1U << count; ++subset) {
     // The first event of the subset has a path to a side, or to one of the others.
@@ -150,13 +166,42 @@ both_values::pair both_values::weigh_group(std::span<const std::uint64_t> events
     const pair &to = to_side_[events[group_[a]]], &rest = of_subset_[others];
     pair least{std::min(rest[0] + to[0], rest[1] + to[1]), std::min(rest[1] + to[0], rest[0] + to[1])};
     for (std::uint32_t left = others; left != 0; left &= left - 1) {
-      const float path = between[a][static_cast<std::size_t>(std::countr_zero(left))];
+      const double path = between[a][static_cast<std::size_t>(std::countr_zero(left))];
       const pair &without = of_subset_[others & ~(left & -left)];
       least = {std::min(least[0], without[0] + path), std::min(least[1], without[1] + path)};
     }
     of_subset_[subset] = least;
   }
   return of_subset_[(std::size_t{1} << count) - 1];
+}
+
+/// The node is the one that event_matching adds. It lies on paths between events, too, and those from the left to it
+/// may end at the left of an event.
+std::optional<both_values::pair> both_values::match_group(std::span<const std::uint64_t> events) noexcept {
+  constexpr double kSteps = 1048576;            // of a weight of 1
+  constexpr double kShift = 6755399441055744.0; // 1.5 * 2^52: the sum has no digits after the point
+  const auto even = [](double weight) { return 2 * (weight * kSteps + kShift - kShift); };
+  const std::size_t count = group_.size();
+  matching_.begin(count + 1);
+  matching_.set_boundary(count, even(across_));
+  for (std::size_t a = 0; a < count; ++a) {
+    const pair &of_a = to_side_[events[group_[a]]];
+    column_[a] = distances_->column(events[group_[a]]);
+    to_right_[a] = of_a[1];
+    matching_.set_pair(a, count, even(of_a[1]));
+    matching_.set_boundary(a, even(std::min(of_a[0], of_a[1] + across_)));
+  }
+  for (std::size_t a = 0; a < count; ++a) {
+    const float *const from = distances_->from(events[group_[a]]);
+    for (std::size_t b = 0; b < a; ++b) // the table is large: a loop of nothing else has most loads in flight
+      between_[b] = from[column_[b]];
+    for (std::size_t b = 0; b < a; ++b)
+      matching_.set_pair(a, b, even(std::min<double>(between_[b], to_right_[a] + to_right_[b])));
+  }
+  const auto found = matching_.weigh();
+  if (!found)
+    return std::nullopt;
+  return pair{(*found)[0] / (2 * kSteps), (*found)[1] / (2 * kSteps)};
 }
 
 } // namespace cudaq::qec::realtime

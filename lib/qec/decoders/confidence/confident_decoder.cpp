@@ -19,7 +19,7 @@ namespace {
 struct forced_decoder {
   std::unique_ptr<decoder> with;
   std::vector<std::uint8_t> shift; ///< forced_observable::shift
-  std::optional<both_values> few;  ///< for shots of few events and the probabilities of the model
+  std::optional<both_values> few;  ///< for the probabilities of the model
 };
 
 class confident_decoder final : public decoder {
@@ -139,9 +139,15 @@ decoder_result make_confident_decoder(std::unique_ptr<decoder> first, const dete
     return {nullptr, "confidence=1: the model has " + std::to_string(model.num_observables) +
                          " observables, and gaps are given for at most " + std::to_string(kMaxGaps)};
   const bool matches = edges != nullptr;
+  std::optional<needed_events> needed;
+  if (matches)
+    needed.emplace(model);
+  if (needed && !needed->drops_some())
+    needed.reset();
   std::shared_ptr<const event_distances> distances;
   if (matches)
-    distances = event_distances::of(static_cast<std::size_t>(model.num_detectors), edges(model));
+    distances = event_distances::of(static_cast<std::size_t>(model.num_detectors), edges(model),
+                                    needed ? needed->dropped() : std::vector<bool>());
   std::vector<forced_decoder> forced;
   for (std::uint64_t observable = 0; observable < model.num_observables; ++observable) {
     const auto failed = [observable](const std::string &why) {
@@ -163,11 +169,6 @@ decoder_result make_confident_decoder(std::unique_ptr<decoder> first, const dete
       few = both_values::of(distances, edges(with->model));
     forced.push_back({std::move(made.instance), std::move(with->shift), std::move(few)});
   }
-  std::optional<needed_events> needed;
-  if (matches)
-    needed.emplace(model);
-  if (needed && !needed->drops_some())
-    needed.reset();
   return {std::make_unique<confident_decoder>(std::move(first), std::move(forced), std::move(needed)), {}};
 }
 
