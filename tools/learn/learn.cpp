@@ -90,7 +90,7 @@ json report_of(const learn_options &o, const qec::offline_result &result, std::u
   return j;
 }
 
-std::vector<std::vector<std::uint64_t>> read_groups(const learn_options &o, const std::string &dem_text) {
+qec::tied_errors read_groups(const learn_options &o, const std::string &dem_text) {
   if (o.tied.empty())
     return {};
   const auto text = qec::read_model_text(o.tied);

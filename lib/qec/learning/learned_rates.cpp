@@ -46,14 +46,47 @@ struct share {
   double exponent;  ///< by the model's own rates
 };
 
+/// Numbers of groups are those of errors with an effect after it.
+expected<> check_errors(const std::vector<whole_error> &errors, const learning_options &options) {
+  if (!(options.prior_sigma > 0) || !std::isfinite(options.prior_sigma))
+    return reason("the prior has sigma " + short_number(options.prior_sigma) + ", accepted: a number above 0");
+  std::unordered_map<std::uint64_t, std::uint64_t> line_of;
+  for (const whole_error &error : errors) {
+    if (error.probability > kLargestRate)
+      return reason("line " + std::to_string(error.line) + ": the error has probability " +
+                    short_number(error.probability) + "; rates are learned of errors of at most " +
+                    short_number(kLargestRate));
+    line_of.emplace(error.mechanism, error.line);
+  }
+  struct tie {
+    std::size_t group;
+    std::uint64_t error;
+  };
+  std::unordered_map<std::uint64_t, tie> tie_of_line;
+  for (std::size_t group = 0; group < options.tied.size(); ++group)
+    for (const std::uint64_t number : options.tied[group]) {
+      const auto known = line_of.find(number);
+      if (known == line_of.end())
+        return reason("error " + std::to_string(number) +
+                      " of a group of tied errors is not in the model, or has no effect");
+      if (known->second == 0)
+        continue;
+      const tie &first = tie_of_line.emplace(known->second, tie{group, number}).first->second;
+      if (first.group != group)
+        return reason("errors " + std::to_string(first.error) + " and " + std::to_string(number) +
+                      " are in two groups of tied errors, but both are of line " + std::to_string(known->second) +
+                      ", which a loop repeats: they have one rate; tie them in one group");
+    }
+  return {};
+}
+
 class learner {
 public:
   learner(const detector_error_model &model, const event_counts &counts, const learning_options &options)
       : options_(options), counts_(counts), errors_(whole_errors_of(model)), system_(errors_, *counts.sets()) {}
 
   expected<learned_rates> run() {
-    if (const expected<> result = name_factors(); result.failed())
-      return result.reason();
+    name_factors();
     read_unknowns();
     make_equations();
     std::vector<double> exponents = closed_forms();
@@ -66,16 +99,12 @@ public:
   }
 
 private:
-  expected<> name_factors() {
+  void name_factors() {
     joined_numbers joined(errors_.size());
     std::unordered_map<std::uint64_t, std::size_t> of_line;
     std::unordered_map<std::uint32_t, std::size_t> of_mechanism;
     std::vector<char> is_tied(errors_.size());
     for (std::size_t e = 0; e < errors_.size(); ++e) {
-      if (errors_[e].probability > kLargestRate)
-        return reason("line " + std::to_string(errors_[e].line) + ": the error has probability " +
-                      short_number(errors_[e].probability) + "; rates are learned of errors of at most " +
-                      short_number(kLargestRate));
       of_mechanism.emplace(errors_[e].mechanism, e);
       if (errors_[e].line == 0)
         continue;
@@ -88,15 +117,11 @@ private:
     for (const std::vector<std::uint64_t> &group : options_.tied) {
       std::optional<std::size_t> first;
       for (const std::uint64_t number : group) {
-        const auto known =
-            number <= UINT32_MAX ? of_mechanism.find(static_cast<std::uint32_t>(number)) : of_mechanism.end();
-        if (known == of_mechanism.end())
-          return reason("error " + std::to_string(number) +
-                        " of a group of tied errors is not in the model, or has no effect");
-        is_tied[known->second] = 1;
+        const std::size_t error = of_mechanism.at(static_cast<std::uint32_t>(number));
+        is_tied[error] = 1;
         if (first)
-          joined.join(known->second, *first);
-        first = known->second;
+          joined.join(error, *first);
+        first = error;
       }
     }
     std::vector<std::size_t> free_error_of(system_.size(), SIZE_MAX);
@@ -128,7 +153,6 @@ private:
     }
     factors_.resize(numbers.size());
     posteriors_.resize(numbers.size());
-    return {};
   }
 
   void read_unknowns() {
@@ -409,13 +433,18 @@ std::vector<detector_rate> rates_of_detectors(const detector_error_model &model,
   return beside_model(exponents, counts);
 }
 
+expected<std::shared_ptr<const parity_sets>> learnable_sets(const detector_error_model &model,
+                                                            const learning_options &options) {
+  if (const expected<> result = check_errors(whole_errors_of(model), options); result.failed())
+    return result.reason();
+  return parity_sets::of(model);
+}
+
 expected<learned_rates> learn_rates(const detector_error_model &model, const event_counts &counts,
                                     const learning_options &options) {
-  if (!(options.prior_sigma > 0) || !std::isfinite(options.prior_sigma))
-    return reason("the prior has sigma " + short_number(options.prior_sigma) + ", accepted: a number above 0");
   if (!(counts.shots() > 0))
     return reason("no shots were counted");
-  const expected<std::shared_ptr<const parity_sets>> sets = parity_sets::of(model);
+  const expected<std::shared_ptr<const parity_sets>> sets = learnable_sets(model, options);
   if (sets.failed())
     return sets.reason();
   if (*sets != counts.sets() && !(**sets == *counts.sets()))

@@ -10,15 +10,17 @@
 
 namespace cudaq::qec::realtime {
 
+/// Groups of errors, by dem_component::mechanism, whose rates change by one factor. An error is in one group at most.
+using tied_errors = std::vector<std::vector<std::uint64_t>>;
+
 struct learning_options {
   /// What is learned is a factor of the exponent -1/2 ln(1 - 2p) of each error, nearly of its rate p. By its prior the
   /// logarithm of the factor is normal around 0 with this sigma (ln 4): where the data say little, the model's own rate
   /// stays. > 0.
   double prior_sigma = 1.3863;
-  /// Groups of errors, by dem_component::mechanism, that share one factor. Other errors have factors of their own, but
-  /// the errors of one line of the model's text, in a loop, share theirs in any case, and so do errors with the same
-  /// detectors: they cannot be distinguished.
-  std::vector<std::vector<std::uint64_t>> tied = {};
+  /// Other errors have factors of their own, but the errors of one line of the model's text, in a loop, share theirs in
+  /// any case, and so do errors with the same detectors: they cannot be distinguished.
+  tied_errors tied = {};
 
   // What refuses data. Each text names the figure, and the detector if it is about one.
   double min_shots = 1000;         ///< effective
@@ -64,9 +66,15 @@ struct learned_rates {
 [[nodiscard]] std::vector<detector_rate> rates_of_detectors(const detector_error_model &model,
                                                             const event_counts &counts);
 
+/// What must be counted to learn the rates of this model: parity_sets::of(model). Fails as that does, and, before any
+/// shot, for an error whose probability is too near 1/2, for a number of a group that is not that of an error with an
+/// effect, and for errors of one line of a loop that are in two groups.
+[[nodiscard]] expected<std::shared_ptr<const parity_sets>> learnable_sets(const detector_error_model &model,
+                                                                          const learning_options &options);
+
 /// Learns the rates from flushed counts whose sets are parity_sets::of(model). Fails if they are not, if there are no
-/// shots, or if a number of a group is not that of an error with an effect. Any thread; the objects must not change
-/// meanwhile. Time: 0.4 s for a surface code of distance 5, 2 s for 7.
+/// shots, as learnable_sets(), or if groups join more factors than can be solved together. Any thread; the objects must
+/// not change meanwhile. Time: 0.4 s for a surface code of distance 5, 2 s for 7.
 [[nodiscard]] expected<learned_rates> learn_rates(const detector_error_model &model, const event_counts &counts,
                                                   const learning_options &options = {});
 
@@ -79,7 +87,6 @@ struct learned_rates {
 
 /// Reads a file of groups: on each line `tie NAME ERROR ERROR ...`, after the head of model_text_file.h with
 /// "cudaq-realtime-tied 1". A name may come on several lines. A reason begins "line N: ".
-[[nodiscard]] expected<std::vector<std::vector<std::uint64_t>>> parse_tied(std::string_view text,
-                                                                           std::uint32_t model_crc32);
+[[nodiscard]] expected<tied_errors> parse_tied(std::string_view text, std::uint32_t model_crc32);
 
 } // namespace cudaq::qec::realtime

@@ -53,8 +53,8 @@ public:
     }
     return {};
   }
-  expected<std::vector<std::vector<std::uint64_t>>> finish() {
-    std::vector<std::vector<std::uint64_t>> groups;
+  expected<tied_errors> finish() {
+    tied_errors groups;
     for (auto &[name, group] : groups_)
       groups.push_back(std::move(group));
     return groups;
@@ -105,7 +105,7 @@ std::string text_with(std::string_view text, const learned_rates &rates) {
   return changed;
 }
 
-expected<std::vector<std::vector<std::uint64_t>>> parse_tied(std::string_view text, std::uint32_t model_crc32) {
+expected<tied_errors> parse_tied(std::string_view text, std::uint32_t model_crc32) {
   tied_reader reader;
   return read_lines(text, {"cudaq-realtime-tied 1", model_crc32}, reader);
 }

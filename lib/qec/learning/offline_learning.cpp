@@ -8,7 +8,7 @@ namespace cudaq::qec::realtime {
 expected<offline_learning> offline_learning::of(detector_error_model model, learning_options options, double held_out) {
   if (!(held_out >= 0 && held_out < 1))
     return reason("the share of held-out shots is " + short_number(held_out) + ", accepted: from 0 to below 1");
-  expected<std::shared_ptr<const parity_sets>> sets = parity_sets::of(model);
+  expected<std::shared_ptr<const parity_sets>> sets = learnable_sets(model, options);
   if (sets.failed())
     return sets.reason();
   return offline_learning(std::move(model), std::move(options), held_out, std::move(*sets));

@@ -25,7 +25,7 @@ public:
   static constexpr std::uint64_t kBlock = 256;                          ///< shots
   static constexpr std::size_t kMaxHeldOutBytes = std::size_t{1} << 28; ///< then all further shots are learned from
 
-  /// `held_out`: from 0 to below 1. Fails as parity_sets::of() does.
+  /// `held_out`: from 0 to below 1. Fails as learnable_sets() does.
   [[nodiscard]] static expected<offline_learning> of(detector_error_model model, learning_options options,
                                                      double held_out);
 

@@ -203,6 +203,22 @@ TEST(LearnedRates, AreRefusedForOtherModelsNoShotsAndUnknownErrors) {
             "line 1: the error has probability 0.5; rates are learned of errors of at most 0.4");
 }
 
+TEST(LearnableSets, AreRefusedBeforeTheFirstShot) {
+  const auto refusal = [](const std::string &model, tied_errors ties = {}) {
+    return learnable_sets(model_of(model), {.tied = std::move(ties)}).text();
+  };
+  EXPECT_EQ(refusal("error(0.1) D0\nerror(0.41) D1\n"),
+            "line 2: the error has probability 0.41; rates are learned of errors of at most 0.4");
+  EXPECT_EQ(refusal("error(0.1) D0\n", {{1}}),
+            "error 1 of a group of tied errors is not in the model, or has no effect");
+  EXPECT_EQ(refusal("error(0.1) L0\n"), "the model has no detectors");
+  const std::string loop = "repeat 3 {\nerror(0.01) D0\nerror(0.02) D0 D1\nshift_detectors 1\n}\nerror(0.01) D0\n";
+  EXPECT_EQ(refusal(loop, {{0, 1}, {4, 5}}),
+            "errors 0 and 4 are in two groups of tied errors, but both are of line 2, which a loop repeats: they have "
+            "one rate; tie them in one group");
+  EXPECT_TRUE(learnable_sets(model_of(loop), {.tied = {{0, 2, 6}, {1, 3}}}).ok());
+}
+
 TEST(DetectorRates, AreThoseOfTheShotsBesideTheModels) {
   const detector_error_model model = model_of("error(0.1) D0 D1\nerror(0.2) D1\n");
   const auto rates = rates_of_detectors(model, counts_of(model, 100000, 4));

@@ -132,7 +132,8 @@ TEST_F(LearnProgram, RefusesFilesThatCannotBeUsed) {
   file("model.dem", "error(0.1) L0\n");
   expect_refused(in, "the model has no detectors");
   file("model.dem", "error(0.5) D0 D1\n");
-  expect_refused(in, "line 1: the error has probability 0.5; rates are learned of errors of at most 0.4");
+  expect_refused("--in " + path("none.01"), // before a shot is read
+                 "line 1: the error has probability 0.5; rates are learned of errors of at most 0.4");
   file("model.dem", "mistake(0.5) D0 D1\n");
   expect_refused(in, "model.dem: line 1: ");
 }
