@@ -52,6 +52,10 @@ constexpr config_field kLearnFields[] = {
      "true or missing: a learned model that is better by enough takes the place of the served one. false: it is "
      "reported only",
      nullptr},
+    {"ties", text, false, 0, 0, "",
+     "file with groups of errors that share one factor, as --tied of cudaq-realtime learn; a relative path begins in "
+     "the folder of the configuration",
+     nullptr},
     {"priority", choice, false, 0, 0, "idle|normal",
      "idle or missing: it learns in the time of the cores that nothing else wants (SCHED_IDLE). normal: as other "
      "threads; one such decoder is enough for all that learn",

@@ -86,6 +86,7 @@ void read_learn(const config_node &map, learn_settings &settings) {
   read_field(*learn, "held_out", settings.held_out);
   read_field(*learn, "sigmas", settings.sigmas);
   read_field(*learn, "shadow", settings.shadow);
+  read_field(*learn, "ties", settings.ties);
   std::string swap = "true";
   read_field(*learn, "swap", swap);
   settings.swaps = swap == "true";

@@ -6,7 +6,7 @@
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/decoding/whole_file.h"
-#include "lib/qec/learning/event_counts.h"
+#include "lib/qec/learning/learned_rates.h"
 #include "lib/qec/server/decoder_types.h"
 #include "lib/qec/server/model_detectors.h"
 #include "lib/qec/server/server_config.h"
@@ -435,8 +435,23 @@ expected<> count_rates(const decoder_config &c, const decoder_plan &plan, const 
   return {};
 }
 
+/// The groups of the file of learn.ties; none without it.
+expected<tied_errors> read_ties(const decoder_config &c, const decoder_plan &plan, const std::string &folder) {
+  if (c.learn.ties.empty())
+    return tied_errors();
+  const std::string path = path_in(folder, c.learn.ties);
+  const auto text = read_model_text(path);
+  if (text.failed())
+    return reason(text.status(), "learn.ties: " + text.text());
+  auto groups = parse_tied(*text, crc32_of(plan.text));
+  if (groups.failed())
+    return reason("learn.ties: " + path + ": " + groups.text());
+  return groups;
+}
+
 /// What a learning thread reads. The limits of learning are checked here, before the decoder serves.
-expected<> tap_shots(const decoder_config &c, const decoder_plan &plan, const decoding_unit &unit) {
+expected<> tap_shots(const decoder_config &c, const decoder_plan &plan, const std::string &folder,
+                     const decoding_unit &unit) {
   if (!c.learn.is_on)
     return {};
   if (plan.stream)
@@ -447,12 +462,15 @@ expected<> tap_shots(const decoder_config &c, const decoder_plan &plan, const de
     return reason("learn: it is not for decoders with a readout, whose errors have another probability in each shot");
   if (const auto type = decoder_type_of(c.type); type.ok() && type->table_of_errors)
     return reason("learn: for " + c.type + " all errors count the same; use lookup");
+  auto ties = read_ties(c, plan, folder);
+  if (ties.failed())
+    return ties.reason();
   const auto model = parse_dem(plan.text);
-  const auto sets = model.ok() ? parity_sets::of(*model) : model.reason();
+  const auto sets = model.ok() ? learnable_sets(*model, {.tied = *ties}) : model.reason();
   if (sets.failed())
     return reason("learn: " + sets.text());
-  unit.identity()->tap =
-      std::make_shared<shot_tap>((unit.num_detectors() + 7) / 8, (unit.num_observables() + 7) / 8, plan.text);
+  unit.identity()->tap = std::make_shared<shot_tap>((unit.num_detectors() + 7) / 8, (unit.num_observables() + 7) / 8,
+                                                    plan.text, std::move(*ties));
   return {};
 }
 
@@ -490,7 +508,7 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
       return failure(c, unit.reason());
     if (expected<> result = count_rates(c, plans[i], **unit); result.failed())
       return failure(c, result.reason());
-    if (expected<> result = tap_shots(c, plans[i], **unit); result.failed())
+    if (expected<> result = tap_shots(c, plans[i], folder, **unit); result.failed())
       return failure(c, result.reason());
     plans[i] = {};
     setups.push_back({c.limits, std::move(*unit), c.place});

@@ -88,6 +88,12 @@ expected<> submit(cudaq_qec_decoding_server_t *server, const cudaq_qec_decoding_
   return {};
 }
 
+expected<> status_of(const reload_result &result) {
+  if (result.outcome == reload_outcome::applied)
+    return {};
+  return {result.outcome == reload_outcome::rejected ? result.status : CUDAQ_ERR_TIMEOUT, result.reason};
+}
+
 /// The answer that a caller waits for.
 struct awaited_answer {
   std::mutex mutex; ///< protects the members below
@@ -185,12 +191,22 @@ cudaq_status_t cudaq_qec_decoding_server_reload(cudaq_qec_decoding_server_t *ser
   return guarded(__func__, [&]() -> expected<> {
     if (expected<> result = check_server(server, config, "config"); result.failed())
       return result;
-    const reload_result result = server->host.reload(config, server->folder, timeout_ns, [&] {
+    return status_of(server->host.reload(config, server->folder, timeout_ns, [&] {
       return server->host.server().is_closed(); // a shot that has begun cannot end any more
-    });
-    if (result.outcome == reload_outcome::applied)
-      return {};
-    return {result.outcome == reload_outcome::rejected ? result.status : CUDAQ_ERR_TIMEOUT, result.reason};
+    }));
+  });
+}
+
+cudaq_status_t cudaq_qec_decoding_server_go_back(cudaq_qec_decoding_server_t *server, cudaq_qec_earlier_model_t to,
+                                                 uint64_t timeout_ns) {
+  return guarded(__func__, [&]() -> expected<> {
+    if (expected<> result = check_server(server, server, "server"); result.failed())
+      return result;
+    if (to != CUDAQ_QEC_MODEL_CONFIGURED && to != CUDAQ_QEC_MODEL_BEFORE_SWAP)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "to is %d, accepted: a value of cudaq_qec_earlier_model_t",
+                         static_cast<int>(to));
+    return status_of(server->host.go_back(timeout_ns, to == CUDAQ_QEC_MODEL_CONFIGURED ? earlier_model::configured
+                                                                                       : earlier_model::before_swap));
   });
 }
 

@@ -71,8 +71,10 @@ public:
   /// decoding_server::drain; it waits for the ends of submit, too, and of the answers that it gives.
   [[nodiscard]] bool drain(cudaq::realtime::detail::steady_clock::time_point read_deadline,
                            cudaq::realtime::detail::steady_clock::time_point deadline);
-  /// Models that were learned give way to those of the configuration, and nothing is learned until the next reload.
-  reload_result go_back(std::uint64_t limit_ns) { return learning_.go_back(limit_ns); }
+  /// live_learning::go_back: what comes next is a reload.
+  reload_result go_back(std::uint64_t limit_ns, earlier_model to = earlier_model::configured) {
+    return learning_.go_back(limit_ns, to);
+  }
   [[nodiscard]] live_learning &learning() noexcept { return learning_; }
   [[nodiscard]] const live_learning &learning() const noexcept { return learning_; }
   /// That were applied.

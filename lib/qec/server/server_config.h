@@ -22,6 +22,7 @@ struct learn_settings {
   std::uint32_t shadow = 16;        ///< of so many held-out shots one is decoded with the learned model, too; 0: none
   bool swaps = true;                ///< false: it only reports
   bool is_idle = true;              ///< learns in the time that no other thread wants
+  std::string ties;                 ///< file of groups of tied errors; "": none
 };
 
 /// One element of `decoders`. docs/transport/server.md describes the fields.

@@ -5,8 +5,8 @@
  * docs/examples/decoding_server/decoding_server.c uses it.
  *
  * Threads: submit, call and the functions that get counts, times and rates by any number of threads at once; create,
- * serve, drain and destroy by one control thread; reload by that one or by another one. The server has threads of its
- * own, which take no signals.
+ * serve, drain and destroy by one control thread; reload and go_back by that one or by another one, one call at a time.
+ * The server has threads of its own, which take no signals.
  * Processes: a server belongs to the process that created it. In a child of fork each function returns CUDAQ_ERR_STATE,
  * and cudaq_qec_decoding_server_destroy has no effect.
  * Times are durations in nanoseconds; UINT64_MAX: without a limit. Pointers may be NULL where it is said.
@@ -133,6 +133,26 @@ CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_call(cudaq_qec_dec
  *                           ended inside a shot */
 CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_reload(cudaq_qec_decoding_server_t *server,
                                                                      const char *config, uint64_t timeout_ns);
+
+/* Which model a decoder that learns takes. */
+typedef enum cudaq_qec_earlier_model_t {
+  CUDAQ_QEC_MODEL_CONFIGURED = 0, /* of the configuration that create or the last reload got */
+  CUDAQ_QEC_MODEL_BEFORE_SWAP = 1 /* that it used before its last swap. A second call takes that of the configuration */
+} cudaq_qec_earlier_model_t;
+
+/* Takes learned models back: each decoder with `learn` that uses a learned model uses the earlier one again, from
+ * between two of its shots on, while the server serves; the others keep theirs. SIGUSR1 of `cudaq-realtime serve` is
+ * CUDAQ_QEC_MODEL_CONFIGURED. Nothing is learned after this call, whatever its status is, until the next reload. An
+ * exchange counts as one of cudaq_qec_decoding_server_counts_t. timeout_ns: for the ends of the shots of each decoder.
+ *   CUDAQ_OK                the earlier models are in use; also if no decoder used a learned one
+ *   CUDAQ_ERR_INVALID_ARG   server is NULL, or `to`
+ *   CUDAQ_ERR_UNSUPPORTED   memory for the decoder of the earlier model; a learned model is still in use
+ *   CUDAQ_ERR_INTERNAL      the system refused a thread or memory; the same
+ *   CUDAQ_ERR_TIMEOUT       a decoder was inside a shot, and it and those after it in the configuration use their
+ *                           learned models: try again; or the server has ended inside a shot */
+CUDAQ_QEC_SERVER_API cudaq_status_t cudaq_qec_decoding_server_go_back(cudaq_qec_decoding_server_t *server,
+                                                                      cudaq_qec_earlier_model_t to,
+                                                                      uint64_t timeout_ns);
 
 /* Ends the service without a loss: server.md, "The end". From now on no shot is begun. For read_ns shots that have
  * begun go on and corrections can be read; this ends earlier, 0.1 s after all are read. Then all requests are answered

@@ -7,21 +7,24 @@
 namespace cudaq::qec::realtime {
 
 expected<std::unique_ptr<decoder_learner>> decoder_learner::make(const std::string &text,
-                                                                 const learn_settings &settings, unit_maker make_unit) {
+                                                                 const learn_settings &settings, unit_maker make_unit,
+                                                                 const tied_errors &ties) {
   auto model = parse_dem(text);
   if (model.failed())
     return model.reason();
-  auto sets = parity_sets::of(*model);
+  learning_options options{.tied = ties};
+  auto sets = learnable_sets(*model, options);
   if (sets.failed())
     return sets.reason();
-  return std::unique_ptr<decoder_learner>(
-      new decoder_learner(text, settings, std::move(make_unit), std::move(*model), std::move(*sets)));
+  return std::unique_ptr<decoder_learner>(new decoder_learner(text, settings, std::move(make_unit), std::move(*model),
+                                                              std::move(options), std::move(*sets)));
 }
 
 decoder_learner::decoder_learner(const std::string &text, const learn_settings &settings, unit_maker make_unit,
-                                 detector_error_model model, std::shared_ptr<const parity_sets> sets)
+                                 detector_error_model model, learning_options options,
+                                 std::shared_ptr<const parity_sets> sets)
     : text_(text), settings_(settings), make_unit_(std::move(make_unit)), base_(std::move(model)),
-      sets_(std::move(sets)), served_(base_), counts_(sets_), held_(sets_) {}
+      options_(std::move(options)), sets_(std::move(sets)), served_(base_), counts_(sets_), held_(sets_) {}
 
 bool decoder_learner::add(std::span<const std::uint8_t> events, std::span<const std::uint8_t> observables,
                           bool answered) {
@@ -59,7 +62,7 @@ bool decoder_learner::end_collection() {
   verdict_ = {};
   in_phase_ = 0;
   counts_.flush();
-  const auto learned = learn_rates(base_, counts_);
+  const auto learned = learn_rates(base_, counts_, options_);
   if (learned.failed())
     return refuse({learned.text()});
   if (!learned->refusals.empty())
@@ -79,7 +82,7 @@ bool decoder_learner::end_round() {
   in_phase_ = 0;
   held_.flush();
   verdict_.score = score_->difference();
-  const auto of_held = learn_rates(base_, held_);
+  const auto of_held = learn_rates(base_, held_, options_);
   if (of_held.failed() || !of_held->refusals.empty()) {
     auto reasons = of_held.failed() ? std::vector{of_held.text()} : of_held->refusals;
     for (std::string &reason : reasons)

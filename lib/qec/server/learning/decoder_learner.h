@@ -41,9 +41,10 @@ public:
   /// Makes the decoder of a model's text, with an empty identity()->rates and tap.
   using unit_maker = std::function<expected<std::unique_ptr<decoding_unit>>(const std::string &text)>;
 
-  /// `text`: of the model of the configuration, which is served. A reason says why its rates cannot be learned.
+  /// `text`: of the model of the configuration, which is served; `ties`: groups of its errors, in place of
+  /// learn_settings::ties. A reason says why its rates cannot be learned.
   static expected<std::unique_ptr<decoder_learner>> make(const std::string &text, const learn_settings &settings,
-                                                         unit_maker make_unit);
+                                                         unit_maker make_unit, const tied_errors &ties = {});
 
   /// A shot, and the observables that the served decoder answered. True: a round has ended, and verdict() is new.
   bool add(std::span<const std::uint8_t> events, std::span<const std::uint8_t> observables, bool answered);
@@ -62,7 +63,7 @@ public:
 
 private:
   decoder_learner(const std::string &text, const learn_settings &settings, unit_maker make_unit,
-                  detector_error_model model, std::shared_ptr<const parity_sets> sets);
+                  detector_error_model model, learning_options options, std::shared_ptr<const parity_sets> sets);
   bool end_collection();
   bool end_round();
   bool refuse(std::vector<std::string> reasons);
@@ -71,6 +72,7 @@ private:
   const learn_settings settings_;
   const unit_maker make_unit_;
   const detector_error_model base_;
+  const learning_options options_;
   const std::shared_ptr<const parity_sets> sets_;
   detector_error_model served_;
   event_counts counts_, held_;

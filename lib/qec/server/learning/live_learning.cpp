@@ -85,10 +85,10 @@ expected<> live_learning::start(const server_config &config, const std::string &
     decoder_config alone = one->config;
     alone.learn.is_on = false; // a candidate is not counted before it is served
     alone.detector_rates = 0;
-    auto learner =
-        decoder_learner::make(tap->model_text(), config.decoders[k].learn, [this, alone](const std::string &text) {
-          return made_by_swap_thread(with_model(alone, text));
-        });
+    const auto make_unit = [this, alone](const std::string &text) {
+      return made_by_swap_thread(with_model(alone, text));
+    };
+    auto learner = decoder_learner::make(tap->model_text(), config.decoders[k].learn, make_unit, tap->ties());
     if (learner.failed()) // build_decoders has made one
       return learner.reason();
     one->learner = std::move(*learner);
@@ -123,12 +123,13 @@ void live_learning::stop() {
   swap_thread_.join_until(rt::steady_clock::time_point::max());
 }
 
-reload_result live_learning::go_back(std::uint64_t limit_ns) {
+reload_result live_learning::go_back(std::uint64_t limit_ns, earlier_model to) {
   stop();
   for (const auto &decoder : decoders_) {
     if (!decoder->report.uses_learned)
       continue;
-    decoder_config config = decoder->config;
+    const std::string text = to == earlier_model::before_swap ? decoder->before_text : std::string();
+    decoder_config config = text.empty() ? decoder->config : with_model(decoder->config, text);
     config.learn.is_on = false;
     auto unit = made_of(config, folder_);
     if (unit.failed())
@@ -138,7 +139,9 @@ reload_result live_learning::go_back(std::uint64_t limit_ns) {
     if (result.outcome != reload_outcome::applied)
       return result;
     const std::lock_guard<std::mutex> lock(mutex_);
-    decoder->report.uses_learned = false;
+    decoder->report.uses_learned = !text.empty();
+    decoder->served_text = text;
+    decoder->before_text.clear();
   }
   return {};
 }
@@ -228,6 +231,7 @@ void live_learning::end_round(learning_decoder &decoder) {
   const std::uint64_t swaps = report.swaps;
   if (ending_.load() != 0) // qec-swap may have ended
     return;
+  decoder.offered_text = decoder.learner->candidate_text();
   decoder.offered = std::move(candidate);
   decoder.is_swapping = true;
   offered_.notify_one();
@@ -294,6 +298,7 @@ void live_learning::swap() noexcept {
     if (result.outcome == reload_outcome::applied) {
       ++decoder.report.swaps;
       decoder.report.uses_learned = true;
+      decoder.before_text = std::exchange(decoder.served_text, std::move(decoder.offered_text));
     }
     try {
       if (!line.empty())

@@ -27,6 +27,12 @@ struct learning_report {
   learn_verdict last;                                    ///< of the last round, if there was one
 };
 
+/// Which model go_back() takes.
+enum class earlier_model : std::uint8_t {
+  configured,  ///< of the configuration
+  before_swap, ///< that the decoder had before its last swap; after a second call that of the configuration
+};
+
 /// Threads: reports and take_lines by any thread; all others by one control thread, or by several in turn.
 class live_learning {
 public:
@@ -43,8 +49,9 @@ public:
   expected<> resume();
   /// Ends the threads; a model that was learned stays in use. Waits for a round's end, and for a swap.
   void stop();
-  /// stop(), and the models of the configuration are in use again. Nothing is learned until the next start().
-  [[nodiscard]] reload_result go_back(std::uint64_t limit_ns);
+  /// stop(), and decoders whose model is a learned one use `to` again. Nothing is learned until the next start(), also
+  /// if it is not applied: then a decoder keeps its model.
+  [[nodiscard]] reload_result go_back(std::uint64_t limit_ns, earlier_model to = earlier_model::configured);
 
   /// Throws std::bad_alloc.
   [[nodiscard]] std::vector<learning_report> reports() const;
@@ -59,7 +66,11 @@ private:
     std::unique_ptr<decoder_learner> learner;
     learning_report report;                 ///< under mutex_
     std::unique_ptr<decoding_unit> offered; ///< under mutex_: for qec-swap
-    bool is_swapping = false;               ///< under mutex_: from the offer to its end
+    std::string offered_text;               ///< of its model
+    /// Of the learned models that it serves, and that it served before the last swap; "": that of the configuration.
+    /// Under mutex_, as offered_text.
+    std::string served_text, before_text;
+    bool is_swapping = false; ///< under mutex_: from the offer to its end
   };
 
   /// What qec-learn waits for.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cudaq/realtime/detail/base/shared_word.h"
+#include "lib/qec/learning/learned_rates.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -21,10 +22,11 @@ class shot_tap {
 public:
   static constexpr std::size_t kShots = 4096;
 
-  /// `model_text`: of the decoder's model, as its configuration has it. Throws std::bad_alloc.
-  shot_tap(std::size_t event_bytes, std::size_t observable_bytes, std::string model_text)
+  /// Of the decoder's model, as its configuration has it: its text, and groups of its errors that are learned together.
+  /// Throws std::bad_alloc.
+  shot_tap(std::size_t event_bytes, std::size_t observable_bytes, std::string model_text, tied_errors ties = {})
       : event_bytes_(event_bytes), stride_(event_bytes + observable_bytes + 1), model_text_(std::move(model_text)),
-        places_(kShots * stride_) {}
+        ties_(std::move(ties)), places_(kShots * stride_) {}
 
   /// `answered`: the observables are a solution. Both have the bytes of the constructor.
   void put(std::span<const std::uint8_t> events, std::span<const std::uint8_t> observables, bool answered) noexcept {
@@ -56,11 +58,13 @@ public:
   /// Shots that found the tap full.
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.value(); }
   [[nodiscard]] const std::string &model_text() const noexcept { return model_text_; }
+  [[nodiscard]] const tied_errors &ties() const noexcept { return ties_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return places_.size() + model_text_.size(); }
 
 private:
   const std::size_t event_bytes_, stride_;
   const std::string model_text_;
+  const tied_errors ties_;
   std::vector<std::uint8_t> places_;
   cudaq::realtime::detail::counter written_, taken_, lost_;
 };

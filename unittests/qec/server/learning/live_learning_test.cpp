@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoders whose models are learned while they serve.
 #include "lib/qec/decoding/model_sampler.h"
+#include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/server/hosted_server.h"
 #include "unittests/qec/server/server_threads_support.h"
 
@@ -49,16 +50,16 @@ public:
   }
 
 private:
-  const model_sampler sampler_;
+  model_sampler sampler_;
   std::mt19937_64 random_;
 };
 
 expected<std::unique_ptr<decoding_unit>> lookup_of(const std::string &text) { return unit_for(text); }
 
-std::unique_ptr<decoder_learner> learner_of(learn_settings settings = {}) {
+std::unique_ptr<decoder_learner> learner_of(learn_settings settings = {}, const tied_errors &ties = {}) {
   settings.shots = 40'000;
   settings.held_out = 30'000;
-  auto learner = decoder_learner::make(line_model(kServed), settings, &lookup_of);
+  auto learner = decoder_learner::make(line_model(kServed), settings, &lookup_of, ties);
   if (learner.failed())
     throw std::runtime_error(learner.text());
   return std::move(*learner);
@@ -89,6 +90,20 @@ TEST(DecoderLearner, FindsABetterModelWhenRatesHaveDrifted) {
   const learn_verdict second = round_of(*learner, [&] { return source.next(); });
   EXPECT_EQ(second.what, learn_verdict::kind::not_better) << "the same data a second time";
   EXPECT_EQ(learner->take_candidate(), nullptr);
+}
+
+TEST(DecoderLearner, LearnsOneFactorForTheErrorsOfAGroup) {
+  const auto learner = learner_of({}, {{0, 2, 4, 6, 8}, {1, 3, 5}});
+  shot_source source(drifted());
+  ASSERT_EQ(round_of(*learner, [&] { return source.next(); }).what, learn_verdict::kind::better);
+  const auto learned = parse_dem(learner->candidate_text());
+  ASSERT_TRUE(learned.ok()) << learned.text();
+  const auto rate = [&](std::size_t error) { return learned->components[error].probability; };
+  for (const std::size_t error : {2, 4, 6, 8})
+    EXPECT_EQ(rate(error), rate(0)) << error;
+  EXPECT_EQ(rate(3), rate(1));
+  EXPECT_NE(rate(7), rate(1)) << "it is in no group";
+  EXPECT_NEAR(rate(0) / drifted()[0], 1, 0.05);
 }
 
 TEST(DecoderLearner, KeepsAModelThatIsRight) {
@@ -212,6 +227,47 @@ TEST_F(LiveLearning, SwapsABetterModelInAndGoesBack) {
   EXPECT_EQ(host.go_back(0).outcome, reload_outcome::applied) << "a second time has no effect";
   EXPECT_EQ(host.reload(config(), ".", 60'000'000'000).outcome, reload_outcome::applied);
   EXPECT_TRUE(send_until(host, [](const learning_report &r) { return r.swaps != 0; })) << "a reload begins again";
+}
+
+TEST_F(LiveLearning, GoesBackToTheModelBeforeTheLastSwap) {
+  hosted_server host(loaded(config()));
+  ASSERT_TRUE(host.start(CUDAQ_WAIT_BLOCK, 0).ok());
+  const std::uint64_t of_config = digest(host);
+  ASSERT_TRUE(send_until(host, [](const learning_report &r) { return r.swaps == 1; }));
+  const std::uint64_t first = digest(host);
+  source_ = shot_source(std::vector<double>(9, 0.05)); // it drifts on
+  ASSERT_TRUE(send_until(host, [](const learning_report &r) { return r.swaps == 2; }));
+  EXPECT_NE(digest(host), first);
+  const auto go_back = [&](earlier_model to) { return host.go_back(60'000'000'000, to).outcome; };
+  EXPECT_EQ(go_back(earlier_model::before_swap), reload_outcome::applied);
+  EXPECT_EQ(digest(host), first);
+  EXPECT_TRUE(host.learning().reports().at(0).uses_learned);
+  EXPECT_EQ(go_back(earlier_model::before_swap), reload_outcome::applied);
+  EXPECT_EQ(digest(host), of_config);
+  EXPECT_FALSE(host.learning().reports().at(0).uses_learned);
+}
+
+TEST_F(LiveLearning, TakesGroupsOfTiedErrorsFromAFile) {
+  const std::string model = line_model(kServed);
+  char crc[9];
+  std::snprintf(crc, sizeof crc, "%08x", crc32_of(model));
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "live_learning_ties.txt";
+  const std::string with_ties = config(", learn: {shots: 20000, held_out: 20480, ties: " + path.string() + "}");
+  const auto load = [&](const std::string &ties) {
+    std::ofstream(path) << ties;
+    return load_config(with_ties, ".");
+  };
+  const auto expect_refused = [](const expected<loaded_config> &refused, const std::string &text) {
+    EXPECT_NE(refused.text().find(text), std::string::npos) << refused.text();
+  };
+  const std::string head = "cudaq-realtime-tied 1\nmodel " + std::string(crc) + "\n";
+  const auto made = load(head + "tie all 0 1 2\n");
+  ASSERT_TRUE(made.ok()) << made.text();
+  EXPECT_EQ(made->setups.at(0).unit->identity()->tap->ties(), (tied_errors{{0, 1, 2}}));
+  expect_refused(load(head + "tie all 0 9\n"), "learn: error 9 of a group of tied errors is not in the model");
+  expect_refused(load("cudaq-realtime-tied 1\nmodel 00000000\n"), "learn.ties: " + path.string() + ": line 2: ");
+  std::filesystem::remove(path);
+  expect_refused(load_config(with_ties, "."), "learn.ties: ");
 }
 
 TEST_F(LiveLearning, OnlyReportsWithSwapFalse) {

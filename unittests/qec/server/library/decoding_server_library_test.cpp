@@ -7,8 +7,10 @@
 #include "unittests/support/processes/process_signals.h"
 #include "unittests/support/processes/started_program.h"
 
+#include <chrono>
 #include <cmath>
 #include <numeric>
+#include <random>
 #include <stdexcept>
 #include <sys/resource.h>
 
@@ -305,6 +307,32 @@ TEST(DecodingServerLibrary, RefusesBadInputWithAText) {
   EXPECT_EQ(server.counts().requests, 0u) << "no request was taken";
 }
 
+TEST(DecodingServerLibrary, TakesLearnedModelsBack) {
+  embedded_server server(config_of("lookup", R"(error(0.02) D0 L0\nerror(0.02) D1 L1)",
+                                   "queue_length: 0, learn: {shots: 10000, held_out: 20480, priority: normal}"));
+  std::mt19937 random(1);
+  const auto bit = [&random](unsigned permille) { return random() % 1000 < permille ? 1U : 0U; };
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kLong);
+       server.counts().exchanges == 0 && std::chrono::steady_clock::now() < end;)
+    for (int k = 0; k < 1000; ++k)
+      (void)server.call(CUDAQ_QEC_DECODE, {static_cast<std::uint8_t>(bit(60) | bit(5) << 1)});
+  const std::uint64_t swaps = server.counts().exchanges;
+  ASSERT_NE(swaps, 0u) << "no model was learned";
+  const auto go_back = [&](int to) {
+    return cudaq_qec_decoding_server_go_back(server.get(), static_cast<cudaq_qec_earlier_model_t>(to), kLong);
+  };
+  EXPECT_EQ(go_back(2), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(error(), "to is 2, accepted: a value of cudaq_qec_earlier_model_t");
+  EXPECT_EQ(cudaq_qec_decoding_server_go_back(nullptr, CUDAQ_QEC_MODEL_CONFIGURED, 0), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(go_back(CUDAQ_QEC_MODEL_BEFORE_SWAP), CUDAQ_OK) << error();
+  EXPECT_GT(server.counts().exchanges, swaps);
+  EXPECT_EQ(go_back(CUDAQ_QEC_MODEL_CONFIGURED), CUDAQ_OK) << error();
+  const std::uint64_t exchanges = server.counts().exchanges;
+  EXPECT_EQ(go_back(CUDAQ_QEC_MODEL_CONFIGURED), CUDAQ_OK) << "there is nothing to take back";
+  EXPECT_EQ(server.counts().exchanges, exchanges);
+  EXPECT_EQ(server.call(CUDAQ_QEC_DECODE, {0b01}), (answer{0, {0b01}})) << "it serves on";
+}
+
 TEST(DecodingServerLibrary, FindsTheFilesOfEachConfigurationInTheFolderOfCreate) {
   const cudaq_qec_decoding_server_options_t options{sizeof options, CUDAQ_WAIT_BLOCK, 1, 0, "/nonexistent-folder"};
   const char with_file[] = "decoders: [{id: 7, type: lookup, dem_file: model.dem}]";
@@ -336,6 +364,7 @@ TEST(DecodingServerLibrary, BelongsToTheProcessThatCreatedIt) {
               server.get(), &shot, [](void *, std::int32_t, std::uint64_t) {}, nullptr),
           cudaq_qec_decoding_server_call(server.get(), &shot, &status, nullptr),
           cudaq_qec_decoding_server_reload(server.get(), config.c_str(), 0),
+          cudaq_qec_decoding_server_go_back(server.get(), CUDAQ_QEC_MODEL_CONFIGURED, 0),
           cudaq_qec_decoding_server_drain(server.get(), 0, 0),
           cudaq_qec_decoding_server_get_counts(server.get(), 7, &counts)})
       wrong += refused == CUDAQ_ERR_STATE && error().find("fork") != std::string::npos ? 0 : 1;
