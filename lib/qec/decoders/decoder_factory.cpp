@@ -47,7 +47,10 @@ const known_decoder *find_decoder(std::string_view name) {
   return nullptr;
 }
 
-const char *first_of_auto() { return pymatching_available() ? "pymatching" : "lookup"; }
+/// A table gives no gaps.
+const char *first_of_auto(decoder_settings settings) {
+  return pymatching_available() ? "pymatching" : settings.text("confidence", "0") == "0" ? "lookup" : "bp-osd";
+}
 
 /// What a caller has read.
 struct given_heralds {
@@ -91,14 +94,18 @@ bool machine_lacks(const decoder_result &made) {
 
 /// A setting that the first choice does not know is an error, not a reason to take another decoder.
 chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &model, const given_heralds &heralds) {
-  decoder_name first{first_of_auto(), settings};
+  constexpr const char *kLast = "bp-osd";
+  decoder_name first{first_of_auto(settings), settings};
   decoder_result made = make_named(first, model, heralds);
+  if (first.name == kLast)
+    return {std::move(made), "auto took bp-osd, because this build has no PyMatching, and its first choice without it, "
+                             "lookup, gives no gaps"};
   if (made || machine_lacks(made))
     return {std::move(made), {}};
   std::string refusal = made.error;
   if (first.settings.check().failed() || first.settings.text("predecoder", "none") != "none" ||
       !first.settings.text("heralds", "").empty() || heralds.text) {
-    decoder_name without_settings{first_of_auto(), decoder_settings{}};
+    decoder_name without_settings{first.name, decoder_settings{}};
     decoder_result plain = make_named(without_settings, model, {});
     if (machine_lacks(plain))
       return {std::move(plain), {}};
@@ -108,7 +115,7 @@ chosen_decoder make_auto(const decoder_settings &settings, const decoder_model &
   }
   if (model.errors().failed())
     return {std::move(made), {}};
-  decoder_name second{"bp-osd", settings};
+  decoder_name second{kLast, settings};
   decoder_result other = make_named(second, model, heralds);
   if (!other)
     return {{nullptr, made.error + "; " + other.error}, {}};
@@ -179,7 +186,7 @@ expected<error_form> error_form_of(std::string_view name) {
     return error_form_of_plugin(wanted->name);
   if (wanted->name == "race")
     return error_form_of_race(wanted->settings.text("members", ""));
-  return find_decoder(wanted->name == "auto" ? first_of_auto() : wanted->name)->errors;
+  return find_decoder(wanted->name == "auto" ? first_of_auto(wanted->settings) : wanted->name)->errors;
 }
 
 bool takes_edges_only(std::string_view name) {
@@ -188,7 +195,8 @@ bool takes_edges_only(std::string_view name) {
     return false;
   if (wanted->name == "race")
     return race_takes_edges_only(wanted->settings.text("members", ""));
-  const known_decoder *const one = find_decoder(wanted->name == "auto" ? first_of_auto() : wanted->name);
+  const known_decoder *const one =
+      find_decoder(wanted->name == "auto" ? first_of_auto(wanted->settings) : wanted->name);
   return one != nullptr && one->edges_only;
 }
 
