@@ -99,16 +99,17 @@ private:
 
 /// Who launches a worker's graph, and how its request gets there.
 enum class launched_by {
-  pipeline,          ///< the dispatcher, or with a backlog the worker's thread: what a program gets without a setting
-  dispatcher,        ///< always, because of a post-launch hook, which does nothing here
-  worker,            ///< its own thread; the hook copies the request
-  worker_that_writes ///< its own thread, which writes the request to the graph's input
+  pipeline,           ///< the dispatcher, or with a backlog the worker's thread: what a program gets without a setting
+  pipeline_with_hook, ///< the same, with pre_launch_on_worker
+  dispatcher,         ///< always, because of a post-launch hook, which does nothing here
+  worker,             ///< its own thread; the hook copies the request
+  worker_that_writes  ///< its own thread, which writes the request to the graph's input
 };
 
 class staged_worker {
 public:
   staged_worker(launched_by how, std::size_t payload_bytes, std::uint64_t busy_ns, int gpu)
-      : how_(how), stage_(how == launched_by::pipeline || how == launched_by::dispatcher
+      : how_(how), stage_(how != launched_by::worker && how != launched_by::worker_that_writes
                               ? nullptr
                               : std::make_unique<gpu::graph_stage>(gpu::graph_stage_config{
                                     .device_id = gpu, .input_bytes = how == launched_by::worker ? 0 : payload_bytes})),
@@ -117,6 +118,7 @@ public:
     pipe::gpu_worker_resources r = worker_.resources();
     if (how_ == launched_by::dispatcher)
       r.post_launch_fn = [](void *, void *, cudaStream_t) {};
+    r.pre_launch_on_worker = how_ == launched_by::pipeline_with_hook;
     return stage_ == nullptr ? r : stage_->resources(r);
   }
 
@@ -198,6 +200,7 @@ struct variant {
 };
 constexpr variant kVariants[] = {
     {launched_by::pipeline, "", ""},
+    {launched_by::pipeline_with_hook, ", hook on the worker", "-hook-on-worker"},
     {launched_by::dispatcher, ", launched by the dispatcher", "-by-dispatcher"},
     {launched_by::worker, ", launched by the worker", "-by-worker"},
     {launched_by::worker_that_writes, ", launched by the worker, input written", "-written"}};

@@ -44,9 +44,9 @@ public:
   /// throws, the launch is not undone. If the worker's completion is not CALLER_PUBLISHES, done_word(worker) becomes
   /// `launch_number` after the end of the graph; the graph's writes are visible then.
   virtual void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) = 0;
-  /// In place of launch, for a worker that the caller frees: launches the graph, without a hook. Returns its error. Any
-  /// thread.
-  virtual int launch_elsewhere(std::uint32_t worker) = 0;
+  /// In place of launch, for a worker that the caller frees: launches the graph, without the post-launch hook.
+  /// `stages`: in place of stage, too. Any thread.
+  virtual void launch_elsewhere(std::uint32_t worker, std::uint32_t slot, bool stages, launch_result &result) = 0;
   virtual const volatile std::uint64_t &done_word(std::uint32_t worker) const = 0;
 
   // Off the hot path.

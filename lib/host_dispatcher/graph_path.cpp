@@ -62,8 +62,16 @@ void graph_path::launch(const graph_workers::start &what, thread_counters &here)
   here.enter(what.slot, record.req.function_id); // the hooks are the caller's code
   launch_result result;
   graph_launcher &launcher = workers_.launcher();
-  launcher.stage(what.worker, what.slot, result);
-  if (result.error == 0 && should_hand_over(what.worker) && workers_.hand_over(what.worker)) {
+  const auto is_handed_over = [&](std::uint32_t part) {
+    return workers_.spec(what.worker).hand_over == part && should_hand_over(what.worker) &&
+           workers_.hand_over(what.worker, what.slot);
+  };
+  bool handed = is_handed_over(CUDAQ_HAND_OVER_HOOK_AND_LAUNCH);
+  if (!handed) {
+    launcher.stage(what.worker, what.slot, result);
+    handed = result.error == 0 && is_handed_over(CUDAQ_HAND_OVER_LAUNCH);
+  }
+  if (handed) {
     here.leave();
     return;
   }
@@ -93,12 +101,15 @@ void graph_path::launched(std::uint32_t worker, std::uint32_t slot, std::uint64_
 
 // The caller may have answered the request, and even released the worker, before this.
 std::uint32_t graph_path::collect_handed_over(thread_counters &here) {
-  return workers_.collect_handed_over([&](std::uint32_t worker, const cudaq_host_job_t &job, int error) {
-    if (fault() != 0)
-      return; // fail_all has answered it
-    launched(worker, job.slot, job.generation, error, here);
-    next_failed_look_ = {};
-  });
+  return workers_.collect_handed_over(
+      [&](std::uint32_t worker, const cudaq_host_job_t &job, const launch_result &result) {
+        if (result.hook_threw)
+          here.hook_failures.bump();
+        if (fault() != 0)
+          return; // fail_all has answered it
+        launched(worker, job.slot, job.generation, result.error, here);
+        next_failed_look_ = {};
+      });
 }
 
 // Further requests wait in a queue, or the next one is in its slot already.

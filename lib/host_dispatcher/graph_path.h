@@ -4,8 +4,9 @@
 //
 //   push (by the thread that reads the ring) -> turn: launch ... the graph has ended -> the job is answered or closed
 //
-// A worker with a hand_over_fn: if further requests wait, this thread only stages the request, and a thread of the
-// caller launches the graph. A later turn does the rest of the launch: until then the job is in phase running.
+// A worker with a hand_over_fn: if further requests wait, this thread only stages the request, or not even that
+// (cudaq_hand_over_t), and a thread of the caller launches the graph. A later turn does the rest of the launch: until
+// then the job is in phase running.
 //
 //   failure                   what happens
 //   a launch fails            the request is answered after the work that its hooks have queued has ended

@@ -79,11 +79,13 @@ std::uint64_t graph_workers::begin(std::uint32_t worker, const cudaq_host_job_t 
   return launches_;
 }
 
-bool graph_workers::hand_over(std::uint32_t worker) {
+bool graph_workers::hand_over(std::uint32_t worker, std::uint32_t slot) {
   const cudaq_host_worker_t &spec = specs_[worker];
   handed_launch &launch = handed_[worker];
   launch.launcher = launcher_.get();
   launch.worker = worker;
+  launch.slot = slot;
+  launch.stages = spec.hand_over == CUDAQ_HAND_OVER_HOOK_AND_LAUNCH;
   launch.error.store(handed_launch::kPending);
   handed_over_ |= bit(worker);
   if (spec.hand_over_fn(spec.hand_over_data, &handed_launch::run, &launch) != 0)

@@ -52,14 +52,18 @@ private:
 struct alignas(128) handed_launch {
   static constexpr int kPending = -1; ///< no CUDA error
   graph_launcher *launcher = nullptr;
-  std::uint32_t worker = 0;
-  shared_word<int> error; ///< of the launch; the caller's thread writes it, kPending until then
+  std::uint32_t worker = 0, slot = 0;
+  bool stages = false;     ///< with the pre-launch hook
+  bool hook_threw = false; ///< the caller's thread writes it, before `error`
+  shared_word<int> error;  ///< of the launch; the caller's thread writes it, kPending until then
 
   static int run(void *self) {
     auto &launch = *static_cast<handed_launch *>(self);
-    const int error = launch.launcher->launch_elsewhere(launch.worker);
-    launch.error.store(error);
-    return error;
+    launch_result result;
+    launch.launcher->launch_elsewhere(launch.worker, launch.slot, launch.stages, result);
+    launch.hook_threw = result.hook_threw;
+    launch.error.store(result.error); // then the dispatcher may begin the worker's next launch
+    return result.error;
   }
 };
 
@@ -108,12 +112,13 @@ public:
   bool next_to_fail(std::uint32_t &slot);
   /// Publishes the job record. Returns the number of the launch.
   std::uint64_t begin(std::uint32_t worker, const cudaq_host_job_t &job);
-  /// After begin: hands the launch over to the caller, if it takes it.
-  bool hand_over(std::uint32_t worker);
+  /// After begin: hands the launch over to the caller, if it takes it. With CUDAQ_HAND_OVER_HOOK_AND_LAUNCH before
+  /// graph_launcher::stage, which is then a part of the launch.
+  bool hand_over(std::uint32_t worker, std::uint32_t slot);
   /// Some launches that were handed over are not handled by collect_handed_over so far.
   bool handed_over() const { return handed_over_ != 0; }
   bool handed_over(std::uint32_t worker) const { return (handed_over_ & bit(worker)) != 0; }
-  /// For every launch that the caller has made since the last call: calls launched(worker, job, error). Returns their
+  /// For every launch that the caller has made since the last call: calls launched(worker, job, result). Returns their
   /// number.
   template <class Launched>
   std::uint32_t collect_handed_over(Launched &&launched) {
@@ -124,7 +129,7 @@ public:
       if (error == handed_launch::kPending)
         continue;
       handed_over_ &= ~bit(w);
-      launched(w, job(w), error);
+      launched(w, job(w), launch_result{error, handed_[w].hook_threw});
       ++count;
     }
     return count;

@@ -35,6 +35,11 @@ TEST_F(HostWorkers, RefusesWhatIsWrong) {
   EXPECT_TRUE(error_names({"workers[0].hand_over_fn is set", "CALLER_PUBLISHES"}));
   worker.completion = CUDAQ_WORKER_CALLER_PUBLISHES;
   CUDAQ_EXPECT_OK(set());
+  worker.hand_over = 2;
+  EXPECT_EQ(set(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"workers[0].hand_over is 2", "0..1"}));
+  worker.hand_over = CUDAQ_HAND_OVER_HOOK_AND_LAUNCH;
+  CUDAQ_EXPECT_OK(set());
   worker.completion = 3;
   EXPECT_EQ(set(), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"workers[0].completion is 3"}));

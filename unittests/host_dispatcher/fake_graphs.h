@@ -39,17 +39,18 @@ public:
   void run_on_device(const std::function<void()> &body) override { body(); }
   void stage(std::uint32_t worker, std::uint32_t slot, detail::launch_result &result) override {
     const cudaq_host_worker_t &w = workers_[worker];
-    staged_[worker] = slot;
     result.hook_threw =
         !detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr, w.function_id);
     if (!result.hook_threw)
       result.error = 0;
   }
-  int launch_elsewhere(std::uint32_t worker) override {
-    const int error = enqueue({worker, staged_[worker], 0});
+  void launch_elsewhere(std::uint32_t worker, std::uint32_t slot, bool stages, detail::launch_result &result) override {
+    if (stages)
+      stage(worker, slot, result);
+    if (!stages || result.error == 0)
+      result.error = enqueue({worker, slot, 0});
     if (launched_elsewhere)
       launched_elsewhere();
-    return error;
   }
   void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number,
               detail::launch_result &result) override {
@@ -184,8 +185,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<run> launched_;
-  std::array<std::uint32_t, 64> staged_{}; ///< slot of each worker's last request
-  std::array<int, 64> unfinished_runs_{};  ///< runs of each worker that have not finished, with the time in `ready`
+  std::array<int, 64> unfinished_runs_{}; ///< runs of each worker that have not finished, with the time in `ready`
   int stuck_ = 0;
   bool held_ = false, end_ = false;
   std::vector<std::thread> threads_;

@@ -34,6 +34,9 @@ protected:
     plan.workers[0].hand_over_data = &offers;
     plan.workers[0].pre_launch_fn = [](void *self, void *, cudaStream_t) {
       auto &test = *static_cast<HandedLaunch *>(self);
+      if (test.hooks_throw)
+        throw 1;
+      test.hook_threads.at(static_cast<std::size_t>(test.hooks.load())) = std::this_thread::get_id();
       ++test.hooks;
       eventually([&] { return test.go.load(); });
     };
@@ -52,9 +55,22 @@ protected:
     ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
   }
 
+  /// The second of three requests waits for its hook, too: the first one's launch is the dispatcher's.
+  void offer_a_hook(graph_rig &rig) {
+    go = false;
+    rig.send(0, 1, 5, 1);
+    ASSERT_TRUE(eventually([&] { return hooks == 1; }));
+    rig.send(1, 1, 6, 2);
+    rig.send(2, 1, 7, 3);
+    go = true;
+    expect_answer(rig, 0, 0);
+    ASSERT_TRUE(eventually([&] { return offers.taken == 1; }));
+  }
+
   taker offers;
-  std::atomic<bool> go{true};
+  std::atomic<bool> go{true}, hooks_throw{false};
   std::atomic<int> hooks{0};
+  std::array<std::atomic<std::thread::id>, 4> hook_threads{}; ///< of each call
 };
 
 TEST_F(HandedLaunch, ComesWithABacklogAndEndsWithIt) {
@@ -133,6 +149,34 @@ TEST_F(HandedLaunch, ThatFailsFailsItsRequestAndFreesTheWorker) {
   EXPECT_EQ(rig.device->recoveries, 1u);
 }
 
+TEST_F(HandedLaunch, WithItsHookIsStagedByTheThreadThatLaunches) {
+  plan.workers[0].hand_over = CUDAQ_HAND_OVER_HOOK_AND_LAUNCH;
+  graph_rig rig(plan);
+  ASSERT_NO_FATAL_FAILURE(offer_a_hook(rig));
+  EXPECT_EQ(hooks, 1) << "the dispatcher has staged a request that it handed over";
+  EXPECT_NE(hook_threads[0].load(), std::this_thread::get_id());
+  EXPECT_EQ(offers.run(), 0);
+  EXPECT_EQ(hook_threads[1].load(), std::this_thread::get_id());
+  expect_answer(rig, 1, 0);
+  expect_answer(rig, 2, 0); // the last one is the dispatcher's
+  EXPECT_EQ(hooks, 3);
+  EXPECT_EQ(offers.taken, 1);
+  EXPECT_EQ(rig.stats().launches, 3u);
+}
+
+TEST_F(HandedLaunch, WhoseHookThrowsFailsItsRequestAndFreesTheWorker) {
+  plan.workers[0].hand_over = CUDAQ_HAND_OVER_HOOK_AND_LAUNCH;
+  graph_rig rig(plan);
+  ASSERT_NO_FATAL_FAILURE(offer_a_hook(rig));
+  hooks_throw = true;
+  EXPECT_EQ(offers.run(), cudaErrorUnknown);
+  hooks_throw = false;
+  ASSERT_NO_FATAL_FAILURE(expect_error(rig, 1, cudaErrorUnknown));
+  expect_answer(rig, 2, 0);
+  EXPECT_EQ(rig.stats().hook_failures, 1u);
+  EXPECT_EQ(rig.device->launches, 2u);
+}
+
 TEST_F(HandedLaunch, IsWaitedForByAStop) {
   graph_rig rig(plan);
   ASSERT_NO_FATAL_FAILURE(offer_a_launch(rig));
@@ -193,8 +237,9 @@ TEST_F(HandedLaunch, WhoseRequestTheCallerHasAnsweredIsNotAnsweredByAFault) {
   EXPECT_EQ(stats.protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_DEVICE_FAULT)], 1u) << "of the second request";
 }
 
-/// A pre-launch hook that finds requests of its function out of order. The dispatcher's thread alone calls it, also if
-/// other threads launch: these words are for the thread sanitizer to watch.
+/// A pre-launch hook that finds requests out of order: those of its function, which the dispatcher's thread alone calls
+/// it for, also if other threads launch; or, if it is handed over, those of its worker, which may skip some. The words
+/// are for the thread sanitizer to watch.
 struct ordered_hook {
   static void call(void *self, void *slot, cudaStream_t) {
     auto &hook = *static_cast<ordered_hook *>(self);
@@ -202,16 +247,27 @@ struct ordered_hook {
     const auto header = detail::read_header<detail::request>(frame);
     std::uint32_t sequence = 0;
     if (!intact_frame(frame + sizeof(cudaq_rpc_header_t), header.arg_len, kRequestSalt, sequence) ||
-        sequence != hook.next)
+        (hook.may_skip ? sequence < hook.next : sequence != hook.next))
       ++hook.out_of_order;
     hook.next = sequence + 1;
+    ++hook.calls;
   }
-  std::uint32_t next = 0, out_of_order = 0;
+  bool may_skip = false;
+  std::uint32_t next = 0, out_of_order = 0, calls = 0;
 };
 
+class HandedLaunches : public testing::TestWithParam<cudaq_hand_over_t> {};
+INSTANTIATE_TEST_SUITE_P(Hands, HandedLaunches,
+                         testing::Values(CUDAQ_HAND_OVER_LAUNCH, CUDAQ_HAND_OVER_HOOK_AND_LAUNCH),
+                         [](const auto &with) {
+                           return with.param == CUDAQ_HAND_OVER_LAUNCH ? "TheLaunch" : "TheHookAndTheLaunch";
+                         });
+
 // Two threads of the caller make the launches, while two device threads end and answer the graphs.
-TEST(HandedLaunches, LoseNoRequestAndKeepTheOrderOfTheHooks) {
-  const std::uint32_t messages = load_size(kEmulated ? 4000 : 20000);
+TEST_P(HandedLaunches, LoseNoRequestAndKeepTheOrderOfTheHooks) {
+  constexpr std::size_t kFunctions = 3, kWorkers = 3; // of each function
+  const bool with_hook = GetParam() == CUDAQ_HAND_OVER_HOOK_AND_LAUNCH;
+  const std::uint32_t messages = load_size(kEmulated ? 1000 : 5000);
   struct offer {
     cudaq_host_launch_fn_t launch;
     void *data;
@@ -241,21 +297,24 @@ TEST(HandedLaunches, LoseNoRequestAndKeepTheOrderOfTheHooks) {
     }
   };
   std::vector<std::unique_ptr<checked_function>> functions;
-  std::array<ordered_hook, 3> hooks;
+  std::array<ordered_hook, kFunctions * kWorkers> hooks; // without the option the first of each function
   graph_rig_plan plan;
   plan.shape = {16, 128, true};
   plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
-  for (std::uint32_t id = 1; id <= 3; ++id) {
+  for (std::uint32_t id = 1; id <= kFunctions; ++id) {
     functions.push_back(std::make_unique<checked_function>(id, messages));
     checked_function::v1_by_id[id] = functions.back().get();
-    for (int w = 0; w < 3; ++w) {
+    for (std::size_t w = 0; w < kWorkers; ++w) {
       plan.workers.push_back(fake_worker(id, 0, CUDAQ_WORKER_CALLER_PUBLISHES));
       plan.workers.back().hand_over_fn = [](void *to, cudaq_host_launch_fn_t launch, void *data) {
         return (*static_cast<decltype(take) *>(to))(launch, data);
       };
       plan.workers.back().hand_over_data = &take;
       plan.workers.back().pre_launch_fn = &ordered_hook::call;
-      plan.workers.back().pre_launch_data = &hooks[id - 1];
+      plan.workers.back().hand_over = GetParam();
+      ordered_hook &hook = hooks[(id - 1) * kWorkers + (with_hook ? w : 0)];
+      hook.may_skip = with_hook;
+      plan.workers.back().pre_launch_data = &hook;
     }
   }
   graph_rig rig(plan);
@@ -268,9 +327,13 @@ TEST(HandedLaunches, LoseNoRequestAndKeepTheOrderOfTheHooks) {
   first.join();
   second.join();
   EXPECT_GT(made, 0u);
-  for (std::size_t f = 0; f < hooks.size(); ++f) {
-    EXPECT_EQ(hooks[f].out_of_order, 0u) << "function " << f + 1;
-    EXPECT_EQ(hooks[f].next, functions[f]->calls) << "function " << f + 1;
+  for (std::size_t f = 0; f < kFunctions; ++f) {
+    std::uint32_t calls = 0;
+    for (std::size_t w = 0; w < kWorkers; ++w) {
+      EXPECT_EQ(hooks[f * kWorkers + w].out_of_order, 0u) << "function " << f + 1;
+      calls += hooks[f * kWorkers + w].calls;
+    }
+    EXPECT_EQ(calls, functions[f]->calls) << "function " << f + 1;
   }
   const cudaq_dispatcher_stats_t stats = rig.stats();
   EXPECT_EQ(stats.responded, messages);

@@ -81,13 +81,15 @@ public:
     result.error = announce_end(index, launch_number);
   }
 
-  int launch_elsewhere(std::uint32_t index) override {
+  void launch_elsewhere(std::uint32_t index, std::uint32_t slot, bool stages, launch_result &result) override {
     worker &w = workers_[index];
     const device_guard guard(setup_.device_id);
-    w.failed = cudaGraphLaunch(setup_.workers[index].graph_exec, w.stream);
+    if (stages)
+      stage(index, slot, result);
+    if (!stages || result.error == 0)
+      result.error = w.failed = cudaGraphLaunch(setup_.workers[index].graph_exec, w.stream);
     if (w.failed)
       cudaGetLastError(); // the thread is the caller's, which gets the error from here
-    return w.failed;
   }
 
   const volatile std::uint64_t &done_word(std::uint32_t index) const override { return done_of(index); }

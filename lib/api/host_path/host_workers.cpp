@@ -25,6 +25,8 @@ expected<> check_worker(const cudaq_host_worker_t &w, std::size_t i) {
   if (w.hand_over_fn != nullptr && w.completion != CUDAQ_WORKER_CALLER_PUBLISHES)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "workers[%zu].hand_over_fn is set, but its completion is not CALLER_PUBLISHES", i);
+  if (w.hand_over_fn != nullptr && w.hand_over > CUDAQ_HAND_OVER_HOOK_AND_LAUNCH)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "workers[%zu].hand_over is %u, allowed: 0..1", i, w.hand_over);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace cudaq::qec::realtime::detail {
 
@@ -37,6 +38,7 @@ void graph_engine::wire(cudaq_dispatcher_t *dispatcher) {
     if (with_cpu_stage_ && workers_may_launch_ && w.resources.post_launch_fn == nullptr) {
       g.hand_over_fn = &hand_over;
       g.hand_over_data = &w;
+      g.hand_over = w.resources.pre_launch_on_worker ? CUDAQ_HAND_OVER_HOOK_AND_LAUNCH : CUDAQ_HAND_OVER_LAUNCH;
     }
     graphs.push_back(g);
   }
@@ -80,7 +82,8 @@ void graph_engine::report_late_launch(int id) noexcept {
 
 void graph_engine::before_launch(void *self, void *slot_dev, cudaStream_t stream) {
   auto &w = *static_cast<worker *>(self);
-  w.engine.arm(w, slot_dev);
+  if (!std::exchange(w.armed, false))
+    w.engine.arm(w, w.engine.slot_at(slot_dev));
   if (w.resources.pre_launch_fn == nullptr)
     return;
   const cudaq::realtime::detail::trace_range range("qec staging");
@@ -98,6 +101,12 @@ int graph_engine::hand_over(void *self, cudaq_host_launch_fn_t launch, void *lau
   auto &w = *static_cast<worker *>(self);
   w.handed_fn = launch;
   w.handed_data = launch_data;
+  cudaq_host_job_t job{};
+  // The request is armed on this thread in any case: a stop then finds the same words as without the option.
+  if (w.resources.pre_launch_on_worker && !w.armed && w.engine.has_job(w, job)) {
+    w.engine.arm(w, job.slot);
+    w.armed = true; // also if the worker's thread has ended: then before_launch follows here
+  }
   return w.handed.claim(worker::offer::none, worker::offer::made);
 }
 
@@ -110,10 +119,13 @@ bool graph_engine::leave(int id) noexcept {
   return w.handed.load() == worker::offer::closed || w.handed.claim(worker::offer::none, worker::offer::closed);
 }
 
-void graph_engine::arm(worker &w, const void *slot_dev) {
-  const auto slot = static_cast<std::uint32_t>(
+std::uint32_t graph_engine::slot_at(const void *slot_dev) const {
+  return static_cast<std::uint32_t>(
       (reinterpret_cast<std::uintptr_t>(slot_dev) - reinterpret_cast<std::uintptr_t>(ring_.ring().rx_data)) /
       ring_.ring().rx_stride_sz);
+}
+
+void graph_engine::arm(worker &w, std::uint32_t slot) {
   // The dispatcher has judged the header, but this reads it again: a requester that breaks the protocol may have
   // written another size. The CPU stage never gets a size that the slot does not hold.
   std::uint64_t words[3];
@@ -150,10 +162,12 @@ bool graph_engine::has_job(const worker &w, cudaq_host_job_t &job) const {
   return cudaq_host_worker_job(dispatcher_, w.id, &job) == CUDAQ_OK;
 }
 
+bool graph_engine::has_handed_over(int id) noexcept {
+  return workers_[static_cast<std::size_t>(id)].handed.load() == worker::offer::made;
+}
+
 void graph_engine::launch_handed_over(int id) noexcept {
   worker &w = workers_[static_cast<std::size_t>(id)];
-  if (w.handed.load() != worker::offer::made)
-    return;
   w.handed.store(worker::offer::none);
   if (w.handed_fn(w.handed_data) == 0) // else the dispatcher answers the request
     count_launch(w);

@@ -4,7 +4,8 @@
 // reports the end of the graph (in poll mode: the CPU stage's result).
 //
 // If further requests wait, the dispatcher calls only the pre-launch hook and hands the launch over to the worker's
-// thread. So the hooks stay on one thread, and the launches of several workers run at the same time.
+// thread. So the hooks stay on one thread, and the launches of several workers run at the same time. With
+// pre_launch_on_worker it hands over the hook, too.
 //
 // Without a CPU stage the dispatcher publishes the graph's response, and the workers have no threads.
 #pragma once
@@ -27,6 +28,7 @@ public:
   int end_stages() noexcept override;
   void report_late_launch(int worker) noexcept override;
   bool has_threads() const override { return with_cpu_stage_; }
+  bool has_handed_over(int worker) noexcept override;
   void launch_handed_over(int worker) noexcept override;
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int, std::uint32_t) noexcept override { return {}; }
@@ -53,6 +55,7 @@ private:
     const int id;
     const experimental::gpu_worker_resources resources;
     launch_word launch; ///< the last launch
+    bool armed = false; ///< arm() has been called for a launch whose hook is handed over; with `handed`
     enum class offer : std::uint32_t { none, made, closed };
     shared_word<offer> handed;                  ///< a launch for the worker's thread; closed: the thread has ended
     cudaq_host_launch_fn_t handed_fn = nullptr; ///< of that offer
@@ -64,7 +67,8 @@ private:
   static void after_launch(void *self, void *slot_dev, cudaStream_t stream);
   static int hand_over(void *self, cudaq_host_launch_fn_t launch, void *launch_data) noexcept;
   static void count_launch(worker &w);
-  void arm(worker &w, const void *slot_dev);
+  void arm(worker &w, std::uint32_t slot);
+  std::uint32_t slot_at(const void *slot_dev) const;
   void report_answered(worker &w, launch_word::snapshot seen);
   bool has_job(const worker &w, cudaq_host_job_t &job) const;
 

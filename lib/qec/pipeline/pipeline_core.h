@@ -41,7 +41,8 @@
 //                  the stage in stage_worker::launch.
 //   backlog        After "before launch" the dispatcher finds that further requests wait: graph_engine::hand_over
 //                  stores the launch for worker 0, which makes it in graph_engine::launch_handed_over and counts it.
-//                  The row "deferred" follows in a later turn of the dispatcher.
+//                  The row "deferred" follows in a later turn of the dispatcher. With pre_launch_on_worker hand_over
+//                  does what before_launch does, except for the hook, which worker 0 calls in launch_handed_over.
 //   no CPU stage   Graphs: no worker has a thread, the dispatcher publishes the graph's frame. Host stages: the worker
 //                  answers with the stage's result.
 //   deferred       The CPU stage returns DEFERRED_COMPLETION: the state stays {7, completable}, and the worker is free.

@@ -29,6 +29,8 @@ const char *text_of(stage_worker::activity what) {
   switch (what) {
   case stage_worker::activity::idle:
     return "idle";
+  case stage_worker::activity::launch:
+    return "in the launch of its graph";
   case stage_worker::activity::gpu_stage:
     return "in the GPU stage";
   case stage_worker::activity::waiting:
@@ -246,7 +248,7 @@ std::string pipeline_core::dump() const {
     for (const worker_thread &w : workers_) {
       const stage_worker::activity what = w.turns->doing();
       out << "worker " << w.turns->id() << ": " << text_of(what);
-      if (what != stage_worker::activity::idle)
+      if (what != stage_worker::activity::idle && what != stage_worker::activity::launch)
         out << ", slot " << w.turns->slot();
       out << "\n";
     }

@@ -57,6 +57,7 @@ public:
 
   /// Makes the launch that the dispatcher has handed over, if there is one. Called before take(), and also while the
   /// worker may not take requests.
+  virtual bool has_handed_over(int) noexcept { return false; }
   virtual void launch_handed_over(int) noexcept {}
   /// Takes the next request of this worker; its record is then in phase held. False: there is no request.
   virtual bool take(int worker, std::uint32_t &slot) = 0;

@@ -111,7 +111,11 @@ stage_launch stage_worker::launch() {
 
 /// True: a request was taken.
 bool stage_worker::begin() {
-  engine_.launch_handed_over(id_);
+  if (engine_.has_handed_over(id_)) {
+    show(activity::launch); // with pre_launch_on_worker it calls a hook of the caller
+    engine_.launch_handed_over(id_);
+    show(activity::idle);
+  }
   if (!responder_.may_take())
     return false;
   {

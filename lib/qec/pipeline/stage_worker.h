@@ -92,7 +92,7 @@ public:
   bool idle() const { return phase_ == phase::idle || phase_ == phase::abandoned; }
 
   /// For reports: the present activity of the worker, in slot().
-  enum class activity : std::uint32_t { idle, gpu_stage, waiting, cpu_stage };
+  enum class activity : std::uint32_t { idle, launch, gpu_stage, waiting, cpu_stage };
   activity doing() const { return static_cast<activity>(doing_.peek()); }
   std::uint32_t slot() const { return slot_seen_.peek(); }
   int id() const { return id_; }

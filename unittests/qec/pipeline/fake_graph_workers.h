@@ -169,26 +169,38 @@ private:
     }
   }
   void launch(worker &w, const request &next) {
-    void *slot_dev = reinterpret_cast<void *>(next.job.slot * stride_);
-    try {
-      w.spec.pre_launch_fn(w.spec.pre_launch_data, slot_dev, w.spec.stream);
-    } catch (...) {
-      fail(w);
+    if (w.spec.hand_over == CUDAQ_HAND_OVER_HOOK_AND_LAUNCH && is_handed_over(w))
       return;
-    }
-    if (waiting() != 0 && w.spec.hand_over_fn != nullptr &&
-        w.spec.hand_over_fn(w.spec.hand_over_data, &launch_handed, &w) != 0)
+    if (!stage(w) || (w.spec.hand_over == CUDAQ_HAND_OVER_LAUNCH && is_handed_over(w)))
       return;
     ++own_launches;
     if (!run(w))
       return;
-    w.spec.post_launch_fn(w.spec.post_launch_data, slot_dev, w.spec.stream);
+    w.spec.post_launch_fn(w.spec.post_launch_data, slot_dev(next.job), w.spec.stream);
+  }
+  bool is_handed_over(worker &w) {
+    return waiting() != 0 && w.spec.hand_over_fn != nullptr &&
+           w.spec.hand_over_fn(w.spec.hand_over_data, &launch_handed, &w) != 0;
+  }
+  /// False: the hook has thrown, and the request is answered.
+  bool stage(worker &w) {
+    try {
+      w.spec.pre_launch_fn(w.spec.pre_launch_data, slot_dev(w.job), w.spec.stream);
+      return true;
+    } catch (...) {
+      fail(w);
+      return false;
+    }
   }
   static int launch_handed(void *data) {
     const cudaq::realtime::test::spared here;
+    auto &w = *static_cast<worker *>(data);
     ++the_one->handed_launches;
-    return the_one->run(*static_cast<worker *>(data)) ? 0 : 719;
+    if (w.spec.hand_over == CUDAQ_HAND_OVER_HOOK_AND_LAUNCH && !the_one->stage(w))
+      return 999;
+    return the_one->run(w) ? 0 : 719;
   }
+  void *slot_dev(const cudaq_host_job_t &job) const { return reinterpret_cast<void *>(job.slot * stride_); }
   int id_of(const worker &w) const { return static_cast<int>(&w - workers_.data()); }
   /// False: the launch has failed, and its request is answered.
   bool run(worker &w) {

@@ -92,7 +92,8 @@ struct gpu_worker_resources {
   cudaGraphExec_t graph_exec = nullptr;
   cudaStream_t stream = nullptr; ///< nullptr: the worker gets one
   /// Called before the stage with the slot's device address (plain memory: the host address). Graphs: on the
-  /// dispatcher's thread, so all requests wait for it. Host stages: on the worker's thread, with no stream.
+  /// dispatcher's thread, so all requests wait for it, unless pre_launch_on_worker is set. Host stages: on the worker's
+  /// thread, with no stream.
   void (*pre_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *pre_launch_data = nullptr;
   /// Called after the launch; with a host stage after its return, unless it failed. Graphs with this hook are always
@@ -132,6 +133,11 @@ struct gpu_worker_resources {
   /// Graphs: host address of a cudaq::realtime::GraphIOContext in mapped memory, or nullptr. The dispatcher writes the
   /// slot's addresses there before each launch, for a graph that reads the request in place.
   void *io_ctx = nullptr;
+  /// Graphs: while further requests wait, the worker's thread calls pre_launch_fn, directly before it launches the
+  /// graph. Hooks of different workers then run at the same time, in any order of their requests; those of one worker
+  /// never overlap. For hooks that share nothing among workers, such as a copy to the worker's own buffer. Without
+  /// effect if the dispatcher makes all launches (post_launch_fn, no CPU stage, wait_policy::block).
+  bool pre_launch_on_worker = false;
 };
 
 /// start calls it once per worker and passes its exceptions on. It cannot configure, start or stop the pipeline

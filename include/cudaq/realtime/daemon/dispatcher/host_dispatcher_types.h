@@ -37,23 +37,34 @@ typedef struct cudaq_host_call_t {
  * and exceptions as for cudaq_host_rpc_fn_t. */
 typedef int32_t (*cudaq_host_handler_v2_t)(cudaq_host_call_t *call, void *user);
 
-/* A hook around the launch of a worker's graph, called on the dispatcher's thread with the worker's stream, with its
- * device current. slot_dev: device address of the request's slot. A hook queues work and returns; all requests wait
- * while it runs. A hook that throws is counted (hook_failures). If it throws before the launch, its request fails; if
- * it throws after the launch, the request continues. */
+/* A hook around the launch of a worker's graph, called with the worker's stream, with its device current, on the
+ * dispatcher's thread (with one exception: cudaq_hand_over_t). slot_dev: device address of the request's slot. A hook
+ * queues work and returns; all requests wait while it runs. A hook that throws is counted (hook_failures). If it throws
+ * before the launch, its request fails; if it throws after the launch, the request continues. */
 typedef void (*cudaq_host_launch_hook_t)(void *user_data, void *slot_dev, cudaStream_t stream);
 
 /* Launches the graph of a worker on the calling thread; to be called once, on any thread. Returns a CUDA error, 0:
  * launched. After an error the library answers the request and frees the worker, as after any launch that fails. */
 typedef int (*cudaq_host_launch_fn_t)(void *launch_data);
 
-/* Called on the dispatcher's thread in place of the launch, after the pre-launch hook, if further requests wait: a
- * thread of the caller can launch this graph while the dispatcher stages the next one. It stores both arguments for
- * that thread and returns 1, or returns 0: then the dispatcher launches. It must not throw, wait or end its thread.
+/* Called on the dispatcher's thread in place of the launch if further requests wait, after the pre-launch hook or
+ * before it (cudaq_hand_over_t): a thread of the caller can launch this graph while the dispatcher stages the next one.
+ * It stores both arguments for that thread and returns 1, or returns 0: then the dispatcher launches. It must not
+ * throw, wait or end its thread.
  *
  * After 1 the caller must call launch(launch_data), also during a stop, which waits for it. The post-launch hook is not
  * called for this request. The answer may follow immediately. */
 typedef int (*cudaq_host_hand_over_t)(void *user_data, cudaq_host_launch_fn_t launch, void *launch_data);
+
+/* What a hand_over_fn hands over. LAUNCH if the field is 0 or the struct ends before it. */
+typedef enum cudaq_hand_over_t {
+  /* The launch. The pre-launch hook stays on the dispatcher's thread, which calls one hook at a time. */
+  CUDAQ_HAND_OVER_LAUNCH = 0,
+  /* The pre-launch hook, too: launch(launch_data) calls it first, on its own thread, with the worker's device current.
+   * Hooks of different workers then run at the same time, and not in the order of their requests. A hook that throws
+   * is a launch that fails. */
+  CUDAQ_HAND_OVER_HOOK_AND_LAUNCH = 1
+} cudaq_hand_over_t;
 
 /* Who answers a worker's request, and who frees the worker after that. LIBRARY_PUBLISHES if the field is 0 or the
  * struct ends before it. */
@@ -82,8 +93,8 @@ typedef struct cudaq_host_worker_t {
   cudaq_host_launch_hook_t post_launch_fn; /* may be NULL: after the launch, e.g. to queue an extraction */
   void *post_launch_data;
   uint32_t completion; /* cudaq_worker_completion_t */
-  uint32_t reserved;
-  void *io_ctx; /* host address of the worker's cudaq::realtime::GraphIOContext, in mapped memory, or NULL */
+  uint32_t hand_over;  /* cudaq_hand_over_t; only with hand_over_fn */
+  void *io_ctx;        /* host address of the worker's cudaq::realtime::GraphIOContext, in mapped memory, or NULL */
   cudaq_host_hand_over_t hand_over_fn; /* may be NULL: the dispatcher launches. Only with CALLER_PUBLISHES */
   void *hand_over_data;
 } cudaq_host_worker_t;
