@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model without loops becomes one with a loop, for streams: docs/decoders/heralds.md. heralds.py uses it."""
+"""A model without loops becomes one with a loop, for streams. heralds.py and readout.py use it."""
 from __future__ import annotations
 
 import math
@@ -90,34 +90,48 @@ class _Rounds:
         return begin, length, repetitions
 
 
-def fold(coordinates: Sequence[Sequence[float]], parts: Sequence[Part], heralds: Collection[int]) -> tuple[str, str]:
-    """The text of the model with its longest loop of rounds, and the lines of its heralds.
+def coordinates_of_rounds(dem: stim.DetectorErrorModel, heralds: Collection[int] = ()) -> list[list[float]]:
+    """Of each detector; a herald without any has those of the next detector that has some, at the end of the last."""
+    noted = dem.get_detector_coordinates()
+    made = [noted[k] for k in range(dem.num_detectors)]
+    for k in reversed(range(len(made) - 1)):
+        if not made[k] and k in heralds:
+            made[k] = made[k + 1]
+    for k in range(1, len(made)):
+        if not made[k] and k in heralds:
+            made[k] = made[k - 1]
+    for k, its in enumerate(made):
+        if not its:
+            raise ValueError(f"detector {k} has no coordinates: the last one says its round")
+    return made
 
-    coordinates: of each detector; the last one says its round, and rounds ascend. heralds: the detectors that are
-        heralds, also those without an error.
+
+def folded(coordinates: Sequence[Sequence[float]],
+           parts: Sequence[Part]) -> tuple[str, list[tuple[int, Part, Part]]]:
+    """The text of the model with its longest loop of rounds. Of each error of that model its number, the part that it
+    is, and the part that stands for it in the text: the same one, or that of the first repetition.
+
+    coordinates: of each detector; the last one says its round, and rounds ascend.
     Raises ValueError for a model that has no loop.
     """
     rounds = _Rounds(coordinates, parts)
     begin, length, repetitions = rounds.longest_loop()
-    entries = dict.fromkeys(sorted(heralds), "")
-    errors = 0
+    errors: list[tuple[int, Part, Part]] = []
 
     def block(first: int, last: int, copies: int = 1) -> str:
-        nonlocal errors
         made, start = stim.DetectorErrorModel(), rounds.begins[first]
         time = rounds.time(first)
-        listed = [part for k in range(first, last) for _, _, part in rounds.parts[k]]
-        for part in listed:
-            made.append("error", [part.probability], _shifted(part.targets, start))
+        for k in range(first, last):
+            for _, _, part in rounds.parts[k]:
+                made.append("error", [part.probability], _shifted(part.targets, start))
         for detector in range(start, rounds.begins[last]):
             of_it = rounds.coordinates[detector]
             target = stim.target_relative_detector_id(detector - start)
             made.append("detector", [*of_it[:-1], of_it[-1] - time], [target])
-        for copy in range(copies):
-            for k, part in enumerate(listed):
-                if part.herald is not None:
-                    entries[part.herald + copy * (rounds.begins[last] - start)] += f" {errors + k} {part.fired!r}"
-            errors += len(listed)
+        for later in range(0, copies * (last - first), last - first):
+            for k in range(first, last):
+                for (_, _, part), (_, _, standing) in zip(rounds.parts[k + later], rounds.parts[k]):
+                    errors.append((len(errors), part, standing))
         return f"{made}\n"
 
     def shift(first: int, last: int) -> str:
@@ -127,5 +141,17 @@ def fold(coordinates: Sequence[Sequence[float]], parts: Sequence[Part], heralds:
 
     text = block(0, begin) + shift(0, begin) if begin else ""
     text += f"repeat {repetitions} {{\n{block(begin, begin + length, repetitions)}{shift(begin, begin + length)}}}\n"
-    return text + block(begin + repetitions * length, rounds.count), "".join(
-        f"herald {herald}{of_herald}\n" for herald, of_herald in entries.items())
+    return text + block(begin + repetitions * length, rounds.count), errors
+
+
+def fold(coordinates: Sequence[Sequence[float]], parts: Sequence[Part], heralds: Collection[int]) -> tuple[str, str]:
+    """The text of the folded model, and the lines of its heralds.
+
+    heralds: the detectors that are heralds, also those without an error.
+    """
+    text, errors = folded(coordinates, parts)
+    entries = dict.fromkeys(sorted(heralds), "")
+    for number, part, standing in errors:
+        if part.herald is not None:
+            entries[part.herald] += f" {number} {standing.fired!r}"
+    return text, "".join(f"herald {herald}{of_herald}\n" for herald, of_herald in entries.items())

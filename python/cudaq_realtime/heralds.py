@@ -13,7 +13,7 @@ from typing import Iterator, NamedTuple
 import stim
 
 from ._circuits import Symptom, circuit_parser, measurements_of, symptom_of, write_model
-from ._folding import Part, fold
+from ._folding import Part, coordinates_of_rounds, fold
 
 HERALDED = ("HERALDED_ERASE", "HERALDED_PAULI_CHANNEL_1")
 NOT_FIRED = 1e-9  # the probability of errors in the model whose herald has not fired
@@ -170,22 +170,6 @@ def _detectors(symptom: Symptom) -> int:
     return sum(one.is_relative_detector_id() for one in symptom)
 
 
-def _coordinates_of_rounds(dem: stim.DetectorErrorModel, heralds: dict[int, _Op]) -> list[list[float]]:
-    """Of each detector; a herald without any has those of the next detector that has some, at the end of the last."""
-    noted = dem.get_detector_coordinates()
-    made = [noted[k] for k in range(dem.num_detectors)]
-    for k in reversed(range(len(made) - 1)):
-        if not made[k] and k in heralds:
-            made[k] = made[k + 1]
-    for k in range(1, len(made)):
-        if not made[k] and k in heralds:
-            made[k] = made[k - 1]
-    for k, its in enumerate(made):
-        if not its:
-            raise ValueError(f"detector {k} has no coordinates: the last one says its round")
-    return made
-
-
 def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, approximate_disjoint_errors: bool = False,
                    allow_unseen: bool = False, fold_loops: bool = False) -> HeraldedModel:
     """The model of a circuit without its heralds, and the list of them.
@@ -272,7 +256,7 @@ def heralded_model(circuit: stim.Circuit, *, decompose_errors: bool = True, appr
         lines.append(line + "\n")
     text = str(dem)
     if fold_loops:
-        text, folded_lines = fold(_coordinates_of_rounds(dem, heralds), parts, heralds)
+        text, folded_lines = fold(coordinates_of_rounds(dem, heralds), parts, heralds)
         lines = [folded_lines]
     head = f"cudaq-realtime-heralds 1\nmodel {zlib.crc32(text.encode()):08x}\ndetectors {read.num_detectors}\n"
     all_detectors = circuit.detector_error_model(approximate_disjoint_errors=True)

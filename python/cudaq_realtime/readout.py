@@ -18,6 +18,7 @@ import numpy.typing as npt
 import stim
 
 from ._circuits import Symptom, circuit_parser, measurements_of, symptom_of, write_model
+from ._folding import Part, coordinates_of_rounds, folded
 
 UNLIKELY = 1e-9  # the probability in the model of errors that only a flag or a misread measurement causes
 _LEAKAGE = re.compile(r"leakage (\d+)(?: ([012]))?")  # the tag of an instruction: its flag, and the value: 2
@@ -220,7 +221,8 @@ def _errors(model: stim.DetectorErrorModel) -> dict[Symptom, float]:
 
 
 def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Calibration] | None = None, *,
-                  decompose_errors: bool = True, approximate_disjoint_errors: bool = False) -> ReadoutModel:
+                  decompose_errors: bool = True, approximate_disjoint_errors: bool = False,
+                  fold_loops: bool = False) -> ReadoutModel:
     """The model of a circuit, and which of its errors a readout means.
 
     circuit: no gate may depend on a measurement. The argument of a measurement (M(0.01)) is its average probability of
@@ -230,6 +232,8 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
     calibration: of all measurements, or one for each of them; None: there are no soft values.
     decompose_errors, approximate_disjoint_errors: as of Circuit.detector_error_model. The second one is always True for
         a circuit with flags.
+    fold_loops: for streams. The rounds of the circuit become a loop. Values and flags keep their numbers: those of a
+        repetition must be as many higher than those of the one before, in each repetition.
     Raises ValueError for a circuit that has no such table.
     """
     read = _Circuit(circuit)
@@ -248,23 +252,7 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
                                          approximate_disjoint_errors=approximate or approximate_disjoint_errors)
 
     dem = model_of(read.with_noise(), decompose_errors, bool(read.flags)).flattened()
-    first: dict[Symptom, tuple[int, float]] = {}  # of each symptom its first error, and the probability of that
-    others: dict[Symptom, float] = {}  # of its errors that are decomposed in another way
-    count = 0
-    for part in dem:
-        if part.type == "error":
-            symptom, [p] = symptom_of(part.targets_copy()), part.args_copy()
-            if symptom in first:
-                others[symptom] = _either(others.get(symptom, 0.0), p)
-            else:
-                first[symptom] = count, p
-            count += 1
     rest = _errors(model_of(read.with_noise(misreads=False), False, bool(read.flags)))
-
-    def rest_of(flips: Symptom) -> float:
-        """Of its first error, without misread measurements."""
-        other = others.get(flips, 0.0)
-        return min(1.0, max(0.0, (rest.get(flips, 0.0) - other) / (1 - 2 * other)))
 
     readings: dict[Symptom, list[int]] = {}
     unseen = 0
@@ -276,14 +264,34 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
             unseen += 1
             continue
         readings.setdefault(flips, []).append(measurement)
+    in_model = {symptom_of(part.targets_copy()) for part in dem if part.type == "error"}
     for flips in readings:
-        if flips not in first:  # the circuit has no error there
+        if flips not in in_model:  # the circuit has no error there
             if decompose_errors and sum(one.is_relative_detector_id() for one in flips) > 2:
                 raise ValueError(f"a misread measurement flips {sorted(map(str, flips))}, and the circuit has no such "
                                  "error that could be decomposed; accepted: measurements with an argument, M(0.01)")
             dem.append("error", [UNLIKELY], sorted(flips, key=lambda one: (one.is_logical_observable_id(), one.val)))
-            first[flips] = count, UNLIKELY
-            count += 1
+
+    parts = [Part(part.args_copy()[0], part.targets_copy()) for part in dem if part.type == "error"]
+    text, errors = str(dem), [(number, part, part) for number, part in enumerate(parts)]
+    if fold_loops:
+        text, errors = folded(coordinates_of_rounds(dem), parts)
+        # Of errors that are decomposed in several ways the likeliest one, which is the same in each repetition.
+        errors.sort(key=lambda one: -one[2].probability)
+    first: dict[Symptom, tuple[int, Symptom, float]] = {}  # of each symptom its first error, and what stands for it
+    others: dict[Symptom, float] = {}  # of its errors that are decomposed in another way
+    for number, part, standing in errors:
+        symptom = symptom_of(part.targets)
+        if symptom in first:
+            others[symptom] = _either(others.get(symptom, 0.0), standing.probability)
+        else:
+            first[symptom] = number, symptom_of(standing.targets), standing.probability
+
+    def rest_of(flips: Symptom) -> float:
+        """Of its first error, without misread measurements."""
+        flips = first[flips][1]
+        other = others.get(flips, 0.0)
+        return min(1.0, max(0.0, (rest.get(flips, 0.0) - other) / (1 - 2 * other)))
 
     lines: list[str] = []
     numbers: dict[Calibration, int] = {}
@@ -301,10 +309,9 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
     for flag, value in read.flag_values():
         line = f"flag {flag} {value}"
         for flips, p in _errors(model_of(read.with_noise(alone=(flag, value)), False, True)).items():
-            number, base = first[flips]
+            number, _, base = first[flips]
             line += f" {number} {_either(p, rest_of(flips) if flips in readings else base)!r}"
         lines.append(line)
-    text = str(dem)
     num_flags = max(read.flags) + 1 if read.flags else 0
     num_measurements = read.num_measurements if each else 0
     head = ["cudaq-realtime-readout 1", f"model {zlib.crc32(text.encode()):08x}"]
@@ -321,6 +328,7 @@ def main(arguments: list[str] | None = None) -> int:
                         help="of soft values: the mean of 0, the mean of 1, their standard deviation, and the share of "
                              "1 among the results (0.5); without it there are no soft values")
     parser.add_argument("--levels", type=int, choices=(16, 256), help="the values are levels of this Gaussian")
+    parser.add_argument("--fold_loops", action="store_true", help="for streams: the rounds become a loop")
     given = parser.parse_args(arguments)
 
     def make(circuit: stim.Circuit) -> ReadoutModel:
@@ -334,7 +342,8 @@ def main(arguments: list[str] | None = None) -> int:
         elif given.levels:
             raise ValueError("--levels needs --gaussian")
         return readout_model(circuit, calibration, decompose_errors=not given.whole_errors,
-                             approximate_disjoint_errors=given.approximate_disjoint_errors)
+                             approximate_disjoint_errors=given.approximate_disjoint_errors,
+                             fold_loops=given.fold_loops)
 
     made = write_model(given, "readout", make)
     if made is None:

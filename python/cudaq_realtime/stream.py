@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from .arguments import Model, decoder_name, model_text, stream_bits, whole_number
+from .arguments import (Model, decoder_name, file_text, leakage_bytes, model_text, soft_bytes, stream_bits,
+                        whole_number)
 from .decoders import Bits, DecodeError
 
 MAX_ROUNDS = 2**20  # of a window
@@ -31,6 +32,8 @@ class StreamDecoder:
         a mode. 0: each call decodes the windows that it completes.
     heralds: the path of a file of heralds for this model (heralds.heralded_model with fold_loops): the bits have the
         heralds, too, and a window knows those that have fired.
+    readout: the text of a table for this model (readout.readout_model with fold_loops), or its path: rounds then come
+        with `soft` and `leakage`.
     Raises ValueError with the reason if there are no such windows.
 
     Threads: any may call; the calls of one object run one after another. No call holds the GIL while it decodes.
@@ -38,7 +41,8 @@ class StreamDecoder:
     """
 
     def __init__(self, dem: Model, decoder: str | os.PathLike[str] = "auto", *, commit: int = 0, buffer: int = 0,
-                 rounds: str = "time", workers: int = 0, heralds: str | os.PathLike[str] | None = None):
+                 rounds: str = "time", workers: int = 0, heralds: str | os.PathLike[str] | None = None,
+                 readout: str | os.PathLike[str] | None = None):
         if not isinstance(rounds, str):
             raise TypeError(f"rounds is {rounds!r:.60}, accepted: 'time', or 'index:N' with N detectors a round")
         text, name = model_text(dem), decoder_name(decoder)
@@ -46,14 +50,15 @@ class StreamDecoder:
                           for value, what in ((commit, "commit"), (buffer, "buffer")))
         workers = whole_number(workers, "workers", 0, MAX_WORKERS)
         file = "" if heralds is None else os.fspath(heralds)
-        self._arguments = text, name, commit, buffer, rounds, workers, file
-        self._native = _native.NativeStream(name, text, commit, buffer, rounds, workers, file)
+        table = file_text(readout, "readout") or ""
+        self._arguments = text, name, commit, buffer, rounds, workers, file, table
+        self._native = _native.NativeStream(name, text, commit, buffer, rounds, workers, file, table)
         self._has_ended = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        dem, decoder, commit, buffer, rounds, workers, heralds = self._arguments
+        dem, decoder, commit, buffer, rounds, workers, heralds, readout = self._arguments
         options: dict[str, Any] = {"commit": commit, "buffer": buffer, "rounds": rounds, "workers": workers,
-                                   "heralds": heralds or None}
+                                   "heralds": heralds or None, "readout": readout or None}
         return functools.partial(type(self), **options), (dem, decoder)
 
     def __eq__(self, other: object) -> bool:
@@ -66,22 +71,32 @@ class StreamDecoder:
         final = f"{self.committed_rounds} of {self.pushed_rounds} rounds are final"
         return f"StreamDecoder({self.description!r}, {final})"
 
-    def push(self, bits: npt.ArrayLike, *, count: int | None = None) -> bool:
+    def push(self, bits: npt.ArrayLike, *, count: int | None = None, soft: npt.NDArray[Any] | None = None,
+             soft_kind: str | None = None, soft_count: int | None = None,
+             leakage: npt.ArrayLike | None = None) -> bool:
         """Takes the next bits, one for each detector in ascending order: any number of them, also parts of rounds.
 
         bits: bool or 0/1 of any shape, such as [rounds, detectors], read row by row; or with `count` uint8 of packed
             bits, `count` of them, bit k in bit k % 8 of byte k // 8.
+        soft: with a table of the readout: the next soft values, of any number of measurements, float32 or uint8
+            [values]; with soft_kind "u4" uint8 with two in a byte, `soft_count` of them. All values of an experiment
+            are of one kind.
+        leakage: with a table: the next flags, whole numbers 0, 1 or 2 [flags].
+        Values and flags may come before the bits of their round or with them, not later: DecodeError says how many are
+        missing, or too early, and nothing was taken then.
         Returns True if further rounds have become final since the last push. Raises DecodeError if a window cannot be
         decoded, and then from every call until reset(); what was final stays final. With workers it waits only while
         their queue is full, and a later call raises the error.
         """
         packed, count = stream_bits(bits, count, "bits")
-        status, is_final = self._native.push(packed, count)
+        status, is_final = self._native.push(packed, count, self._values(soft, soft_kind, soft_count, leakage))
         self._check(status, ended=status == MISALIGNED)
         return is_final
 
-    def finish(self, tail: npt.ArrayLike, *, count: int | None = None) -> Bits:
-        """Takes the bits of the tail, as push does. All rounds become final.
+    def finish(self, tail: npt.ArrayLike, *, count: int | None = None, soft: npt.NDArray[Any] | None = None,
+               soft_kind: str | None = None, soft_count: int | None = None,
+               leakage: npt.ArrayLike | None = None) -> Bits:
+        """Takes the bits of the tail, as push does, with the last values and flags. All rounds become final.
 
         Returns the observables of the whole experiment. Raises ValueError unless there are tail_detectors bits;
         DecodeError with status 8, and takes nothing, in the middle of a repetition of the loop. After Ctrl-C the tail
@@ -90,7 +105,7 @@ class StreamDecoder:
         packed, count = stream_bits(tail, count, "tail")
         if count != self.tail_detectors:
             raise ValueError(f"tail has {count} bits, accepted: {self.tail_detectors}, the detectors after the loop")
-        status = self._native.finish(packed, count)
+        status = self._native.finish(packed, count, self._values(soft, soft_kind, soft_count, leakage))
         self._check(status, ended=status == MISALIGNED and self._has_ended)
         self._has_ended = True
         return self.observables
@@ -167,6 +182,30 @@ class StreamDecoder:
     def description(self) -> str:
         """Windows and decoder, in words."""
         return self._native.description
+
+    @property
+    def num_measurements(self) -> tuple[int, int]:
+        """Soft values of a repetition of the loop, and of what is before and after all repetitions together; (0, 0)
+        without a table of the readout that has any."""
+        body, others, *_ = self._native.values_info
+        return body, others
+
+    @property
+    def num_flags(self) -> tuple[int, int]:
+        """The same of flags of leakage."""
+        _, _, body, others, _ = self._native.values_info
+        return body, others
+
+    def _values(self, soft: npt.NDArray[Any] | None, kind: str | None, soft_count: int | None,
+                leakage: npt.ArrayLike | None) -> Any:
+        in_byte = 2 if kind == "u4" else 1
+        room = 0 if soft is None else in_byte * np.size(soft)
+        number = room
+        if soft_count is not None:
+            number = whole_number(soft_count, "soft_count", max(0, room - in_byte + 1), room)
+        values, of_kind = soft_bytes(soft, None, number, kind)
+        flags = 0 if leakage is None else np.size(leakage)
+        return _native.StreamValues(values, number, of_kind, leakage_bytes(leakage, None, flags), flags)
 
     def _frame(self) -> tuple[int, Bits]:
         packed = np.zeros((self.num_observables + 7) // 8, dtype=np.uint8)

@@ -23,6 +23,24 @@ namespace {
 template <class T>
 using array = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+/// The soft values and flags of a push.
+struct values {
+  array<const std::uint8_t> soft;
+  std::uint64_t num_soft;
+  std::uint32_t kind;
+  array<const std::uint8_t> leakage;
+  std::uint64_t num_leakage;
+
+  bool is_empty() const { return num_soft == 0 && num_leakage == 0; }
+  stream_values of() const {
+    return {{soft.data(), soft.size()},
+            num_soft,
+            static_cast<soft_kind>(kind),
+            {leakage.data(), leakage.size()},
+            num_leakage};
+  }
+};
+
 class native_stream {
   template <class Call>
   auto locked(const Call &call) {
@@ -37,14 +55,16 @@ class native_stream {
 
 public:
   native_stream(const std::string &decoder, const std::string &dem, std::uint64_t commit, std::uint64_t buffer,
-                const std::string &rounds, std::size_t workers, const std::string &heralds) {
+                const std::string &rounds, std::size_t workers, const std::string &heralds,
+                const std::string &readout) {
     const gil_released released;
     stream_result made = make_stream_decoder(dem, {.decoder = decoder,
                                                    .commit = commit,
                                                    .buffer = buffer,
                                                    .rounds = rounds,
                                                    .workers = workers,
-                                                   .heralds = heralds});
+                                                   .heralds = heralds,
+                                                   .readout = readout});
     if (!made)
       throw std::invalid_argument(made.error);
     stream_ = std::move(made.instance);
@@ -62,9 +82,10 @@ public:
   /// Packed bits. With workers it waits while the queue is full. Returns the status, and whether further rounds have
   /// become final since the last call that said so. After Ctrl-C the exception of Python is thrown, and the bits so far
   /// were taken.
-  std::tuple<int, bool> push(array<const std::uint8_t> bits, std::uint64_t count) {
+  std::tuple<int, bool> push(array<const std::uint8_t> bits, std::uint64_t count, const values &known) {
     return locked([&] {
-      const decode_status status = push_all({bits.data(), bits.size()}, count);
+      const decode_status status = known.is_empty() ? push_all({bits.data(), bits.size()}, count)
+                                                    : push_with({bits.data(), bits.size()}, count, known.of());
       const stream_progress now = stream_->poll();
       const bool is_news = now.committed_rounds != seen_rounds_;
       seen_rounds_ = now.committed_rounds;
@@ -73,10 +94,10 @@ public:
   }
   /// Returns after all rounds are final. After Ctrl-C before that: as push; the tail was taken, so the next call only
   /// waits.
-  int finish(array<const std::uint8_t> bits, std::uint64_t count) {
+  int finish(array<const std::uint8_t> bits, std::uint64_t count, const values &known) {
     return locked([&] {
       if (!is_tail_taken_)
-        if (const decode_status status = stream_->finish({bits.data(), bits.size()}, count);
+        if (const decode_status status = stream_->finish({bits.data(), bits.size()}, count, known.of());
             status != decode_status::ok)
           return static_cast<int>(status);
       is_tail_taken_ = true;
@@ -109,6 +130,11 @@ public:
     return locked([&] { return std::string(stream_->fault()); });
   }
   std::string description() const { return stream_->description(); }
+  /// As stream_values_info: of a repetition and others, soft values and then flags; and the kinds.
+  std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t> values_info() const {
+    const stream_values_info of = stream_->values_info();
+    return {of.body_soft, of.other_soft, of.body_leakage, of.other_leakage, of.kinds};
+  }
 
 private:
   /// A parent's threads use the stream, or one of them has kept the lock.
@@ -151,6 +177,18 @@ private:
     }
   }
 
+  /// All at once: the stream knows which values belong to which bits. Waits as push_all.
+  decode_status push_with(std::span<const std::uint8_t> bits, std::uint64_t count, const stream_values &known) {
+    signal_watch signals;
+    for (;; signals.look()) {
+      const std::uint64_t committed = stream_->committed_rounds();
+      const decode_status status = stream_->push(bits, count, known);
+      if (status != decode_status::busy)
+        return status;
+      stream_->wait_committed(committed + 1, soon());
+    }
+  }
+
   call_mutex mutex_;
   process_of_threads threads_, in_call_;
   std::unique_ptr<stream_decoder> stream_;
@@ -162,13 +200,18 @@ private:
 } // namespace
 
 void bind_stream(nb::module_ &m) {
+  nb::class_<values>(m, "StreamValues")
+      .def(
+          nb::init<array<const std::uint8_t>, std::uint64_t, std::uint32_t, array<const std::uint8_t>, std::uint64_t>(),
+          nb::arg("soft"), nb::arg("num_soft"), nb::arg("kind"), nb::arg("leakage"), nb::arg("num_leakage"));
   nb::class_<native_stream>(m, "NativeStream")
       .def(nb::init<const std::string &, const std::string &, std::uint64_t, std::uint64_t, const std::string &,
-                    std::size_t, const std::string &>(),
+                    std::size_t, const std::string &, const std::string &>(),
            nb::arg("decoder"), nb::arg("dem"), nb::arg("commit"), nb::arg("buffer"), nb::arg("rounds"),
-           nb::arg("workers"), nb::arg("heralds"))
-      .def("push", &native_stream::push, nb::arg("bits"), nb::arg("count"))
-      .def("finish", &native_stream::finish, nb::arg("bits"), nb::arg("count"))
+           nb::arg("workers"), nb::arg("heralds"), nb::arg("readout"))
+      .def("push", &native_stream::push, nb::arg("bits"), nb::arg("count"), nb::arg("known"))
+      .def("finish", &native_stream::finish, nb::arg("bits"), nb::arg("count"), nb::arg("known"))
+      .def_prop_ro("values_info", &native_stream::values_info)
       .def("reset", &native_stream::reset)
       .def("observables", &native_stream::observables, nb::arg("out"))
       .def_prop_ro("committed_rounds", &native_stream::number<&stream_decoder::committed_rounds>)

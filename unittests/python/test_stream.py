@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import stim
 from cudaq_realtime import DecodeError, Decoder, StreamDecoder
+from cudaq_realtime.readout import Gaussian, quiet_circuit, readout_model
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs/decoders/streaming.md"
 
@@ -292,3 +293,25 @@ def test_the_example_of_the_page_decodes_shots(tmp_path):
     assert lines[-52:-50][0] == "21"  # Stim's 20 rounds are 21 here
     assert lines[-51] == lines[-50]  # the last frame is the prediction of the first shot
     assert len(lines[-50:]) == 50
+
+
+def test_values_come_with_the_rounds_and_give_the_answers_of_whole_shots():
+    text = str(surface_code(15).flattened())
+    circuit = stim.Circuit(text.replace("\nMR ", "\nMR(0.03) ").replace("\nM ", "\nM(0.03) "))
+    calibration = Gaussian(1, -1, 0.53)
+    made = readout_model(circuit, calibration, fold_loops=True)
+    stream = StreamDecoder(made.dem, "pymatching", commit=40, buffer=3, readout=made.readout)
+    (body, others), tail = stream.num_measurements, stream.tail_detectors
+    true = quiet_circuit(circuit).compile_sampler(seed=3).sample(40)
+    values = (np.where(true, -1, 1) + 0.53 * np.random.default_rng(4).normal(size=true.shape)).astype(np.float32)
+    events = circuit.compile_m2d_converter().convert(measurements=values < 0, append_observables=False)
+    expected = Decoder("pymatching", made.dem, readout=made.readout).decode_batch(events, soft=values)
+    for shot, soft, answer in zip(events, values, expected):
+        stream.reset()
+        before = len(shot) - tail
+        stream.push(shot[:before], soft=soft[:-1])
+        with pytest.raises(DecodeError, match="soft values have come"):
+            stream.finish(shot[before:])
+        assert (stream.finish(shot[before:], soft=soft[-1:]) == answer).all()
+    assert len(values[0]) == others + body * ((before - stream.head_detectors) // stream.body_detectors)
+    assert pickle.loads(pickle.dumps(stream)) == stream

@@ -17,6 +17,22 @@ struct round_rule {
   static expected<round_rule> parse(std::string_view text);
 };
 
+/// Where an error or a detector of a model with a loop is. Part 0 is the head, 1 the first repetition, ..., the last
+/// one the tail.
+struct model_place {
+  std::uint64_t part, within;
+};
+/// `head`, `body`: errors, or detectors, of these parts.
+constexpr model_place place_in_model(std::uint64_t number, std::uint64_t head, std::uint64_t body,
+                                     std::uint64_t repetitions) noexcept {
+  if (number < head)
+    return {0, number};
+  const std::uint64_t in_body = number - head;
+  if (body != 0 && in_body < body * repetitions)
+    return {1 + in_body / body, in_body % body};
+  return {1 + repetitions, in_body - body * repetitions};
+}
+
 /// A detector error model whose longest outer loop repeats for as long as a stream lasts: a head (what comes before
 /// the loop), a body (the loop, once), and a tail. Other loops run as often as the text says. The memory depends on the
 /// text only, not on the number of repetitions.

@@ -50,8 +50,34 @@ qec::stream_options cxx_options(const cudaq_qec_stream_options_t &c) {
   options.workers = c.workers;
   options.pool = c.pool != nullptr ? c.pool->threads : nullptr;
   options.queue_rounds = c.queue_rounds;
+  if (c.readout != nullptr)
+    options.readout.assign(c.readout, c.readout_size);
   return options;
 }
+
+using cxx_call = qec::decode_status (qec::stream_decoder::*)(std::span<const std::uint8_t>, std::uint64_t,
+                                                             const qec::stream_values &) noexcept;
+
+/// push or finish. `values`: null: none.
+int32_t take(cudaq_qec_stream_t *stream, cxx_call call, std::span<const uint8_t> bits, uint64_t count,
+             const cudaq_qec_stream_values_t *values) noexcept {
+  if (stream == nullptr || (bits.data() == nullptr && !bits.empty()))
+    return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
+  if (values == nullptr)
+    return value_of((stream->decoder.get()->*call)(bits, count, {}));
+  if (!qec::has_known_size(values) || (values->soft == nullptr && values->soft_bytes != 0) ||
+      (values->leakage == nullptr && values->leakage_bytes != 0))
+    return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
+  return value_of((stream->decoder.get()->*call)(bits, count,
+                                                 {.soft = {values->soft, values->soft_bytes},
+                                                  .num_soft = values->num_soft,
+                                                  .kind = static_cast<qec::soft_kind>(values->soft_kind),
+                                                  .leakage = {values->leakage, values->leakage_bytes},
+                                                  .num_leakage = values->num_leakage}));
+}
+
+constexpr auto kPush = static_cast<cxx_call>(&qec::stream_decoder::push);
+constexpr auto kFinish = static_cast<cxx_call>(&qec::stream_decoder::finish);
 
 } // namespace
 
@@ -106,15 +132,29 @@ int32_t cudaq_qec_stream_get_info(const cudaq_qec_stream_t *stream, cudaq_qec_st
 }
 
 int32_t cudaq_qec_stream_push(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes, uint64_t count) {
-  if (stream == nullptr || (bits == nullptr && bytes != 0))
-    return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
-  return value_of(stream->decoder->push({bits, bytes}, count));
+  return take(stream, kPush, {bits, bytes}, count, nullptr);
 }
 
 int32_t cudaq_qec_stream_finish(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes, uint64_t count) {
-  if (stream == nullptr || (bits == nullptr && bytes != 0))
+  return take(stream, kFinish, {bits, bytes}, count, nullptr);
+}
+
+int32_t cudaq_qec_stream_push_values(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes, uint64_t count,
+                                     const cudaq_qec_stream_values_t *values) {
+  return take(stream, kPush, {bits, bytes}, count, values);
+}
+
+int32_t cudaq_qec_stream_finish_values(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes, uint64_t count,
+                                       const cudaq_qec_stream_values_t *values) {
+  return take(stream, kFinish, {bits, bytes}, count, values);
+}
+
+int32_t cudaq_qec_stream_get_values_info(const cudaq_qec_stream_t *stream, cudaq_qec_stream_values_info_t *info) {
+  if (stream == nullptr || !qec::has_known_size(info))
     return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
-  return value_of(stream->decoder->finish({bits, bytes}, count));
+  const qec::stream_values_info of = stream->decoder->values_info();
+  *info = {sizeof *info, of.body_soft, of.other_soft, of.body_leakage, of.other_leakage, of.kinds, 0};
+  return CUDAQ_QEC_STREAM_OK;
 }
 
 int32_t cudaq_qec_stream_poll(const cudaq_qec_stream_t *stream, uint8_t *observables, size_t bytes,

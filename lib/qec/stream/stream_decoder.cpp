@@ -88,7 +88,7 @@ stream_result made_or_throw(const stream_source &source, std::uint64_t push_bits
       throw no_parallel_windows("commit " + std::to_string(sizes.commit) + " is less than the " +
                                 std::to_string(model.reach()) +
                                 " rounds that one error reaches over, so windows cannot be parallel");
-    return window_set(model, source.heralds, options.decoder, layout, threads);
+    return window_set(model, source.heralds, source.readout, options.decoder, layout, threads);
   };
   const auto chosen = [&] {
     if (options.mode != stream_mode::automatic)
@@ -142,7 +142,18 @@ expected<stream_source> read_stream(std::string_view dem_text, const stream_opti
       return reason("heralds: " + full->heralds + ": " + of_stream.text());
     heralds = std::move(*of_stream);
   }
-  return stream_source{std::move(*full), std::move(*model), std::move(heralds)};
+  stream_readout readout;
+  if (!full->readout.empty()) {
+    const auto table = parse_readout_table(full->readout, decoder_model(dem_text));
+    if (table.failed())
+      return reason("readout: " + table.text());
+    auto of_stream = stream_readout::make((*table)->all(), *model);
+    if (of_stream.failed())
+      return reason("readout: " + of_stream.text());
+    readout = std::move(*of_stream);
+    full->readout.clear(); // not kept
+  }
+  return stream_source{std::move(*full), std::move(*model), std::move(heralds), std::move(readout)};
 }
 
 stream_result make_stream_decoder(const stream_source &source, std::uint64_t push_bits) {

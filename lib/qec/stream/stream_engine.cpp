@@ -17,6 +17,19 @@ std::uint64_t ring_size(const repeating_model &model, std::uint64_t rounds) {
   return model.first_detector(model.head().size() + rounds) + model.tail_detectors();
 }
 
+/// Repetitions whose values may come before their bits.
+std::uint64_t repetitions_ahead(const window_set &windows) {
+  return (windows.layout().commit + windows.layout().buffer) / windows.model().body().size() + 2;
+}
+
+/// The values of these rounds at most, and those that come early. An error of a window may be one of an earlier
+/// repetition, and the values of an error may be some of a later one: by as many rounds as an error reaches over.
+readout_place room_for_values(const window_set &windows, std::uint64_t rounds) {
+  const repeating_model &model = windows.model();
+  const std::uint64_t in_rounds = (model.head().size() + rounds + 2 * model.reach()) / model.body().size() + 4;
+  return windows.readout().total(in_rounds + repetitions_ahead(windows));
+}
+
 } // namespace
 
 stream_engine::stream_engine(window_set windows, std::shared_ptr<worker_pool> pool, std::size_t max_running,
@@ -25,8 +38,9 @@ stream_engine::stream_engine(window_set windows, std::shared_ptr<worker_pool> po
       description_(std::move(description)), head_(model().head_detectors()), body_(model().body_detectors()),
       tail_(model().tail_detectors()), queue_rounds_(queue_rounds),
       max_push_((queue_rounds - least_rounds(layout())) / model().body().size() * body_),
-      raw_(ring_size(model(), raw_rounds_in_ring())), artificial_(ring_size(model(), rounds_in_ring())),
-      frame_((num_observables() + 7) / 8),
+      raw_(ring_size(model(), raw_rounds_in_ring())),
+      values_(windows_.readout(), room_for_values(windows_, rounds_in_ring())),
+      artificial_(ring_size(model(), rounds_in_ring())), frame_((num_observables() + 7) / 8),
       flights_(std::bit_ceil((model().head().size() + rounds_in_ring()) / layout().commit + 4)) {
   for (flight &one : flights_)
     one.observables.resize(frame_.size());
@@ -41,6 +55,7 @@ stream_engine::~stream_engine() { cancel(); }
 void stream_engine::begin() noexcept {
   const auto lock = guard();
   artificial_.clear();
+  values_.clear();
   std::ranges::fill(frame_, std::uint8_t{0});
   for (number_queue &one : ready_)
     one.head = one.tail = 0;
@@ -77,18 +92,26 @@ void stream_engine::reset() noexcept {
     pool_->readmit(*this);
 }
 
-decode_status stream_engine::push(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept {
+decode_status stream_engine::push(std::span<const std::uint8_t> bits, std::uint64_t count,
+                                  const stream_values &known) noexcept {
   if (const decode_status now = status(); now != decode_status::ok)
     return now;
+  values_.forget_fault();
   if (is_finished_)
     return decode_status::stream_misaligned;
   if (bits.size() < count / 8 + (count % 8 != 0))
     return decode_status::buffer_too_small;
+  if (pool_ != nullptr && count > max_push_)
+    return decode_status::not_supported;
+  if (pool_ != nullptr && bits_.peek() + count > limit_.load())
+    return decode_status::busy;
+  const std::uint64_t all = bits_.peek() + count;
+  if (const decode_status result = values_.check(known, least_values(all), max_values(all));
+      result != decode_status::ok)
+    return result;
+  readout_place taken;
   if (pool_ != nullptr) {
-    if (count > max_push_)
-      return decode_status::not_supported;
-    if (bits_.peek() + count > limit_.load())
-      return decode_status::busy;
+    values_.take(known, taken, max_values(all));
     store(bits, 0, count);
     if (bits_.peek() >= next_end_) {
       add_complete();
@@ -98,6 +121,7 @@ decode_status stream_engine::push(std::span<const std::uint8_t> bits, std::uint6
   }
   for (std::uint64_t from = 0; from < count;) {
     const std::uint64_t part = std::min(count - from, next_end_ - bits_.peek());
+    values_.take(known, taken, max_values(bits_.peek() + part));
     store(bits, from, part);
     from += part;
     if (bits_.peek() != next_end_)
@@ -107,27 +131,59 @@ decode_status stream_engine::push(std::span<const std::uint8_t> bits, std::uint6
     if (const decode_status now = status(); now != decode_status::ok)
       return now;
   }
+  values_.take(known, taken, max_values(all)); // of a push without bits
   return decode_status::ok;
 }
 
-decode_status stream_engine::finish(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept {
+decode_status stream_engine::finish(std::span<const std::uint8_t> bits, std::uint64_t count,
+                                    const stream_values &known) noexcept {
   if (const decode_status now = status(); now != decode_status::ok)
     return now;
+  values_.forget_fault();
   const std::uint64_t before = bits_.peek();
   if (is_finished_ || count != tail_ || before < head_ || (before - head_) % body_ != 0)
     return decode_status::stream_misaligned;
   if (bits.size() < count / 8 + (count % 8 != 0))
     return decode_status::buffer_too_small;
+  const std::uint64_t repetitions = (before - head_) / body_;
+  const readout_place total = windows_.readout().total(repetitions);
+  if (const decode_status result = values_.check(known, total, total); result != decode_status::ok)
+    return result;
   is_finished_ = true;
   {
     const auto lock = guard();
-    repetitions_ = (before - head_) / body_;
+    repetitions_ = repetitions;
     total_rounds_.store(model().head().size() + repetitions_ * model().body().size() + model().tail().size());
+    readout_place taken;
+    values_.take(known, taken, total);
     store(bits, 0, count);
     add(added_, windows_.last_if_built(repetitions_), true);
   }
   hand_out();
   return pool_ != nullptr ? decode_status::ok : status();
+}
+
+readout_place stream_engine::least_values(std::uint64_t bits) noexcept {
+  readout_place least;
+  const std::uint64_t complete = windows_.readout().empty() ? 0 : layout().complete(model().round_of(bits));
+  // Two of them: a parallel window between others ends before the one that comes first.
+  for (std::uint64_t j = complete - std::min<std::uint64_t>(complete, 2); j < complete; ++j) {
+    const readout_place end = windows_.readout().base_of(layout().rounds_of(j).begin) + windows_.regular(j).read_end;
+    least = {std::max(least.value, end.value), std::max(least.flag, end.flag)};
+  }
+  return least;
+}
+
+readout_place stream_engine::max_values(std::uint64_t bits) const noexcept {
+  const stream_readout &of = windows_.readout();
+  return of.empty() ? readout_place{} : of.base_of(model().round_of(bits)) + of.total(repetitions_ahead(windows_));
+}
+
+stream_values_info stream_engine::values_info() const noexcept {
+  const stream_readout &of = windows_.readout();
+  const auto count = [](std::int64_t number) { return static_cast<std::uint64_t>(number); };
+  return {count(of.in_body().value), count(of.others().value), count(of.in_body().flag), count(of.others().flag),
+          of.kinds()};
 }
 
 void stream_engine::store(std::span<const std::uint8_t> bits, std::uint64_t from, std::uint64_t count) noexcept {
@@ -158,6 +214,8 @@ void stream_engine::add(std::uint64_t number, window *shape, bool is_last) noexc
   f.final_begin = added_line_;
   f.final_end = added_line_ = is_last ? bits_.peek() : model().first_detector((number + 1) * layout().commit);
   const std::uint64_t begin = layout().rounds_of(number).begin;
+  f.first_value = windows_.readout().base_of(is_last ? number * layout().commit : begin);
+  f.values_come = values_.come();
   f.first_detector = is_last || begin == number * layout().commit ? f.final_begin : model().first_detector(begin);
   f.needs = 0;
   if (number != 0 && has_artificial_events(number, f))
@@ -298,6 +356,12 @@ decode_status stream_engine::decode(std::uint64_t number, flight &f, const char 
     if (has_come(first + static_cast<std::uint64_t>(one.detector)))
       list.insert(list.end(), m.herald_errors.begin() + static_cast<std::ptrdiff_t>(one.begin),
                   m.herald_errors.begin() + static_cast<std::ptrdiff_t>(one.end));
+  if (!m.read.errors.empty())
+    if (const decode_status result = values_.list_of(m.read, f.first_value, f.values_come, list, f.decoding->fault);
+        result != decode_status::ok) {
+      why = f.decoding->fault.data();
+      return result;
+    }
   std::vector<std::uint8_t> &answer = f.decoding->answer;
   // The clock takes longer than a window without events and heralds.
   const auto now = [&] { return events.empty() && list.empty() ? clock::time_point() : clock::now(); };

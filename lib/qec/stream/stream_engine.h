@@ -38,8 +38,11 @@ public:
     return 2 * layout.stride() + 2 * layout.buffer;
   }
 
-  decode_status push(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept override;
-  decode_status finish(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept override;
+  decode_status push(std::span<const std::uint8_t> bits, std::uint64_t count,
+                     const stream_values &known) noexcept override;
+  decode_status finish(std::span<const std::uint8_t> bits, std::uint64_t count,
+                       const stream_values &known) noexcept override;
+  stream_values_info values_info() const noexcept override;
   void reset() noexcept override;
   stream_progress poll(std::span<std::uint8_t> observables) const noexcept override;
   stream_progress wait_committed(std::uint64_t round, std::chrono::steady_clock::time_point deadline,
@@ -50,7 +53,9 @@ public:
   std::uint64_t pushed_bits() const noexcept override { return bits_.load(); }
   std::uint64_t windows() const noexcept override { return statistics().windows; }
   stream_statistics statistics() const noexcept override;
-  const char *fault() const noexcept override { return fault_.data(); }
+  const char *fault() const noexcept override {
+    return status() == decode_status::ok ? values_.fault() : fault_.data();
+  }
   std::uint64_t head_detectors() const noexcept override { return head_; }
   std::uint64_t body_detectors() const noexcept override { return body_; }
   std::uint64_t tail_detectors() const noexcept override { return tail_; }
@@ -71,6 +76,7 @@ private:
     std::uint64_t decode_ns = 0;
     deadline_counts deadlines;                    ///< of its decode
     std::uint64_t first_detector = 0;             ///< of the window
+    readout_place first_value, values_come;       ///< from which its values count; and what had come when it was added
     std::uint64_t final_begin = 0, final_end = 0; ///< detectors that become final, and the one after the last
     std::vector<std::uint8_t> observables;
   };
@@ -102,6 +108,10 @@ private:
   bool has_come(std::uint64_t detector) const noexcept { return raw_.bits(detector / 64, detector, detector + 1) != 0; }
   void begin() noexcept;
   void cancel() noexcept;
+
+  /// The values and flags that windows which are complete with these bits need, and those that may have come.
+  readout_place least_values(std::uint64_t bits) noexcept;
+  readout_place max_values(std::uint64_t bits) const noexcept;
 
   void store(std::span<const std::uint8_t> bits, std::uint64_t from, std::uint64_t count) noexcept;
   void add_complete() noexcept;
@@ -144,6 +154,7 @@ private:
   const std::uint64_t queue_rounds_;
   const std::uint64_t max_push_; ///< bits, with a pool
   bit_ring raw_;                 ///< as they came; the owner writes
+  value_ring values_;            ///< the same
 
   stream_listener listener_; ///< changed while no worker is in the stream
 

@@ -17,6 +17,7 @@ struct stream_source {
   stream_options options; ///< with the settings of the decoder's name
   repeating_model model;
   stream_heralds heralds;
+  stream_readout readout;
 };
 /// Reads the decoder's name, the model, and the file of heralds. The only place where a stream's model is parsed.
 /// `heralds`: the contents of that file, which then is not read.

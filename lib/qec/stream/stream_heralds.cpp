@@ -11,20 +11,6 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-/// Part 0 is the head, 1 the first repetition, ..., the last one the tail.
-struct place {
-  std::uint64_t part, within;
-};
-
-place place_of(std::uint64_t number, std::uint64_t head, std::uint64_t body, std::uint64_t repetitions) {
-  if (number < head)
-    return {0, number};
-  const std::uint64_t in_body = number - head;
-  if (body != 0 && in_body < body * repetitions)
-    return {1 + in_body / body, in_body % body};
-  return {1 + repetitions, in_body - body * repetitions};
-}
-
 bool are_equal(const heralded_error &a, const heralded_error &b) {
   return a.error == b.error && a.herald == b.herald && a.probability == b.probability;
 }
@@ -52,7 +38,7 @@ expected<stream_heralds> stream_heralds::make(const herald_list &list, const rep
     return {};
   };
   for (std::uint64_t detector = 0; detector < list.meaning.size(); ++detector) {
-    const place of_herald = place_of(detector, made.head_detectors_, made.body_detectors_, repetitions);
+    const model_place of_herald = place_in_model(detector, made.head_detectors_, made.body_detectors_, repetitions);
     if (const expected<> result = go_on_to(of_herald.part); result.failed())
       return result.reason();
     if ((list.meaning[detector] & herald_list::kHerald) == 0)
@@ -61,7 +47,7 @@ expected<stream_heralds> stream_heralds::make(const herald_list &list, const rep
       return reason("the heralds are no detectors of the model, so the rounds of a stream would not have them; python "
                     "-m cudaq_realtime.heralds --fold_loops writes a model for streams");
     for (const error_probability &one : list.errors_of(list.meaning[detector] & ~herald_list::kHerald)) {
-      const place of_error = place_of(one.error, made.head_errors_, made.body_errors_, repetitions);
+      const model_place of_error = place_in_model(one.error, made.head_errors_, made.body_errors_, repetitions);
       if (of_error.part != of_herald.part)
         return reason("herald " + std::to_string(detector) + " lists error " + std::to_string(one.error) +
                       ", and only one of them is in " +

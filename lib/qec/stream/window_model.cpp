@@ -63,6 +63,7 @@ public:
     made_.crossings.erase(std::unique(made_.crossings.begin(), made_.crossings.end()), made_.crossings.end());
     add_errors();
     add_heralds();
+    add_readout();
     return std::move(made_);
   }
 
@@ -155,6 +156,17 @@ private:
     }
   }
 
+  /// Of the errors of the window those whose probability a readout says.
+  void add_readout() {
+    const std::vector<read_errors::entry> &all = source_.read_.errors;
+    auto at = all.begin();
+    for (std::size_t k = 0; k < errors_.size(); ++k) { // by number, as the list
+      at = std::ranges::lower_bound(at, all.end(), std::uint64_t{errors_[k].number}, {}, &read_errors::entry::error);
+      if (at != all.end() && at->error == errors_[k].number)
+        made_.read.add(source_.read_, static_cast<std::size_t>(at - all.begin()), k);
+    }
+  }
+
   /// The observables of the window, ascending.
   index_list flipped_by(const part &one) const {
     std::uint8_t parity = 0;
@@ -180,9 +192,9 @@ private:
 };
 
 window_source::window_source(detector_error_model model, std::vector<std::uint64_t> round_of_detector, error_form form,
-                             std::vector<heralded_error> heralded)
+                             std::vector<heralded_error> heralded, read_errors read)
     : model_(std::move(model)), round_of_(std::move(round_of_detector)), form_(form), heralded_(std::move(heralded)),
-      parts_(model_, form == error_form::components) {
+      read_(std::move(read)), parts_(model_, form == error_form::components) {
   const auto &all = model_.components;
   first_errors_.resize((round_of_.empty() ? 0 : round_of_.back() + 1) + 1);
   std::vector<std::uint64_t> first_rounds; // of the errors that have detectors

@@ -5,6 +5,7 @@
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/split_errors/connected_parts.h"
 #include "lib/qec/stream/stream_heralds.h"
+#include "lib/qec/stream/stream_readout.h"
 
 #include <cstdint>
 #include <vector>
@@ -54,15 +55,16 @@ struct window_model {
   std::vector<std::uint8_t> is_needed;          ///< of each detector: 1, or 0 if its events are left out
   std::vector<herald> heralds;                  ///< of errors of the window, ascending
   std::vector<error_probability> herald_errors; ///< errors of the window
+  read_errors read;                             ///< errors of the window; values and flags of the unrolled model
 };
 
 /// An unrolled model from which windows are cut. The time for a window depends on its size, not on that of the model.
 /// Of an error that was decided in part, its other components are in the window; with the form `whole` it is left out.
 class window_source {
 public:
-  /// `round_of_detector`: one for each detector of `model`, ascending. `heralded`: by error.
+  /// `round_of_detector`: one for each detector of `model`, ascending. `heralded`, `read`: by error.
   window_source(detector_error_model model, std::vector<std::uint64_t> round_of_detector, error_form form,
-                std::vector<heralded_error> heralded = {});
+                std::vector<heralded_error> heralded = {}, read_errors read = {});
 
   [[nodiscard]] window_model window(window_rounds rounds) const;
   [[nodiscard]] std::uint64_t num_rounds() const noexcept { return first_errors_.size() - 1; }
@@ -77,6 +79,7 @@ private:
   const std::vector<std::uint64_t> round_of_;
   const error_form form_;
   const std::vector<heralded_error> heralded_;
+  const read_errors read_;
   const connected_parts parts_;
   std::uint64_t reach_ = 0;               ///< the most rounds between two detectors of one error
   std::vector<error> errors_;             ///< in the order of the text

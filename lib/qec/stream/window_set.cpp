@@ -18,6 +18,8 @@ namespace {
 /// Of all windows of one kind, built in advance.
 constexpr std::uint64_t kMaxDetectors = std::uint64_t{1} << 20;
 
+constexpr double kTried = 0.25; ///< a probability that each decoder takes, if it takes any
+
 constexpr std::uint64_t kMaxCompared = std::uint64_t{1} << 26; ///< detectors, of all windows until they repeat
 
 /// Whether any events of a window have a solution: each error flips at most two detectors, and in each connected part
@@ -40,7 +42,7 @@ bool are_alike(const detector_error_model &a, const detector_error_model &b) {
 }
 
 bool are_alike(const window_model &a, const window_model &b) {
-  return are_alike(a.errors, b.errors) && a.heralds == b.heralds &&
+  return are_alike(a.errors, b.errors) && a.heralds == b.heralds && a.read == b.read &&
          std::ranges::equal(a.herald_errors, b.herald_errors, [](const auto &one, const auto &other) {
            return one.error == other.error && one.probability == other.probability;
          });
@@ -48,10 +50,10 @@ bool are_alike(const window_model &a, const window_model &b) {
 
 } // namespace
 
-window_set::window_set(repeating_model model, stream_heralds heralds, std::string decoder, window_layout layout,
-                       std::size_t threads)
-    : model_(std::move(model)), heralds_(std::move(heralds)), decoder_(std::move(decoder)), layout_(layout),
-      common_(std::lcm(layout.stride(), body())) {
+window_set::window_set(repeating_model model, stream_heralds heralds, stream_readout readout, std::string decoder,
+                       window_layout layout, std::size_t threads)
+    : model_(std::move(model)), heralds_(std::move(heralds)), readout_(std::move(readout)),
+      decoder_(std::move(decoder)), layout_(layout), common_(std::lcm(layout.stride(), body())) {
   const std::uint64_t commit = layout_.commit;
   const std::uint64_t detectors = model_.first_detector(head() + 2 * layout_.stride() - commit + layout_.buffer);
   if (common_windows() > kMaxDetectors / detectors)
@@ -65,8 +67,7 @@ window_set::window_set(repeating_model model, stream_heralds heralds, std::strin
   const std::size_t decoders = layout_.parallel ? std::min(threads, (threads - 1) / kinds + 2) : 1;
   for (std::uint64_t j = 0; j < steady_ + common_windows(); ++j) {
     const window_rounds rounds = layout_.rounds_of(j);
-    regular_.push_back(
-        build(source_until(rounds.end).window(rounds), j < steady_ ? 1 : decoders, layout_.is_between(j)));
+    regular_.push_back(build(cut(source_until(rounds.end), rounds), j < steady_ ? 1 : decoders, layout_.is_between(j)));
   }
   // The last windows of long streams: one for each number of repetitions until the lines repeat. If that is too much,
   // it is built when it is needed. They are cut from the end of one model.
@@ -77,7 +78,7 @@ window_set::window_set(repeating_model model, stream_heralds heralds, std::strin
       window_rounds rounds = last_rounds(first_steady_end_ + k);
       const std::uint64_t later = (max_repetitions - first_steady_end_ - k) * body();
       rounds = {rounds.begin + later, rounds.commit_begin + later, rounds.commit_end + later, rounds.end + later};
-      last_.push_back(build(whole.window(rounds), 1, layout_.parallel));
+      last_.push_back(build(cut(whole, rounds), 1, layout_.parallel));
     }
   }
   source_.reset();
@@ -105,7 +106,7 @@ window &window_set::last(std::uint64_t repetitions) {
                                 : first_steady_end_ + (repetitions - first_steady_end_) % common_repetitions();
   auto &kept = kept_[next_kept_];
   kept.second.reset();
-  kept = {repetitions, build(source_of(all).window(last_rounds(all)), 1, layout_.parallel)};
+  kept = {repetitions, build(cut(source_of(all), last_rounds(all)), 1, layout_.parallel)};
   next_kept_ = (next_kept_ + 1) % kKept;
   return *kept.second;
 }
@@ -183,7 +184,14 @@ window_source window_set::source_of(std::uint64_t repetitions) const {
     throw stream_error("the repetitions of the loop are not alike: with " + std::to_string(repetitions) +
                        " of them the model has " + std::to_string(unrolled->num_detectors) + " detectors, not " +
                        std::to_string(round_of.size()));
-  return {std::move(*unrolled), std::move(round_of), form_, heralds_.unrolled(repetitions)};
+  return {std::move(*unrolled), std::move(round_of), form_, heralds_.unrolled(repetitions),
+          readout_.unrolled(repetitions)};
+}
+
+window_model window_set::cut(const window_source &source, window_rounds rounds) const {
+  window_model made = source.window(rounds);
+  made.read.move(readout_.base_of(rounds.begin) * -1);
+  return made;
 }
 
 /// A model in which windows up to `end` are those of a stream that goes on.
@@ -203,6 +211,7 @@ std::unique_ptr<window> window_set::build(window_model model, std::size_t decode
                               "mode=sequential takes this model");
   auto made = std::make_unique<window>();
   made->model = std::move(model);
+  made->read_end = made->model.read.end();
   made->decoders.reserve(decoders);
   const decoder_model errors(made->model.errors);
   if (made->model.errors.num_observables > dem_limits{}.observables)
@@ -218,7 +227,7 @@ std::unique_ptr<window> window_set::build(window_model model, std::size_t decode
       throw stream_error(inner.error);
     window_decoder &one = made->decoders.emplace_back();
     one.inner = std::move(inner.instance);
-    try_heralds(made->model, one);
+    try_lists(made->model, one);
     one.events.reserve(made->model.num_detectors);
     made->idle.push_back(&one);
   }
@@ -226,16 +235,21 @@ std::unique_ptr<window> window_set::build(window_model model, std::size_t decode
   return made;
 }
 
-/// Gives the decoder its memory, and all heralds of the window once: what it makes at the first of them is made now.
-void window_set::try_heralds(const window_model &model, window_decoder &with) {
+/// Gives the decoder its memory, and all errors that heralds or a readout name once: what it makes at the first list is
+/// made now.
+void window_set::try_lists(const window_model &model, window_decoder &with) {
   with.answer.resize(with.inner->observable_bytes());
-  if (model.herald_errors.empty())
+  std::vector<error_probability> all = model.herald_errors;
+  for (const read_errors::entry &one : model.read.errors)
+    all.push_back({one.error, kTried});
+  if (all.empty())
     return;
+  const std::string what = model.read.errors.empty() ? "heralds: " : "readout: ";
   if (const char *const refusal = with.inner->refuses_probabilities())
-    throw stream_error(std::string("heralds: ") + refusal);
-  with.list.reserve(model.herald_errors.size());
-  if (const decode_status status = try_list(*with.inner, with.answer, model.herald_errors); !takes_list(status))
-    throw stream_error("heralds: " + decode_status_text(status, with.inner->fault()));
+    throw stream_error(what + refusal);
+  with.list.reserve(all.size());
+  if (const decode_status status = try_list(*with.inner, with.answer, all); !takes_list(status))
+    throw stream_error(what + decode_status_text(status, with.inner->fault()));
 }
 
 /// The decoder that choose_form has made, if it is for these errors; none otherwise. It is asked for once.
@@ -260,7 +274,7 @@ void window_set::find_steady() {
     const window_rounds here = layout_.rounds_of(j), there = layout_.rounds_of(j + common_windows());
     const window_source &source = source_until(there.end);
     return here.begin >= head() && model_.first_detector(here.begin) >= named &&
-           are_alike(source.window(here), source.window(there));
+           are_alike(cut(source, here), cut(source, there));
   };
   for (steady_ = 0;; steady_ += step) {
     if (steady_ > kMaxCompared / detectors)

@@ -3,6 +3,7 @@
 
 #include "cudaq/qec/decoding/decoder.h"
 #include "lib/qec/stream/repeating_model.h"
+#include "lib/qec/stream/value_ring.h"
 #include "lib/qec/stream/window_model.h"
 
 #include <cstdint>
@@ -66,12 +67,14 @@ struct window_decoder {
   std::unique_ptr<decoder> inner;
   std::vector<std::uint64_t> events; ///< room for all detectors
   std::vector<std::uint8_t> answer;
-  std::vector<error_probability> list; ///< of the heralds that have fired; room for all
+  std::vector<error_probability> list; ///< of the heralds that have fired, and of the readout; room for all
+  value_ring::text fault{};            ///< what is wrong with the readout of a window
 };
 
 /// One window with its decoders: as many as threads decode it at the same time.
 struct window {
-  window_model model;
+  window_model model;     ///< its values and flags count from stream_readout::base_of its begin
+  readout_place read_end; ///< after the last value and flag of these
   std::vector<window_decoder> decoders;
   std::vector<window_decoder *> idle; ///< those that no thread has; never grows
 };
@@ -86,11 +89,12 @@ struct decoder_choice {
 class window_set {
 public:
   /// `threads`: windows that are decoded at the same time. Throws stream_error.
-  window_set(repeating_model model, stream_heralds heralds, std::string decoder, window_layout layout,
-             std::size_t threads);
+  window_set(repeating_model model, stream_heralds heralds, stream_readout readout, std::string decoder,
+             window_layout layout, std::size_t threads);
 
   [[nodiscard]] const repeating_model &model() const noexcept { return model_; }
   [[nodiscard]] const stream_heralds &heralds() const noexcept { return heralds_; }
+  [[nodiscard]] const stream_readout &readout() const noexcept { return readout_; }
   [[nodiscard]] const window_layout &layout() const noexcept { return layout_; }
   [[nodiscard]] const decoder_choice &choice() const noexcept { return choice_; }
 
@@ -114,14 +118,16 @@ private:
   void choose_form();
   void name_choice();
   window_source source_of(std::uint64_t repetitions) const;
+  window_model cut(const window_source &source, window_rounds rounds) const;
   const window_source &source_until(std::uint64_t end);
   std::unique_ptr<window> build(window_model model, std::size_t decoders, bool must_have_boundary);
-  static void try_heralds(const window_model &model, window_decoder &with);
+  static void try_lists(const window_model &model, window_decoder &with);
   decoder_result take_first_decoder(const detector_error_model &errors);
   void find_steady();
 
   const repeating_model model_;
   const stream_heralds heralds_;
+  const stream_readout readout_;
   std::string decoder_;
   decoder_choice choice_;
   const window_layout layout_;

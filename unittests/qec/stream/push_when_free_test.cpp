@@ -15,8 +15,9 @@ public:
   int busy = 0;
   mutable int in_vain = 0; ///< waits
 
-  decode_status push(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept override {
-    const decode_status status = of_->push(bits, count);
+  decode_status push(std::span<const std::uint8_t> bits, std::uint64_t count,
+                     const stream_values &known) noexcept override {
+    const decode_status status = of_->push(bits, count, known);
     if (status == decode_status::busy) {
       ++busy;
       slow_.open();
@@ -30,9 +31,11 @@ public:
     in_vain += now.committed_rounds < round ? 1 : 0;
     return now;
   }
-  decode_status finish(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept override {
-    return of_->finish(bits, count);
+  decode_status finish(std::span<const std::uint8_t> bits, std::uint64_t count,
+                       const stream_values &known) noexcept override {
+    return of_->finish(bits, count, known);
   }
+  stream_values_info values_info() const noexcept override { return of_->values_info(); }
   void reset() noexcept override { of_->reset(); }
   stream_progress poll(std::span<std::uint8_t> observables) const noexcept override { return of_->poll(observables); }
   std::span<const std::uint8_t> observables() const noexcept override { return of_->observables(); }

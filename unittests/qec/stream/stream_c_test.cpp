@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/qec/decoding/stream_c.h"
-#include "unittests/qec/stream/stream_test_support.h"
+#include "unittests/qec/stream/stream_readout_support.h"
 #include "unittests/support/program_paths.h"
 
 namespace cudaq::qec::realtime::test {
@@ -107,6 +107,64 @@ TEST(StreamC, RefusesBadArgumentsWithoutACrash) {
   EXPECT_EQ(cudaq_qec_stream_poll(good.get, nullptr, 0, &progress), CUDAQ_QEC_STREAM_OK);
   EXPECT_EQ(cudaq_qec_stream_push(good.get, reinterpret_cast<const std::uint8_t *>(error), 1, 9),
             CUDAQ_QEC_STREAM_BUFFER_TOO_SMALL);
+}
+
+TEST(StreamC, TakesValuesWithTheRounds) {
+  const stream_readout_case of(repetition_dem(3, 0.03, 1, 20));
+  cudaq_qec_stream_options_t options = small_options();
+  options.readout = of.table.data();
+  options.readout_size = of.table.size();
+  const c_stream c(of.dem, &options);
+  ASSERT_EQ(c.status, CUDAQ_QEC_STREAM_OK) << c.error;
+  const auto stream = stream_or_throw(of.dem, {.decoder = "bp-osd", .commit = 3, .buffer = 3, .readout = of.table});
+  cudaq_qec_stream_values_info_t info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(cudaq_qec_stream_get_values_info(c.get, &info), CUDAQ_QEC_STREAM_OK);
+  EXPECT_EQ(info.body_soft, of.soft.body);
+  EXPECT_EQ(info.other_soft, of.soft.head + of.soft.tail);
+  EXPECT_EQ(info.body_leakage, 1U);
+  EXPECT_EQ(info.other_leakage, 2U);
+  EXPECT_EQ(info.kinds, 7U);
+  std::mt19937 random(5);
+  for (int k = 0; k < 10; ++k) {
+    const read_shot shot = sample(of, random);
+    stream->reset();
+    ASSERT_EQ(shot_sender(*stream, of, shot).run(), decode_status::ok) << stream->fault();
+    ASSERT_EQ(cudaq_qec_stream_reset(c.get), CUDAQ_QEC_STREAM_OK);
+    const std::vector<std::uint8_t> soft = shot.soft_bytes(), leakage = shot.leakage_bytes();
+    cudaq_qec_stream_values_t values{};
+    values.struct_size = sizeof values;
+    values.soft = soft.data();
+    values.soft_bytes = soft.size();
+    values.num_soft = shot.soft.size() - of.soft.tail;
+    values.leakage = leakage.data();
+    values.leakage_bytes = leakage.size();
+    values.num_leakage = shot.flags.size() - of.flags.tail;
+    const std::uint64_t tail = of.model.tail_detectors(), before = of.whole.num_detectors - tail;
+    EXPECT_EQ(cudaq_qec_stream_push(c.get, shot.bits.events.data(), shot.bits.events.size(), before),
+              CUDAQ_QEC_STREAM_BUFFER_TOO_SMALL);
+    EXPECT_NE(std::string(cudaq_qec_stream_fault(c.get)).find("0 soft values have come"), std::string::npos);
+    ASSERT_EQ(cudaq_qec_stream_push_values(c.get, shot.bits.events.data(), shot.bits.events.size(), before, &values),
+              CUDAQ_QEC_STREAM_OK);
+    const read_shot last{
+        {}, {shot.soft.end() - static_cast<std::ptrdiff_t>(of.soft.tail), shot.soft.end()}, {shot.flags.back()}};
+    const std::vector<std::uint8_t> last_soft = last.soft_bytes(), last_flags = last.leakage_bytes();
+    const std::vector<std::uint8_t> bits = part_of(shot.bits.events, before, tail);
+    values = {sizeof values, last_soft.data(), last_soft.size(), last.soft.size(), last_flags.data(), 1, 1, 0, 0};
+    ASSERT_EQ(cudaq_qec_stream_finish_values(c.get, bits.data(), bits.size(), tail, &values), CUDAQ_QEC_STREAM_OK);
+    cudaq_qec_stream_progress_t progress{};
+    progress.struct_size = sizeof progress;
+    std::uint8_t frame = 0xEE;
+    ASSERT_EQ(cudaq_qec_stream_poll(c.get, &frame, 1, &progress), CUDAQ_QEC_STREAM_OK);
+    ASSERT_EQ(frame, stream->observables()[0]);
+  }
+  cudaq_qec_stream_values_t bad{};
+  EXPECT_EQ(cudaq_qec_stream_push_values(c.get, nullptr, 0, 0, &bad), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  bad.struct_size = sizeof bad;
+  bad.soft_bytes = 1;
+  EXPECT_EQ(cudaq_qec_stream_push_values(c.get, nullptr, 0, 0, &bad), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  EXPECT_EQ(cudaq_qec_stream_finish_values(nullptr, nullptr, 0, 0, nullptr), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
+  EXPECT_EQ(cudaq_qec_stream_get_values_info(nullptr, &info), CUDAQ_QEC_STREAM_NOT_SUPPORTED);
 }
 
 TEST(StreamC, SaysWhichPromiseAPluginBrokeInWhichWindow) {

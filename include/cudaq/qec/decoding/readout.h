@@ -65,6 +65,8 @@ public:
   /// std::bad_alloc.
   [[nodiscard]] decode_status list_of(const shot_readout &shot, std::vector<error_probability> &list,
                                       std::string &fault) const;
+  /// For the library itself.
+  [[nodiscard]] const content &all() const noexcept { return *all_; }
 
 private:
   const std::unique_ptr<const content> all_;

@@ -22,7 +22,7 @@
 #ifndef CUDAQ_QEC_DECODING_STREAM_H
 #define CUDAQ_QEC_DECODING_STREAM_H
 
-#include "cudaq/qec/decoding/decoder.h"
+#include "cudaq/qec/decoding/readout.h"
 
 #include <chrono>
 #include <cstddef>
@@ -86,6 +86,27 @@ struct stream_options {
   /// errors of a herald that has fired have its probabilities in each window that they are in. The heralds of all
   /// repetitions must be alike. docs/decoders/heralds.md
   std::string heralds = {};
+  /// The text of a table of a readout for this model (readout.h), whose values and flags come with the rounds; empty:
+  /// none. The table has all repetitions of the text, and they must be alike. docs/decoders/streaming.md
+  std::string readout = {};
+};
+
+/// Soft values and flags that come with bits of a stream: the next ones, in the order of the table. The memory is the
+/// caller's.
+struct stream_values {
+  std::span<const std::uint8_t> soft = {}; ///< at least (num_soft * bits of a value + 7) / 8 bytes
+  std::uint64_t num_soft = 0;
+  soft_kind kind = soft_kind::f32;            ///< the same for all values of an experiment
+  std::span<const std::uint8_t> leakage = {}; ///< as of shot_readout, at least (num_leakage + 3) / 4 bytes
+  std::uint64_t num_leakage = 0;
+};
+
+/// The values and flags of an experiment with R repetitions: R times those of a repetition, and those of head and tail.
+struct stream_values_info {
+  std::uint64_t body_soft = 0, other_soft = 0;
+  std::uint64_t body_leakage = 0, other_leakage = 0;
+  std::uint32_t kinds = 0; ///< bit k: soft_kind k suits all measurements
+  bool operator==(const stream_values_info &) const = default;
 };
 
 /// What is final at some moment.
@@ -110,7 +131,7 @@ struct stream_statistics {
 
 /// A decoder for a detector error model with a loop (`repeat`), for any number of repetitions: also for more than the
 /// text says. Of several loops the longest outer one repeats. The memory depends on the model, the window and
-/// queue_rounds only. The frames depend on the mode and on the events, not on the workers or the sizes of pushes.
+/// queue_rounds only. The frames depend on the mode and on what was pushed, not on the workers or the sizes of pushes.
 ///
 /// A decoder with a deadline (deadline_us) has it for each window. The best solution so far of a window that ends at it
 /// is committed, if it explains the events; frames then depend on time. Without such a solution the stream is broken.
@@ -134,12 +155,33 @@ public:
   /// wait for one round more: a number that is read after it may be the last one until further bits come.
   /// not_supported: more bits than can ever be taken at once (at least those of a repetition can). The status of a
   /// window that fails is that of a later call.
-  [[nodiscard]] virtual decode_status push(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept = 0;
+  [[nodiscard]] decode_status push(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept {
+    return push(bits, count, {});
+  }
 
   /// The bits of the tail, after a whole repetition: the experiment ends, and all rounds become final.
   /// stream_misaligned: not tail_detectors() bits, or the loop is not at the end of a repetition; nothing was taken.
   /// With workers: does not wait; wait_committed or poll says when the end is final. Never busy.
-  [[nodiscard]] virtual decode_status finish(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept = 0;
+  [[nodiscard]] decode_status finish(std::span<const std::uint8_t> bits, std::uint64_t count) noexcept {
+    return finish(bits, count, {});
+  }
+
+  /// The same, with values of a readout: any number of the next ones, with their bits or before them. A window needs a
+  /// value of each measurement that flips one of its detectors if it is misread, and the flags of its errors: a push
+  /// that completes a window brings the last of them. So values that come with the bits of their round are never late.
+  ///
+  /// Refused besides what push and finish refuse, with the reason in fault(); nothing was taken, the stream goes on.
+  /// not_supported: values without a table, of a kind that its calibrations do not take or that is not the one of the
+  /// values before, or of rounds that are more than about a window away. buffer_too_small: fewer bytes than values;
+  /// values of a complete window are missing; at the end there are not as many as the experiment has. bad_probability:
+  /// a flag is 3. A value that is not finite, of a measurement that the table uses, breaks the stream with
+  /// bad_probability in its window.
+  [[nodiscard]] virtual decode_status push(std::span<const std::uint8_t> bits, std::uint64_t count,
+                                           const stream_values &known) noexcept = 0;
+  [[nodiscard]] virtual decode_status finish(std::span<const std::uint8_t> bits, std::uint64_t count,
+                                             const stream_values &known) noexcept = 0;
+  /// What the table has; all 0 without a table.
+  [[nodiscard]] virtual stream_values_info values_info() const noexcept = 0;
 
   /// Back to the beginning of the head. The next stream begins. With workers: windows that have not begun are dropped,
   /// and it waits for those that have. The destructor does the same.
@@ -167,6 +209,7 @@ public:
   [[nodiscard]] virtual stream_statistics statistics() const noexcept = 0;
   /// After a call returned a status that breaks the stream: the window, and what its decoder's fault() says, such as
   /// "window 3: plug-in x: ..."; "" if nothing is known. Valid until reset(), which no other thread may call meanwhile.
+  /// After the owner's push or finish refused values: what is wrong with them, for the owner, until its next call.
   [[nodiscard]] virtual const char *fault() const noexcept = 0;
 
   /// The model: detectors of the head, of a repetition and of the tail.

@@ -18,6 +18,8 @@
 #ifndef CUDAQ_QEC_DECODING_STREAM_C_H
 #define CUDAQ_QEC_DECODING_STREAM_C_H
 
+#include "cudaq/qec/decoding/decoder_c.h" /* cudaq_qec_soft_kind_t */
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,12 +37,16 @@ extern "C" {
 typedef enum cudaq_qec_stream_status_t {
   CUDAQ_QEC_STREAM_OK = 0,
   CUDAQ_QEC_STREAM_NO_SOLUTION = 3,      /* no set of errors causes the events of a window: the stream is broken */
-  CUDAQ_QEC_STREAM_BUFFER_TOO_SMALL = 4, /* fewer bytes than bits, or too little room for the observables */
+  CUDAQ_QEC_STREAM_BUFFER_TOO_SMALL = 4, /* fewer bytes than bits, or too little room for the observables; or values of
+                                          * complete rounds are missing, or more than the experiment has */
   CUDAQ_QEC_STREAM_INTERNAL_ERROR = 5,   /* out of memory, or a fault of the decoder: the stream is broken */
-  CUDAQ_QEC_STREAM_NOT_SUPPORTED = 6,    /* create: the text says why. push: more bits than the queue can ever take */
+  CUDAQ_QEC_STREAM_NOT_SUPPORTED = 6,    /* create: the text says why. push: more bits than the queue can ever take, or
+                                          * values that the table does not take: the fault says why */
   CUDAQ_QEC_STREAM_MISALIGNED = 8,       /* the tail at a wrong place or with a wrong length; nothing was taken */
   CUDAQ_QEC_STREAM_DEADLINE = 9,         /* a window had no solution at its deadline: the stream is broken */
-  CUDAQ_QEC_STREAM_BUSY = 11             /* the queue is full; nothing was taken, push the same bits again */
+  CUDAQ_QEC_STREAM_BUSY = 11,            /* the queue is full; nothing was taken, push the same bits again */
+  CUDAQ_QEC_STREAM_BAD_PROBABILITY =
+      12 /* a flag is 3: nothing was taken; a value is not finite: the stream is broken */
 } cudaq_qec_stream_status_t;
 
 typedef enum cudaq_qec_stream_mode_t {
@@ -64,7 +70,33 @@ typedef struct cudaq_qec_stream_options_t {
   uint32_t workers;    /* threads; with a pool: its threads that this stream uses at the same time, 0: all */
   cudaq_qec_stream_workers_t *pool; /* NULL: threads of its own, or none */
   uint64_t queue_rounds;            /* with workers: rounds that are kept at most; 0: a default */
+  const char *readout;              /* the text of a table of a readout, readout_size bytes, not kept; NULL: none */
+  size_t readout_size;
 } cudaq_qec_stream_options_t;
+
+/* Soft values and flags that come with bits: the next ones. All members may be 0, except struct_size. The memory is the
+ * caller's, and is not kept. */
+typedef struct cudaq_qec_stream_values_t {
+  size_t struct_size;
+  const uint8_t *soft; /* num_soft values: soft_bytes bytes */
+  size_t soft_bytes;
+  uint64_t num_soft;
+  const uint8_t *leakage; /* num_leakage flags, 0, 1 or 2, 2 bits each, the lowest first: leakage_bytes bytes */
+  size_t leakage_bytes;
+  uint64_t num_leakage;
+  uint32_t soft_kind; /* cudaq_qec_soft_kind_t */
+  uint32_t reserved;
+} cudaq_qec_stream_values_t;
+
+/* The values and flags of an experiment with R repetitions: R times those of a repetition, and those of head and tail.
+ * All 0 without a table. */
+typedef struct cudaq_qec_stream_values_info_t {
+  size_t struct_size;
+  uint64_t body_soft, other_soft;
+  uint64_t body_leakage, other_leakage;
+  uint32_t kinds; /* bit k: cudaq_qec_soft_kind_t k suits all measurements */
+  uint32_t reserved;
+} cudaq_qec_stream_values_info_t;
 
 typedef struct cudaq_qec_stream_info_t {
   size_t struct_size;
@@ -123,6 +155,17 @@ CUDAQ_QEC_STREAM_API int32_t cudaq_qec_stream_push(cudaq_qec_stream_t *stream, c
 CUDAQ_QEC_STREAM_API int32_t cudaq_qec_stream_finish(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes,
                                                      uint64_t count);
 
+/* Both with values of a readout: any number of the next ones, not later than the bits of their round. What is refused,
+ * and how long before they may come: stream.h. values: NULL: none. */
+CUDAQ_QEC_STREAM_API int32_t cudaq_qec_stream_push_values(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes,
+                                                          uint64_t count, const cudaq_qec_stream_values_t *values);
+CUDAQ_QEC_STREAM_API int32_t cudaq_qec_stream_finish_values(cudaq_qec_stream_t *stream, const uint8_t *bits,
+                                                            size_t bytes, uint64_t count,
+                                                            const cudaq_qec_stream_values_t *values);
+/* What the table has. The caller sets info->struct_size. */
+CUDAQ_QEC_STREAM_API int32_t cudaq_qec_stream_get_values_info(const cudaq_qec_stream_t *stream,
+                                                              cudaq_qec_stream_values_info_t *info);
+
 /* What is final. observables: NULL with 0 bytes, or at least (num_observables + 7) / 8 bytes: bit k % 8 of byte k / 8
  * is 1 if the errors in progress->committed_rounds rounds flip observable k. The caller sets progress->struct_size.
  * Returns progress->status. */
@@ -142,7 +185,8 @@ CUDAQ_QEC_STREAM_API int32_t cudaq_qec_stream_get_statistics(const cudaq_qec_str
                                                              cudaq_qec_stream_statistics_t *statistics);
 
 /* Of a stream that is broken: which window failed, and what was wrong, if its decoder says it. Never NULL; "" if
- * nothing is known, or stream is NULL. Valid until reset or destroy. */
+ * nothing is known, or stream is NULL. Valid until reset or destroy. After values were refused: why, until the next
+ * call of the owner. */
 CUDAQ_QEC_STREAM_API const char *cudaq_qec_stream_fault(const cudaq_qec_stream_t *stream);
 
 /* Static text of a status, never NULL. */

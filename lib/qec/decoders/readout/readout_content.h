@@ -21,6 +21,7 @@
 #include "lib/qec/decoding/decoder_model.h"
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -29,6 +30,16 @@ namespace cudaq::qec::realtime {
 struct readout_calibration {
   std::vector<double> misread;              ///< of each level of a table of 16 or 256; empty: two Gaussians
   double slope = 0, middle = 0, offset = 0; ///< of these: the log-likelihood ratio is slope * (v - middle) + offset
+
+  [[nodiscard]] bool takes(soft_kind kind) const noexcept {
+    return misread.empty() || misread.size() == (kind == soft_kind::u8 ? 256U : kind == soft_kind::u4 ? 16U : 0U);
+  }
+  /// The probability that the hard bit of a value is wrong. The value of a kind that it takes, finite: of u8 and u4 the
+  /// level.
+  [[nodiscard]] double misread_of(double value) const noexcept {
+    return misread.empty() ? 1 / (1 + std::exp(std::abs(slope * (value - middle) + offset)))
+                           : misread[static_cast<std::size_t>(value)];
+  }
 };
 
 struct readout_table::content {

@@ -84,7 +84,6 @@ decode_status readout_table::list_of(const shot_readout &shot, std::vector<error
       const auto &[measurement, number] = all.readings[reading];
       const readout_calibration &calibration = all.calibrations[number];
       double value = 0;
-      unsigned level = 0;
       if (shot.kind == soft_kind::f32) {
         float read = 0;
         std::memcpy(&read, shot.soft.data() + 4 * measurement, sizeof read);
@@ -93,19 +92,12 @@ decode_status readout_table::list_of(const shot_readout &shot, std::vector<error
                         "the soft value of measurement " + std::to_string(measurement) + " is not finite");
         value = static_cast<double>(read);
       } else {
-        level = shot.kind == soft_kind::u8 ? shot.soft[measurement]
+        value = shot.kind == soft_kind::u8 ? shot.soft[measurement]
                                            : std::uint32_t{shot.soft[measurement / 2]} >> 4 * (measurement % 2) & 15U;
-        value = level;
       }
-      const std::size_t levels = calibration.misread.size();
-      if (levels == 0) {
-        const double ratio = calibration.slope * (value - calibration.middle) + calibration.offset;
-        probability = merged_probability(probability, 1 / (1 + std::exp(std::abs(ratio))));
-      } else {
-        if (levels != (shot.kind == soft_kind::u8 ? 256U : shot.kind == soft_kind::u4 ? 16U : 0U))
-          return refuse(decode_status::not_supported, kind_refusal(levels, measurement, shot.kind));
-        probability = merged_probability(probability, calibration.misread[level]);
-      }
+      if (!calibration.takes(shot.kind))
+        return refuse(decode_status::not_supported, kind_refusal(calibration.misread.size(), measurement, shot.kind));
+      probability = merged_probability(probability, calibration.misread_of(value));
     }
     list[k].probability = probability;
   }
