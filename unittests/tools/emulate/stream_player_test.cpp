@@ -56,6 +56,32 @@ TEST(StreamPlayer, CountsIdsModuloTwoToThe32) {
   EXPECT_EQ(got.mismatches + got.lost, 0U);
 }
 
+TEST(StreamPlayer, TheCheckOfAnExperimentIsNoTimeOfTheRequestAfterIt) {
+  stream_rig r(2);
+  std::uint64_t now = 1'000'000;
+  const stream_player *playing = nullptr;
+  bool is_checked = false;
+  stream_player player(r.options, r.plan, r.to, r.slot_bytes, [&] {
+    if (!is_checked && playing != nullptr && playing->result().ended == 1) {
+      is_checked = true;
+      now += 10'000'000; // ten times the timeout
+    }
+    return now += 50;
+  });
+  playing = &player;
+  r.to.judge = [&](std::uint32_t function) {
+    if (is_checked && function == qec::kResetFunctionId)
+      r.to.held_looks = 1000; // the answer comes after some looks for losses
+    return server_link::fate::served;
+  };
+  for (int turn = 0; turn < 10'000'000 && !player.done(); ++turn)
+    player.turn();
+  EXPECT_TRUE(is_checked);
+  EXPECT_EQ(player.result().ended, 2U);
+  EXPECT_EQ(player.result().lost, 0U);
+  EXPECT_EQ(player.result().notes, std::vector<std::string>{});
+}
+
 TEST(StreamPlayer, AServerThatTakesRoundsTooSlowlyBreaksThePace) {
   stream_rig r(1);
   r.options.cycle_us = 0.05; // one reading of the clock
