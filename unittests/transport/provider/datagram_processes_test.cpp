@@ -176,6 +176,38 @@ TEST_P(DatagramProcesses, SurviveGarbageUnknownFunctionsAndStrangers) {
   }
 }
 
+// Over RoCE its checksums are right, so each field is read.
+TEST_P(DatagramProcesses, ServeAPeerBesideOneWhosePacketsHaveAnyFields) {
+  const geometry g{256, 4};
+  const auto server = serve(g);
+  std::mt19937 random(20261129);
+  const lossy_relay relay(server->port(), {0, 0, 0}, 1,
+                          [&random](std::span<std::uint8_t> datagram, const relay_hop &, const relay_hop &to) {
+                            for (auto n = 1 + random() % 3; n != 0; --n) { // headers more often than the rest
+                              const std::size_t size =
+                                  random() % 2 == 0 ? datagram.size() : std::min<std::size_t>(datagram.size(), 60);
+                              datagram[random() % size] = static_cast<std::uint8_t>(random());
+                            }
+                            if (roce())
+                              detail::seal_with_icrc({to.from, to.to}, datagram);
+                          });
+  client_of client(g, server->port(), 32);
+  for (std::uint32_t n = 0; n < 150; ++n) {
+    client_of hostile(g, relay.port(), 8);
+    for (std::uint32_t id = 0; id < 4; ++id)
+      EXPECT_TRUE(hostile->send(id, kIncrement, bytes(1 + (n + id) % 200)));
+    const bytes text{static_cast<std::uint8_t>(n)};
+    ASSERT_TRUE(client->send(n, kIncrement, text));
+    ASSERT_NO_FATAL_FAILURE(expect_incremented(*client, n, text));
+  }
+  const std::string last = server->stop();
+  expect_sums(last);
+  EXPECT_GT(count_in(last, "count"), 150u) << last;
+  if (roce()) {
+    EXPECT_GT(count_in(last, "unfit") + count_in(last, "sequence"), 25u) << last;
+  }
+}
+
 TEST_P(DatagramProcesses, AnswerEachOfManyPeers) {
   const geometry g{256, 16};
   const auto server = serve(g);
