@@ -80,9 +80,12 @@ std::vector<std::string> problems_of(const played_passes &r) {
   return problems;
 }
 
+constexpr int kFpgaSchemaVersion = 2; ///< 1 had late_shots, now begun_late
+
 json report_of(const fpga_options &o, const played_passes &r, const control_counts &c,
                const std::vector<std::string> &problems) {
-  return {{"method", "round trip: from the clock read just before a window is sent, which the answer echoes, to the "
+  return {{"schema_version", kFpgaSchemaVersion},
+          {"method", "round trip: from the clock read just before a window is sent, which the answer echoes, to the "
                      "clock read after the answer was received (CLOCK_MONOTONIC)"},
           {"link", fmt::format("{}, as the registers say", o.transport)},
           {"protocol", "registers"},
@@ -96,7 +99,7 @@ json report_of(const fpga_options &o, const played_passes &r, const control_coun
           {"shot_ns", latency_json(r.round_trip)},
           {"lost", r.lost},
           {"unexpected_answers", r.unexpected},
-          {"late_shots", r.late},
+          {"begun_late", r.late},
           {"not_recorded", r.not_recorded},
           {"control_packets", c.packets},
           {"control_dropped", c.dropped},

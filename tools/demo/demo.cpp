@@ -17,6 +17,8 @@
 namespace cudaq::realtime::tools {
 namespace {
 
+constexpr int kDemoSchemaVersion = 2; ///< 1: passes had deadline_statuses, now deadline_missed
+
 /// Cadence of the paced pass, as a multiple of the time per shot of the pass before it: about 60 % of that pass's load.
 constexpr double kPacedSlack = 1.6;
 constexpr std::uint32_t kSpinsWithOwnCore = 20000;
@@ -145,6 +147,7 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
                const std::vector<pass_result> &passes) {
   const qec::shot_set &shots = plan.shots();
   json j = {
+      {"schema_version", kDemoSchemaVersion},
       {"method", "latency: from the clock read just before the request frame is written to the clock read after "
                  "the answer's flag was seen (CLOCK_MONOTONIC); since due: from the scheduled time"},
       {"data",

@@ -155,7 +155,7 @@ json pass_json(const pass_result &r, const shot_plan &plan) {
   j.update({{"differences_from_pymatching", number(golden, r.golden_differences)},
             {"unanswered", r.unanswered()},
             {"not_converged", r.undecided.not_converged},
-            {"deadline_statuses", r.undecided.at_deadline},
+            {"deadline_missed", r.undecided.at_deadline},
             {"logical_errors", number(truth, logical_errors(r, plan).errors)},
             {"logical_error_rate", number(truth, logical_errors(r, plan).rate())},
             {"pymatching_offline_logical_errors", number(golden && truth, r.golden_logical_errors)},

@@ -111,7 +111,8 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
             const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
   const error_rate logical = logical_errors(r, plan);
-  return {{"method", "round trip: from the clock read just before the request is sent, which the answer echoes, to the "
+  return {{"schema_version", kEmulateSchemaVersion},
+          {"method", "round trip: from the clock read just before the request is sent, which the answer echoes, to the "
                      "clock read after the answer was received (CLOCK_MONOTONIC); shot: from the scheduled time to the "
                      "last answer"},
           {"link", to.describe()},
@@ -135,10 +136,10 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"repeated", c.repeated},
           {"busy", r.busy},
           {"busy_given_up", r.busy_given_up},
-          {"deadline_statuses", r.undecided.at_deadline},
+          {"deadline_missed", r.undecided.at_deadline},
           {"not_converged", r.undecided.not_converged},
           {"unexpected_answers", c.unexpected},
-          {"late_shots", r.late},
+          {"begun_late", r.late},
           {"error_statuses", r.bad_status},
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", expected.check ? json(r.mismatches) : json()},

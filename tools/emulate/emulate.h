@@ -22,6 +22,9 @@
 
 namespace cudaq::realtime::tools {
 
+/// 1 had deadline_statuses, now deadline_missed, and late_shots, now begun_late.
+inline constexpr int kEmulateSchemaVersion = 2;
+
 struct emulate_options : readout_files {
   std::string transport = "udp"; ///< "udp", "roce", "shm" or "ring"
   std::string address = "127.0.0.1";

@@ -77,7 +77,8 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
                    const model_query &model, const std::string &served, const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
   const error_rate logical = logical_errors(r);
-  return {{"method", "lag: from the time when the last round of a frame was due to the answer with the frame; window: "
+  return {{"schema_version", kEmulateSchemaVersion},
+          {"method", "lag: from the time when the last round of a frame was due to the answer with the frame; window: "
                      "from the time when the last round of its window was due; tail: the same for the last round of an "
                      "experiment; round trip: of requests that wait for no round (CLOCK_MONOTONIC)"},
           {"link", to.describe()},
@@ -110,7 +111,7 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"repeated", c.repeated},
           {"busy", r.busy},
           {"unexpected_answers", c.unexpected},
-          {"deadline_statuses", r.undecided.at_deadline},
+          {"deadline_missed", r.undecided.at_deadline},
           {"not_converged", r.undecided.not_converged},
           {"error_statuses", r.bad_status},
           {"wrong_timestamps", r.wrong_echo},

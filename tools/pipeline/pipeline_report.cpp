@@ -10,7 +10,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr int kPipelineSchemaVersion = 2; ///< 1 had config.rule
+constexpr int kPipelineSchemaVersion = 3; ///< 1 had config.rule; 2 deadline_statuses, now deadline_missed
 
 /// The warning about the accuracy of this engine; empty if the answers are the matcher's alone.
 std::string accuracy_warning(const std::string &engine) {
@@ -160,7 +160,7 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
           {"error_statuses", r.error_status},
           {"unanswered", r.undecided.total()},
           {"not_converged", r.undecided.not_converged},
-          {"deadline_statuses", r.undecided.at_deadline},
+          {"deadline_missed", r.undecided.at_deadline},
           {"mismatches", r.mismatches},
           {"out_of_turn", r.out_of_turn},
           {"backpressure_stalls", r.backpressure_stalls},

@@ -19,6 +19,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
+constexpr int kReplaySchemaVersion = 2; ///< 1 had late, now sent_late
 constexpr std::uint32_t kIdWindow = 16;
 constexpr std::size_t kShown = 5; ///< differences in the text
 
@@ -150,7 +151,7 @@ int run_replay(const replay_options &options, const output &out) {
   qec::record_reader &recording = **opened;
   const recording_facts facts = facts_of(recording);
   print(out, options.file, recording, facts);
-  json report{{"recording", json_of(recording, facts)}};
+  json report{{"schema_version", kReplaySchemaVersion}, {"recording", json_of(recording, facts)}};
   if (options.config.empty() && options.transport.empty())
     return out.finish(std::move(report));
   emulate_options o = options.link;
@@ -184,7 +185,7 @@ int run_replay(const replay_options &options, const output &out) {
                  {"without_begin", plan.left_out().without_begin},
                  {"unreadable", plan.left_out().unreadable},
                  {"busy", r.busy},
-                 {"late", r.late},
+                 {"sent_late", r.late},
                  {"stalled", r.stalled},
                  {"wall_ns", r.end_ns - r.begin_ns},
                  {"round_trip_ns", latency_json(r.round_trip)},

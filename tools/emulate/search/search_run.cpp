@@ -58,7 +58,7 @@ void print(const output &out, const rate_trial &t) {
 json trial_json(const rate_trial &t) {
   return {{"rate", t.rate},       {"answered_per_second", t.answered},
           {"shots", t.shots},     {"lost", t.lost},
-          {"late_shots", t.late}, {"p50_ns", t.p50_ns},
+          {"begun_late", t.late}, {"p50_ns", t.p50_ns},
           {"p99_ns", t.p99_ns},   {"p999_ns", t.p999_ns},
           {"max_ns", t.max_ns},   {"holds", t.failure.empty()},
           {"failure", t.failure}};
@@ -124,6 +124,7 @@ int run_rate_search(const emulate_options &options, const shot_plan &plan, bool 
   for (const rate_trial &t : found.trials)
     trials.push_back(trial_json(t));
   const json body = {
+      {"schema_version", kEmulateSchemaVersion},
       {"method", "runs at evenly spaced rates; shots are sent by the clock, never by the answers; times are those of "
                  "whole shots, from the scheduled time to the last answer (CLOCK_MONOTONIC); a rate holds if each of "
                  "its runs has nothing lost, late (begun more than one interval after its time) or wrong, and p99.9 "

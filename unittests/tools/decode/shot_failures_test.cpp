@@ -103,7 +103,7 @@ TEST(ShotFailures, AreAllShotsOfADecoderThatIsAlwaysLate) {
     EXPECT_EQ(run.exit_code, 0) << command << run.err;
     const auto shots = shots_of(run);
     EXPECT_EQ(shots.at("unanswered"), kShots) << command;
-    EXPECT_EQ(shots.at("deadline_statuses"), kShots) << command;
+    EXPECT_EQ(shots.at("deadline_missed"), kShots) << command;
     EXPECT_EQ(logical_errors_of(shots), kShots) << command;
     const program_result people = run_program(command + own_shots() + late);
     EXPECT_TRUE(contains(people.out, "1000 of 1000 shots: 0 not converged, 1000 at the deadline\n")) << people.out;
