@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/library_file.h"
 
+#include "lib/base/descriptor.h"
+
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -43,18 +45,7 @@ public:
   /// False: the file ends before.
   template <class T>
   [[nodiscard]] bool read(T *into, std::uint64_t count, std::uint64_t at) const noexcept {
-    auto *to = reinterpret_cast<char *>(into);
-    for (std::uint64_t left = count * sizeof(T); left != 0;) {
-      const ssize_t got = ::pread(file_, to, left, static_cast<off_t>(at));
-      if (got < 0 && errno == EINTR)
-        continue;
-      if (got <= 0)
-        return false;
-      to += got;
-      at += static_cast<std::uint64_t>(got);
-      left -= static_cast<std::uint64_t>(got);
-    }
-    return true;
+    return read_at(file_, into, count * sizeof(T), at);
   }
   template <class T>
   [[nodiscard]] expected<std::vector<T>> read_table(std::uint64_t at, std::uint64_t count) const {

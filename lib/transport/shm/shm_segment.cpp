@@ -2,6 +2,7 @@
 #include "lib/transport/shm/shm_segment.h"
 
 #include "cudaq/realtime/detail/base/slot_memory.h"
+#include "lib/base/descriptor.h"
 
 #include <cerrno>
 #include <cstring>
@@ -21,8 +22,7 @@ expected<> make_sealed_file(std::uint64_t bytes, unsigned flags, file_handle &ou
     return system_refused("memfd_create", errno);
   if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
     return system_refused("ftruncate of a segment", errno);
-  // All memory now, or a refusal now: a later access without memory would end the process.
-  if (const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); error != 0)
+  if (const int error = reserve_bytes(file.get(), bytes); error != 0)
     return system_refused("posix_fallocate of a segment", error);
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return system_refused("sealing a segment", errno);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/record/record_reader.h"
 
+#include "lib/base/descriptor.h"
 #include "lib/base/error_text.h"
 
 #include <algorithm>
@@ -15,24 +16,9 @@
 namespace cudaq::qec::realtime {
 
 using cudaq::realtime::detail::make_reason;
+using cudaq::realtime::detail::read_at;
 
 namespace {
-
-/// Not by mmap: a file that becomes shorter would end the process.
-bool read_bytes(int descriptor, void *to, std::size_t bytes, std::uint64_t at) noexcept {
-  auto *next = static_cast<std::byte *>(to);
-  while (bytes != 0) {
-    const ssize_t got = ::pread(descriptor, next, bytes, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got <= 0)
-      return false;
-    next += got;
-    bytes -= static_cast<std::size_t>(got);
-    at += static_cast<std::uint64_t>(got);
-  }
-  return true;
-}
 
 /// "" if the head can be used.
 const char *fault_of(const record_file_head &head) noexcept {
@@ -63,7 +49,7 @@ expected<std::unique_ptr<record_reader>> record_reader::read_from(int descriptor
   record_file_head head{};
   struct stat about {};
   const bool is_file = ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
-  const bool has_head = is_file && read_bytes(descriptor, &head, sizeof head, 0);
+  const bool has_head = is_file && read_at(descriptor, &head, sizeof head, 0);
   const char *fault = !is_file ? "it is no file" : !has_head ? "it is no recording" : fault_of(head);
   if (*fault == '\0' && static_cast<std::uint64_t>(about.st_size) < head.head_bytes + head.places * head.place_bytes)
     fault = "it has fewer bytes than its head says: it is cut off, or the server has not begun yet";
@@ -84,7 +70,7 @@ record_reader::~record_reader() { ::close(descriptor_); }
 void record_reader::find_all() {
   for (std::uint64_t k = 0; k < head_.places; ++k) {
     std::uint64_t mark = 0;
-    if (!read_bytes(descriptor_, &mark, sizeof mark, head_.head_bytes + k * head_.place_bytes) || mark == 0)
+    if (!read_at(descriptor_, &mark, sizeof mark, head_.head_bytes + k * head_.place_bytes) || mark == 0)
       continue;
     const std::uint64_t number = number_of_mark(mark);
     if (mark < 4 || (number & (head_.places - 1)) != k)
@@ -102,8 +88,8 @@ std::optional<recorded_request> record_reader::read(std::size_t index) {
   const std::uint64_t at = head_.head_bytes + place * head_.place_bytes;
   std::uint64_t mark = 0, mark_after = 0;
   // A writer changes the mark before it changes the rest.
-  if (!read_bytes(descriptor_, &mark, sizeof mark, at) || !read_bytes(descriptor_, place_.data(), place_.size(), at) ||
-      !read_bytes(descriptor_, &mark_after, sizeof mark_after, at) || mark != mark_after ||
+  if (!read_at(descriptor_, &mark, sizeof mark, at) || !read_at(descriptor_, place_.data(), place_.size(), at) ||
+      !read_at(descriptor_, &mark_after, sizeof mark_after, at) || mark != mark_after ||
       number_of_mark(mark) != number || mark < 4 || state_of_mark(mark) == record_state::requesting)
     return std::nullopt;
   record_head head{};

@@ -49,9 +49,20 @@ private:
   int descriptor_ = -1;
 };
 
-template <class T>
-bool reads(int file, T &value, std::uint64_t at) {
-  return ::pread(file, &value, sizeof value, static_cast<off_t>(at)) == static_cast<ssize_t>(sizeof value);
+reason in_use(const std::string &path) {
+  return wrong(path, "a server that runs writes to it; give each server a file of its own");
+}
+/// Locks the file for this recorder. Refused, too, if the path has another file by now: between the open and the lock
+/// of a file another server may take it for an earlier recording.
+expected<> lock_file(const std::string &path, const open_file &file) {
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+    return errno == EWOULDBLOCK ? in_use(path) : refused(path, "it cannot be locked", errno);
+  struct stat ours {
+  }, now{};
+  if (::fstat(file.get(), &ours) != 0 || ::lstat(path.c_str(), &now) != 0 || ours.st_dev != now.st_dev ||
+      ours.st_ino != now.st_ino)
+    return in_use(path);
+  return {};
 }
 
 /// A recording that is there, or an empty file; without a descriptor: there is none. Refused: any other file.
@@ -66,7 +77,7 @@ expected<> open_earlier(const std::string &path, open_file &file) {
   struct stat about {};
   std::array<char, kRecordMagic.size()> magic{};
   const bool is_regular = ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode);
-  const bool is_recording = is_regular && reads(file.get(), magic, 0) && magic == kRecordMagic;
+  const bool is_recording = is_regular && rt::read_at(file.get(), &magic, sizeof magic, 0) && magic == kRecordMagic;
   if (!is_recording && !(is_regular && about.st_size == 0))
     return wrong(path, "there is another file, which is no recording; remove it, or give another name");
   return {};
@@ -77,10 +88,11 @@ expected<> keep_earlier(const std::string &path) {
   open_file file, before_it;
   if (expected<> result = open_earlier(path, file); result.failed() || file.get() < 0)
     return result;
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
-    return wrong(path, "a server that runs writes to it; give each server a file of its own");
+  if (expected<> result = lock_file(path, file); result.failed())
+    return result;
   std::uint64_t first_mark = 0;
-  const bool has_requests = reads(file.get(), first_mark, kRecordHeadBytes) && first_mark != 0;
+  const bool has_requests =
+      rt::read_at(file.get(), &first_mark, sizeof first_mark, kRecordHeadBytes) && first_mark != 0;
   if (has_requests)
     if (expected<> result = open_earlier(path + ".1", before_it); result.failed())
       return result;
@@ -90,7 +102,7 @@ expected<> keep_earlier(const std::string &path) {
   return {};
 }
 
-/// posix_fallocate above this limit would end the process by a signal.
+/// A reservation above this limit would end the process by a signal.
 bool is_above_limit(std::uint64_t bytes) {
   rlimit limit{};
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
@@ -126,17 +138,16 @@ expected<std::unique_ptr<request_recorder>> request_recorder::create(const std::
     return result.reason();
   open_file file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (file.get() < 0)
-    return refused(path, "it cannot be made", errno);
+    return errno == EEXIST ? in_use(path) : refused(path, "it cannot be made", errno);
+  if (expected<> result = lock_file(path, file); result.failed()) // the path may be another's, so it stays
+    return result.reason();
   const auto give_up = [&](const char *what, int error) {
     ::unlink(path.c_str());
     return refused(path, what, error);
   };
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
-    return give_up("it cannot be locked", errno);
   if (::pwrite(file.get(), &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head))
     return give_up("it cannot be written", errno);
-  // A page of a file without room on the disk would end the process by SIGBUS when it is first written.
-  if (const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); error != 0) {
+  if (const int error = rt::reserve_bytes(file.get(), bytes); error != 0) {
     const std::string what = std::to_string(bytes) + " bytes cannot be reserved";
     return give_up(what.c_str(), error);
   }

@@ -2,6 +2,9 @@
 // What is in the file of the flight recorder, also after a crash.
 #include "unittests/qec/server/record/recorder_support.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -220,7 +223,8 @@ TEST(RequestRecorder, OfManyThreadsHasWholeRecordsOnly) {
       running.add(UINT32_MAX);
     });
   std::uint64_t seen = 0;
-  do {
+  for (bool is_last = false; !is_last;) {
+    is_last = running.load() == 0; // no thread overwrites what is read then
     const auto reader = read_recording(path);
     for (std::size_t k = 0; k < reader->size(); ++k)
       if (const auto one = reader->read(k)) {
@@ -232,7 +236,7 @@ TEST(RequestRecorder, OfManyThreadsHasWholeRecordsOnly) {
         }
       }
     EXPECT_EQ(reader->damaged(), 0U);
-  } while (running.load() != 0);
+  }
   for (std::thread &t : threads)
     t.join();
   EXPECT_GT(seen, 0U);
@@ -241,4 +245,51 @@ TEST(RequestRecorder, OfManyThreadsHasWholeRecordsOnly) {
   EXPECT_EQ(reader->size() + reader->torn(), 8U);
 }
 
+/// What the system's call returns for a while, then what it returned without this.
+std::atomic<int> interrupted_reservations{0};
+
+TEST(RequestRecorder, IsMadeThoughSignalsInterruptTheReservation) {
+  const test_folder folder;
+  interrupted_reservations = 3;
+  const recording r(folder / "rec", 4);
+  EXPECT_NE(r.recorder, nullptr);
+  EXPECT_LE(interrupted_reservations.exchange(0), 0);
+}
+
+TEST(RequestRecorder, HasAFileOfItsOwnIfSeveralBeginTogether) {
+  const test_folder folder;
+  const std::string path = folder / "rec";
+  const auto ticks = cudaq::realtime::detail::tick_clock::measured();
+  for (int round = 0; round < 50; ++round) {
+    constexpr std::size_t kServers = 6;
+    std::array<std::unique_ptr<request_recorder>, kServers> made;
+    std::array<std::string, kServers> refusals;
+    {
+      std::vector<std::jthread> servers;
+      for (std::size_t k = 0; k < kServers; ++k)
+        servers.emplace_back([&, k] {
+          auto one = request_recorder::create(path, {4, 64}, 100 + k, ticks);
+          refusals[k] = one.text();
+          if (one.ok())
+            made[k] = std::move(*one);
+        });
+    }
+    const auto found = std::ranges::find_if(made, [](const auto &one) { return one != nullptr; });
+    ASSERT_NE(found, made.end()) << refusals[0];
+    EXPECT_EQ(std::ranges::count_if(made, [](const auto &one) { return one != nullptr; }), 1);
+    const auto reader = read_recording(path);
+    ASSERT_NE(reader, nullptr) << "round " << round;
+    EXPECT_EQ(reader->boot_id(), 100U + static_cast<std::size_t>(found - made.begin())) << "its file is another one's";
+    for (const std::string &text : refusals)
+      EXPECT_TRUE(text.empty() || text.find("a server that runs writes to it") != std::string::npos) << text;
+  }
+}
+
 } // namespace
+
+/// The library's calls come here, too.
+extern "C" int posix_fallocate(int file, off_t offset, off_t bytes) {
+  if (interrupted_reservations-- > 0)
+    return EINTR;
+  return ::fallocate(file, 0, offset, bytes) == 0 || ::ftruncate(file, offset + bytes) == 0 ? 0 : errno;
+}
