@@ -214,53 +214,18 @@ TEST_F(LearnedPredecoders, AsWorkersOfAPipelineGiveTheSameBytes) {
   const std::size_t slot_size = (CUDAQ_RPC_HEADER_SIZE + layout.input_bytes() + 8 + 63) / 64 * 64;
   constexpr int kWorkers = 4;
   for (const gpu::staging how : {gpu::staging::mapped, gpu::staging::dma}) {
-    struct compared {
-      std::unique_ptr<gpu::learned_gpu_predecoder> alone;
-      std::vector<std::uint64_t> expected;
-      std::uint64_t different = 0;
-    };
-    std::deque<compared> by_worker;
+    std::deque<compared_outputs<gpu::learned_gpu_predecoder>> by_worker;
     std::vector<std::unique_ptr<gpu::learned_worker>> workers;
     for (int id = 0; id < kWorkers; ++id) {
       workers.push_back(std::make_unique<gpu::learned_worker>(network, how, slot_size));
-      by_worker.push_back({std::make_unique<gpu::learned_gpu_predecoder>(network), {}, 0});
-      by_worker.back().expected.resize((layout.bytes() + 7) / 8);
+      by_worker.push_back({std::make_unique<gpu::learned_gpu_predecoder>(network)});
     }
-    constexpr std::uint64_t kShots = 1500;
-    seen_by_request seen(kShots);
-    pipe::realtime_pipeline p(gpu_pipeline(kWorkers, 16, slot_size));
-    p.set_gpu_stage([&](int id) {
-      const auto w = static_cast<std::size_t>(id);
-      return workers[w]->resources(kDecode, &by_worker[w]);
-    });
-    p.set_cpu_stage([&](const pipe::cpu_stage_context &c) -> std::size_t {
-      auto &with = *static_cast<compared *>(c.user_context);
-      (void)with.alone->run({static_cast<const std::uint8_t *>(c.payload), c.payload_size}, with.expected);
-      qec::predecoder_header header;
-      std::memcpy(&header, with.expected.data(), sizeof(header));
-      const std::size_t bytes = header.status != 0 ? sizeof(header) : layout.events_offset() + 4 * header.num_events;
-      with.different += std::memcmp(c.gpu_output, with.expected.data(), bytes) != 0;
-      return 1;
-    });
-    p.set_completion_handler([&](const pipe::completion &c) { seen.record(c, c.response_size == 1); });
-    ASSERT_NO_FATAL_FAILURE(expect_start(p));
-    auto injector = p.create_injector();
-    std::vector<std::uint8_t> row;
-    for (std::uint64_t k = 0; k < kShots; ++k) {
-      row = memory.shots[k % memory.shots.size()];
-      if (k % 17 == 3)
-        row.pop_back(); // too short
-      if (k % 17 == 5)
-        row.push_back(1); // a bit after the last detector
-      ASSERT_TRUE(submit(injector, row.data(), row.size(), k)) << p.dump();
-    }
-    expect_stop(p);
-    EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
-    seen.expect_each_once();
-    for (const compared &with : by_worker) {
-      EXPECT_EQ(with.different, 0u);
-      EXPECT_EQ(with.alone->fault(), nullptr);
-    }
+    expect_same_outputs(
+        layout, by_worker, slot_size, 1500,
+        [&](std::size_t worker, void *context) { return workers[worker]->resources(kDecode, context); },
+        [&](std::uint64_t k) { return std::span(memory.shots[k % memory.shots.size()]); });
+    for (const auto &with : by_worker)
+      EXPECT_EQ(with.own->fault(), nullptr);
   }
 }
 

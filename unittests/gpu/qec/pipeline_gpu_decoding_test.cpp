@@ -42,50 +42,11 @@ protected:
 
 // Known failure 18.
 TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
-  struct compared {
-    std::unique_ptr<qec::predecoder> cpu;
-    std::vector<std::uint64_t> expected;
-    std::uint64_t different = 0;
-  };
-  std::deque<compared> by_worker;
-  for (int id = 0; id < GetParam().workers; ++id) {
-    by_worker.push_back({std::move(*qec::make_predecoder(GetParam().engine, set.dem_text)), {}, 0});
-    by_worker.back().expected.resize((layout.bytes() + 7) / 8);
-  }
-  constexpr std::uint64_t kShots = 3000;
-  seen_by_request seen(kShots);
-  pipe::realtime_pipeline p(gpu_pipeline(GetParam().workers, 16, slot_size));
-  p.set_gpu_stage([&](int id) {
-    const auto w = static_cast<std::size_t>(id);
-    return stage()(w, &by_worker[w]);
-  });
-  p.set_cpu_stage([&](const pipe::cpu_stage_context &c) -> std::size_t {
-    auto &with = *static_cast<compared *>(c.user_context);
-    (void)with.cpu->run({static_cast<const std::uint8_t *>(c.payload), c.payload_size}, with.expected);
-    qec::predecoder_header header;
-    std::memcpy(&header, with.expected.data(), sizeof(header));
-    const std::size_t bytes = header.status != 0 ? sizeof(header) : layout.events_offset() + 4 * header.num_events;
-    with.different += std::memcmp(c.gpu_output, with.expected.data(), bytes) != 0;
-    return 1;
-  });
-  p.set_completion_handler([&](const pipe::completion &c) { seen.record(c, c.response_size == 1); });
-  ASSERT_NO_FATAL_FAILURE(expect_start(p));
-  auto injector = p.create_injector();
-  std::vector<std::uint8_t> row;
-  for (std::uint64_t k = 0; k < kShots; ++k) {
-    const auto shot = set.detection_row(k % set.shots);
-    row.assign(shot.begin(), shot.end());
-    if (k % 17 == 3)
-      row.pop_back(); // too short
-    if (k % 17 == 5)
-      row.back() = 0xff; // sets bits after the last detector, if the last byte has such bits
-    ASSERT_TRUE(submit(injector, row.data(), row.size(), k)) << p.dump();
-  }
-  expect_stop(p);
-  EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
-  seen.expect_each_once();
-  for (const compared &with : by_worker)
-    EXPECT_EQ(with.different, 0u);
+  std::deque<compared_outputs<qec::predecoder>> by_worker;
+  for (int id = 0; id < GetParam().workers; ++id)
+    by_worker.push_back({std::move(*qec::make_predecoder(GetParam().engine, set.dem_text))});
+  expect_same_outputs(layout, by_worker, slot_size, 3000, stage(),
+                      [&](std::uint64_t k) { return set.detection_row(k % set.shots); });
 }
 
 TEST_P(PipelineOnGpu, EveryAnswerEqualsTheOfflineDecode) {

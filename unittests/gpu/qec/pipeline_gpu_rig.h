@@ -111,6 +111,53 @@ void expect_run(pipe::realtime_pipeline &p, const seen_by_request &seen, Request
   seen.expect_each_once();
 }
 
+/// A predecoder of the test, whose outputs are compared with those of a worker.
+template <class Predecoder>
+struct compared_outputs {
+  std::unique_ptr<Predecoder> own;
+  std::vector<std::uint64_t> expected{};
+  std::uint64_t different = 0;
+};
+
+/// A whole run in which the output of each worker must be that of its element of `by_worker`, byte for byte. Some of
+/// the requests are no shots. make_stage(worker, context) returns its resources; shot_of(k) the bytes of a shot.
+template <class Predecoder, class MakeStage, class ShotOf>
+void expect_same_outputs(const qec::predecoder_layout &layout, std::deque<compared_outputs<Predecoder>> &by_worker,
+                         std::size_t slot_size, std::uint64_t shots, MakeStage &&make_stage, ShotOf &&shot_of) {
+  for (auto &one : by_worker)
+    one.expected.resize((layout.bytes() + 7) / 8);
+  seen_by_request seen(shots);
+  pipe::realtime_pipeline p(gpu_pipeline(static_cast<int>(by_worker.size()), 16, slot_size));
+  p.set_gpu_stage([&](int id) {
+    const auto w = static_cast<std::size_t>(id);
+    return make_stage(w, &by_worker[w]);
+  });
+  p.set_cpu_stage([&](const pipe::cpu_stage_context &c) -> std::size_t {
+    auto &with = *static_cast<compared_outputs<Predecoder> *>(c.user_context);
+    (void)with.own->run({static_cast<const std::uint8_t *>(c.payload), c.payload_size}, with.expected);
+    qec::predecoder_header header;
+    std::memcpy(&header, with.expected.data(), sizeof(header));
+    const std::size_t bytes = header.status != 0 ? sizeof(header) : layout.events_offset() + 4 * header.num_events;
+    with.different += std::memcmp(c.gpu_output, with.expected.data(), bytes) != 0;
+    return 1;
+  });
+  p.set_completion_handler([&](const pipe::completion &c) { seen.record(c, c.response_size == 1); });
+  std::vector<std::uint8_t> row;
+  expect_run(p, seen, [&](std::uint64_t k) {
+    const auto shot = shot_of(k);
+    row.assign(shot.begin(), shot.end());
+    if (k % 17 == 3)
+      row.pop_back(); // too short
+    if (k % 17 == 5)
+      row.back() = 0xff; // sets bits after the last detector, if the last byte has such bits
+    if (k % 17 == 7)
+      row.push_back(1); // a bit after the last detector
+    return std::span<const std::uint8_t>(row);
+  });
+  for (const auto &with : by_worker)
+    EXPECT_EQ(with.different, 0u);
+}
+
 /// The bytes of a number as a request.
 inline std::span<const std::uint8_t> bytes_of(const std::uint64_t &number) {
   return {reinterpret_cast<const std::uint8_t *>(&number), sizeof(number)};
