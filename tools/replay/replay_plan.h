@@ -16,9 +16,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
-#include <tuple>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 
@@ -45,14 +46,28 @@ public:
   [[nodiscard]] const left_out_requests &left_out() const noexcept { return left_out_; }
 
 private:
+  /// What shows that an equal request is the same one.
+  struct identity {
+    std::uint32_t id;
+    std::uint64_t timestamp, content;
+    bool operator==(const identity &) const = default;
+  };
+  /// Of one decoder, as many as its server knew.
+  struct last_requests {
+    std::vector<identity> all;
+    std::size_t oldest = 0;
+  };
+
   [[nodiscard]] bool is_played(const qec::recorded_request &request);
+  /// It is one of the last requests; else it is from now on.
+  [[nodiscard]] bool is_copy(std::uint64_t decoder, const identity &request);
 
   qec::record_reader &recording_;
   std::size_t at_ = 0;
   std::uint64_t next_number_ = 0;
-  bool has_begin_ = true;         ///< no request is missing so far
-  std::set<std::uint64_t> reset_; ///< decoders that were reset since the last gap
-  std::set<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>> seen_; ///< id, time and content
+  bool has_begin_ = true;                       ///< no request is missing so far
+  std::set<std::uint64_t> reset_;               ///< decoders that were reset since the last gap
+  std::map<std::uint64_t, last_requests> last_; ///< of each decoder
   left_out_requests left_out_;
 };
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <thread>
 
 namespace cudaq::realtime::tools {
@@ -60,13 +61,13 @@ protected:
   /// A request and, if there is one, its recorded answer.
   void add(std::uint32_t function, const bytes &payload, std::optional<full_answer> answer, std::uint32_t id = 0,
            std::uint64_t time = 0) {
-    request_moments m{.arrived = recording_.ticks.now()};
-    m.record = recording_.recorder->add_request(function, payload, id, time, m.arrived);
-    if (answer && recording_.recorder->add_answer(m.record, answer->status, answer->result))
-      recording_.recorder->end(m, recording_.ticks.now());
+    request_moments m{.arrived = recording_->ticks.now()};
+    m.record = recording_->recorder->add_request(function, payload, id, time, m.arrived);
+    if (answer && recording_->recorder->add_answer(m.record, answer->status, answer->result))
+      recording_->recorder->end(m, recording_->ticks.now());
   }
-  replay_result play(link &to, bool as_recorded = false) {
-    const auto reader = read_recording(path_);
+  replay_result play(link &to, bool as_recorded = false, const char *file = "rec") {
+    const auto reader = read_recording(folder_ / file);
     replay_plan plan(*reader);
     // Each look at the clock takes 10 us.
     replay_player player({as_recorded, 1'000'000'000, 0}, plan, to, [this] { return now_ns_ += 10'000; });
@@ -78,8 +79,7 @@ protected:
   }
 
   test_folder folder_;
-  const std::string path_ = folder_ / "rec";
-  recording recording_{path_, 16, 256};
+  std::optional<recording> recording_{std::in_place, folder_ / "rec", 16, 256};
   std::uint64_t now_ns_ = 0;
   left_out_requests left_;
 };
@@ -120,6 +120,23 @@ TEST_F(ReplayPlayer, LeavesOutCopiesAndWhatWasNotExecuted) {
   EXPECT_EQ(play(to).equal, 2U);
   EXPECT_EQ(left_.copies, 1U);
   EXPECT_EQ(left_.not_executed, 3U);
+}
+
+TEST_F(ReplayPlayer, KnowsACopyAmongAsManyRequestsOfADecoderAsTheServerDid) {
+  const auto enqueue = [this](std::uint64_t decoder, std::uint64_t counter) {
+    add(kEnqueueFunctionId, enqueue_payload(decoder, counter, "1"), kOk, 1, 100 + counter);
+  };
+  recording_.emplace(folder_ / "long", 4 * CUDAQ_QEC_REPEAT_REQUESTS, 256);
+  for (std::uint64_t k = 0; k < CUDAQ_QEC_REPEAT_REQUESTS; ++k)
+    enqueue(1, k);
+  enqueue(1, 0); // the oldest one that the server knew
+  enqueue(2, 0); // another decoder's
+  enqueue(1, CUDAQ_QEC_REPEAT_REQUESTS);
+  enqueue(1, 0); // the server has executed it
+  enqueue(1, 2);
+  scripted_link to(ok);
+  EXPECT_EQ(play(to, false, "long").played, CUDAQ_QEC_REPEAT_REQUESTS + 3);
+  EXPECT_EQ(left_.copies, 2U);
 }
 
 TEST_F(ReplayPlayer, BeginsADecoderAtItsResetIfTheRecordingDoesNot) {
