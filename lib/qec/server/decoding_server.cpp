@@ -167,18 +167,18 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
   request_moments moments{.arrived = ticks_.about_now()};
   CUDAQ_QEC_PROBE(arrived, job.request_id, job.slot);
   if (recorder_ == nullptr)
-    return take(function_id, payload, result, job, now, timestamp, moments);
+    return answer_or_queue(function_id, payload, result, job, now, timestamp, moments);
   moments.record = recorder_->add_request(function_id, payload, job.request_id, timestamp, moments.arrived);
-  if (!take(function_id, payload, result, job, now, timestamp, moments))
+  if (!answer_or_queue(function_id, payload, result, job, now, timestamp, moments))
     return false;
   if (recorder_->add_answer(moments.record, now.status, result.first(now.bytes)))
     recorder_->end(moments, moments.decoded != 0 ? moments.decoded : ticks_.about_now());
   return true;
 }
 
-bool decoding_server::take(std::uint32_t function_id, std::span<const std::uint8_t> payload,
-                           std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
-                           std::uint64_t timestamp, request_moments &moments) {
+bool decoding_server::answer_or_queue(std::uint32_t function_id, std::span<const std::uint8_t> payload,
+                                      std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now,
+                                      std::uint64_t timestamp, request_moments &moments) {
   read_result read = read_request(function_id, payload);
   served_decoder *const decoder = find(read);
   if (decoder != nullptr && read.request.function == wire_function::describe) {

@@ -105,8 +105,9 @@ public:
 
 private:
   enum server_phase : std::uint32_t { serves, ends, closed };
-  bool take(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::span<std::uint8_t> result,
-            const cudaq_host_job_t &job, server_answer &now, std::uint64_t timestamp, request_moments &moments);
+  bool answer_or_queue(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::span<std::uint8_t> result,
+                       const cudaq_host_job_t &job, server_answer &now, std::uint64_t timestamp,
+                       request_moments &moments);
   server_answer describe(const wire_request &request, const served_decoder &decoder,
                          std::span<std::uint8_t> result) const noexcept;
   served_decoder *find(const read_result &read) const noexcept;
