@@ -3,8 +3,8 @@
 
 #include "benchmarks/decoding/sampled_decoding.h"
 #include "benchmarks/decoding/sinter_csv.h"
-#include "lib/base/descriptor.h"
 #include "lib/base/content_hash.h"
+#include "lib/base/descriptor.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/output_file.h"
 #include "tools/html/html_page.h"

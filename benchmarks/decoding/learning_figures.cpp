@@ -169,21 +169,23 @@ int run_poison(const detector_error_model &truth, std::uint64_t shots, std::uint
   std::mt19937_64 draw(seed);
   const detector_error_model wrong = wrong_rates(truth, draw);
   const std::string served = text_of(wrong);
-  const auto make = [](const std::string &text) -> expected<std::unique_ptr<decoding_unit>> {
-    auto with = pymatching_of(text);
+  const auto make = [](const decoder_learner::shared_model &model) -> expected<std::unique_ptr<decoding_unit>> {
+    auto with = pymatching_of(std::string(model->text()));
     const std::uint64_t detectors = with->num_detectors();
     return std::make_unique<decoding_unit>(std::move(with), sparse_rows{}, detectors);
   };
   learn_settings settings;
   settings.shots = shots;
   settings.held_out = shots / 2;
+  const auto model = decoder_model::of_text(served);
+  const auto sets = parity_sets::of(**model->errors());
+  if (sets.failed())
+    fail(sets.text());
   int worse = 0;
   std::printf("| shots | verdict | first reason, or score | labelled: wrong of 200000, served, learned | worse |\n"
               "|---|---|---|---|---|\n");
   for (const poison &p : poisons(static_cast<std::size_t>(truth.num_detectors), shots)) {
-    auto learner = decoder_learner::make(served, settings, make);
-    if (learner.failed())
-      fail(learner.text());
+    decoder_learner learner({model, *sets}, settings, make);
     const model_sampler sampler(truth);
     std::mt19937_64 random(seed + 1), of_poison(seed + 2);
     const auto decoder = pymatching_of(served);
@@ -195,9 +197,9 @@ int run_poison(const detector_error_model &truth, std::uint64_t shots, std::uint
       p.change(s, number, of_poison);
       if (number >= shots && number % settings.shadow == settings.shadow - 1)
         (void)decoder->decode_bits(s, answer);
-      ended = (*learner)->add(s, answer, true);
+      ended = learner.add(s, answer, true);
     }
-    const learn_verdict &verdict = (*learner)->verdict();
+    const learn_verdict &verdict = learner.verdict();
     if (verdict.what == learn_verdict::kind::refused) {
       std::printf("| %s | refused | %s | - | no |\n", p.name, verdict.reasons.at(0).c_str());
     } else {
@@ -209,7 +211,7 @@ int run_poison(const detector_error_model &truth, std::uint64_t shots, std::uint
       if (!swaps) {
         std::printf(" - | no |\n");
       } else {
-        const replay r = replay_of(truth, served, (*learner)->candidate_text());
+        const replay r = replay_of(truth, served, std::string(learner.candidate()->text()));
         const double by = static_cast<double>(r.only_learned) - static_cast<double>(r.only_served);
         const double sigma = std::sqrt(static_cast<double>(r.only_learned + r.only_served));
         const bool is_worse = by > 1.96 * sigma;

@@ -93,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   const round_rule rule{.detectors = input.take<std::uint8_t>()};
   const auto rest = input.rest();
   const std::string_view text(reinterpret_cast<const char *>(rest.data()), rest.size());
-  const auto model = repeating_model::parse(text, rule, kLimits);
+  const auto model = repeating_model::of(text, rule, kLimits);
   if (model.failed()) {
     require(!model.text().empty(), "a refusal has a reason");
     return 0;

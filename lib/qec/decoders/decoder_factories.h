@@ -22,12 +22,10 @@ namespace cudaq::qec::realtime {
 struct chosen_decoder : decoder_result {
   std::string auto_reason; ///< why auto did not make its first choice; "" if it did, and with another name
 };
-/// make_decoder, also for a model that is no text, or from which several decoders are made.
-[[nodiscard]] chosen_decoder choose_decoder(std::string_view name, const decoder_model &model);
-
-/// make_decoder; `heralds`: the contents of the file that the setting heralds names, which is not read.
-[[nodiscard]] decoder_result make_decoder_with_file(std::string_view name, std::string_view dem_text,
-                                                    std::string_view heralds);
+/// make_decoder, also for a model that is no text, or from which several decoders are made. `heralds`: the contents of
+/// the file that the setting heralds names, which then is not read.
+[[nodiscard]] chosen_decoder choose_decoder(std::string_view name, const decoder_model &model,
+                                            std::optional<std::string_view> heralds = {});
 
 /// Minimum-weight perfect matching, for any graph-like model. The instance is warmed up: its first decode is as fast
 /// as the later ones. Setting edges=1: it gives edges.

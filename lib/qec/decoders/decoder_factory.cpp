@@ -164,7 +164,10 @@ chosen_decoder choose(std::string_view name, const decoder_model &model, const g
 
 } // namespace
 
-chosen_decoder choose_decoder(std::string_view name, const decoder_model &model) { return choose(name, model, {}); }
+chosen_decoder choose_decoder(std::string_view name, const decoder_model &model,
+                              std::optional<std::string_view> heralds) {
+  return choose(name, model, {.of_file = heralds});
+}
 
 decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
   return choose(name, decoder_model(dem_text), {});
@@ -172,10 +175,6 @@ decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
 
 decoder_result make_decoder(std::string_view name, std::string_view dem_text, std::string_view heralds) {
   return choose(name, decoder_model(dem_text), {.text = heralds});
-}
-
-decoder_result make_decoder_with_file(std::string_view name, std::string_view dem_text, std::string_view heralds) {
-  return choose(name, decoder_model(dem_text), {.of_file = heralds});
 }
 
 expected<error_form> error_form_of(std::string_view name) {

@@ -484,7 +484,7 @@ decoder_result make_plugin_decoder(const std::string &path, const decoder_model 
                                    const decoder_settings &settings) {
   const auto failed = [&](const std::string &why) { return decoder_result{nullptr, "plug-in " + path + ": " + why}; };
   const std::string text(given.text());
-  const auto parsed = plugin_model::parse(text);
+  const auto parsed = plugin_model::of(given);
   if (parsed.failed())
     return failed(parsed.text());
   auto plugin = load(path);

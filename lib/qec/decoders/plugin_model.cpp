@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
-#include <exception>
 #include <iterator>
 #include <numeric>
 #include <string>
@@ -78,18 +77,11 @@ cudaq_qec_decoder_flips_t flip_rows::view() const noexcept {
   return {rows(), first_detector_.data(), data_of(detectors_), first_observable_.data(), data_of(observables_)};
 }
 
-expected<plugin_model> plugin_model::parse(std::string_view dem_text) {
-  try {
-    const dem_limits limits;
-    dem_text::unrolled_detectors notes{.time = {}, .wants_coordinates = true, .coordinates = {}};
-    const detector_error_model model =
-        dem_text::unroll(dem_text::read_program(dem_text, limits), limits, SIZE_MAX, 0, &notes);
-    return arrays_of(model, notes.coordinates);
-  } catch (const dem_text::dem_error &failure) {
-    return reason(failure.what());
-  } catch (const std::exception &failure) {
-    return reason(std::string("the model does not fit into memory: ") + failure.what());
-  }
+expected<plugin_model> plugin_model::of(const decoder_model &model) {
+  const auto coordinates = model.coordinates();
+  if (coordinates.failed())
+    return coordinates.reason();
+  return dem_text::or_reason([&] { return arrays_of(**model.errors(), *coordinates); });
 }
 
 cudaq_qec_decoder_errors_t plugin_model::view() const noexcept {

@@ -2,11 +2,10 @@
 #pragma once
 
 #include "cudaq/qec/decoding/decoder_plugin.h"
-#include "lib/qec/decoding/qec_expected.h"
+#include "lib/qec/decoding/decoder_model.h"
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -37,8 +36,8 @@ struct plugin_model {
   std::vector<std::uint64_t> first_component{0}, first_coordinate{0};
   std::vector<double> coordinates;
 
-  /// As parse_dem. A reason has the line of the text.
-  [[nodiscard]] static expected<plugin_model> parse(std::string_view dem_text);
+  /// A reason is that of model.errors().
+  [[nodiscard]] static expected<plugin_model> of(const decoder_model &model);
   /// Valid as long as this object.
   [[nodiscard]] cudaq_qec_decoder_errors_t view() const noexcept;
 };

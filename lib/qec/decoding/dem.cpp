@@ -227,13 +227,7 @@ detector_error_model dem_text::unroll(const program &of, const dem_limits &limit
 }
 
 expected<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits) {
-  try {
-    return unroll(read_program(text, limits), limits);
-  } catch (const dem_error &failure) {
-    return reason(failure.what());
-  } catch (const std::exception &failure) {
-    return reason(std::string("the model does not fit into memory: ") + failure.what());
-  }
+  return or_reason([&] { return unroll(read_program(text, limits), limits); });
 }
 
 std::uint64_t model_digest(const detector_error_model &model) noexcept {

@@ -11,13 +11,13 @@
 
 #include "cudaq/qec/decoding/decoder.h"
 
-#include "lib/qec/decoding/dem.h"
-#include "lib/qec/decoding/qec_expected.h"
+#include "lib/qec/decoding/decoder_model.h"
 
 #include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -103,6 +103,17 @@ template <class Reader>
   if (read.failed())
     return reason(of_line(read.text()));
   return read;
+}
+
+/// The same with a Reader of the model's errors. A model that cannot be read is refused with its own reason.
+template <class Reader>
+[[nodiscard]] auto read_lines_about(std::string_view text, std::string_view version, const decoder_model &model)
+    -> decltype(std::declval<Reader &>().finish()) {
+  const auto errors = model.errors();
+  if (errors.failed())
+    return errors.reason();
+  Reader reader(**errors);
+  return read_lines(text, {version, crc32_of(model.text())}, reader);
 }
 
 /// The contents of such a file: a regular one of at most 1 GiB. A reason begins with its path.

@@ -90,6 +90,20 @@ constexpr std::uint64_t kEndOfPassage = 63; ///< a shot whose hash has none of t
 
 } // namespace
 
+std::uint64_t parity_sets::max_sets(const detector_error_model &model) noexcept {
+  std::uint64_t sets = model.num_detectors, detectors = 0; // of an error
+  for (std::size_t k = 0; k < model.components.size() && sets < kMaxSets; ++k) {
+    detectors += model.components[k].detectors;
+    if (k + 1 < model.components.size() && model.components[k + 1].mechanism == model.components[k].mechanism)
+      continue;
+    constexpr std::uint64_t kAll = std::uint64_t{1} << kWholeSubsets; // components may cancel to such an error
+    sets +=
+        detectors <= kWholeSubsets ? std::uint64_t{1} << detectors : std::max(kAll, detectors * (detectors - 1) / 2);
+    detectors = 0;
+  }
+  return std::min<std::uint64_t>(sets, kMaxSets);
+}
+
 expected<std::shared_ptr<const parity_sets>> parity_sets::of(const detector_error_model &model) {
   if (model.num_detectors == 0)
     return reason("the model has no detectors");

@@ -34,7 +34,10 @@ public:
   /// The sum of the squares of the errors' terms: minutes for each pass over the covariances.
   static constexpr double kMaxProducts = std::size_t{1} << 38;
   static constexpr std::size_t kNone = SIZE_MAX;
+  static constexpr std::size_t kBytes = 40; ///< of a set, at most
 
+  /// At least the sets of this model, for an estimate of memory: of errors that share sets each one counts.
+  [[nodiscard]] static std::uint64_t max_sets(const detector_error_model &model) noexcept;
   /// The components of a decomposed error happen together: their detectors are one set. Fails for a model without
   /// detectors and for one beyond these limits. Its sets take about 1 GiB at most while they are found.
   [[nodiscard]] static expected<std::shared_ptr<const parity_sets>> of(const detector_error_model &model);
@@ -69,6 +72,12 @@ private:
 /// 64th one counts. What the functions below return includes full blocks, and after flush() all shots.
 class event_counts {
 public:
+  static constexpr std::size_t kBytesOfSet = 16;
+  /// Memory of counts without sets, at most.
+  [[nodiscard]] static constexpr std::uint64_t bytes_for(std::uint64_t num_detectors) noexcept {
+    return (num_detectors / 64 + 1) * kBlock * sizeof(std::uint64_t) + kPassages * sizeof(std::uint64_t);
+  }
+
   explicit event_counts(std::shared_ptr<const parity_sets> sets);
 
   /// Adds a shot, detector k in bit k % 8 of byte k / 8. Not ok: the bytes are too few, or a bit after the last

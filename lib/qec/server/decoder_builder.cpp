@@ -3,11 +3,13 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/lookup_decoder.h"
-#include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoders/readout/readout_content.h"
+#include "lib/qec/decoding/decoder_model.h"
 #include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/decoding/whole_file.h"
 #include "lib/qec/learning/learned_rates.h"
 #include "lib/qec/server/decoder_types.h"
+#include "lib/qec/server/learning/decoder_learner.h"
 #include "lib/qec/server/model_detectors.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/server/sparse_model.h"
@@ -94,6 +96,16 @@ expected<std::string> model_text(const decoder_config &c, const decoder_type &ty
   if (!c.dem.empty())
     return c.dem;
   return read_whole_file(path_in(folder, file));
+}
+
+expected<std::shared_ptr<const decoder_model>> model_of(const decoder_config &c, const decoder_type &type,
+                                                        const std::string &folder) {
+  if (c.model != nullptr)
+    return c.model;
+  auto text = model_text(c, type, folder);
+  if (text.failed())
+    return text.reason();
+  return decoder_model::of_text(std::move(*text));
 }
 
 /// The name for make_decoder: the type, and the settings after it.
@@ -207,13 +219,29 @@ expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with
   return std::make_unique<decoding_unit>(std::move(with), std::move(*rows), bits, digest);
 }
 
-/// What make_decoder gets, and the table of a readout.
+/// The memory of all decoders of a configuration, estimated: it is added before it is needed.
+class memory_budget {
+public:
+  expected<> add(std::uint64_t bytes) {
+    bytes_ += bytes;
+    if (bytes_ <= kMaxDecoderBytes)
+      return {};
+    return reason("the decoders up to this one need about " + std::to_string(bytes_ >> 20) + " MiB, at most " +
+                  std::to_string(kMaxDecoderBytes >> 20) +
+                  " are accepted; give fewer decoders, a smaller queue_length, or smaller models");
+  }
+
+private:
+  std::uint64_t bytes_ = 0;
+};
+
+/// What choose_decoder gets, and the table of a readout.
 struct decoder_plan {
-  std::string name, text;
-  std::uint64_t bytes = 0;                 ///< of memory, estimated
-  std::uint64_t digest = 0;                ///< of the model, and of the file of heralds
-  std::string heralds{};                   ///< the contents of the file of this setting; "" without it
-  std::unique_ptr<unit_readout> readout{}; ///< null without a table
+  std::string name;
+  std::shared_ptr<const decoder_model> model; ///< read once, for all who need it
+  std::uint64_t digest = 0;                   ///< of the model, and of the file of heralds
+  std::string heralds{};                      ///< the contents of the file of this setting; "" without it
+  std::unique_ptr<unit_readout> readout{};    ///< null without a table
   std::optional<stream_source> stream{};
 };
 
@@ -242,8 +270,6 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
   if (name.starts_with("lookup")) // a table of all syndromes of one part; parts of a model share its detectors
     bytes += std::min(kLookupMaxBytes, (model.num_observables / 8 + 1)
                                            << std::min<std::uint64_t>(detectors, kLookupMaxPartDetectors));
-  if (c.learn.is_on)
-    bytes += shot_tap::kShots * (detectors / 8 + model.num_observables / 8 + 3);
   std::size_t gap_bytes = 0;
   if (const std::string *const confidence = setting_of(c, kConfidence); confidence != nullptr && *confidence != "0") {
     gap_bytes = sizeof(float);
@@ -251,6 +277,9 @@ std::uint64_t estimated_bytes(const decoder_config &c, const std::string &name, 
     if (detectors <= event_distances::kMaxDetectors)
       bytes += detectors * detectors * sizeof(float);
   }
+  if (c.learn.is_on) // a candidate is a second decoder, with rates of its own
+    bytes +=
+        bytes + shot_tap::kShots * (detectors / 8 + model.num_observables / 8 + 3) + decoder_learner::bytes_for(model);
   return bytes + replay_bytes(model.num_observables, gap_bytes) +
          queue_bytes(c.limits.queue_length,
                      (longest_request_bits(std::max(stream_bits(c), detectors), detectors) + 7) / 8);
@@ -262,39 +291,41 @@ std::string with_its_lines(const decoder_config &c, const std::string &text) {
     return text;
   if (c.has_checks)
     return text + " (line N is column N - 1 of H_sparse)";
-  return text + (c.dem.empty() ? " (a line of " + (c.dem_file.empty() ? c.stim_dem_path : c.dem_file) + ")"
-                               : " (a line of the field dem)");
+  const std::string &file = c.dem_file.empty() ? c.stim_dem_path : c.dem_file;
+  return text + (file.empty() ? " (a line of the field dem)" : " (a line of " + file + ")");
 }
 
 /// The rest of a plan with a table of a readout in the file `path`.
-expected<> plan_readout(const decoder_config &c, const std::string &path, decoder_plan &plan) {
+expected<> plan_readout(const decoder_config &c, const std::string &path, decoder_plan &plan, memory_budget &budget) {
   const auto text = read_model_text(path);
   if (text.failed())
     return reason(text.status(), "readout: " + text.text());
-  readout_table_result table = read_readout_table(*text, plan.text);
-  if (!table)
-    return reason("readout: " + path + ": " + table.error);
-  plan.readout = std::make_unique<unit_readout>(std::move(table.instance));
+  constexpr std::uint64_t kBytesPerCharacter = 8; // a pair of two digits and two spaces is kept in 16 to 24 bytes
+  if (expected<> result = budget.add(text->size() * kBytesPerCharacter); result.failed())
+    return result;
+  auto table = parse_readout_table(*text, *plan.model);
+  if (table.failed())
+    return reason("readout: " + path + ": " + table.text());
+  plan.readout = std::make_unique<unit_readout>(std::move(*table));
   const readout_facts &facts = plan.readout->facts();
   if (facts.measurements != 0 && facts.kinds == 0)
     return reason("readout: " + path +
                   ": no kind of soft values suits all of its measurements: some have tables of 16 levels, which take "
                   "u4, others of 256, which take u8");
-  constexpr std::uint64_t kBytesPerCharacter = 8; // a pair of two digits and two spaces is kept in 16 to 24 bytes
-  plan.bytes += text->size() * kBytesPerCharacter + (c.limits.queue_length + std::uint64_t{1}) * facts.longest_bytes();
   plan.digest = digest_with(plan.digest, *text);
-  return {};
+  return budget.add((c.limits.queue_length + std::uint64_t{1}) * facts.longest_bytes());
 }
 
 /// The rest of a plan for a stream.
-expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_workers> &workers, decoder_plan &plan) {
+expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_workers> &workers, decoder_plan &plan,
+                       memory_budget &budget) {
   if (c.has_measurements || c.measurements != 0)
     return reason("D_sparse and measurements are for shots: the bits of a stream are detection events");
   if (c.syndrome_size != 0 && !c.has_checks)
     return reason("syndrome_size is for shots; a stream has no such size");
   if (c.has_checks)
     return reason("H_sparse has no loop; a stream needs dem or dem_file with one (repeat)");
-  auto source = read_stream(plan.text, {.decoder = plan.name, .pool = workers});
+  auto source = read_stream(*plan.model, {.decoder = plan.name, .pool = workers});
   if (source.failed())
     return reason(with_its_lines(c, source.text()));
   const auto facts = stream_facts(*source);
@@ -304,13 +335,12 @@ expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_wor
   if (bytes.failed())
     return bytes.reason();
   plan.digest = facts->digest;
-  plan.bytes = plan.text.size() + *bytes;
   plan.stream = std::move(*source);
-  return {};
+  return budget.add(plan.model->bytes() + *bytes);
 }
 
 expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<stream_workers> &workers,
-                                const std::string &folder) {
+                                const std::string &folder, memory_budget &budget) {
   const auto type = decoder_type_of(c.type);
   if (type.failed())
     return reason("type: \"" + c.type + "\": " + type.text());
@@ -320,10 +350,10 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
   if (name.failed())
     return name.reason();
   *name = with_folder(*name, folder);
-  auto text = model_text(c, *type, folder);
-  if (text.failed())
-    return text.reason();
-  decoder_plan plan{std::move(*name), std::move(*text)};
+  auto model = model_of(c, *type, folder);
+  if (model.failed())
+    return model.reason();
+  decoder_plan plan{std::move(*name), std::move(*model)};
   const std::string *const readout = setting_of(c, kReadout);
   if (c.stream) {
     if (readout != nullptr)
@@ -333,26 +363,28 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
       return reason("decoder_custom_args.confidence: a stream gives no gaps; only decoders of shots do");
     if (expected<> result = check_merge_strategy(c, nullptr); result.failed())
       return result.reason();
-    if (expected<> result = plan_stream(c, workers, plan); result.failed())
+    if (expected<> result = plan_stream(c, workers, plan, budget); result.failed())
       return result.reason();
     return plan;
   }
   // A text that cannot be parsed is refused by the decoder.
-  if (const auto model = parse_dem(plan.text); model.ok()) {
-    if (expected<> result = check_merge_strategy(c, &*model); result.failed())
+  if (const auto errors = plan.model->errors(); errors.ok()) {
+    if (expected<> result = check_merge_strategy(c, *errors); result.failed())
       return reason(with_its_lines(c, result.text()));
-    if (type->table_of_errors && !fits_lookup_table(*model))
+    if (type->table_of_errors && !fits_lookup_table(**errors))
       plan.name += (plan.name == "lookup" ? ":" : ",") + depth_of(c);
     auto heralds = heralds_text_of(plan.name);
     if (heralds.failed())
       return heralds.reason();
     plan.heralds = std::move(*heralds);
-    plan.bytes = plan.text.size() + estimated_bytes(c, plan.name, *model, plan.heralds);
-    plan.digest = model_digest(*model);
+    const std::uint64_t bytes = plan.model->bytes() + estimated_bytes(c, plan.name, **errors, plan.heralds);
+    if (expected<> result = budget.add(bytes); result.failed())
+      return result.reason();
+    plan.digest = model_digest(**errors);
     if (!plan.heralds.empty())
       plan.digest = digest_with(plan.digest, plan.heralds);
     if (readout != nullptr)
-      if (expected<> result = plan_readout(c, path_in(folder, *readout), plan); result.failed())
+      if (expected<> result = plan_readout(c, path_in(folder, *readout), plan, budget); result.failed())
         return result.reason();
   }
   return plan;
@@ -393,8 +425,8 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, decoder_
   if (c.stream)
     return build_stream(plan);
   // The file is not read a second time: the digest is that of these heralds.
-  decoder_result made = plan.heralds.empty() ? make_decoder(plan.name, plan.text)
-                                             : make_decoder_with_file(plan.name, plan.text, plan.heralds);
+  chosen_decoder made = choose_decoder(
+      plan.name, *plan.model, plan.heralds.empty() ? std::nullopt : std::optional<std::string_view>(plan.heralds));
   if (!made)
     return reason(made.machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG, with_its_lines(c, made.error));
   if (const char *const refusal = made.instance->refuses_probabilities(); refusal != nullptr && plan.readout != nullptr)
@@ -420,11 +452,10 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, decoder_
   return unit;
 }
 
-/// The decoder has read the model before, so it is right.
 expected<> count_rates(const decoder_config &c, const decoder_plan &plan, const decoding_unit &unit) {
   if (c.detector_rates == 0)
     return {};
-  auto detectors = plan.stream ? detectors_of(*plan.stream) : detectors_of(plan.text, plan.heralds);
+  auto detectors = plan.stream ? detectors_of(*plan.stream) : detectors_of(*plan.model, plan.heralds);
   if (detectors.failed())
     return detectors.reason();
   if (c.has_checks && !has_rates(c)) // kDefaultRate is no measurement
@@ -443,7 +474,7 @@ expected<tied_errors> read_ties(const decoder_config &c, const decoder_plan &pla
   const auto text = read_model_text(path);
   if (text.failed())
     return reason(text.status(), "learn.ties: " + text.text());
-  auto groups = parse_tied(*text, crc32_of(plan.text));
+  auto groups = parse_tied(*text, crc32_of(plan.model->text()));
   if (groups.failed())
     return reason("learn.ties: " + path + ": " + groups.text());
   return groups;
@@ -465,12 +496,13 @@ expected<> tap_shots(const decoder_config &c, const decoder_plan &plan, const st
   auto ties = read_ties(c, plan, folder);
   if (ties.failed())
     return ties.reason();
-  const auto model = parse_dem(plan.text);
-  const auto sets = model.ok() ? learnable_sets(*model, {.tied = *ties}) : model.reason();
+  learning_options options{.tied = std::move(*ties)};
+  const auto errors = plan.model->errors();
+  auto sets = errors.ok() ? learnable_sets(**errors, options) : errors.reason();
   if (sets.failed())
     return reason("learn: " + sets.text());
   unit.identity()->tap = std::make_shared<shot_tap>((unit.num_detectors() + 7) / 8, (unit.num_observables() + 7) / 8,
-                                                    plan.text, std::move(*ties));
+                                                    learned_source{plan.model, std::move(*sets), std::move(options)});
   return {};
 }
 
@@ -488,16 +520,11 @@ expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
     workers = std::move(made.instance);
   }
   std::vector<decoder_plan> plans;
-  std::uint64_t bytes = 0;
+  memory_budget budget;
   for (const decoder_config &c : config.decoders) {
-    auto plan = plan_for(c, workers, folder);
+    auto plan = plan_for(c, workers, folder, budget);
     if (plan.failed())
       return failure(c, plan.reason());
-    bytes += plan->bytes;
-    if (bytes > kMaxDecoderBytes)
-      return failure(c, reason("the decoders up to this one need about " + std::to_string(bytes >> 20) +
-                               " MiB, at most " + std::to_string(kMaxDecoderBytes >> 20) +
-                               " are accepted; give fewer decoders, a smaller queue_length, or smaller models"));
     plans.push_back(std::move(*plan));
   }
   std::vector<decoder_setup> setups;

@@ -51,9 +51,8 @@ std::uint64_t exchange_bytes_of(const std::vector<decoder_setup> &setups) {
 std::uint32_t next_slot_of(void *dispatcher) {
   cudaq_dispatcher_stats_t stats{};
   stats.struct_size = sizeof(stats);
-  return cudaq_dispatcher_get_stats(static_cast<cudaq_dispatcher_t *>(dispatcher), &stats) == CUDAQ_OK
-             ? stats.cursor
-             : UINT32_MAX;
+  return cudaq_dispatcher_get_stats(static_cast<cudaq_dispatcher_t *>(dispatcher), &stats) == CUDAQ_OK ? stats.cursor
+                                                                                                       : UINT32_MAX;
 }
 
 void deliver(const hosted_server::answer_function &to, const server_answer &answer) noexcept {

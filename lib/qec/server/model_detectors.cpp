@@ -2,7 +2,6 @@
 #include "lib/qec/server/model_detectors.h"
 
 #include "lib/qec/decoders/heralds/herald_list.h"
-#include "lib/qec/decoding/dem_text/dem_program.h"
 
 #include <algorithm>
 #include <utility>
@@ -45,27 +44,22 @@ std::vector<model_detector> detectors_of(const detector_error_model &model,
 
 } // namespace
 
-expected<model_detectors> detectors_of(const std::string &dem_text, const std::string &heralds) {
-  try {
-    dem_text::unrolled_detectors notes{.time = {}, .wants_coordinates = true, .coordinates = {}};
-    const dem_limits limits;
-    const detector_error_model model =
-        dem_text::unroll(dem_text::read_program(dem_text, limits), limits, SIZE_MAX, 0, &notes);
-    model_detectors made{.all = detectors_of(model, notes.coordinates)};
-    if (!heralds.empty()) {
-      const auto list = parse_heralds(heralds, decoder_model(dem_text)); // whose text the list names
-      if (list.failed())
-        return reason(list.status(), "heralds: " + list.text());
-      std::vector<model_detector> of_model = std::exchange(made.all, {});
-      for (const std::uint64_t meaning : list->meaning)
-        made.all.push_back((meaning & herald_list::kHerald) != 0 ? model_detector()
-                                                                 : of_model[static_cast<std::size_t>(meaning)]);
-    }
-    made.body = made.all.size();
-    return made;
-  } catch (const dem_text::dem_error &failure) {
-    return reason(failure.what());
+expected<model_detectors> detectors_of(const decoder_model &model, const std::string &heralds) {
+  const auto coordinates = model.coordinates();
+  if (coordinates.failed())
+    return coordinates.reason();
+  model_detectors made{.all = detectors_of(**model.errors(), *coordinates)};
+  if (!heralds.empty()) {
+    const auto list = parse_heralds(heralds, model);
+    if (list.failed())
+      return reason(list.status(), "heralds: " + list.text());
+    std::vector<model_detector> of_model = std::exchange(made.all, {});
+    for (const std::uint64_t meaning : list->meaning)
+      made.all.push_back((meaning & herald_list::kHerald) != 0 ? model_detector()
+                                                               : of_model[static_cast<std::size_t>(meaning)]);
   }
+  made.body = made.all.size();
+  return made;
 }
 
 expected<model_detectors> detectors_of(const stream_source &source) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/qec_expected.h"
+#include "lib/qec/decoding/decoder_model.h"
 #include "lib/qec/server/decoding_server.h"
 #include "lib/qec/stream/thread_places.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,7 @@ struct decoder_config {
   std::string type;
   bool stream = false;
   std::string dem, dem_file, stim_dem_path;                          ///< "" if it is missing
+  std::shared_ptr<const decoder_model> model;                        ///< instead of all other models; mostly null
   std::uint64_t block_size = 0, syndrome_size = 0, measurements = 0; ///< 0 if it is missing
   bool has_checks = false, has_observables = false, has_measurements = false;
   std::vector<std::int64_t> checks, observables, from_measurements; ///< H_sparse, O_sparse, D_sparse

@@ -75,14 +75,17 @@ expected<round_rule> round_rule::parse(std::string_view text) {
   return reason("rounds=" + std::string(text) + ": expected time, or index:N with N detectors a round");
 }
 
-expected<repeating_model> repeating_model::parse(std::string_view dem_text, round_rule rule, const dem_limits &limits) {
-  try {
+expected<repeating_model> repeating_model::of(const decoder_model &model, round_rule rule, const dem_limits &limits) {
+  auto instructions = model.instructions();
+  if (instructions.failed())
+    return instructions.reason();
+  return or_reason([&]() -> expected<repeating_model> {
     repeating_model made;
-    made.program_ = read_program(dem_text, limits);
+    made.program_ = std::move(*instructions);
     made.limits_ = limits;
-    if (made.program_.instructions.empty())
+    if (made.program_->instructions.empty())
       return reason("the model has no detectors");
-    made.loop_ = longest_loop(made.program_);
+    made.loop_ = longest_loop(*made.program_);
     if (made.loop_ == SIZE_MAX)
       return reason("the model has no loop (repeat): it describes an experiment of one length, which is decoded as a "
                     "shot; Stim writes the loop of enough rounds only, with --fold_loops");
@@ -91,18 +94,14 @@ expected<repeating_model> repeating_model::parse(std::string_view dem_text, roun
     if (expected<> result = made.find_reach(); result.failed())
       return result.reason();
     return made;
-  } catch (const dem_error &failure) {
-    return reason(failure.what());
-  } catch (const std::exception &failure) {
-    return reason(std::string("the model does not fit into memory: ") + failure.what());
-  }
+  });
 }
 
 expected<> repeating_model::find_rounds(round_rule rule) {
-  const std::string line = "line " + std::to_string(program_.instructions[loop_].line) + ": ";
+  const std::string line = "line " + std::to_string(program_->instructions[loop_].line) + ": ";
   unrolled_detectors few, more;
-  const detector_error_model of_few = unroll(program_, limits_, loop_, kFew, &few);
-  const detector_error_model of_more = unroll(program_, limits_, loop_, kFew + 1, &more);
+  const detector_error_model of_few = unroll(*program_, limits_, loop_, kFew, &few);
+  const detector_error_model of_more = unroll(*program_, limits_, loop_, kFew + 1, &more);
   const std::uint64_t detectors = of_few.num_detectors, period = of_more.num_detectors - detectors;
   head_errors_ = few.errors_before;
   body_errors_ = of_more.num_errors - of_few.num_errors;
@@ -137,7 +136,7 @@ expected<> repeating_model::find_rounds(round_rule rule) {
 }
 
 expected<> repeating_model::find_reach() {
-  const detector_error_model model = unroll(program_, limits_, loop_, kFew);
+  const detector_error_model model = unroll(*program_, limits_, loop_, kFew);
   const std::vector<std::uint64_t> round = rounds(kFew);
   const auto &all = model.components;
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
@@ -159,7 +158,7 @@ expected<> repeating_model::find_reach() {
 expected<detector_error_model> repeating_model::unrolled(std::uint64_t repetitions,
                                                          dem_text::unrolled_detectors *notes) const {
   try {
-    return unroll(program_, limits_, loop_, repetitions, notes);
+    return unroll(*program_, limits_, loop_, repetitions, notes);
   } catch (const dem_error &failure) {
     return reason(failure.what());
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/dem.h"
-#include "lib/qec/decoding/dem_text/dem_program.h"
+#include "lib/qec/decoding/decoder_model.h"
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -43,7 +43,7 @@ class repeating_model {
 public:
   /// Refused: an empty text; no loop; a body that moves no detectors; detectors without a coordinate, or not in the
   /// order of rounds.
-  static expected<repeating_model> parse(std::string_view dem_text, round_rule rule, const dem_limits &limits = {});
+  static expected<repeating_model> of(const decoder_model &model, round_rule rule, const dem_limits &limits = {});
 
   /// The whole model with this number of repetitions. `notes`: what unroll() notes; null: nothing.
   [[nodiscard]] expected<detector_error_model> unrolled(std::uint64_t repetitions,
@@ -61,8 +61,8 @@ public:
   [[nodiscard]] std::uint64_t head_errors() const noexcept { return head_errors_; }
   [[nodiscard]] std::uint64_t body_errors() const noexcept { return body_errors_; }
   /// The loop's number in the text.
-  [[nodiscard]] std::uint64_t repetitions() const noexcept { return program_.instructions[loop_].number; }
-  [[nodiscard]] std::uint64_t num_observables() const noexcept { return program_.num_observables; }
+  [[nodiscard]] std::uint64_t repetitions() const noexcept { return program_->instructions[loop_].number; }
+  [[nodiscard]] std::uint64_t num_observables() const noexcept { return program_->num_observables; }
   /// The most rounds between two detectors of one error, plus 1.
   [[nodiscard]] std::uint64_t reach() const noexcept { return reach_; }
 
@@ -78,7 +78,7 @@ private:
   expected<> find_rounds(round_rule rule);
   expected<> find_reach();
 
-  dem_text::program program_;
+  std::shared_ptr<const dem_text::program> program_; ///< as it is in the model
   dem_limits limits_;
   std::size_t loop_ = 0;
   std::vector<std::uint64_t> head_, body_, tail_;

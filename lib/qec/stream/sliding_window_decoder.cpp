@@ -63,7 +63,7 @@ decoder_result make_sliding_window_decoder(const decoder_model &given, decoder_s
     const auto options = read_stream_settings(settings.rest());
     if (options.failed())
       return {nullptr, options.text()};
-    const auto source = read_stream(given.text(), *options, heralds);
+    const auto source = read_stream(given, *options, heralds);
     if (source.failed())
       return failed(source.text());
     const repeating_model &model = source->model;

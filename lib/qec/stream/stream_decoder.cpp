@@ -121,7 +121,7 @@ stream_result failed(const std::exception &failure) {
 
 stream_decoder::~stream_decoder() = default;
 
-expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options,
+expected<stream_source> read_stream(const decoder_model &errors, const stream_options &options,
                                     std::optional<std::string_view> given) {
   auto full = with_settings_of_name(options);
   if (full.failed())
@@ -129,12 +129,12 @@ expected<stream_source> read_stream(std::string_view dem_text, const stream_opti
   const auto rule = round_rule::parse(full->rounds);
   if (rule.failed())
     return rule.reason();
-  auto model = repeating_model::parse(dem_text, *rule);
+  auto model = repeating_model::of(errors, *rule);
   if (model.failed())
     return model.reason();
   stream_heralds heralds;
   if (!full->heralds.empty()) {
-    const auto list = load_heralds(full->heralds, given, decoder_model(dem_text));
+    const auto list = load_heralds(full->heralds, given, errors);
     if (list.failed())
       return reason("heralds: " + list.text());
     auto of_stream = stream_heralds::make(*list, *model);
@@ -144,7 +144,7 @@ expected<stream_source> read_stream(std::string_view dem_text, const stream_opti
   }
   stream_readout readout;
   if (!full->readout.empty()) {
-    const auto table = parse_readout_table(full->readout, decoder_model(dem_text));
+    const auto table = parse_readout_table(full->readout, errors);
     if (table.failed())
       return reason("readout: " + table.text());
     auto of_stream = stream_readout::make((*table)->all(), *model);

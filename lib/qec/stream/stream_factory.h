@@ -19,9 +19,9 @@ struct stream_source {
   stream_heralds heralds;
   stream_readout readout;
 };
-/// Reads the decoder's name, the model, and the file of heralds. The only place where a stream's model is parsed.
-/// `heralds`: the contents of that file, which then is not read.
-[[nodiscard]] expected<stream_source> read_stream(std::string_view dem_text, const stream_options &options,
+/// Reads the decoder's name, the model, and the file of heralds. `heralds`: the contents of that file, which then is
+/// not read.
+[[nodiscard]] expected<stream_source> read_stream(const decoder_model &errors, const stream_options &options,
                                                   std::optional<std::string_view> heralds = {});
 
 /// make_stream_decoder for a model that was read before. `push_bits`: with workers and

@@ -231,10 +231,10 @@ TEST_F(HeraldFile, IsASettingOfEachDecoder) {
 
 TEST_F(HeraldFile, ThatACallerHasReadIsNotReadAgain) {
   const std::string lines = heralds_text(kModel, kLines);
-  const auto made = make_decoder_with_file("bp-osd:heralds=/nowhere", kModel, lines);
+  const auto made = choose_decoder("bp-osd:heralds=/nowhere", kModel, lines);
   ASSERT_TRUE(made) << made.error;
   EXPECT_EQ(decode(*made.instance, {0, 1, 2}), (answer{decode_status::ok, {0}}));
-  const auto wrong = make_decoder_with_file("bp-osd:heralds=/nowhere", kModel, "x\n");
+  const auto wrong = choose_decoder("bp-osd:heralds=/nowhere", kModel, "x\n");
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error.find("heralds: /nowhere: line 1: "), std::string::npos) << wrong.error;
 }
@@ -246,11 +246,11 @@ TEST_F(HeraldFile, ThatACallerHasReadIsNotReadAgainByWindows) {
   for (int k = 0; k < 3; ++k)
     lines += "herald " + std::to_string(2 * k + 3) + " " + std::to_string(2 * k + 1) + " 0.4\n";
   const std::string name = "sliding-window:inner=bp-osd,commit=2,buffer=1,heralds=/nowhere";
-  const auto made = make_decoder_with_file(name, model, heralds_text(model, lines));
+  const auto made = choose_decoder(name, model, heralds_text(model, lines));
   ASSERT_TRUE(made) << made.error;
   EXPECT_EQ(decode(*made.instance, {4}), (answer{decode_status::ok, {0}}));
   EXPECT_EQ(decode(*made.instance, {4, 5}), (answer{decode_status::ok, {1}})) << "herald 5 has fired";
-  const auto wrong = make_decoder_with_file(name, model, "x\n");
+  const auto wrong = choose_decoder(name, model, "x\n");
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error.find("heralds: /nowhere: line 1: "), std::string::npos) << wrong.error;
 }

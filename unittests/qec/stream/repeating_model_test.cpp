@@ -49,10 +49,10 @@ TEST(RepeatingModel, FindsTheRoundsOfStimsLoopsAndTheirPeriod) {
 TEST(RepeatingModel, CountsRoundsByIndexWhereThereAreNoCoordinates) {
   const std::string text =
       "error(0.1) D0 D3\nrepeat 5 {\nerror(0.1) D0 D3 L0\nshift_detectors 3\n}\nerror(0.1) D0 D1 D2\n";
-  EXPECT_NE(repeating_model::parse(text, {}).text().find("rounds=index:N"), std::string::npos);
+  EXPECT_NE(repeating_model::of(text, {}).text().find("rounds=index:N"), std::string::npos);
   const repeating_model model = repeating_or_throw(text, "index:3");
   EXPECT_EQ(model.body(), (sizes{3}));
-  const auto uneven = repeating_model::parse(text, *round_rule::parse("index:2"));
+  const auto uneven = repeating_model::of(text, *round_rule::parse("index:2"));
   EXPECT_NE(uneven.text().find("no whole rounds of 2"), std::string::npos) << uneven.text();
 }
 
@@ -84,7 +84,7 @@ TEST(RepeatingModel, RefusesWhatHasNoRoundsWithAText) {
       {"repeat 5 {\ndetector(0) D0\nerror(0.1) D0 D2000000 L0\nshift_detectors 1\n}\n", "too large"},
       {"repeat 5 {\nerror(0.1) D0", "no }"}};
   for (const auto &[text, wanted] : cases) {
-    const auto model = repeating_model::parse(text, {});
+    const auto model = repeating_model::of(text, {});
     ASSERT_TRUE(model.failed()) << text;
     EXPECT_NE(model.text().find(wanted), std::string::npos) << model.text();
   }

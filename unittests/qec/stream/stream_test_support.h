@@ -47,7 +47,7 @@ inline std::string surface_dem() {
 }
 
 inline repeating_model repeating_or_throw(std::string_view dem, std::string_view rounds = "time") {
-  auto model = repeating_model::parse(dem, *round_rule::parse(rounds));
+  auto model = repeating_model::of(dem, *round_rule::parse(rounds));
   if (model.failed())
     throw std::runtime_error(model.text());
   return std::move(*model);

@@ -17,7 +17,7 @@ std::string model_text(const char *p) {
 }
 
 qec::repeating_model parsed(const std::string &text) {
-  auto model = qec::repeating_model::parse(text, *qec::round_rule::parse("time"));
+  auto model = qec::repeating_model::of(text, *qec::round_rule::parse("time"));
   if (model.failed())
     throw std::runtime_error(model.text());
   return std::move(*model);

@@ -109,11 +109,7 @@ private:
 } // namespace
 
 expected<herald_list> parse_heralds(std::string_view text, const decoder_model &model) {
-  const auto errors = model.errors();
-  if (errors.failed())
-    return errors.reason();
-  herald_reader reader(**errors);
-  return read_lines(text, {"cudaq-realtime-heralds 1", crc32_of(model.text())}, reader);
+  return read_lines_about<herald_reader>(text, "cudaq-realtime-heralds 1", model);
 }
 
 expected<herald_list> load_heralds(const std::string &path, std::optional<std::string_view> contents,

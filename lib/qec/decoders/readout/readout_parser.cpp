@@ -181,11 +181,7 @@ private:
 } // namespace
 
 expected<std::unique_ptr<readout_table>> parse_readout_table(std::string_view text, const decoder_model &model) {
-  const auto errors = model.errors();
-  if (errors.failed())
-    return errors.reason();
-  table_reader reader(**errors);
-  return read_lines(text, {"cudaq-realtime-readout 1", crc32_of(model.text())}, reader);
+  return read_lines_about<table_reader>(text, "cudaq-realtime-readout 1", model);
 }
 
 } // namespace cudaq::qec::realtime

@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 /// The text of a detector error model as instructions, loops not unrolled. Inside the parser only.
@@ -55,11 +57,31 @@ struct program {
   }
 };
 
-/// Thrown inside the parser only; parse_dem turns it into an error text.
+/// Thrown inside the parser only; or_reason turns it into an error text.
 struct dem_error : std::runtime_error {
   dem_error(std::uint64_t line, const std::string &text)
       : std::runtime_error("line " + std::to_string(line) + ": " + text) {}
 };
+
+template <class T>
+struct result_of {
+  using type = expected<T>;
+};
+template <class T>
+struct result_of<expected<T>> {
+  using type = expected<T>;
+};
+/// What `make` returns, or the reason of what it throws: the end of the parser for its callers.
+template <class Make>
+typename result_of<std::invoke_result_t<Make>>::type or_reason(const Make &make) {
+  try {
+    return make();
+  } catch (const dem_error &failure) {
+    return reason(failure.what());
+  } catch (const std::exception &failure) {
+    return reason(std::string("the model does not fit into memory: ") + failure.what());
+  }
+}
 
 /// Reads a whole text; time and memory are linear in it. Throws dem_error. Of the limits, it checks observables and
 /// nesting.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoding/learned/memory_lattice.h"
 
-#include "lib/qec/decoding/dem_text/dem_program.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -216,19 +214,11 @@ private:
 
 } // namespace
 
-expected<memory_lattice> read_memory_lattice(const decoder_model &given) {
-  try {
-    const auto errors = given.errors();
-    if (errors.failed())
-      return errors.reason();
-    const dem_limits limits;
-    dem_text::unrolled_detectors notes{.time = {}, .wants_coordinates = true, .skips_errors = true, .coordinates = {}};
-    static_cast<void>(dem_text::unroll(dem_text::read_program(given.text(), limits), limits, SIZE_MAX, 0, &notes));
-    notes.coordinates.resize(static_cast<std::size_t>((*errors)->num_detectors));
-    return lattice_builder(**errors, notes.coordinates).build();
-  } catch (const dem_text::dem_error &failure) {
-    return reason(failure.what());
-  }
+expected<memory_lattice> read_memory_lattice(const decoder_model &model) {
+  const auto coordinates = model.coordinates();
+  if (coordinates.failed())
+    return coordinates.reason();
+  return lattice_builder(**model.errors(), *coordinates).build();
 }
 
 } // namespace cudaq::qec::realtime

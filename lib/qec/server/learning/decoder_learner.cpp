@@ -6,25 +6,15 @@
 
 namespace cudaq::qec::realtime {
 
-expected<std::unique_ptr<decoder_learner>> decoder_learner::make(const std::string &text,
-                                                                 const learn_settings &settings, unit_maker make_unit,
-                                                                 const tied_errors &ties) {
-  auto model = parse_dem(text);
-  if (model.failed())
-    return model.reason();
-  learning_options options{.tied = ties};
-  auto sets = learnable_sets(*model, options);
-  if (sets.failed())
-    return sets.reason();
-  return std::unique_ptr<decoder_learner>(new decoder_learner(text, settings, std::move(make_unit), std::move(*model),
-                                                              std::move(options), std::move(*sets)));
-}
+decoder_learner::decoder_learner(learned_source source, const learn_settings &settings, unit_maker make_unit)
+    : base_(std::move(source.model)), sets_(std::move(source.sets)), options_(std::move(source.options)),
+      settings_(settings), make_unit_(std::move(make_unit)), served_(base_), counts_(sets_), held_(sets_) {}
 
-decoder_learner::decoder_learner(const std::string &text, const learn_settings &settings, unit_maker make_unit,
-                                 detector_error_model model, learning_options options,
-                                 std::shared_ptr<const parity_sets> sets)
-    : text_(text), settings_(settings), make_unit_(std::move(make_unit)), base_(std::move(model)),
-      options_(std::move(options)), sets_(std::move(sets)), served_(base_), counts_(sets_), held_(sets_) {}
+std::uint64_t decoder_learner::bytes_for(const detector_error_model &model) noexcept {
+  constexpr std::uint64_t kCounts = 3; // those that are learned from, held-out ones, and those of the score
+  constexpr std::uint64_t kBytesOfSet = parity_sets::kBytes + kCounts * event_counts::kBytesOfSet + sizeof(double);
+  return parity_sets::max_sets(model) * kBytesOfSet + kCounts * event_counts::bytes_for(model.num_detectors);
+}
 
 bool decoder_learner::add(std::span<const std::uint8_t> events, std::span<const std::uint8_t> observables,
                           bool answered) {
@@ -62,19 +52,18 @@ bool decoder_learner::end_collection() {
   verdict_ = {};
   in_phase_ = 0;
   counts_.flush();
-  const auto learned = learn_rates(base_, counts_, options_);
+  const auto learned = learn_rates(**base_->errors(), counts_, options_);
   if (learned.failed())
     return refuse({learned.text()});
   if (!learned->refusals.empty())
     return refuse(learned->refusals);
-  candidate_ = model_with(base_, *learned);
-  candidate_text_ = text_with(text_, *learned);
-  auto unit = make_unit_(candidate_text_);
+  candidate_ = decoder_model::of_text(text_with(base_->text(), *learned));
+  auto unit = make_unit_(candidate_);
   if (unit.failed())
     return refuse({"the decoder of the learned model: " + unit.text()});
   candidate_unit_ = std::move(*unit);
   held_.clear();
-  score_.emplace(sets_, served_, *candidate_);
+  score_.emplace(sets_, **served_->errors(), **candidate_->errors());
   return false;
 }
 
@@ -82,7 +71,7 @@ bool decoder_learner::end_round() {
   in_phase_ = 0;
   held_.flush();
   verdict_.score = score_->difference();
-  const auto of_held = learn_rates(base_, held_, options_);
+  const auto of_held = learn_rates(**base_->errors(), held_, options_);
   if (of_held.failed() || !of_held->refusals.empty()) {
     auto reasons = of_held.failed() ? std::vector{of_held.text()} : of_held->refusals;
     for (std::string &reason : reasons)

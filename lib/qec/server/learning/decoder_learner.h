@@ -38,13 +38,12 @@ struct learn_verdict {
 /// One thread at a time.
 class decoder_learner {
 public:
-  /// Makes the decoder of a model's text, with an empty identity()->rates and tap.
-  using unit_maker = std::function<expected<std::unique_ptr<decoding_unit>>(const std::string &text)>;
+  using shared_model = std::shared_ptr<const decoder_model>;
+  /// Makes the decoder of a model, with an empty identity()->rates and tap.
+  using unit_maker = std::function<expected<std::unique_ptr<decoding_unit>>(const shared_model &model)>;
 
-  /// `text`: of the model of the configuration, which is served; `ties`: groups of its errors, in place of
-  /// learn_settings::ties. A reason says why its rates cannot be learned.
-  static expected<std::unique_ptr<decoder_learner>> make(const std::string &text, const learn_settings &settings,
-                                                         unit_maker make_unit, const tied_errors &ties = {});
+  /// `source`: of the model of the configuration, which is served. Throws std::bad_alloc.
+  decoder_learner(learned_source source, const learn_settings &settings, unit_maker make_unit);
 
   /// A shot, and the observables that the served decoder answered. True: a round has ended, and verdict() is new.
   bool add(std::span<const std::uint8_t> events, std::span<const std::uint8_t> observables, bool answered);
@@ -53,35 +52,32 @@ public:
 
   /// The decoder of a candidate that is better, once. take_served() tells that it is in use.
   [[nodiscard]] std::unique_ptr<decoding_unit> take_candidate() noexcept { return std::move(candidate_unit_); }
-  [[nodiscard]] const std::string &candidate_text() const noexcept { return candidate_text_; }
-  void serve_candidate() { served_ = *candidate_; }
+  [[nodiscard]] const shared_model &candidate() const noexcept { return candidate_; }
+  void serve_candidate() { served_ = candidate_; }
   /// Begins a round anew. What was counted is forgotten; the served model stays.
   void restart();
 
-  /// Bytes of memory of the counts, about.
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return 3 * sets_->size() * sizeof(double); }
+  /// Memory of the sets of such a model and of all counts of them, and of a candidate's model: at most. The equations
+  /// of a round's end come and go, and are not in it.
+  [[nodiscard]] static std::uint64_t bytes_for(const detector_error_model &model) noexcept;
 
 private:
-  decoder_learner(const std::string &text, const learn_settings &settings, unit_maker make_unit,
-                  detector_error_model model, learning_options options, std::shared_ptr<const parity_sets> sets);
   bool end_collection();
   bool end_round();
   bool refuse(std::vector<std::string> reasons);
 
-  const std::string text_;
+  const shared_model base_;
+  const std::shared_ptr<const parity_sets> sets_;
+  const learning_options options_; ///< groups of errors that are learned together
   const learn_settings settings_;
   const unit_maker make_unit_;
-  const detector_error_model base_;
-  const learning_options options_;
-  const std::shared_ptr<const parity_sets> sets_;
-  detector_error_model served_;
+  shared_model served_;
   event_counts counts_, held_;
   std::uint64_t in_phase_ = 0; ///< shots
   learn_verdict verdict_;
   // Of the phase held out.
-  std::optional<detector_error_model> candidate_;
+  shared_model candidate_;
   std::optional<model_score> score_;
-  std::string candidate_text_;
   std::unique_ptr<decoding_unit> candidate_unit_;
   std::vector<std::uint8_t> shadow_; ///< an answer
 };

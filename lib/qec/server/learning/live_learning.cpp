@@ -26,9 +26,10 @@ constexpr std::size_t kMaxLines = 1000; ///< of a program that does not read the
 constexpr std::size_t kShotsOfATurn = 256;
 constexpr auto kIdle = 2ms; ///< at 10^6 shots/s half of a tap
 
-/// `config` with another text of its model.
-decoder_config with_model(decoder_config config, std::string text) {
-  config.dem = std::move(text);
+/// `config` with another model.
+decoder_config with_model(decoder_config config, decoder_learner::shared_model model) {
+  config.model = std::move(model);
+  config.dem.clear();
   config.dem_file.clear();
   config.stim_dem_path.clear();
   config.has_checks = config.has_observables = false;
@@ -80,18 +81,15 @@ expected<> live_learning::start(const server_config &config, const std::string &
     auto one = std::make_unique<learning_decoder>();
     one->place = k;
     one->tap = tap;
-    one->config = with_model(config.decoders[k], tap->model_text());
+    one->config = with_model(config.decoders[k], tap->source().model);
     one->report.id = config.decoders[k].limits.id;
     decoder_config alone = one->config;
     alone.learn.is_on = false; // a candidate is not counted before it is served
     alone.detector_rates = 0;
-    const auto make_unit = [this, alone](const std::string &text) {
-      return made_by_swap_thread(with_model(alone, text));
-    };
-    auto learner = decoder_learner::make(tap->model_text(), config.decoders[k].learn, make_unit, tap->ties());
-    if (learner.failed()) // build_decoders has made one
-      return learner.reason();
-    one->learner = std::move(*learner);
+    one->learner = std::make_unique<decoder_learner>(tap->source(), config.decoders[k].learn,
+                                                     [this, alone](const decoder_learner::shared_model &model) {
+                                                       return made_by_swap_thread(with_model(alone, model));
+                                                     });
     decoders.push_back(std::move(one));
   }
   {
@@ -128,8 +126,8 @@ reload_result live_learning::go_back(std::uint64_t limit_ns, earlier_model to) {
   for (const auto &decoder : decoders_) {
     if (!decoder->report.uses_learned)
       continue;
-    const std::string text = to == earlier_model::before_swap ? decoder->before_text : std::string();
-    decoder_config config = text.empty() ? decoder->config : with_model(decoder->config, text);
+    const decoder_learner::shared_model model = to == earlier_model::before_swap ? decoder->before_model : nullptr;
+    decoder_config config = model == nullptr ? decoder->config : with_model(decoder->config, model);
     config.learn.is_on = false;
     auto unit = made_of(config, folder_);
     if (unit.failed())
@@ -139,9 +137,9 @@ reload_result live_learning::go_back(std::uint64_t limit_ns, earlier_model to) {
     if (result.outcome != reload_outcome::applied)
       return result;
     const std::lock_guard<std::mutex> lock(mutex_);
-    decoder->report.uses_learned = !text.empty();
-    decoder->served_text = text;
-    decoder->before_text.clear();
+    decoder->report.uses_learned = model != nullptr;
+    decoder->served_model = model;
+    decoder->before_model = nullptr;
   }
   return {};
 }
@@ -207,7 +205,7 @@ void live_learning::end_round(learning_decoder &decoder) {
   if (is_better && decoder.config.learn.swaps) {
     candidate->identity()->tap = decoder.tap;
     if (decoder.config.detector_rates != 0) { // of the model that is served from now on
-      auto detectors = detectors_of(decoder.learner->candidate_text(), "");
+      auto detectors = detectors_of(*decoder.learner->candidate(), "");
       if (detectors.ok() && detectors->body == candidate->num_detectors())
         candidate->identity()->rates =
             std::make_unique<detector_rates>(std::move(*detectors), decoder.config.detector_rates);
@@ -231,7 +229,7 @@ void live_learning::end_round(learning_decoder &decoder) {
   const std::uint64_t swaps = report.swaps;
   if (ending_.load() != 0) // qec-swap may have ended
     return;
-  decoder.offered_text = decoder.learner->candidate_text();
+  decoder.offered_model = decoder.learner->candidate();
   decoder.offered = std::move(candidate);
   decoder.is_swapping = true;
   offered_.notify_one();
@@ -298,7 +296,7 @@ void live_learning::swap() noexcept {
     if (result.outcome == reload_outcome::applied) {
       ++decoder.report.swaps;
       decoder.report.uses_learned = true;
-      decoder.before_text = std::exchange(decoder.served_text, std::move(decoder.offered_text));
+      decoder.before_model = std::exchange(decoder.served_model, std::move(decoder.offered_model));
     }
     try {
       if (!line.empty())

@@ -62,14 +62,14 @@ private:
   struct learning_decoder {
     std::size_t place; ///< in the server
     std::shared_ptr<shot_tap> tap;
-    decoder_config config; ///< with the model's text
+    decoder_config config; ///< with its model, read
     std::unique_ptr<decoder_learner> learner;
     learning_report report;                 ///< under mutex_
     std::unique_ptr<decoding_unit> offered; ///< under mutex_: for qec-swap
-    std::string offered_text;               ///< of its model
-    /// Of the learned models that it serves, and that it served before the last swap; "": that of the configuration.
-    /// Under mutex_, as offered_text.
-    std::string served_text, before_text;
+    decoder_learner::shared_model offered_model; ///< its
+    /// The learned models that it serves, and that it served before the last swap; null: that of the configuration.
+    /// Under mutex_, as offered_model.
+    decoder_learner::shared_model served_model, before_model;
     bool is_swapping = false; ///< under mutex_: from the offer to its end
   };
 

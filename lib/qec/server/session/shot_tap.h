@@ -2,17 +2,25 @@
 #pragma once
 
 #include "cudaq/realtime/detail/base/shared_word.h"
+#include "lib/qec/decoding/decoder_model.h"
 #include "lib/qec/learning/learned_rates.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace cudaq::qec::realtime {
+
+/// What is learned from: the decoder's model, as its configuration has it, and the sets that are counted.
+struct learned_source {
+  std::shared_ptr<const decoder_model> model;
+  std::shared_ptr<const parity_sets> sets; ///< learnable_sets(model, options)
+  learning_options options = {};           ///< groups of errors that are learned together
+};
 
 /// Shots of a decoder, with its answers, for a thread that learns from them. A full tap loses shots: the thread that
 /// decodes never waits.
@@ -22,11 +30,10 @@ class shot_tap {
 public:
   static constexpr std::size_t kShots = 4096;
 
-  /// Of the decoder's model, as its configuration has it: its text, and groups of its errors that are learned together.
   /// Throws std::bad_alloc.
-  shot_tap(std::size_t event_bytes, std::size_t observable_bytes, std::string model_text, tied_errors ties = {})
-      : event_bytes_(event_bytes), stride_(event_bytes + observable_bytes + 1), model_text_(std::move(model_text)),
-        ties_(std::move(ties)), places_(kShots * stride_) {}
+  shot_tap(std::size_t event_bytes, std::size_t observable_bytes, learned_source source)
+      : event_bytes_(event_bytes), stride_(event_bytes + observable_bytes + 1), source_(std::move(source)),
+        places_(kShots * stride_) {}
 
   /// `answered`: the observables are a solution. Both have the bytes of the constructor.
   void put(std::span<const std::uint8_t> events, std::span<const std::uint8_t> observables, bool answered) noexcept {
@@ -57,14 +64,11 @@ public:
 
   /// Shots that found the tap full.
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.value(); }
-  [[nodiscard]] const std::string &model_text() const noexcept { return model_text_; }
-  [[nodiscard]] const tied_errors &ties() const noexcept { return ties_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return places_.size() + model_text_.size(); }
+  [[nodiscard]] const learned_source &source() const noexcept { return source_; }
 
 private:
   const std::size_t event_bytes_, stride_;
-  const std::string model_text_;
-  const tied_errors ties_;
+  const learned_source source_;
   std::vector<std::uint8_t> places_;
   cudaq::realtime::detail::counter written_, taken_, lost_;
 };

@@ -26,10 +26,10 @@ std::vector<std::string> rows(const cudaq_qec_decoder_flips_t &of) {
 }
 
 TEST(PluginModel, HasEachErrorInstructionWithItsComponentsAndLoopsUnrolled) {
-  const auto model = plugin_model::parse("error(0.1) D1 D0 ^ D1 D2 L1\n"
-                                         "error(0) D0\n"
-                                         "error(0.2) L0 L0\n"
-                                         "repeat 2 {\n  error(0.3) D0 D0 D3 L0\n  shift_detectors 1\n}\n");
+  const auto model = plugin_model::of("error(0.1) D1 D0 ^ D1 D2 L1\n"
+                                      "error(0) D0\n"
+                                      "error(0.2) L0 L0\n"
+                                      "repeat 2 {\n  error(0.3) D0 D0 D3 L0\n  shift_detectors 1\n}\n");
   ASSERT_TRUE(model.ok()) << model.text();
   const cudaq_qec_decoder_errors_t e = model->view();
   EXPECT_EQ(e.struct_size, sizeof e);
@@ -42,8 +42,8 @@ TEST(PluginModel, HasEachErrorInstructionWithItsComponentsAndLoopsUnrolled) {
 }
 
 TEST(PluginModel, HasTheCoordinatesWithTheirShifts) {
-  const auto model = plugin_model::parse("detector(1, 2) D0\nrepeat 2 {\n shift_detectors(0, 0, 5) 1\n"
-                                         " detector(3, 4, 0.5) D0\n}\ndetector D1\n");
+  const auto model = plugin_model::of("detector(1, 2) D0\nrepeat 2 {\n shift_detectors(0, 0, 5) 1\n"
+                                      " detector(3, 4, 0.5) D0\n}\ndetector D1\n");
   ASSERT_TRUE(model.ok()) << model.text();
   const cudaq_qec_decoder_errors_t e = model->view();
   EXPECT_EQ(numbers(e.first_coordinate, e.first_coordinate + 5), (numbers{0, 2, 5, 8, 8}));
@@ -51,7 +51,7 @@ TEST(PluginModel, HasTheCoordinatesWithTheirShifts) {
 }
 
 TEST(PluginModel, HasNoNullPointerWithoutErrors) {
-  const auto model = plugin_model::parse("");
+  const auto model = plugin_model::of("");
   ASSERT_TRUE(model.ok());
   const cudaq_qec_decoder_errors_t e = model->view();
   for (const void *one : std::initializer_list<const void *>{
@@ -63,7 +63,7 @@ TEST(PluginModel, HasNoNullPointerWithoutErrors) {
 }
 
 TEST(PluginModel, GivesTheLineOfATextThatIsNone) {
-  EXPECT_EQ(plugin_model::parse("error(0.1) D0\nerror(2) D1").text().substr(0, 8), "line 2: ");
+  EXPECT_EQ(plugin_model::of("error(0.1) D0\nerror(2) D1").text().substr(0, 8), "line 2: ");
 }
 
 /// The example of the manual knows the model by these arrays only.

@@ -40,7 +40,7 @@ TEST(PluginWeight, MayBeNegativeIfAnErrorIsLikelierThanNot) {
 }
 
 TEST(PluginWeight, OfEqualErrorsCountsThemAloneOrTogether) {
-  const auto model = plugin_model::parse("error(0.1) D0 D1\nerror(0.2) D2\nerror(0.1) D1 D0\nerror(0.1) D0 D1 L0\n");
+  const auto model = plugin_model::of("error(0.1) D0 D1\nerror(0.2) D2\nerror(0.1) D1 D0\nerror(0.1) D0 D1 L0\n");
   ASSERT_TRUE(model.ok()) << model.text();
   const plugin_weights weights(*model, true);
   ASSERT_TRUE(weights.are_compared());
@@ -54,7 +54,7 @@ TEST(PluginWeight, OfEqualErrorsCountsThemAloneOrTogether) {
 
 TEST(PluginWeight, IsNotComparedWhereItCanBeCountedInManyWays) {
   const auto compared = [](const char *text, bool wanted = true) {
-    const auto model = plugin_model::parse(text);
+    const auto model = plugin_model::of(text);
     return plugin_weights(*model, wanted).are_compared();
   };
   EXPECT_FALSE(compared("error(0.9) D0\nerror(0.1) D0\n"));
@@ -65,7 +65,7 @@ TEST(PluginWeight, IsNotComparedWhereItCanBeCountedInManyWays) {
 
 TEST(PluginWeight, OfTheDecodersOfThisProjectIsInItsBounds) {
   const shot_set set = load_committed(shot_set_name(3, "0.005"));
-  const auto model = plugin_model::parse(set.dem_text);
+  const auto model = plugin_model::of(set.dem_text);
   ASSERT_TRUE(model.ok()) << model.text();
   const plugin_weights weights(*model, true);
   for (const char *name : {"bp-osd", "relay-bp", "relay-bp:mode=in_step"}) {

@@ -54,15 +54,20 @@ private:
   std::mt19937_64 random_;
 };
 
-expected<std::unique_ptr<decoding_unit>> lookup_of(const std::string &text) { return unit_for(text); }
+expected<std::unique_ptr<decoding_unit>> lookup_of(const decoder_learner::shared_model &model) {
+  return unit_for(std::string(model->text()));
+}
 
 std::unique_ptr<decoder_learner> learner_of(learn_settings settings = {}, const tied_errors &ties = {}) {
   settings.shots = 40'000;
   settings.held_out = 30'000;
-  auto learner = decoder_learner::make(line_model(kServed), settings, &lookup_of, ties);
-  if (learner.failed())
-    throw std::runtime_error(learner.text());
-  return std::move(*learner);
+  const auto model = decoder_model::of_text(line_model(kServed));
+  learning_options options{.tied = ties};
+  auto sets = learnable_sets(**model->errors(), options);
+  if (sets.failed())
+    throw std::runtime_error(sets.text());
+  return std::make_unique<decoder_learner>(learned_source{model, std::move(*sets), std::move(options)}, settings,
+                                           &lookup_of);
 }
 
 /// The end of a round with such shots.
@@ -81,10 +86,9 @@ TEST(DecoderLearner, FindsABetterModelWhenRatesHaveDrifted) {
   EXPECT_GT(first.score.better_by_sigmas, 3);
   EXPECT_EQ(first.shadow_shots, 30'000u / 16);
   EXPECT_GT(first.shadow_differ, 0u) << "the served answers were all 0";
-  const auto learned = parse_dem(learner->candidate_text());
-  ASSERT_TRUE(learned.ok()) << learned.text();
+  const detector_error_model &learned = **learner->candidate()->errors();
   for (std::size_t k = 0; k < kServed.size(); ++k)
-    EXPECT_NEAR(learned->components[k].probability / drifted()[k], 1, 0.25) << k;
+    EXPECT_NEAR(learned.components[k].probability / drifted()[k], 1, 0.25) << k;
   EXPECT_NE(learner->take_candidate(), nullptr);
   learner->serve_candidate();
   const learn_verdict second = round_of(*learner, [&] { return source.next(); });
@@ -96,9 +100,9 @@ TEST(DecoderLearner, LearnsOneFactorForTheErrorsOfAGroup) {
   const auto learner = learner_of({}, {{0, 2, 4, 6, 8}, {1, 3, 5}});
   shot_source source(drifted());
   ASSERT_EQ(round_of(*learner, [&] { return source.next(); }).what, learn_verdict::kind::better);
-  const auto learned = parse_dem(learner->candidate_text());
+  const auto learned = learner->candidate()->errors();
   ASSERT_TRUE(learned.ok()) << learned.text();
-  const auto rate = [&](std::size_t error) { return learned->components[error].probability; };
+  const auto rate = [&](std::size_t error) { return (*learned)->components[error].probability; };
   for (const std::size_t error : {2, 4, 6, 8})
     EXPECT_EQ(rate(error), rate(0)) << error;
   EXPECT_EQ(rate(3), rate(1));
@@ -263,7 +267,7 @@ TEST_F(LiveLearning, TakesGroupsOfTiedErrorsFromAFile) {
   const std::string head = "cudaq-realtime-tied 1\nmodel " + std::string(crc) + "\n";
   const auto made = load(head + "tie all 0 1 2\n");
   ASSERT_TRUE(made.ok()) << made.text();
-  EXPECT_EQ(made->setups.at(0).unit->identity()->tap->ties(), (tied_errors{{0, 1, 2}}));
+  EXPECT_EQ(made->setups.at(0).unit->identity()->tap->source().options.tied, (tied_errors{{0, 1, 2}}));
   expect_refused(load(head + "tie all 0 9\n"), "learn: error 9 of a group of tied errors is not in the model");
   expect_refused(load("cudaq-realtime-tied 1\nmodel 00000000\n"), "learn.ties: " + path.string() + ": line 2: ");
   std::filesystem::remove(path);

@@ -19,13 +19,14 @@ int main(int argc, char **argv) {
   constexpr std::size_t kShots = 1000;
   constexpr int kBlocks = 300;
   const auto text = read_whole_file(argc == 2 ? argv[1] : "");
-  const auto model = text.ok() ? parse_dem(*text) : expected<detector_error_model>(text.reason());
-  auto detectors = model.ok() ? detectors_of(*text, "") : expected<model_detectors>(model.reason());
+  const auto errors = decoder_model::of_text(text.ok() ? *text : "");
+  const auto model = errors->errors();
+  auto detectors = text.ok() ? detectors_of(*errors, "") : expected<model_detectors>(text.reason());
   if (detectors.failed()) {
     std::fprintf(stderr, "detector_rates_cost MODEL.dem: %s\n", detectors.text().c_str());
     return 2;
   }
-  const model_sampler sampler(*model);
+  const model_sampler sampler(**model);
   std::mt19937_64 random(1);
   std::vector<std::uint8_t> shots(kShots * sampler.shot_bytes()), observables(sampler.observable_bytes());
   const auto shot = [&](std::size_t k) {
@@ -45,6 +46,6 @@ int main(int argc, char **argv) {
     least = std::min(least, static_cast<double>(steady_ns() - begin) / kShots);
   }
   std::printf("%llu detectors, %.2f events a shot: %.1f ns a shot\n",
-              static_cast<unsigned long long>(model->num_detectors), static_cast<double>(events) / kShots, least);
+              static_cast<unsigned long long>((*model)->num_detectors), static_cast<double>(events) / kShots, least);
   return rates.read().shots > 0 ? 0 : 1;
 }
