@@ -36,7 +36,8 @@ constexpr std::size_t kMaxLateShots = 1000;                     ///< whose numbe
 /// Why the names "auto" stand for this predecoder and this decoder; "" if the user named them.
 struct choices {
   std::string predecoder, decoder;
-  std::uint64_t num_errors = UINT64_MAX; ///< of the model; only with --flags
+  std::string predecoder_name, decoder_name; ///< of the two, without settings
+  std::uint64_t num_errors = UINT64_MAX;     ///< of the model; only with --flags
 };
 
 decoder_threads::worker_list make_workers(const decode_options &o, const std::string &dem_text, choices &why) {
@@ -51,6 +52,7 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
   std::string name = o.heralds.empty() ? o.decoder : qec::with_setting(o.decoder, "heralds", o.heralds);
   if (!o.confidence.empty() && o.decoder.find("confidence=") == std::string::npos) // not in the path of heralds
     name = qec::with_setting(name, "confidence", "1");
+  const bool has_deadline = o.decoder.find("deadline_us=") != std::string::npos;
   while (workers.size() != count) {
     qec::chosen_decoder chosen = qec::choose_decoder(name, model);
     if (!chosen)
@@ -85,11 +87,21 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
     for (const auto &[option, file] : {std::pair{"--flags", o.flags}, std::pair{"--readout", o.readout}})
       if (const char *const refusal = chosen.instance->refuses_probabilities(); !file.empty() && refusal != nullptr)
         throw usage_error(fmt::format("{}: {}", option, refusal));
-    if (workers.empty())
+    if (workers.empty()) {
       why.decoder = chosen.auto_reason;
+      why.predecoder_name = (*predecoding)->name();
+      why.decoder_name = chosen.instance->name();
+    }
     if (!o.flags.empty()) // without flags it may be too long to be read
       if (const auto errors = model.errors(); errors.ok())
         why.num_errors = (*errors)->num_errors;
+    if (predecoder != "passthrough" && has_deadline) { // as one decoder, whose deadline counts the time of both
+      chosen = qec::choose_decoder(qec::with_setting(name, "predecoder", predecoder), model);
+      if (!chosen)
+        refuse(chosen.machine_lacks, fmt::format("--predecoder {}: {}: {}", o.predecoder, o.data.dem, chosen.error));
+      predecoding =
+          qec::make_passthrough_predecoder(chosen.instance->num_detectors(), chosen.instance->num_observables());
+    }
     workers.push_back(std::make_unique<qec::decoding_worker>(std::move(*predecoding), std::move(chosen.instance)));
   }
   return workers;
@@ -104,9 +116,9 @@ bool is_same_file(const std::string &a, const std::string &b) {
 class decode_run {
 public:
   decode_run(const decode_options &o, const std::string &dem_text, decoder_threads::worker_list workers, choices why)
-      : options_(o), choices_(std::move(why)), decoder_(workers.front()->stage().decoder_name()),
-        predecoder_(workers.front()->engine().name()), layout_(workers.front()->stage().layout()),
-        num_threads_(workers.size()), truth_appended_(o.data.in_includes_appended_observables),
+      : options_(o), choices_(std::move(why)), decoder_(choices_.decoder_name), predecoder_(choices_.predecoder_name),
+        layout_(workers.front()->stage().layout()), num_threads_(workers.size()),
+        truth_appended_(o.data.in_includes_appended_observables),
         in_(o.data.in.path, o.data.in.shot_format(),
             {layout_.num_detectors, truth_appended_ ? layout_.num_observables : 0}, "--in_format"),
         gaps_(o.confidence) {
@@ -475,6 +487,10 @@ void check(const decode_options &o, const output &out) {
     throw usage_error("--errors_out: name a file of its own");
   if (o.heralds.find(',') != std::string::npos)
     throw usage_error(fmt::format("--heralds {}: the path has a comma; settings of a decoder end there", o.heralds));
+  if (o.predecoder.find(',') != std::string::npos && o.decoder.find("deadline_us=") != std::string::npos)
+    throw usage_error(fmt::format("--predecoder {}: the path has a comma, and the decoder a deadline; settings of a "
+                                  "decoder end there",
+                                  o.predecoder));
   if (o.predecoder != "passthrough" && o.decoder.find("predecoder=") != std::string::npos)
     throw usage_error("--predecoder, --decoder: the decoder has a predecoder already");
 }

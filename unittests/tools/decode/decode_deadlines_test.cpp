@@ -4,6 +4,7 @@
 #include "unittests/tools/decode/decode_test_support.h"
 
 #include <chrono>
+#include <fstream>
 #include <gtest/gtest.h>
 
 namespace cudaq::realtime::tools::test {
@@ -50,6 +51,30 @@ TEST_F(DecodeDeadlines, AreCountedAndTheRunGoesOn) {
   EXPECT_TRUE(contains(text.out, "time of a shot  min ")) << text.out;
   EXPECT_TRUE(contains(text.out, " without a solution\n")) << text.out;
   EXPECT_TRUE(contains(text.out, "; with 2 shots without an answer")) << text.out;
+}
+
+TEST(DecodeDeadlineOfTwo, CountsTheTimeOfThePredecoderToo) {
+  SKIP_WITHOUT_PYMATCHING();
+  constexpr std::size_t kShots = 20, kShotBytes = 3;
+  const scratch_folder scratch;
+  const std::string set = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  const std::string shots = read_file(set + ".dets.b8").substr(0, kShots * kShotBytes);
+  std::uint64_t without_events = 0;
+  for (std::size_t k = 0; k < shots.size(); k += kShotBytes)
+    without_events += shots.compare(k, kShotBytes, std::string(kShotBytes, '\0')) == 0 ? 1 : 0;
+  ASSERT_LT(without_events, kShots);
+  std::ofstream(scratch.path() / "in.b8", std::ios::binary) << shots;
+  const auto decode = [&](const std::string &more) {
+    return run_good_program("decode --json --threads 1 --dem '" + set + ".dem' --in '" +
+                            (scratch.path() / "in.b8").string() + "' --out '" + (scratch.path() / "out.01").string() +
+                            "' --decoder pymatching:deadline_us=500 " + more);
+  };
+  EXPECT_GT(decode("").at("deadline_met"), 0);
+  const auto both = decode("--predecoder 'model=" + std::string(CUDAQ_TEST_LARGE_NETWORK) + "'");
+  EXPECT_LE(both.at("deadline_met"), without_events) << "the network takes milliseconds for a shot with events";
+  EXPECT_GE(both.at("deadline_missed"), kShots - without_events);
+  EXPECT_EQ(both.at("predecoder"), "model");
+  EXPECT_EQ(both.at("decoder"), "pymatching");
 }
 
 TEST_F(DecodeDeadlines, OfNoneAreNotReported) {
