@@ -49,7 +49,7 @@ def drifted(distance, noise, epoch, seed):
         targets = one.targets_copy()
         for k in range(0, len(targets), size):
             qubits = targets[k:k + size]
-            random = np.random.default_rng([seed, len(one.name), *(q.value for q in qubits)])
+            random = np.random.default_rng([seed, zlib.crc32(one.name.encode()), *(q.value for q in qubits)])
             phase, period = random.uniform(0, 2 * math.pi), random.uniform(2, 12)
             factor = 4 ** math.cos(phase + 2 * math.pi * epoch / period)
             made.append(one.name, qubits, one.gate_args_copy()[0] * factor)
