@@ -283,7 +283,7 @@ class Report:
                                   shlex.split(client_words))
             t = got["shot_ns"]
             rows.append([transport, label, rate(wanted), got["shots"], got["lost"],
-                         got["late_shots"], *(us(t[p]) for p in ("p50", "p99", "p99.9", "max")),
+                         got["begun_late"], *(us(t[p]) for p in ("p50", "p99", "p99.9", "max")),
                          f"{t['p99.9'] / t['p50']:.1f}" if t["p50"] else ""])
             pictures.append(self.of.picture(name, "Latency percentiles"))
 

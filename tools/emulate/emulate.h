@@ -51,10 +51,11 @@ struct emulate_options : readout_files {
   bool sample = false;  ///< shots from the model, instead of recorded ones
   std::string ila_file; ///< "": none
   std::uint64_t shots = 20000;
-  double duration_s = 0;            ///< > 0: time to play, instead of shots
-  double rate = 0;                  ///< shots per second, evenly spaced; 0: as fast as possible
-  bool search_rate = false;         ///< finds the highest rate: duration_s is that of a run, rate that of the first
-  double search_p999_us = 1000;     ///< most of p99.9 of a shot, from its time in the schedule
+  double duration_s = 0; ///< > 0: time to play, instead of shots
+  double rate = 0;       ///< shots per second, evenly spaced; 0: as fast as possible
+  /// Finds the highest rate: duration_s is that of a run, or rounds those of a run; rate, or cycle_us, of the first.
+  bool search_rate = false;
+  double search_p999_us = 1000;     ///< most of p99.9 of a shot or of a window, from its time in the schedule
   std::uint32_t search_repeats = 3; ///< runs at each rate
   double retry_ms = 0;
   std::uint64_t seed = 0;

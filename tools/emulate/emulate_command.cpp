@@ -27,7 +27,8 @@ Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams
   cudaq-realtime emulate --transport udp --port 5000 --search-rate --search-p999-us 200
   cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv
-  cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --rounds 1000000 --cycle-us 1    a stream)";
+  cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --rounds 1000000 --cycle-us 1    a stream
+  cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --rounds 100000 --search-rate)";
 
 /// What an option means that is not given.
 void set_defaults_of_streams(const CLI::App &emulate, emulate_options &o) {
@@ -58,13 +59,15 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
     refuse(!o.search_rate, "--search-rate", {"--ila", "--trace", "--hgrm", "--sample"});
     refuse(stream, "a run without --rounds", {"--cycle-us", "--workers"});
     refuse(!stream, "--rounds",
-           {"--protocol", "--rate", "--search-rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data",
-            "--sample", "--in", "--obs_in", "--predictions", "--readout"});
+           {"--protocol", "--rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data", "--sample",
+            "--in", "--obs_in", "--predictions", "--readout"});
     refuse(o.data.given(), "shots that are not those of --dem and --in", {"--readout"});
     refuse(!o.sample, "--sample: sampled shots have no values", {"--readout"});
     refuse(o.transport != "ring", "--transport " + o.transport, {"--readout"});
     if (stream && o.transport == "ring")
       throw CLI::ValidationError("--rounds", "--transport ring serves `decode` only: a shot in one request");
+    if (stream && o.search_rate && o.cycle_us == 0)
+      throw CLI::ValidationError("--cycle-us", "0 is no pace, and the first run of --search-rate needs one");
     if (stream && o.decoder_ids.size() != 1)
       throw CLI::ValidationError("--decoder-ids", "--rounds plays to one decoder");
     if (stream)
@@ -133,11 +136,13 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate
       .add_flag("--search-rate", o.search_rate,
                 "find the highest rate at which no shot is lost, late or wrong, and p99.9 is below a bound; a run of "
-                "--duration seconds (default: 1) is played at a rate, --rate (default: 1000) is the first")
+                "--duration seconds (default: 1) is played at a rate, --rate (default: 1000) is the first. With "
+                "--rounds: the shortest time between rounds; a run is one experiment, --cycle-us the first")
       ->excludes(emulate.get_option("--shots"));
   emulate
       .add_option("--search-p999-us", o.search_p999_us,
-                  "search-rate: most of p99.9 of a shot, in microseconds from its time in the schedule to its answer")
+                  "search-rate: most of p99.9 of a shot, in microseconds from its time in the schedule to its answer; "
+                  "--rounds: of a window, from its last round")
       ->capture_default_str()
       ->check(number_between(0.001, 1e9));
   emulate.add_option("--search-repeats", o.search_repeats, "search-rate: runs at each rate; all of them must hold")

@@ -8,6 +8,7 @@
 #include "tools/emulate/links.h"
 #include "tools/emulate/model_query.h"
 #include "tools/emulate/play_loop.h"
+#include "tools/emulate/search/search_run.h"
 #include "tools/emulate/server_query.h"
 #include "tools/emulate/stream_player.h"
 #include "tools/html/html_page.h"
@@ -19,21 +20,6 @@
 
 namespace cudaq::realtime::tools {
 namespace {
-
-std::vector<std::string> stream_problems(const stream_play_result &r, bool interrupted, std::uint64_t wanted) {
-  problem_list problems;
-  problems.none(r.lost, "requests without an answer");
-  problems.none(r.bad_status, "answers with an error status");
-  problems.none(r.wrong_echo, "answers with a wrong timestamp");
-  problems.none(r.mismatches - r.missing, "frames that are not the expected ones");
-  problems.none(r.missing, "experiments without an answer that have one here");
-  problems.none(r.unchecked, "frames that could not be checked in time");
-  if (r.stalled)
-    problems.texts.emplace_back("no progress");
-  else if (!interrupted && r.ended + r.undecided.total() < wanted)
-    problems.texts.emplace_back("not all experiments were played to their end");
-  return problems.texts;
-}
 
 json rounds_json(const latency_histogram &h) {
   if (h.count() == 0)
@@ -79,8 +65,9 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
   const error_rate logical = logical_errors(r);
   return {{"schema_version", kEmulateSchemaVersion},
           {"method", "lag: from the time when the last round of a frame was due to the answer with the frame; window: "
-                     "from the time when the last round of its window was due; tail: the same for the last round of an "
-                     "experiment; round trip: of requests that wait for no round (CLOCK_MONOTONIC)"},
+                     "of each window, also of those that a later frame answers, from the time when its last round was "
+                     "due; tail: the same for the last round of an experiment; round trip: of requests that wait for "
+                     "no round (CLOCK_MONOTONIC)"},
           {"link", to.describe()},
           {"protocol", "stream"},
           {"windows", plan.description()},
@@ -209,6 +196,8 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   if (!model.note.empty())
     out.text("note          {}\n", model.note);
   const interrupt_guard interrupts; // until here there is nothing to report
+  if (o.search_rate)
+    return run_stream_search(o, plan, *to, slot, model.sent, interrupts, out);
   stream_player play(o, plan, *to, slot, &now_ns);
   play.begin_with(model.sent);
   progress display({"emulate", "rounds", o.shots * plan.rounds(), 0});
@@ -222,7 +211,7 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
     if (std::string text = restart_note(*to, o, model, model.sent + static_cast<std::uint32_t>(result.requests));
         !text.empty())
       result.notes.push_back(std::move(text));
-  const std::vector<std::string> problems = stream_problems(result, interrupts.interrupted(), o.shots);
+  const std::vector<std::string> problems = problems_of(result, interrupts.interrupted(), o.shots);
   print_stream(out, result, *to);
   out.write_hgrm("lag", result.lag_time);
   out.write_hgrm("tail", result.tail_time);

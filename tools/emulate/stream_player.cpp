@@ -2,6 +2,7 @@
 #include "tools/emulate/stream_player.h"
 
 #include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
+#include "tools/emulate/play_loop.h"
 #include "tools/emulate/player.h"
 
 #include <algorithm>
@@ -23,6 +24,21 @@ std::uint64_t number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
 }
 
 } // namespace
+
+std::vector<std::string> problems_of(const stream_play_result &r, bool interrupted, std::uint64_t wanted) {
+  problem_list problems;
+  problems.none(r.lost, "requests without an answer");
+  problems.none(r.bad_status, "answers with an error status");
+  problems.none(r.wrong_echo, "answers with a wrong timestamp");
+  problems.none(r.mismatches - r.missing, "frames that are not the expected ones");
+  problems.none(r.missing, "experiments without an answer that have one here");
+  problems.none(r.unchecked, "frames that could not be checked in time");
+  if (r.stalled)
+    problems.texts.emplace_back("no progress");
+  else if (!interrupted && r.ended + r.undecided.total() < wanted)
+    problems.texts.emplace_back("not all experiments were played to their end");
+  return problems.texts;
+}
 
 std::size_t stream_player::payload_bytes(const stream_plan &plan) {
   return std::max(qec::kEnqueueHeadBytes + static_cast<std::size_t>((plan.max_round_bits() + 7) / 8),
@@ -260,6 +276,7 @@ void stream_player::begin_experiment(std::uint64_t now) {
   bits_.clear();
   round_.clear();
   num_bits_ = counter_ = sampled_ = sent_ = committed_ = wanted_ = 0;
+  result_.first_tenth_ns = result_.last_tenth_ns = 0;
   tail_begun_ = false;
   refused_.clear();
   bits_busy_.accepted();
@@ -275,7 +292,7 @@ void stream_player::on_frame(std::span<const std::uint8_t> result, std::uint64_t
     return fail(fmt::format("get_committed says that {} of {} rounds are final; {} were asked for, {} sent; if another "
                             "requester uses the decoder, give each its own",
                             committed, pushed, wanted_, sent_));
-  committed_ = committed;
+  const std::uint64_t before = std::exchange(committed_, committed);
   ++result_.frames;
   frames_.committed.push_back(committed);
   frames_.bits.insert(frames_.bits.end(), result.begin() + qec::kCommittedHeadBytes, result.end());
@@ -288,9 +305,25 @@ void stream_player::on_frame(std::span<const std::uint8_t> result, std::uint64_t
   result_.lag_time.record(lag_ns);
   result_.backlog.record(now, lag_ns);
   result_.lag_rounds.record(rounds_due(now) - committed);
-  const std::uint64_t window_ns = now - std::min(now, due_ns(committed + plan_.buffer() - 1));
-  result_.window_time.record(window_ns);
-  worst_lag_ns_ = std::max(worst_lag_ns_, window_ns);
+  record_windows(before, now);
+}
+
+/// The windows that this frame has made known to be final: those that it answers for the frames that were not asked
+/// for, because one read is open at a time, have waited longer. Without them a server that pauses would have one slow
+/// frame for all windows of the pause.
+void stream_player::record_windows(std::uint64_t before, std::uint64_t now) {
+  std::uint64_t window_ns = 0;
+  for (std::uint64_t line = committed_; line > before; line -= std::min(line, plan_.commit())) {
+    if (plan_.final_after(line + plan_.buffer()) != line)
+      continue; // parallel windows: it became final with the next one
+    window_ns = now - std::min(now, due_ns(line + plan_.buffer() - 1));
+    result_.window_time.record(window_ns);
+    worst_lag_ns_ = std::max(worst_lag_ns_, window_ns);
+  }
+  const std::uint64_t tenth = 10 * committed_ / plan_.rounds();
+  window_ns = now - std::min(now, due_ns(committed_ + plan_.buffer() - 1)); // of the last one
+  if (std::uint64_t *const least = tenth == 0 ? &result_.first_tenth_ns : tenth == 9 ? &result_.last_tenth_ns : nullptr)
+    *least = *least == 0 ? window_ns : std::min(*least, window_ns);
 }
 
 void stream_player::end_experiment(bool complete) {

@@ -39,9 +39,13 @@ struct stream_play_result {
   latency_histogram request_time; ///< of requests that do not wait for a round: from sending to the answer
   latency_histogram lag_time;     ///< of each frame: from the time when its last round was due to its answer
   latency_histogram lag_rounds;   ///< of each frame: rounds that were due and not in it
-  latency_histogram window_time;  ///< of each frame: from the time when the last round of its window was due
-  latency_histogram tail_time;    ///< from the time when the last round was due to the last frame
-  run_timeline backlog;           ///< of lag_time
+  /// Of each window, also of those that a later frame answers, but the last frame: from when its last round was due.
+  latency_histogram window_time;
+  /// The least of window_time in the first and the last tenth of the rounds of the last experiment: of a lag that grows
+  /// the second is larger. 0: no window ended there.
+  std::uint64_t first_tenth_ns = 0, last_tenth_ns = 0;
+  latency_histogram tail_time; ///< from the time when the last round was due to the last frame
+  run_timeline backlog;        ///< of lag_time
   /// busy: answers BUSY; such a request is sent again after a time.
   std::uint64_t lost = 0, busy = 0, bad_status = 0, wrong_echo = 0;
   unanswered_shots undecided; ///< experiments that a window without a solution has ended
@@ -55,6 +59,9 @@ struct stream_play_result {
   /// Played and without a last frame: something was lost, refused or wrong on the way.
   [[nodiscard]] std::uint64_t unanswered() const noexcept { return experiments - ended - cut; }
 };
+
+/// What went wrong. `wanted`: experiments.
+std::vector<std::string> problems_of(const stream_play_result &result, bool interrupted, std::uint64_t wanted);
 
 class stream_player {
 public:
@@ -114,6 +121,7 @@ private:
   [[nodiscard]] bool waits_for_server() const;
   void on_answer(const link_answer &answer, std::uint64_t now);
   void on_frame(std::span<const std::uint8_t> result, std::uint64_t now);
+  void record_windows(std::uint64_t before, std::uint64_t now);
   void begin_experiment(std::uint64_t now);
   void end_experiment(bool complete);
   void fail(const std::string &why);

@@ -10,19 +10,21 @@
 
 namespace cudaq::realtime::tools {
 
-/// A run at one rate. The latencies are of whole shots, from the moment at which the rate's schedule has them: a shot
-/// that begins late has a longer one, so a run that cannot keep its rate cannot hide it.
+/// A run at one rate. The latencies are of whole shots, or of the windows of a stream, from the moment at which the
+/// rate's schedule has them, or the last round of the window: what begins late has a longer one, so a run that cannot
+/// keep its rate cannot hide it.
 struct rate_trial {
-  double rate = 0;     ///< offered: shots per second of the schedule
-  double answered = 0; ///< shots answered per second
-  std::uint64_t shots = 0;
+  double rate = 0;            ///< offered: shots, or rounds of a stream, per second of the schedule
+  double answered = 0;        ///< answered per second
+  std::uint64_t played = 0;   ///< shots, or rounds
+  std::uint64_t measured = 0; ///< shots, or windows: the latencies
   std::uint64_t lost = 0, late = 0;
   std::uint64_t p50_ns = 0, p99_ns = 0, p999_ns = 0, max_ns = 0;
   std::string failure; ///< why the rate does not hold; "": it does
 };
 
 struct rate_search {
-  double first = 1000; ///< shots per second of the first run
+  double first = 1000; ///< per second, of the first run
   double lowest = 1, highest = 1e7;
   double precision = 0.02; ///< the search ends when a rate holds that is at most this much below one that does not
   std::uint32_t repeats = 3;

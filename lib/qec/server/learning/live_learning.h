@@ -64,8 +64,8 @@ private:
     std::shared_ptr<shot_tap> tap;
     decoder_config config; ///< with its model, read
     std::unique_ptr<decoder_learner> learner;
-    learning_report report;                 ///< under mutex_
-    std::unique_ptr<decoding_unit> offered; ///< under mutex_: for qec-swap
+    learning_report report;                      ///< under mutex_
+    std::unique_ptr<decoding_unit> offered;      ///< under mutex_: for qec-swap
     decoder_learner::shared_model offered_model; ///< its
     /// The learned models that it serves, and that it served before the last swap; null: that of the configuration.
     /// Under mutex_, as offered_model.
