@@ -145,7 +145,7 @@ TEST(Confidence, IsTheSameFromDistancesAndFromTheMatcher) {
     unsigned distance;
     std::uint64_t shots;
     std::size_t more_than; ///< events has a shot; half of them matter for the observable
-  } kSets[] = {{5, 600, 12}, {13, 60, 150}};
+  } kSets[] = {{5, 600, 12}, {13, 20, 150}};
   for (const auto &[distance, shots, more_than] : kSets) {
     const shot_set set = load_committed(shot_set_name(distance, "0.005"));
     const auto with = make_or_throw("pymatching:confidence=1", set.dem_text);

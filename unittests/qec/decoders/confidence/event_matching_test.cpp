@@ -72,7 +72,7 @@ TEST(EventMatching, HasTheLeastWeightOfAllMatchings) {
   std::mt19937 random(44);
   event_matching matching(16);
   for (const auto &c : kCases)
-    for (int round = 0; round < 1500 && !testing::Test::HasFatalFailure(); ++round) {
+    for (int round = 0; round < 800 && !testing::Test::HasFatalFailure(); ++round) {
       weighted_nodes nodes(1 + random() % 11);
       for (std::size_t a = 0; a < nodes.count(); ++a) {
         if (!c.no_boundary)
@@ -89,7 +89,7 @@ TEST(EventMatching, HasTheLeastWeightOfAllMatchings) {
 TEST(EventMatching, HasTheLeastWeightOfPointsInABox) {
   std::mt19937 random(45);
   event_matching matching(20);
-  for (int round = 0; round < 150 && !testing::Test::HasFatalFailure(); ++round) {
+  for (int round = 0; round < 80 && !testing::Test::HasFatalFailure(); ++round) {
     constexpr int kSide = 9;
     weighted_nodes nodes(10 + random() % 6);
     std::vector<std::array<int, 3>> at(nodes.count());
