@@ -18,6 +18,8 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -27,6 +29,8 @@ struct expectation {
   bool check = false;
   std::string text;   ///< for people: whose answers they are, or why there is no check
   std::string remedy; ///< if they differ
+  /// Of drawn values: the same decoder on the same shots without them. Not there if it does not decode here.
+  std::optional<error_rate> without_values{};
 };
 
 /// `is_servers`: only the server names this decoder. Then its check has a limit: throws usage_error with it.
@@ -40,8 +44,12 @@ expectation answers_of(const std::string &decoder, bool is_servers, shot_plan &p
   if (!plan.expect_answers_of(service, count, limit))
     throw usage_error(fmt::format("it is slow here: more than {} s for a shot, or {} s for all",
                                   kServedDecodeUs / 1'000'000, kServedCheckLimit.count()));
-  return {true, fmt::format("as expected ({}, decoded here)", decoder),
-          fmt::format("the expected corrections are those of {}: give --decoder as the server has it", decoder)};
+  expectation expected{
+      true, fmt::format("as expected ({}, decoded here)", decoder),
+      fmt::format("the expected corrections are those of {}: give --decoder as the server has it", decoder)};
+  if (plan.readout() != nullptr && plan.readout()->is_drawn())
+    expected.without_values = plan.errors_without_readout(service, count);
+  return expected;
 }
 
 /// `served`: the name that the server gives to its decoder; "": none.
@@ -50,7 +58,8 @@ expectation expected_answers(const emulate_options &o, const std::string &served
   const bool ring = o.transport == "ring"; // then the server is here, and has the decoder of --decoder
   if (o.names_decoder && !ring)
     return answers_of(o.decoder, false, plan, o);
-  if (!shots.has_predictions() && !o.names_decoder)
+  const bool is_drawn = plan.readout() != nullptr && plan.readout()->is_drawn();
+  if (!shots.has_predictions() && !o.names_decoder && (served.empty() || !is_drawn))
     return {false,
             o.sample ? "not checked: sampled shots have no predictions; give --decoder"
                      : "not checked: the shots have no predictions; give --predictions or --decoder",
@@ -100,10 +109,19 @@ void print(const output &out, const play_result &r, const shot_plan &plan, const
     out.text("no answer     {}\n", r.undecided.text(r.shots));
   if (plan.shots().has_observables())
     out.text("logical       {}\n", logical_text(r, plan));
+  if (expected.without_values)
+    out.text("hard bits     {}; the same shots and decoder without the values\n", expected.without_values->text());
   if (r.bad_status != 0)
     out.text("statuses      {} answers with an error\n", r.bad_status);
   out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers, {} shots begun late\n",
            r.requests, r.lost, c.repeated, r.busy, c.unexpected, r.late);
+}
+
+json json_of(const error_rate &rate) {
+  return {{"errors", rate.errors},
+          {"shots", rate.trials},
+          {"rate", rate.rate()},
+          {"interval_95", {rate.interval_95().low, rate.interval_95().high}}};
 }
 
 json report(const emulate_options &o, const play_result &r, const shot_plan &plan, const expectation &expected,
@@ -147,6 +165,7 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"logical_error_rate", plan.shots().has_observables() ? json(logical.rate()) : json()},
           {"logical_error_interval_95",
            plan.shots().has_observables() ? json({logical.interval_95().low, logical.interval_95().high}) : json()},
+          {"without_readout", expected.without_values ? json_of(*expected.without_values) : json()},
           {"stalled", r.stalled},
           {"notes", r.notes},
           {"problems", problems}};
@@ -192,10 +211,12 @@ int run_emulate(const emulate_options &given, const output &out) {
   emulate_options o = given;
   out.open_hgrm({"round_trip"});
   const std::unique_ptr<output_file> ila = open_ila(o.ila_file);
-  const qec::shot_set shots = shots_of(o);
+  qec::shot_set shots = shots_of(o);
   std::optional<recorded_readout> readout;
-  if (!o.readout.empty())
-    readout.emplace(o, shots);
+  if (!o.readout.empty() && o.sample)
+    readout.emplace(o, shots, o.seed);
+  else if (!o.readout.empty())
+    readout.emplace(o, std::as_const(shots));
   const recorded_readout *const known = readout ? &*readout : nullptr;
   const bool size_is_given = o.slot_size != 0;
   if (!size_is_given)

@@ -27,6 +27,7 @@ Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams
   cudaq-realtime emulate --transport udp --port 5000 --search-rate --search-p999-us 200
   cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv
+  cudaq-realtime emulate --transport udp --port 5000 --sample --dem model.dem --readout readout.txt  soft values, drawn
   cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --rounds 1000000 --cycle-us 1    a stream
   cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --rounds 100000 --search-rate)";
 
@@ -62,7 +63,7 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
            {"--protocol", "--rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data", "--sample",
             "--in", "--obs_in", "--predictions", "--readout"});
     refuse(o.data.given(), "shots that are not those of --dem and --in", {"--readout"});
-    refuse(!o.sample, "--sample: sampled shots have no values", {"--readout"});
+    refuse(!o.sample, "--sample, which draws the values", {"--soft"});
     refuse(o.transport != "ring", "--transport " + o.transport, {"--readout"});
     if (stream && o.transport == "ring")
       throw CLI::ValidationError("--rounds", "--transport ring serves `decode` only: a shot in one request");

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/shots/recorded_readout.h"
 
+#include "lib/qec/decoders/readout/readout_sampler.h"
 #include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/decoding/whole_file.h"
 #include "tools/common/report.h"
+#include "tools/shots/sampled_shots.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -45,6 +49,46 @@ recorded_readout::recorded_readout(const readout_files &files, const qec::shot_s
       table_(std::make_unique<qec::unit_readout>(make_readout_table(files, text_, shots.dem_text))),
       soft_(read("--soft", files.soft, facts().soft_bytes(kind_), kSoft, shots)),
       leakage_(read("--leakage", files.leakage, facts().leakage_bytes(), kLeakage, shots)) {}
+
+recorded_readout::recorded_readout(const readout_files &files, qec::shot_set &shots, std::uint64_t seed)
+    : path_(files.readout), text_(read_readout_file(files)), kind_(files.kind()), is_drawn_(true) {
+  auto table = make_readout_table(files, text_, shots.dem_text);
+  const qec::readout_table &of_shots = *table;
+  table_ = std::make_unique<qec::unit_readout>(std::move(table));
+  leakage_ = read("--leakage", files.leakage, facts().leakage_bytes(), kLeakage, shots);
+  draw(of_shots, shots, seed);
+}
+
+void recorded_readout::draw(const qec::readout_table &table, qec::shot_set &shots, std::uint64_t seed) {
+  const auto model = qec::parse_dem(shots.dem_text);
+  auto sampler = model.ok() ? qec::readout_sampler::of(*model, table, kind_) : model.reason();
+  if (sampler.failed())
+    throw usage_error(fmt::format("--readout {}: {}", path_, sampler.text()));
+  soft_.row_bytes = table.soft_bytes(kind_);
+  if (soft_.row_bytes != 0 && shots.shots > kMaxSampledBytes / soft_.row_bytes)
+    throw usage_error(fmt::format("--shots {}: sampled values are kept in memory, {} bytes a shot; at most {} are "
+                                  "accepted",
+                                  shots.shots, soft_.row_bytes, kMaxSampledBytes / soft_.row_bytes));
+  soft_.bytes.resize(static_cast<std::size_t>(shots.shots) * soft_.row_bytes);
+  std::ranges::fill(shots.detections, std::uint8_t{0});
+  std::ranges::fill(shots.observables, std::uint8_t{0});
+  const auto row_of = [](auto &bytes, std::size_t row_bytes, std::uint64_t shot) {
+    return std::span(reinterpret_cast<std::uint8_t *>(bytes.data()) + shot * row_bytes, row_bytes);
+  };
+  std::mt19937_64 random;
+  std::string fault;
+  for (std::uint32_t shot = 0; shot < shots.shots; ++shot) {
+    if (shot % kSampledBatch == 0)
+      random = random_of_batch(seed, shot / kSampledBatch);
+    const auto status = sampler->sample(random, leakage_row(shot),
+                                        {row_of(shots.detections, shots.detection_bytes(), shot),
+                                         row_of(shots.observables, shots.observable_bytes(), shot),
+                                         row_of(soft_.bytes, soft_.row_bytes, shot)},
+                                        fault);
+    if (status != qec::decode_status::ok)
+      throw usage_error(fmt::format("--readout {}: shot {}: {}", path_, shot, fault));
+  }
+}
 
 recorded_readout::rows recorded_readout::read(const char *option, const std::string &path, std::size_t row_bytes,
                                               const char *what, const qec::shot_set &shots) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the readout of recorded shots says: docs/decoders/soft.md.
+// What the readout of shots says, recorded or drawn: docs/decoders/soft.md.
 #pragma once
 
 #include "lib/qec/decoding/shot_file.h"
@@ -38,9 +38,13 @@ class recorded_readout {
 public:
   /// Throws usage_error: the files are not those of the table and of the shots.
   recorded_readout(const readout_files &files, const qec::shot_set &shots);
+  /// Draws the soft values, and the shots anew, so that each error happens as often as values and flags say. The flags
+  /// are recorded ones. Throws usage_error, also for a table whose values cannot be drawn.
+  recorded_readout(const readout_files &files, qec::shot_set &shots, std::uint64_t seed);
 
   [[nodiscard]] const qec::readout_facts &facts() const noexcept { return table_->facts(); }
   [[nodiscard]] qec::soft_kind kind() const noexcept { return kind_; }
+  [[nodiscard]] bool is_drawn() const noexcept { return is_drawn_; }
   [[nodiscard]] std::span<const std::uint8_t> soft_row(std::uint32_t shot) const noexcept { return row(soft_, shot); }
   [[nodiscard]] std::span<const std::uint8_t> leakage_row(std::uint32_t shot) const noexcept {
     return row(leakage_, shot);
@@ -63,8 +67,11 @@ private:
   static rows read(const char *option, const std::string &path, std::size_t row_bytes, const char *what,
                    const qec::shot_set &shots);
 
+  void draw(const qec::readout_table &table, qec::shot_set &shots, std::uint64_t seed);
+
   std::string path_, text_;
   qec::soft_kind kind_;
+  bool is_drawn_ = false;
   std::unique_ptr<qec::unit_readout> table_;
   rows soft_, leakage_;
 };

@@ -8,10 +8,6 @@
 
 namespace cudaq::realtime::tools {
 
-namespace {
-constexpr std::uint64_t kMaxSampledBytes = std::uint64_t{1} << 30;
-}
-
 std::mt19937_64 random_of_batch(std::uint64_t seed, std::uint64_t k) {
   std::seed_seq seeds{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
                       static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32)};

@@ -11,6 +11,7 @@
 
 namespace cudaq::realtime::tools {
 
+inline constexpr std::uint64_t kMaxSampledBytes = std::uint64_t{1} << 30; ///< that a run keeps in memory
 inline constexpr std::size_t kSampledBatch = 256; ///< shots that come from one state of the generator
 
 /// The generator of batch k: the shots of a batch depend on the seed and k alone.

@@ -85,6 +85,20 @@ bool shot_plan::expect_answers_of(decode_service &service, std::uint64_t count, 
   return true;
 }
 
+error_rate shot_plan::errors_without_readout(decode_service &service, std::uint64_t count) const {
+  error_rate rate{0, std::min<std::uint64_t>(count, order_.size())};
+  std::vector<std::uint8_t> answer(shots_.observable_bytes());
+  progress display({"hard bits", "shots", rate.trials});
+  for (std::uint64_t k = 0; k < rate.trials; ++k) {
+    if (k % kShotsPerProgress == 0)
+      display.show(k, now_ns());
+    const std::uint32_t shot = shot_of(k);
+    const qec::decode_status status = service.decode(shots_.detection_row(shot), answer);
+    rate.errors += status != qec::decode_status::ok || !std::ranges::equal(answer, shots_.observable_row(shot));
+  }
+  return rate;
+}
+
 void shot_plan::compare_with_reference(const std::string &decoder_name, std::span<const std::uint8_t> answers) {
   reference_errors_ = {};
   if (!shots_.has_observables())

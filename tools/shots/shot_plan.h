@@ -37,6 +37,9 @@ public:
   /// not take.
   bool expect_answers_of(decode_service &service, std::uint64_t count,
                          std::chrono::nanoseconds limit = std::chrono::nanoseconds::max());
+  /// The logical errors of `service` on the shots of the first `count` requests, each once, without what the readout
+  /// says; a shot without an answer is one. It needs observables.
+  [[nodiscard]] error_rate errors_without_readout(decode_service &service, std::uint64_t count) const;
   /// Shot of request `sequence`.
   [[nodiscard]] std::uint32_t shot_of(std::uint64_t sequence) const noexcept {
     return order_[static_cast<std::size_t>(sequence % order_.size())];

@@ -9,9 +9,6 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-/// Uniform in (0, 1]. Not std::uniform_real_distribution: an equal seed must give equal shots with every library.
-double uniform(std::mt19937_64 &random) { return static_cast<double>((random() >> 11) + 1) * 0x1p-53; }
-
 constexpr double kLargestOdds = 1e12; ///< of an error that always happens
 constexpr double kMaxCollisions = 10;
 

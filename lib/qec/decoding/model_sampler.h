@@ -10,6 +10,11 @@
 
 namespace cudaq::qec::realtime {
 
+/// Uniform in (0, 1]. Not std::uniform_real_distribution: an equal seed must give equal shots with every library.
+[[nodiscard]] inline double uniform(std::mt19937_64 &random) {
+  return static_cast<double>((random() >> 11) + 1) * 0x1p-53;
+}
+
 /// Samples shots from a detector error model: each error instruction happens or not, with its probability, on its own;
 /// the components of a decomposed error happen together. One thread at a time.
 class model_sampler {

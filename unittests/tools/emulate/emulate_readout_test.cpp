@@ -86,6 +86,29 @@ TEST_P(EmulatedReadout, HasTheAnswersOfDecode) {
   EXPECT_EQ(r.exit_code, 1) << "a server that ignores the flags would not differ: " << r.err;
 }
 
+TEST_P(EmulatedReadout, DrawsValuesAndCountsLogicalErrorsWithAndWithoutThem) {
+  const std::string table = "--sample --dem " + path("model.dem") + " --readout " + path("readout.txt") +
+                            " --leakage " + path("flags") + " --shots 2000 ";
+  for (const std::string kind : {"f32", "u4"}) {
+    const auto r = play(table + "--protocol server --decoder-ids 6,7 --seed 3 --soft_kind " + kind);
+    ASSERT_FALSE(r.is_discarded());
+    EXPECT_EQ(r.at("shots_answered"), 2000) << kind;
+    EXPECT_EQ(r.at("mismatches"), 0) << "checked by the decoder that the server names: " << r.at("corrections_checked");
+    EXPECT_EQ(r.at("without_readout").at("shots"), 2000);
+    EXPECT_LT(r.at("logical_errors"), r.at("without_readout").at("errors")) << kind;
+    EXPECT_EQ(r.at("logical_errors"), play(table + "--seed 3 --soft_kind " + kind).at("logical_errors")) << "same seed";
+  }
+  const auto refused = [&](const std::string &options, const std::string &text) {
+    const program_result r = run_program(command(table + options));
+    EXPECT_EQ(r.exit_code, 2) << options;
+    EXPECT_TRUE(contains(r.err, text)) << options << ": " << r.err;
+  };
+  refused("--soft " + path("values.u8"), "--soft: it has no effect with --sample");
+  write("readout.txt", of_server::readout_text("measurements 3\nflags 5\ngaussian 0 -1 3 2 0.5\nmisread 0 0.01 1 0\n"));
+  refused("--soft_kind u8", "values of measurement 1 cannot be drawn: calibration 0 has a mean that no value of this "
+                            "kind has");
+}
+
 TEST_P(EmulatedReadout, RefusesWhatTheServerDoesNotTake) {
   const std::string server = "--protocol server --decoder-ids ";
   expect_refused(server + "6", "decoder 6 of the server needs 3 soft values (f32, u8, u4) and 5 flags with each shot: "

@@ -68,6 +68,9 @@ public:
   /// For the library itself.
   [[nodiscard]] const content &all() const noexcept { return *all_; }
 
+  /// For the library's own programs: users have no declaration of it.
+  [[nodiscard]] const content &contents() const noexcept { return *all_; }
+
 private:
   const std::unique_ptr<const content> all_;
 };

@@ -28,8 +28,12 @@ namespace cudaq::qec::realtime {
 
 /// From a soft value to the probability that its hard bit is wrong.
 struct readout_calibration {
+  struct gaussians {
+    double mean_of_0, mean_of_1, sigma, share_of_1;
+  };
   std::vector<double> misread;              ///< of each level of a table of 16 or 256; empty: two Gaussians
   double slope = 0, middle = 0, offset = 0; ///< of these: the log-likelihood ratio is slope * (v - middle) + offset
+  gaussians both{};                         ///< the same, for samples
 
   [[nodiscard]] bool takes(soft_kind kind) const noexcept {
     return misread.empty() || misread.size() == (kind == soft_kind::u8 ? 256U : kind == soft_kind::u4 ? 16U : 0U);

@@ -81,6 +81,7 @@ private:
         return reason("calibration " + std::string(number) +
                       " is no Gaussian, accepted: the mean of 0, the mean of 1, their standard deviation above 0, and "
                       "the share of 1 between 0 and 1");
+      made.both = {numbers[0], numbers[1], numbers[2], numbers[3]};
       made.slope = (numbers[0] - numbers[1]) / numbers[2] / numbers[2];
       made.middle = numbers[0] / 2 + numbers[1] / 2;
       made.offset = std::log((1 - numbers[3]) / numbers[3]);
