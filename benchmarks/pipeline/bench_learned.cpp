@@ -127,7 +127,7 @@ private:
 };
 
 std::string blocks_text(const gpu::network_job &job) {
-  return fmt::format("{} x {} blocks of {} cells", job.plan.clusters, job.plan.parts, job.plan.cells());
+  return fmt::format("{} x {} blocks of {} rows", job.plan.clusters, job.plan.parts, job.plan.rows());
 }
 
 void bench_shape(const bench_options &o, const learned_memory &memory, figure_list &figures) {

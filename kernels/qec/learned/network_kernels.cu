@@ -130,15 +130,7 @@ __device__ void await_copies() {
 struct tile_registers {
   std::uint32_t r[4];
 };
-__device__ tile_registers load_tile(std::uint32_t address) {
-  tile_registers t;
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(t.r[0]), "=r"(t.r[1]), "=r"(t.r[2]), "=r"(t.r[3])
-               : "r"(address)
-               : "memory");
-  return t;
-}
-/// sums += a (16 cells x 16 channels) * b (16 channels x 8 outputs)
+/// sums += a (16 rows x 16 channels) * b (16 channels x 8 outputs)
 __device__ void multiply(float (&sums)[4], const tile_registers &a, std::uint32_t b0, std::uint32_t b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
@@ -165,14 +157,14 @@ __device__ void sync_cluster() {
 /// Blocks begin with different groups and slabs, so that they do not all read the same weights at the same time.
 struct layer_copies {
   const network_job &job;
-  const block_cells &block;
+  const block_places &block;
   const std::uint16_t *values, *weights; ///< of the layer
   std::uint32_t groups, first_group, turn;
   std::uint32_t memory; ///< address of the shared memory
 
-  __device__ layer_copies(const network_job &of, const block_cells &cells, const std::uint16_t *input,
+  __device__ layer_copies(const network_job &of, const block_places &places, const std::uint16_t *input,
                           const std::uint16_t *of_layer, std::uint32_t rank, std::uint32_t address)
-      : job(of), block(cells), values(input), weights(of_layer), groups(kGroups / of.plan.parts),
+      : job(of), block(places), values(input), weights(of_layer), groups(kGroups / of.plan.parts),
         first_group(rank * groups), turn(blockIdx.x / of.plan.parts), memory(address) {}
   __device__ std::uint32_t group_of(std::uint32_t group) const { return first_group + (group + turn) % groups; }
   __device__ std::uint32_t slab_of(std::uint32_t stage) const { return (stage + turn) % kGroupStages; }
@@ -195,57 +187,153 @@ struct layer_copies {
     for (std::uint32_t slab = 0; slab < 3; ++slab) {
       const std::uint16_t *const from = values + job.grid.value(group_of(group), block.slab_begin(job.grid, slab));
       for (std::uint32_t unit = threadIdx.x; unit < 2 * rows; unit += kBlockThreads)
-        copy_unit(to + in_row(slab * job.plan.slab_rows + unit / 2, unit % 2),
+        copy_unit(to + unit % 2 * job.plan.half_bytes() + (slab * job.plan.slab_rows + unit / 2) * kHalfBytes,
                   from + unit * (kUnit / sizeof(std::uint16_t)));
     }
   }
 };
 
-/// The products of one stage of a warp's tiles. weights: the address of the lane's row of the first tap. Each tile is
-/// loaded while the products of the tile before it run.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+/// Where wgmma finds a matrix: in core matrices of eight rows of 16 bytes; those of the next eight rows are 128 bytes
+/// after them, those of the other half of the channels `half_bytes`. Rows may be added to the result.
+__device__ std::uint64_t matrix_at(std::uint32_t address, std::uint32_t half_bytes) {
+  return std::uint64_t{address / kUnit} | std::uint64_t{half_bytes / kUnit} << 16 |
+         std::uint64_t{8 * kHalfBytes / kUnit} << 32;
+}
+/// sums += a (64 rows x 16 channels) * b (16 channels x 64 outputs), later: until await_products() nothing else may
+/// touch the sums.
+__device__ void begin_product(float (&s)[32], std::uint64_t a, std::uint64_t b) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0; "
+               "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+               "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+               "%32, %33, p, 1, 1, 0, 0; }"
+               : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3]), "+f"(s[4]), "+f"(s[5]), "+f"(s[6]), "+f"(s[7]),
+                 "+f"(s[8]), "+f"(s[9]), "+f"(s[10]), "+f"(s[11]), "+f"(s[12]), "+f"(s[13]), "+f"(s[14]), "+f"(s[15]),
+                 "+f"(s[16]), "+f"(s[17]), "+f"(s[18]), "+f"(s[19]), "+f"(s[20]), "+f"(s[21]), "+f"(s[22]), "+f"(s[23]),
+                 "+f"(s[24]), "+f"(s[25]), "+f"(s[26]), "+f"(s[27]), "+f"(s[28]), "+f"(s[29]), "+f"(s[30]), "+f"(s[31])
+               : "l"(a), "l"(b), "r"(1));
+}
+/// Copies that this thread has made and awaited are seen by products of its warp group, after a barrier.
+__device__ void show_copies_to_products() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+/// The sums of a block: each of the two warp groups has 64 outputs of all rows.
 template <std::uint32_t Tiles>
-__device__ void multiply_stage(float (&sums)[Tiles][4][4], const network_job &job, std::uint32_t values,
-                               std::uint32_t weights, std::uint32_t slab, const std::uint32_t (&rows)[Tiles]) {
-  static_assert(kStageTaps == 9, "a stage is a slab");
-  const std::uint32_t half = lane_cell_half(threadIdx.x % 32), slab_row = slab * job.plan.slab_rows;
-  const auto cells = [&](std::uint32_t tap, std::uint32_t m) {
-    return load_tile(values + in_row(rows[m] + slab_row + row_of_tap(job.grid, 0, tap), half));
-  };
-  const auto outputs = [&](std::uint32_t tap, std::uint32_t n) {
-    return load_tile(weights + (tap * kNetworkChannels + 16 * n) * kRowBytes); // as in_row: whole eights of rows
-  };
-  tile_registers a = cells(0, 0), b[2] = {outputs(0, 0), outputs(0, 1)};
+struct block_sums {
+  float sums[Tiles][32] = {};
+
+  /// The products of one stage.
+  __device__ void multiply_stage(const network_job &job, std::uint32_t values, std::uint32_t weights,
+                                 std::uint32_t slab) {
+    const std::uint64_t a = matrix_at(values, job.plan.half_bytes()) + slab * job.plan.slab_rows;
+    const std::uint64_t b = matrix_at(weights, kTapBytes / 2) + threadIdx.x / 128 * 64;
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-  for (std::uint32_t tap = 0; tap < kStageTaps; ++tap) {
-    tile_registers next_b[2] = {b[0], b[1]};
+    for (std::uint32_t tap = 0; tap < kStageTaps; ++tap)
 #pragma unroll
-    for (std::uint32_t m = 0; m < Tiles; ++m) {
-      tile_registers next_a = a;
-      if (m + 1 < Tiles)
-        next_a = cells(tap, m + 1);
-      else if (tap + 1 < kStageTaps)
-        next_a = cells(tap + 1, 0);
-      if (m == 0 && tap + 1 < kStageTaps)
-        for (std::uint32_t n = 0; n < 2; ++n)
-          next_b[n] = outputs(tap + 1, n);
+      for (std::uint32_t m = 0; m < Tiles; ++m)
+        begin_product(sums[m], a + row_of_tap(job.grid, 0, tap) + kTileRows * m, b + tap * (kTapBytes / kUnit));
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#pragma unroll
+    for (std::uint32_t m = 0; m < Tiles; ++m)
+#pragma unroll
+      for (float &sum : sums[m])
+        asm volatile("" : "+f"(sum)::"memory"); // it is read after the wait only
+  }
+  __device__ void store(float *to) const {
+    const std::uint32_t lane = threadIdx.x % 32, row = threadIdx.x % 128 / 32 * 16 + lane / 4;
+    to += row * kSumStride + threadIdx.x / 128 * 64 + lane % 4 * 2;
+#pragma unroll
+    for (std::uint32_t m = 0; m < Tiles; ++m)
+#pragma unroll
+      for (std::uint32_t n = 0; n < 8; ++n)
+#pragma unroll
+        for (std::uint32_t low = 0; low < 2; ++low)
+          *reinterpret_cast<float2 *>(to + (kTileRows * m + 8 * low) * kSumStride +
+                                      8 * n) = {sums[m][4 * n + 2 * low], sums[m][4 * n + 2 * low + 1]};
+  }
+};
+#else
+__device__ tile_registers load_tile(std::uint32_t address) {
+  tile_registers t;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(t.r[0]), "=r"(t.r[1]), "=r"(t.r[2]), "=r"(t.r[3])
+               : "r"(address)
+               : "memory");
+  return t;
+}
+__device__ void show_copies_to_products() {}
+
+/// The sums of a block: each warp has 32 outputs of half of the rows, in tiles of 16.
+template <std::uint32_t Tiles>
+struct block_sums {
+  static constexpr std::uint32_t kWarpTiles = 2 * Tiles;
+  float sums[kWarpTiles][4][4] = {};
+
+  static __device__ std::uint32_t first_row() { return threadIdx.x / 32 / kWarpsAcross * 16 * kWarpTiles; }
+  static __device__ std::uint32_t first_output() { return threadIdx.x / 32 % kWarpsAcross * 32; }
+  /// The products of one stage. Each tile is loaded while the products of the tile before it run.
+  __device__ void multiply_stage(const network_job &job, std::uint32_t values, std::uint32_t weights,
+                                 std::uint32_t slab) {
+    const std::uint32_t lane = threadIdx.x % 32;
+    values += lane_row_half(lane) * job.plan.half_bytes() +
+              (first_row() + lane_row(lane) + slab * job.plan.slab_rows) * kHalfBytes;
+    weights += lane_output_half(lane) * (kTapBytes / 2) + (first_output() + lane_output(lane)) * kHalfBytes;
+    const auto rows = [&](std::uint32_t tap, std::uint32_t m) {
+      return load_tile(values + (row_of_tap(job.grid, 0, tap) + 16 * m) * kHalfBytes);
+    };
+    const auto outputs = [&](std::uint32_t tap, std::uint32_t n) {
+      return load_tile(weights + tap * kTapBytes + 16 * n * kHalfBytes);
+    };
+    tile_registers a = rows(0, 0), b[2] = {outputs(0, 0), outputs(0, 1)};
+#pragma unroll
+    for (std::uint32_t tap = 0; tap < kStageTaps; ++tap) {
+      tile_registers next_b[2] = {b[0], b[1]};
+#pragma unroll
+      for (std::uint32_t m = 0; m < kWarpTiles; ++m) {
+        tile_registers next_a = a;
+        if (m + 1 < kWarpTiles)
+          next_a = rows(tap, m + 1);
+        else if (tap + 1 < kStageTaps)
+          next_a = rows(tap + 1, 0);
+        if (m == 0 && tap + 1 < kStageTaps)
+          for (std::uint32_t n = 0; n < 2; ++n)
+            next_b[n] = outputs(tap + 1, n);
+#pragma unroll
+        for (std::uint32_t n = 0; n < 4; ++n)
+          multiply(sums[m][n], a, b[n / 2].r[n % 2 * 2], b[n / 2].r[n % 2 * 2 + 1]);
+        a = next_a;
+      }
+      b[0] = next_b[0];
+      b[1] = next_b[1];
+    }
+  }
+  __device__ void store(float *to) const {
+    const std::uint32_t lane = threadIdx.x % 32;
+    to += (first_row() + lane / 4) * kSumStride + first_output() + lane % 4 * 2;
+#pragma unroll
+    for (std::uint32_t m = 0; m < kWarpTiles; ++m)
 #pragma unroll
       for (std::uint32_t n = 0; n < 4; ++n)
-        multiply(sums[m][n], a, b[n / 2].r[n % 2 * 2], b[n / 2].r[n % 2 * 2 + 1]);
-      a = next_a;
-    }
-    b[0] = next_b[0];
-    b[1] = next_b[1];
+#pragma unroll
+        for (std::uint32_t low = 0; low < 2; ++low)
+          *reinterpret_cast<float2 *>(to + (16 * m + 8 * low) * kSumStride + 8 * n) = {sums[m][n][2 * low],
+                                                                                       sums[m][n][2 * low + 1]};
   }
-}
+};
+#endif
 
 /// Adds the sums of the cluster's blocks in their order, bias and input, and stores this block's part of the cells.
-__device__ void store_cells(const network_job &job, const block_cells &block, const float *sums, std::uint32_t rank,
+__device__ void store_cells(const network_job &job, const block_places &block, const float *sums, std::uint32_t rank,
                             const float *biases, const std::uint16_t *input, std::uint16_t *output) {
-  const std::uint32_t cells = job.plan.cells() / job.plan.parts;
-  for (std::uint32_t at = threadIdx.x; at < cells * 32; at += kBlockThreads) {
-    const std::uint32_t row = rank * cells + at / 32, channel = at % 32 * 4;
-    if (block.first + row >= job.grid.cells())
+  const std::uint32_t rows = job.plan.rows() / job.plan.parts;
+  for (std::uint32_t at = threadIdx.x; at < rows * 32; at += kBlockThreads) {
+    const std::uint32_t row = rank * rows + at / 32, channel = at % 32 * 4, place = block.lowest + row;
+    if (place > block.highest)
       return; // so are the later ones
+    if (!job.grid.has_cell(place))
+      continue; // it stays 0
     const auto *const mine = reinterpret_cast<const float4 *>(sums + row * kSumStride + channel);
     float4 sum = *of_block(mine, 0);
 #pragma unroll
@@ -253,7 +341,6 @@ __device__ void store_cells(const network_job &job, const block_cells &block, co
       if (part < job.plan.parts)
         add(sum, *of_block(mine, part));
     add(sum, *reinterpret_cast<const float4 *>(biases + channel));
-    const std::uint32_t place = job.grid.place(block.first + row);
     const four_halves in = *reinterpret_cast<const four_halves *>(channels_at(job.grid, input, place, channel));
     const float2 low = __half22float2(in.low), high = __half22float2(in.high);
     add(sum, {low.x, low.y, high.x, high.y});
@@ -269,18 +356,12 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
 #if __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) unsigned char memory[];
   const std::uint32_t rank = rank_in_cluster(), stages = kGroups / job.plan.parts * kGroupStages;
-  const std::uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const block_cells block(job.grid, blockIdx.x / job.plan.parts, 32 * Tiles);
+  const block_places block(job.grid, blockIdx.x / job.plan.parts, kTileRows * Tiles);
   const std::uint16_t *const input = shot.values[layer % 2];
   const layer_copies copies(job, block, input, job.middle + layer * kMiddleWeights, rank, shared_address(memory));
   for (std::uint32_t stage = 0; stage < kStagesAhead; ++stage)
     copies.copy_weights(stage); // there are at least 3
-  const std::uint32_t first_cell = warp / kWarpsAcross * 16 * Tiles, first_output = warp % kWarpsAcross * 32;
-  std::uint32_t rows[Tiles];
-#pragma unroll
-  for (std::uint32_t m = 0; m < Tiles; ++m)
-    rows[m] = row_of_cell(job.grid, block, first_cell + 16 * m + lane_cell(lane));
-  float sums[Tiles][4][4] = {};
+  block_sums<Tiles> sums;
   await_kernel_before();
   if (shot.state->active == 0) { // the same in all blocks
     await_copies<0>();
@@ -291,29 +372,20 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
     end_copies_of_stage(); // the first has all copies so far
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
     await_copies<kStagesAhead - 1>(); // of this thread; this stage is there
-    __syncthreads();                  // of all threads; and no thread uses the stage before any more
+    show_copies_to_products();
+    __syncthreads(); // of all threads; and no thread uses the stage before any more
     if (const std::uint32_t next = stage + kStagesAhead; next < stages) {
       copies.copy_weights(next);
       if (next % kGroupStages == 0)
         copies.copy_values(next / kGroupStages);
     }
     end_copies_of_stage(); // also without copies: each stage has one
-    multiply_stage<Tiles>(sums, job, copies.values_at(stage / kGroupStages),
-                          copies.stage_at(stage) + in_row(first_output + lane_output(lane), lane_output_half(lane)),
-                          copies.slab_of(stage), rows);
+    sums.multiply_stage(job, copies.values_at(stage / kGroupStages), copies.stage_at(stage), copies.slab_of(stage));
   }
   await_copies<0>();
   __syncthreads();
   auto *const shared_sums = reinterpret_cast<float *>(memory);
-#pragma unroll
-  for (std::uint32_t m = 0; m < Tiles; ++m)
-#pragma unroll
-    for (std::uint32_t n = 0; n < 4; ++n)
-#pragma unroll
-      for (std::uint32_t low = 0; low < 2; ++low)
-        *reinterpret_cast<float2 *>(shared_sums + (first_cell + 16 * m + 8 * low + lane / 4) * kSumStride +
-                                    first_output + 8 * n +
-                                    lane % 4 * 2) = {sums[m][n][2 * low], sums[m][n][2 * low + 1]};
+  sums.store(shared_sums);
   sync_cluster();
   store_cells(job, block, shared_sums, rank, job.biases + layer * kNetworkChannels, input,
               shot.values[(layer + 1) % 2]);
@@ -425,17 +497,17 @@ cudaError_t launch_next(void (*kernel)(Parameters...), std::uint32_t blocks, std
 
 using layer_kernel = void (*)(network_job, network_shot, std::uint32_t);
 /// Null: there is no such kernel.
-layer_kernel kernel_of(std::uint32_t warp_tiles) {
-  static constexpr layer_kernel kAll[kMaxWarpTiles] = {&middle_kernel<1>, &middle_kernel<2>, &middle_kernel<3>,
-                                                       &middle_kernel<4>, &middle_kernel<5>, &middle_kernel<6>};
-  return warp_tiles >= 1 && warp_tiles <= kMaxWarpTiles ? kAll[warp_tiles - 1] : nullptr;
+layer_kernel kernel_of(std::uint32_t tiles) {
+  static constexpr layer_kernel kAll[kMaxTiles] = {&middle_kernel<1>, &middle_kernel<2>, &middle_kernel<3>,
+                                                   &middle_kernel<4>};
+  return tiles >= 1 && tiles <= kMaxTiles ? kAll[tiles - 1] : nullptr;
 }
 
 } // namespace
 
 cudaError_t max_layer_clusters(const layer_plan &plan, std::uint32_t &clusters) {
   clusters = 0;
-  const layer_kernel kernel = kernel_of(plan.warp_tiles);
+  const layer_kernel kernel = kernel_of(plan.tiles);
   if (kernel == nullptr)
     return cudaErrorInvalidValue;
   const auto *const code = reinterpret_cast<const void *>(kernel);
@@ -465,7 +537,7 @@ cudaError_t max_layer_clusters(const layer_plan &plan, std::uint32_t &clusters) 
 }
 
 cudaError_t launch_network(const network_job &job, const network_shot &shot, bool overlap, cudaStream_t stream) {
-  const layer_kernel middle = kernel_of(job.plan.warp_tiles);
+  const layer_kernel middle = kernel_of(job.plan.tiles);
   if (middle == nullptr)
     return cudaErrorInvalidValue;
   const auto blocks = [&](std::uint32_t of_block) { return (job.grid.cells() + of_block - 1) / of_block; };

@@ -7,10 +7,16 @@
 // are a plane before and one after. These are always 0, so all 27 neighbours of a cell are at fixed distances, and no
 // kernel asks for the border.
 //
-// A block of the middle layers computes `cells` cells and all 128 outputs. It takes the groups one after another. Of
-// each it copies the values of its cells and their neighbours to shared memory once: three slabs of neighbouring
-// places, for the layer before, of and after a cell. Weights come in stages of nine taps, those of one slab. If the
-// grid is small, a cluster of blocks shares the groups, and then adds its sums in the order of the blocks.
+// A block of the middle layers computes all 128 outputs of 64 to 256 neighbouring places. Places without a cell are
+// computed, too, and not stored: then the neighbours of all rows of a product, for one tap, are neighbouring rows of
+// shared memory, as the tensor cores of a warp group want them. The block takes the groups one after another. Of each
+// it copies the values of its places and their neighbours to shared memory once: three slabs of neighbouring places,
+// for the layer before, of and after a cell. Weights come in stages of nine taps, those of one slab. If the grid is
+// small, a cluster of blocks shares the groups, and then adds its sums in the order of the blocks.
+//
+// In shared memory the two halves of the 16 channels of a group are apart: first the 16 bytes of channels 0 to 7 of all
+// rows, then those of channels 8 to 15. Eight rows are 128 bytes in one piece, a core matrix of wgmma, from whichever
+// row they begin, and no two of them are in the same banks.
 #pragma once
 
 #include "cudaq/qec/decoding/decode_status.h"
@@ -23,12 +29,14 @@ namespace cudaq::qec::realtime::gpu {
 inline constexpr std::uint32_t kNetworkChannels = 128, kTaps = 27, kGroupChannels = 16;
 inline constexpr std::uint32_t kGroups = kNetworkChannels / kGroupChannels;
 inline constexpr std::uint32_t kStageTaps = 9, kGroupStages = kTaps / kStageTaps;
-inline constexpr std::uint32_t kRowBytes = kGroupChannels * 2;                          ///< a place in shared memory
-inline constexpr std::uint32_t kStageBytes = kStageTaps * kNetworkChannels * kRowBytes; ///< of weights
+inline constexpr std::uint32_t kHalfBytes = kGroupChannels;                   ///< of a row: 8 values
+inline constexpr std::uint32_t kTapBytes = 2 * kNetworkChannels * kHalfBytes; ///< of weights
+inline constexpr std::uint32_t kStageBytes = kStageTaps * kTapBytes;          ///< of weights
 inline constexpr std::uint32_t kStagesAhead = 2, kStageBuffers = kStagesAhead + 1;
 inline constexpr std::uint32_t kBlockThreads = 256, kBlockWarps = 8;
-inline constexpr std::uint32_t kWarpsAcross = 4;                  ///< of the outputs: 32 each; two of the cells
-inline constexpr std::uint32_t kMaxWarpTiles = 6;                 ///< of 16 cells
+inline constexpr std::uint32_t kTileRows = 64;                    ///< of a product of a warp group
+inline constexpr std::uint32_t kMaxTiles = 4;                     ///< of a block
+inline constexpr std::uint32_t kWarpsAcross = 4;                  ///< without wgmma: of the outputs; two of the rows
 inline constexpr std::uint32_t kSumStride = kNetworkChannels + 8; ///< floats of a cell's sums: no bank twice
 inline constexpr std::uint32_t kHeadCells = 32;                   ///< of a block of the last layer
 inline constexpr std::uint32_t kNoDetector32 = UINT32_MAX;
@@ -47,6 +55,13 @@ struct padded_grid {
     const std::uint32_t row = cell / width, j = cell - row * width, t = row / width, i = row - t * width;
     return front() + (t + 1) * plane() + i * pitch() + j;
   }
+  /// Places from that of the first cell to that of the last one.
+  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t span() const { return place(cells() - 1) - place(0) + 1; }
+  /// For the places of the span.
+  CUDAQ_QEC_HOST_DEVICE constexpr bool has_cell(std::uint32_t of) const {
+    const std::uint32_t in_plane = (of - front()) % plane();
+    return in_plane / pitch() < width && in_plane % pitch() < width;
+  }
   /// From a place to the neighbour of tap (t + 1) * 9 + (i + 1) * 3 + (j + 1).
   CUDAQ_QEC_HOST_DEVICE constexpr std::int32_t distance(std::uint32_t tap) const {
     const auto step = [](std::uint32_t n) { return static_cast<std::int32_t>(n) - 1; };
@@ -59,13 +74,13 @@ struct padded_grid {
   }
 };
 
-/// The cells of a block of the middle layers: from `first` on, and their places.
-struct block_cells {
-  std::uint32_t first, lowest, highest; ///< cell; places of the first and the last cell
+/// The places of a block of the middle layers; the last block may have fewer than `rows`.
+struct block_places {
+  std::uint32_t lowest, highest;
 
-  CUDAQ_QEC_HOST_DEVICE constexpr block_cells(const padded_grid &grid, std::uint32_t number, std::uint32_t cells)
-      : first(number * cells), lowest(grid.place(first)),
-        highest(grid.place((first + cells < grid.cells() ? first + cells : grid.cells()) - 1)) {}
+  CUDAQ_QEC_HOST_DEVICE constexpr block_places(const padded_grid &grid, std::uint32_t number, std::uint32_t rows)
+      : lowest(grid.place(0) + number * rows),
+        highest(grid.place(0) + ((number + 1) * rows < grid.span() ? (number + 1) * rows : grid.span()) - 1) {}
   /// Places of one slab: it begins one row and one place before the lowest.
   CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t slab_places(const padded_grid &grid) const {
     return highest - lowest + 1 + 2 * (grid.pitch() + 1);
@@ -76,35 +91,24 @@ struct block_cells {
   }
 };
 
-/// In a row of 16 channels the halves change places, so that eight rows that are read at once are in different banks.
-CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t in_row(std::uint32_t row, std::uint32_t half) {
-  return row * kRowBytes + ((half ^ (row >> 2 & 1)) << 4);
-}
-
-/// Where lane `lane` of ldmatrix finds its row of a 16 x 16 tile of cells: the cell in the tile, and the half.
-CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t lane_cell(std::uint32_t lane) { return lane % 16; }
-CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t lane_cell_half(std::uint32_t lane) { return lane / 16; }
+/// Where lane `lane` of ldmatrix finds its row of a 16 x 16 tile of places: the row in the tile, and the half.
+CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t lane_row(std::uint32_t lane) { return lane % 16; }
+CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t lane_row_half(std::uint32_t lane) { return lane / 16; }
 /// The same for 16 outputs: two tiles of 8, each with its two halves.
 CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t lane_output(std::uint32_t lane) { return lane / 16 * 8 + lane % 8; }
 CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t lane_output_half(std::uint32_t lane) { return lane / 8 % 2; }
 
-/// The row of the block's cell in a slab's places, for the neighbour (-1, -1, -1) of the cell.
-CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t row_of_cell(const padded_grid &grid, const block_cells &block,
-                                                          std::uint32_t cell) {
-  const std::uint32_t last = grid.cells() - 1;
-  return grid.place(block.first + cell < last ? block.first + cell : last) - block.lowest;
-}
-/// From that row to the one of another tap.
+/// From the first row of the slabs, for the neighbour (-1, -1, -1) of a block's first place, to that of another tap.
 CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t row_of_tap(const padded_grid &grid, std::uint32_t slab_rows,
                                                          std::uint32_t tap) {
   return tap / 9 * slab_rows + tap / 3 % 3 * grid.pitch() + tap % 3;
 }
 
-/// Weights of a middle layer, float16: [group][stage][tap of it][output][16 inputs], rows as in_row has them.
+/// Weights of a middle layer, float16: [group][tap][half][output][8 inputs].
 CUDAQ_QEC_HOST_DEVICE constexpr std::size_t middle_weight(std::uint32_t tap, std::uint32_t input,
                                                           std::uint32_t output) {
-  const std::uint32_t row = (input / kGroupChannels * kTaps + tap) * kNetworkChannels + output;
-  return in_row(row, input % kGroupChannels / 8) / 2 + input % 8;
+  const std::uint32_t halves = (input / kGroupChannels * kTaps + tap) * 2 + input % kGroupChannels / 8;
+  return (std::size_t{halves} * kNetworkChannels + output) * 8 + input % 8;
 }
 inline constexpr std::size_t kMiddleWeights = std::size_t{kTaps} * kNetworkChannels * kNetworkChannels;
 
@@ -124,19 +128,26 @@ inline constexpr std::size_t kFirstWeights = std::size_t{kTaps} * 2 * kNetworkCh
 
 /// How the middle layers run on a device.
 struct layer_plan {
-  std::uint32_t warp_tiles = 1; ///< a block has 32 * warp_tiles cells
-  std::uint32_t parts = 1;      ///< blocks of a cluster: 1, 2, 4, 8
+  std::uint32_t tiles = 1; ///< a block has 64 * tiles rows
+  std::uint32_t parts = 1; ///< blocks of a cluster: 1, 2, 4, 8
   std::uint32_t clusters = 0;
-  std::uint32_t slab_rows = 0; ///< places of the largest slab of a block
+  std::uint32_t slab_rows = 0; ///< 4 more than a multiple of 8, so the two halves of a row are in different banks
 
-  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t cells() const { return 32 * warp_tiles; }
-  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t group_bytes() const { return 3 * slab_rows * kRowBytes; }
+  /// For this grid: clusters and slab_rows.
+  CUDAQ_QEC_HOST_DEVICE constexpr void cover(const padded_grid &grid) {
+    clusters = (grid.span() + rows() - 1) / rows();
+    slab_rows = rows() + 2 * (grid.pitch() + 1);
+    slab_rows += (12 - slab_rows % 8) % 8;
+  }
+  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t rows() const { return kTileRows * tiles; }
+  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t half_bytes() const { return 3 * slab_rows * kHalfBytes; }
+  CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t group_bytes() const { return 2 * half_bytes(); }
   /// The values of the next group are copied while those of this one are used.
   CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t value_buffers() const { return parts == kGroups ? 1 : 2; }
   /// Shared memory of a block. The sums take the place of values and weights.
   CUDAQ_QEC_HOST_DEVICE constexpr std::size_t bytes() const {
     const std::size_t working = value_buffers() * std::size_t{group_bytes()} + kStageBuffers * std::size_t{kStageBytes};
-    const std::size_t sums = std::size_t{cells()} * kSumStride * sizeof(float);
+    const std::size_t sums = std::size_t{rows()} * kSumStride * sizeof(float);
     return working > sums ? working : sums;
   }
 };

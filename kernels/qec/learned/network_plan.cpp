@@ -12,13 +12,6 @@ namespace {
 
 constexpr float kMaxHalf = 65504;
 
-std::uint32_t largest_slab(const padded_grid &grid, std::uint32_t cells) {
-  std::uint32_t max_places = 0;
-  for (std::uint32_t k = 0; k * cells < grid.cells(); ++k)
-    max_places = std::max(max_places, block_cells(grid, k, cells).slab_places(grid));
-  return max_places;
-}
-
 } // namespace
 
 std::uint16_t to_half(float value) noexcept {
@@ -105,11 +98,10 @@ expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std
   layer_plan best;
   std::size_t least_bytes = SIZE_MAX;
   std::uint64_t best_time = std::numeric_limits<std::uint64_t>::max();
-  for (std::uint32_t tiles = 1; tiles <= kMaxWarpTiles; ++tiles) {
+  for (std::uint32_t tiles = 1; tiles <= kMaxTiles; ++tiles) {
     layer_plan plan;
-    plan.warp_tiles = tiles;
-    plan.slab_rows = largest_slab(grid, plan.cells());
-    plan.clusters = (grid.cells() + plan.cells() - 1) / plan.cells();
+    plan.tiles = tiles;
+    plan.cover(grid);
     for (plan.parts = 1; plan.parts <= kGroups; plan.parts *= 2) {
       least_bytes = std::min(least_bytes, plan.bytes());
       if (plan.bytes() > block_bytes)
@@ -118,10 +110,11 @@ expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std
       const std::uint32_t together = std::min(at_once(plan), processors / plan.parts);
       if (together == 0)
         continue;
-      // In products of a warp: those of the cells, one more for the weights, and the begin and the end of a block.
-      constexpr std::uint64_t kEnds = 60, kClusterEnds = 20;
+      // In halves of the 64 cycles of a tile's product: those of the tiles, one more for the weights, and the begin
+      // and the end of a block.
+      constexpr std::uint64_t kEnds = 200, kClusterEnds = 80;
       const std::uint64_t of_block =
-          std::uint64_t{kTaps} * kGroups / plan.parts * (tiles + 1) + kEnds + (plan.parts > 1 ? kClusterEnds : 0);
+          std::uint64_t{kTaps} * kGroups / plan.parts * (2 * tiles + 1) + kEnds + (plan.parts > 1 ? kClusterEnds : 0);
       const std::uint64_t clusters = std::uint64_t{plan.clusters} * shots_at_once;
       // Blocks of one shot start in rounds; those of other shots fill the gaps between them.
       const std::uint64_t time = shots_at_once == 1 ? (clusters + together - 1) / together * of_block

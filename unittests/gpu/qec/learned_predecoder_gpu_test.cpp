@@ -37,8 +37,8 @@ struct sampled_memory {
         shots.push_back(std::move(shot));
     }
   }
-  std::shared_ptr<const gpu::device_network> on_gpu() const {
-    return std::make_shared<const gpu::device_network>(model.network, model.lattice, model.layout);
+  std::shared_ptr<const gpu::device_network> on_gpu(std::uint32_t shots_at_once = 1) const {
+    return std::make_shared<const gpu::device_network>(model.network, model.lattice, model.layout, shots_at_once);
   }
   const std::string text;
   const qec::decoder_model errors;
@@ -91,6 +91,7 @@ struct memory_case {
   const char *name;
   std::uint32_t distance, rounds;
   std::size_t shots;
+  std::uint32_t shots_at_once = 1; ///< for which the layers are planned
 };
 
 class LearnedPredecoders : public gpu_test {
@@ -109,7 +110,7 @@ TEST_P(LearnedPredecoderOnGpu, HasTheLogitsOfTheCpuAndAppliesThem) {
   const sampled_memory memory(GetParam().distance, GetParam().rounds, GetParam().shots);
   const qec::learned_model &model = memory.model;
   const qec::predecoder_layout layout = model.layout;
-  engine_rig rig(memory.on_gpu());
+  engine_rig rig(memory.on_gpu(GetParam().shots_at_once));
   float worst = 0;
   for (const auto &shot : memory.shots) {
     ASSERT_NO_FATAL_FAILURE(rig.run(shot));
@@ -155,7 +156,9 @@ INSTANTIATE_TEST_SUITE_P(Memories, LearnedPredecoderOnGpu,
                          ::testing::Values(memory_case{"D3", 3, 2, 8}, memory_case{"D5", 5, 5, 8},
                                            memory_case{"D9", 9, 9, 6}, memory_case{"D9Long", 9, 24, 3},
                                            memory_case{"D13", 13, 13, 3}, memory_case{"D21", 21, 21, 1},
-                                           memory_case{"D13Long", 13, 104, 1}),
+                                           memory_case{"D13Long", 13, 104, 1}, memory_case{"D7OfMany", 7, 7, 6, 32},
+                                           memory_case{"D13OfSome", 13, 13, 3, 4},
+                                           memory_case{"D13OfMany", 13, 13, 3, 32}),
                          [](const auto &tested) { return std::string(tested.param.name); });
 
 TEST_F(LearnedPredecoders, OfSeveralThreadsGiveTheBytesOfTheEngineInEachRun) {

@@ -77,100 +77,124 @@ a_fragment load_tile(shared_memory &memory, const Address &address_of) {
   return tile;
 }
 
+/// Where wgmma finds element (row, k) of a matrix without swizzle whose rows have their channels in one piece (PTX,
+/// "Shared memory matrix layout"): core matrices of eight rows of 16 bytes, 128 bytes after one another; those of
+/// channels 8 to 15 begin `half_bytes` later.
+std::uint32_t element_at(std::uint32_t address, std::uint32_t half_bytes, std::uint32_t row, std::uint32_t k) {
+  return address + row / 8 * 128 + row % 8 * 16 + k / 8 * half_bytes + k % 8 * 2;
+}
+
+enum class product : std::uint8_t { of_warps, of_warp_groups };
+
 /// The middle kernel: each block of each cluster, with its copies, stages, sums and their addition.
 class emulated_layer {
 public:
-  emulated_layer(padded_grid grid, const layer_plan &plan, const std::vector<float> &weights, const float *biases)
-      : grid_(grid), plan_(plan), weights_(weights), biases_(biases) {}
+  emulated_layer(padded_grid grid, const layer_plan &plan, product how, const std::vector<float> &weights,
+                 const float *biases)
+      : grid_(grid), plan_(plan), how_(how), weights_(weights), biases_(biases) {}
 
   void run(const std::vector<float> &from, std::vector<float> &to) {
     for (std::uint32_t cluster = 0; cluster < plan_.clusters; ++cluster) {
-      const block_cells block(grid_, cluster, plan_.cells());
+      const block_places block(grid_, cluster, plan_.rows());
       std::vector<std::vector<float>> sums;
       for (std::uint32_t rank = 0; rank < plan_.parts; ++rank)
         sums.push_back(block_sums(block, rank, from));
-      for (std::uint32_t row = 0; row < plan_.cells() && block.first + row < grid_.cells(); ++row)
-        for (std::uint32_t channel = 0; channel < kNetworkChannels; ++channel) {
-          const std::size_t at =
-              grid_.value(channel / kGroupChannels, grid_.place(block.first + row)) + channel % kGroupChannels;
+      for (std::uint32_t place = block.lowest; place <= block.highest; ++place)
+        for (std::uint32_t channel = 0; grid_.has_cell(place) && channel < kNetworkChannels; ++channel) {
+          const std::size_t at = grid_.value(channel / kGroupChannels, place) + channel % kGroupChannels;
           float sum = 0;
           for (const auto &part : sums)
-            sum += part[row * kSumStride + channel];
+            sum += part[(place - block.lowest) * kSumStride + channel];
           to[at] = rounded(sum + biases_[channel] + from[at]);
         }
     }
   }
 
 private:
-  std::vector<float> block_sums(const block_cells &block, std::uint32_t rank, const std::vector<float> &from) {
+  std::vector<float> block_sums(const block_places &block, std::uint32_t rank, const std::vector<float> &from) {
     const std::uint32_t groups = kGroups / plan_.parts, stage_memory = plan_.group_bytes();
-    std::vector<float> sums(std::size_t{plan_.cells()} * kSumStride);
+    std::vector<float> sums(std::size_t{plan_.rows()} * kSumStride);
+    const std::uint32_t rows = block.highest - block.lowest + 1; // the kernel computes all, and stores these
     shared_memory memory(stage_memory + kStageBytes);
     EXPECT_LE(block.slab_places(grid_), plan_.slab_rows);
     for (std::uint32_t group = 0; group < groups; ++group) {
-      std::ranges::fill(memory.values, std::nanf(""));
+      std::ranges::fill(memory.values, 0.0f); // rows after the last place are read, and not stored
       for (std::uint32_t slab = 0; slab < 3; ++slab)
         for (std::uint32_t unit = 0; unit < 2 * block.slab_places(grid_); ++unit)
           for (std::uint32_t k = 0; k < 8; ++k)
-            memory.at(in_row(slab * plan_.slab_rows + unit / 2, unit % 2) + 2 * k) =
+            memory.at(unit % 2 * plan_.half_bytes() + (slab * plan_.slab_rows + unit / 2) * kHalfBytes + 2 * k) =
                 from.at(grid_.value(rank * groups + group, block.slab_begin(grid_, slab)) + unit * 8 + k);
       for (std::uint32_t stage = 0; stage < kGroupStages; ++stage) {
         const std::size_t begin = (std::size_t{rank * groups + group} * kGroupStages + stage) * (kStageBytes / 2);
         std::copy_n(weights_.begin() + static_cast<std::ptrdiff_t>(begin), kStageBytes / 2,
                     memory.values.begin() + stage_memory / 2);
-        for (std::uint32_t warp = 0; warp < kBlockWarps; ++warp)
-          multiply_stage(block, warp, stage, memory, stage_memory, sums);
+        for (std::uint32_t tap = 0; tap < kStageTaps; ++tap) {
+          const std::uint32_t row = row_of_tap(grid_, plan_.slab_rows, stage * kStageTaps + tap);
+          const std::uint32_t weights = stage_memory + tap * kTapBytes;
+          if (how_ == product::of_warps)
+            for (std::uint32_t warp = 0; warp < kBlockWarps; ++warp)
+              multiply_in_warp(warp, rows, row * kHalfBytes, weights, memory, sums);
+          else
+            for (std::uint32_t group_of_warps = 0; group_of_warps < 2; ++group_of_warps)
+              multiply_in_warp_group(group_of_warps, rows, row * kHalfBytes, weights, memory, sums);
+        }
       }
     }
     return sums;
   }
-  void multiply_stage(const block_cells &block, std::uint32_t warp, std::uint32_t stage, shared_memory &memory,
-                      std::uint32_t weights, std::vector<float> &sums) {
-    const std::uint32_t first_cell = warp / kWarpsAcross * 16 * plan_.warp_tiles;
+  void multiply_in_warp_group(std::uint32_t number, std::uint32_t rows, std::uint32_t values, std::uint32_t weights,
+                              shared_memory &memory, std::vector<float> &sums) {
+    float b[kGroupChannels][64];
+    for (std::uint32_t k = 0; k < kGroupChannels; ++k)
+      for (std::uint32_t n = 0; n < 64; ++n)
+        b[k][n] = memory.at(element_at(weights + number * 64 * kHalfBytes, kTapBytes / 2, n, k));
+    for (std::uint32_t row = 0; row < rows; ++row)
+      for (std::uint32_t k = 0; k < kGroupChannels; ++k) {
+        const float a = memory.at(element_at(values, plan_.half_bytes(), row, k));
+        for (std::uint32_t n = 0; n < 64; ++n)
+          sums[row * kSumStride + number * 64 + n] += a * b[k][n];
+      }
+  }
+  void multiply_in_warp(std::uint32_t warp, std::uint32_t rows, std::uint32_t values, std::uint32_t weights,
+                        shared_memory &memory, std::vector<float> &sums) {
+    const std::uint32_t tiles = 2 * plan_.tiles, first_row = warp / kWarpsAcross * 16 * tiles;
     const std::uint32_t first_output = warp % kWarpsAcross * 32;
-    for (std::uint32_t tap = 0; tap < kStageTaps; ++tap) {
-      const std::uint32_t tap_row = row_of_tap(grid_, plan_.slab_rows, stage * kStageTaps + tap);
-      a_fragment b[2];
-      for (std::uint32_t n = 0; n < 2; ++n)
-        b[n] = load_tile(memory, [&](std::uint32_t lane) {
-          return weights +
-                 in_row(tap * kNetworkChannels + first_output + lane_output(lane) + 16 * n, lane_output_half(lane));
-        });
-      for (std::uint32_t m = 0; m < plan_.warp_tiles; ++m) {
-        if (block.first + first_cell + 16 * m >= grid_.cells())
-          continue; // the kernel computes these, too, and does not store them
-        const a_fragment a = load_tile(memory, [&](std::uint32_t lane) {
-          return in_row(row_of_cell(grid_, block, first_cell + 16 * m + lane_cell(lane)) + tap_row,
-                        lane_cell_half(lane));
-        });
-        for (std::uint32_t n = 0; n < 4; ++n) {
-          b_fragment right{};
-          for (std::size_t lane = 0; lane < 32; ++lane)
-            right[lane] = {b[n / 2][lane][n % 2 * 2], b[n / 2][lane][n % 2 * 2 + 1]};
-          sums_fragment products{};
-          multiply(products, a, right);
-          for (std::uint32_t lane = 0; lane < 32; ++lane)
-            for (std::uint32_t r = 0; r < 4; ++r)
-              sums[(first_cell + 16 * m + 8 * (r / 2) + lane / 4) * kSumStride + first_output + 8 * n + lane % 4 * 2 +
-                   r % 2] += products[lane][r];
-        }
+    a_fragment b[2];
+    for (std::uint32_t n = 0; n < 2; ++n)
+      b[n] = load_tile(memory, [&](std::uint32_t lane) {
+        return weights + lane_output_half(lane) * (kTapBytes / 2) +
+               (first_output + lane_output(lane) + 16 * n) * kHalfBytes;
+      });
+    for (std::uint32_t m = 0; m < tiles && first_row + 16 * m < rows; ++m) {
+      const a_fragment a = load_tile(memory, [&](std::uint32_t lane) {
+        return values + lane_row_half(lane) * plan_.half_bytes() + (first_row + 16 * m + lane_row(lane)) * kHalfBytes;
+      });
+      for (std::uint32_t n = 0; n < 4; ++n) {
+        b_fragment right{};
+        for (std::size_t lane = 0; lane < 32; ++lane)
+          right[lane] = {b[n / 2][lane][n % 2 * 2], b[n / 2][lane][n % 2 * 2 + 1]};
+        sums_fragment products{};
+        multiply(products, a, right);
+        for (std::uint32_t lane = 0; lane < 32; ++lane)
+          for (std::uint32_t r = 0; r < 4; ++r)
+            sums[(first_row + 16 * m + 8 * (r / 2) + lane / 4) * kSumStride + first_output + 8 * n + lane % 4 * 2 +
+                 r % 2] += products[lane][r];
       }
     }
   }
 
   const padded_grid grid_;
   const layer_plan plan_;
+  const product how_;
   const std::vector<float> &weights_;
   const float *const biases_;
 };
 
 layer_plan plan_of(padded_grid grid, std::uint32_t tiles, std::uint32_t parts) {
   layer_plan plan;
-  plan.warp_tiles = tiles;
+  plan.tiles = tiles;
   plan.parts = parts;
-  plan.clusters = (grid.cells() + plan.cells() - 1) / plan.cells();
-  for (std::uint32_t k = 0; k < plan.clusters; ++k)
-    plan.slab_rows = std::max(plan.slab_rows, block_cells(grid, k, plan.cells()).slab_places(grid));
+  plan.cover(grid);
   return plan;
 }
 
@@ -191,6 +215,9 @@ TEST(LearnedLayout, EachCellHasItsNeighboursAtFixedDistancesAndZerosAroundTheGri
             ASSERT_TRUE(near >= 0 && near < grid.places());
             const auto found = cell_at.find(static_cast<std::uint32_t>(near));
             ASSERT_EQ(found != cell_at.end(), inside);
+            ASSERT_EQ(near >= grid.place(0) && near < grid.place(0) + grid.span() &&
+                          grid.has_cell(static_cast<std::uint32_t>(near)),
+                      inside);
             if (inside) {
               ASSERT_EQ(found->second, static_cast<std::uint32_t>((at_t * w + at_i) * w + at_j));
             }
@@ -198,13 +225,12 @@ TEST(LearnedLayout, EachCellHasItsNeighboursAtFixedDistancesAndZerosAroundTheGri
   }
 }
 
-TEST(LearnedLayout, EightNeighbouringRowsAreInDifferentBanks) {
-  for (std::uint32_t first = 0; first < 64; ++first)
-    for (const std::uint32_t half : {0u, 1u}) {
-      std::set<std::uint32_t> banks;
-      for (std::uint32_t row = first; row < first + 8; ++row)
-        banks.insert(in_row(row, half) / 16 % 8);
-      EXPECT_EQ(banks.size(), 8u) << first;
+TEST(LearnedLayout, FourNeighbouringRowsWithBothHalvesAreInDifferentBanks) {
+  for (const std::uint32_t width : {3u, 8u, 14u, 22u})
+    for (std::uint32_t tiles = 1; tiles <= kMaxTiles; ++tiles) {
+      const layer_plan plan = plan_of({width, width}, tiles, 1);
+      EXPECT_EQ(plan.half_bytes() % 128, 64u);
+      EXPECT_EQ(plan.group_bytes() % 128, 0u) << "the weights after it are aligned";
     }
 }
 
@@ -259,12 +285,13 @@ TEST(LearnedLayout, AMiddleLayerIsTheConvolutionForEachPlan) {
       expected[at] = std::max(0.0f, sum[out] + values[at]);
     }
   }
-  for (const auto &[tiles, parts] : {std::pair{1u, 8u}, {2u, 4u}, {3u, 2u}, {6u, 1u}}) {
-    std::vector<float> found(values.size());
-    emulated_layer(grid, plan_of(grid, tiles, parts), weights, biases.data()).run(values, found);
-    for (std::size_t at = 0; at < found.size(); ++at) // 2^-11 of values up to some 8
-      ASSERT_NEAR(found[at], expected[at], 0.005f) << tiles << " tiles, " << parts << " parts, at " << at;
-  }
+  for (const auto &[tiles, parts] : {std::pair{1u, 8u}, {2u, 4u}, {3u, 2u}, {4u, 1u}})
+    for (const product how : {product::of_warps, product::of_warp_groups}) {
+      std::vector<float> found(values.size());
+      emulated_layer(grid, plan_of(grid, tiles, parts), how, weights, biases.data()).run(values, found);
+      for (std::size_t at = 0; at < found.size(); ++at) // 2^-11 of values up to some 8
+        ASSERT_NEAR(found[at], expected[at], 0.005f) << tiles << " tiles, " << parts << " parts, at " << at;
+    }
 }
 
 /// All kernels of a shot, with packed weights. Returns the logits.
@@ -290,7 +317,7 @@ std::vector<float> emulated_logits(const learned_model &model, const std::vector
   for (std::uint32_t k = 0; k < packed->middles; ++k) {
     const std::vector<float> weights(middle.begin() + static_cast<std::ptrdiff_t>(k * kMiddleWeights),
                                      middle.begin() + static_cast<std::ptrdiff_t>((k + 1) * kMiddleWeights));
-    emulated_layer(grid, plan, weights, packed->biases.data() + k * kNetworkChannels)
+    emulated_layer(grid, plan, product::of_warp_groups, weights, packed->biases.data() + k * kNetworkChannels)
         .run(values[k % 2], values[(k + 1) % 2]);
   }
   const std::vector<float> &last = values[packed->middles % 2];
@@ -374,11 +401,11 @@ TEST(LearnedPlan, CoversTheGridAndUsesMostMultiprocessorsForSmallGrids) {
     const padded_grid grid{c.layers, c.width};
     const auto plan = plan_layers(grid, 132, kBlockBytes, of_132);
     ASSERT_TRUE(plan.ok()) << plan.text();
-    EXPECT_GE(plan->clusters * plan->cells(), grid.cells());
-    EXPECT_LT((plan->clusters - 1) * plan->cells(), grid.cells());
+    EXPECT_GE(plan->clusters * plan->rows(), grid.span());
+    EXPECT_LT((plan->clusters - 1) * plan->rows(), grid.span());
     EXPECT_GE(plan->clusters * plan->parts, c.least_blocks) << c.width;
     EXPECT_LE(plan->bytes(), kBlockBytes);
-    EXPECT_EQ(plan->slab_rows, plan_of(grid, plan->warp_tiles, plan->parts).slab_rows);
+    EXPECT_EQ(plan->slab_rows, plan_of(grid, plan->tiles, plan->parts).slab_rows);
   }
 }
 
@@ -388,7 +415,7 @@ TEST(LearnedPlan, OfMoreShotsAtOnceHasFewerBlocksForEach) {
     for (const std::uint32_t shots : {1u, 8u, 32u}) {
       const auto plan = plan_layers(grid, 132, 227 * 1024, of_132, shots);
       ASSERT_TRUE(plan.ok()) << plan.text();
-      EXPECT_GE(plan->clusters * plan->cells(), grid.cells());
+      EXPECT_GE(plan->clusters * plan->rows(), grid.span());
       EXPECT_LE(plan->clusters * plan->parts, blocks) << shots;
       blocks = plan->clusters * plan->parts;
     }
