@@ -46,6 +46,8 @@ void place_engine(pipeline_options &o, bool device_given, bool gpu_given) {
     throw CLI::ValidationError("--staging",
                                "the network of --predecoder model=FILE is a graph of many kernels; resident "
                                "blocks run one");
+  if (o.plan != "shot" && (o.device != "gpu" || !qec::is_learned_predecoder(o.engine)))
+    throw CLI::ValidationError("--plan", "it has no effect without --device gpu and --predecoder model=FILE");
   if (o.device != "gpu" && gpu_given)
     throw CLI::ValidationError("--gpu", "it has no effect without --device gpu");
   if (o.device != "gpu" && o.staging != "auto")
@@ -77,6 +79,10 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
              "how requests reach the engine on the GPU: mapped reads the slot, dma copies first, resident writes them "
              "to GPU memory, for blocks that stay there",
              {"auto", "mapped", "dma", "resident"});
+  add_choice(pipeline, "--plan", o.plan,
+             "how a network on the GPU is divided into blocks: shot, for the least time of one shot; rate, for as many "
+             "shots at a time as there are workers",
+             {"shot", "rate"});
   add_decoder_option(pipeline, o.decoder, "matcher, after the engine");
   add_noise_option(pipeline, o.noise);
   add_shots_option(pipeline, o.shots, "shots to send; the set is repeated");

@@ -2,17 +2,35 @@
 #include "tools/pipeline/pipeline_gpu.h"
 
 #include "kernels/qec/learned/learned_worker.h"
+#include "kernels/qec/learned/network_plan.h"
 #include "lib/qec/decoding/learned/learned_predecoder.h"
 #include "tools/services/device_service.h"
+
+#include <optional>
 
 namespace cudaq::realtime::tools {
 namespace {
 
 namespace gpu = cudaq::qec::realtime::gpu;
 
+/// The network of the engine. Throws usage_error also for one that no GPU takes: another machine would not help.
+std::optional<qec::learned_model> network_of(const pipeline_shots &shots) {
+  if (!qec::is_learned_predecoder(shots.engine()))
+    return std::nullopt;
+  const qec::shot_set &set = shots.shots();
+  const std::string file(qec::learned_predecoder_file(shots.engine()));
+  auto model = qec::read_learned_model(file, qec::decoder_model(set.dem_text));
+  if (model.failed())
+    throw usage_error(set.name + ": model predecoder: " + model.text());
+  if (const auto packed = gpu::pack_network(model->network); packed.failed())
+    throw usage_error("--device gpu: the network " + file + ": " + packed.text());
+  return std::move(*model);
+}
+
 class predecoding_stage final : public gpu_stage {
 public:
   predecoding_stage(const pipeline_options &o, const pipeline_shots &shots, int workers, std::size_t slot_size) {
+    const std::optional<qec::learned_model> network = network_of(shots);
     open_gpu(o.gpu);
     const qec::shot_set &set = shots.shots();
     const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
@@ -20,12 +38,10 @@ public:
     const gpu::staging how = o.staging == "dma"      ? gpu::staging::dma
                              : o.staging == "mapped" ? gpu::staging::mapped
                                                      : gpu::staging::automatic;
-    if (qec::is_learned_predecoder(shots.engine())) {
-      const std::string file(qec::learned_predecoder_file(shots.engine()));
-      const auto model = qec::read_learned_model(file, qec::decoder_model(set.dem_text));
-      if (model.failed())
-        throw usage_error(set.name + ": model predecoder: " + model.text());
-      network_ = std::make_shared<const gpu::device_network>(model->network, model->lattice, model->layout);
+    if (network) {
+      const std::uint32_t at_once = o.plan == "rate" ? static_cast<std::uint32_t>(workers) : 1;
+      network_ =
+          std::make_shared<const gpu::device_network>(network->network, network->lattice, network->layout, at_once);
       for (int id = 0; id < workers; ++id)
         workers_.push_back(std::make_unique<gpu::learned_worker>(network_, how, slot_size));
       return;

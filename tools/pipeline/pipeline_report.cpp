@@ -139,6 +139,7 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
             {"decoder_choice", shots.decoder_choice()},
             {"device", o.device},
             {"staging", o.staging},
+            {"plan", o.plan},
             {"rate", o.rate},
             {"wait", o.wait},
             {"seed", o.seed},

@@ -33,6 +33,7 @@ struct pipeline_options {
   std::string device = "cpu";         ///< where the engine runs
   int gpu = 0;
   std::string staging = "auto";
+  std::string plan = "shot"; ///< of a network on the GPU
   std::string decoder = "auto";
   std::string noise = "0.003";
   std::uint64_t shots = 20000;

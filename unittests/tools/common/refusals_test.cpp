@@ -92,6 +92,8 @@ const refusals kRefusals[] = {
       {"pipeline --staging dma", "--staging: it has no effect without --device gpu"},
       {"pipeline --staging resident", "--staging: it has no effect without --device gpu"},
       {"pipeline --predecoder resident --device cpu", "--device: the blocks of --predecoder resident are on a GPU"},
+      {"pipeline --predecoder model=x --plan rate", "--plan: it has no effect without --device gpu and"},
+      {"pipeline --device gpu --predecoder local --plan rate", "--plan: it has no effect without --device gpu and"},
       {"pipeline --predecoder resident --staging dma", "--staging: requests reach --predecoder resident"},
       {"pipeline --device gpu --staging resident --predecoder model=x", "--staging: the network of --predecoder model"},
       {"pipeline --predecoder model= --shots 1", "--predecoder: model="}}},

@@ -6,6 +6,8 @@
 #include "unittests/tools/common/run_program.h"
 #include "unittests/tools/decode/own_sets.h"
 
+#include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
 
 namespace cudaq::realtime::tools::test {
@@ -59,6 +61,42 @@ TEST(PipelineProgram, ANetworkIsAPredecoder) {
   EXPECT_TRUE(contains(j.at("accuracy_warning").get<std::string>(), "a network changes the answers"));
   const program_result absent = run_program(run + "model=absent");
   EXPECT_TRUE(contains(absent.err, "model predecoder: absent: No such file")) << absent.err;
+}
+
+/// A file of a network with two layers, all of whose weights are 0.
+void write_network(const std::string &path, std::uint32_t channels) {
+  std::string header = R"({"__metadata__": {"format": "cudaq-realtime predecoder 1"})";
+  std::size_t at = 0;
+  const auto add = [&](const std::string &name, const std::string &shape, std::size_t values) {
+    header += fmt::format(R"(, "{}": {{"dtype": "F16", "shape": [{}], "data_offsets": [{}, {}]}})", name, shape, at,
+                          at + 2 * values);
+    at += 2 * values;
+  };
+  add("weights.0", fmt::format("{}, 4, 3, 3, 3", channels), std::size_t{channels} * 4 * 27);
+  add("biases.0", std::to_string(channels), channels);
+  add("weights.1", fmt::format("3, {}, 3, 3, 3", channels), std::size_t{channels} * 3 * 27);
+  add("biases.1", "3", 3);
+  header += "}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t size = header.size(); // little-endian, as all machines of this project
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char *>(&size), sizeof(size))
+      << header << std::string(at, '\0');
+}
+
+TEST(PipelineProgram, RefusesANetworkThatNoGpuTakesAsAFileThatCannotBeUsed) {
+  const std::string without = run_program("pipeline --device gpu --config d3 --shots 1").err;
+  if (contains(without, "no device kernels") || contains(without, "which is not built"))
+    GTEST_SKIP() << "this build has no device kernels";
+  const scratch_folder scratch;
+  const std::string file = scratch.path().string() + "/wide.safetensors";
+  write_network(file, 129);
+  const std::string set = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  const program_result r = run_program("pipeline --device gpu --dem '" + set + ".dem' --in '" + set +
+                                       ".dets.b8' --predecoder 'model=" + file + "'");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(
+      contains(r.err, "--device gpu: the network " + file + ": it has 129 channels; the kernels have at most 128"))
+      << r.err;
 }
 
 TEST(PipelineProgram, NothingIsPredecodedWithoutTheOption) {
