@@ -63,7 +63,7 @@ foreach(_package IN ITEMS runtime cccl) # the second: what FetchCudaHeaders.cmak
 endforeach()
 if(CUDAQ_REALTIME_ENABLE_CUDA)
   string(JOIN ", " _where libcudaq-realtime libcudaq-realtime-graphs libcudaq-realtime-bridge-shm
-    libcudaq-qec-realtime-gpu libcudaq-qec-relay-bp-gpu "the programs")
+    libcudaq-qec-realtime-gpu libcudaq-qec-model-gpu libcudaq-qec-relay-bp-gpu "the programs")
   cudaq_notice("NVIDIA CUDA runtime (libcudart_static)" "NVIDIA's end user licence agreement of the CUDA toolkit"
     "${_where}" "${_toolkit}/EULA.txt" ${_runtime})
 endif()

@@ -21,8 +21,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # With edges, without; for the table of answers; for windows, which need a loop with coordinates.
 MODELS = ("surface_z_d5_p0.005.dem", "bp_osd/bicycle_72_r6_p0.003.dem", "surface_z_d3_p0.005.dem",
           "surface_loop_d3_p0.004.dem")
+NETWORK = ROOT / "training/predecoder/weights/surface_128x6.safetensors"
 DECODERS = ("auto", "pymatching", "pymatching-correlated", "lookup", "bp-osd", "relay-bp", "relay-bp-gpu",
-            "sliding-window:commit=3,buffer=3", "race:relay-bp|bp-osd")
+            f"model-gpu:weights={NETWORK}", "sliding-window:commit=3,buffer=3", "race:relay-bp|bp-osd")
 
 
 def measure(program, model, decoder, arguments):

@@ -72,7 +72,7 @@ check_contents() {
   diff "$scratch/expected" "$scratch/packed" || fail "cmake --install and the packages differ"
   # What belongs where.
   files_in "${names[0]}" | grep -E '\.(h|cuh|a|pc|cmake|so)$|/bin/' |
-    grep -v -e '-bridge-' -e libcudaq-qec-relay-bp-gpu.so -e /decoders/ && fail "${names[0]} has files of the others"
+    grep -vE -e '-bridge-|libcudaq-qec-(model|relay-bp)-gpu.so|/decoders/' && fail "${names[0]} has files of the others"
   files_in "${names[1]}" | grep -E '/bin/|\.so\.' && fail "${names[1]} has files of the others"
   files_in "${names[2]}" | grep -vE '^/usr/(bin|share)/' && fail "${names[2]} has files of the others"
   if [ "$bench" ]; then

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decoder relay-bp-gpu as a plug-in, so that the library of decoders needs no CUDA.
-#include "cudaq/qec/decoding/decoder_plugin.h"
+#include "kernels/qec/decoder_plugin_parts.h"
 #include "kernels/qec/relay_bp/relay_bp_gpu.h"
-#include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/propagation/column_answer.h"
 #include "lib/qec/decoders/propagation/graph_syndrome.h"
 #include "lib/qec/decoders/stop_check.h"
 
-#include <algorithm>
 #include <bit>
-#include <cstring>
-#include <exception>
 #include <string>
 
 namespace cudaq::qec::realtime::gpu {
@@ -24,17 +20,9 @@ struct plugin_instance {
   relay_bp_gpu solver;
 };
 
-/// What the GPU, or the memory of this machine, refuses.
-struct machine_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 /// Throws the reason of a refusal.
 plugin_instance *make_instance(const cudaq_qec_decoder_model_t &model) {
-  decoder_settings::list given;
-  for (std::size_t i = 0; i < model.num_settings; ++i)
-    given.emplace_back(model.settings[i].key, model.settings[i].value);
-  decoder_settings settings(std::move(given));
+  decoder_settings settings = settings_of(model);
   const relay_bp_options options = relay_bp_options_of(settings, true);
   const auto device = static_cast<int>(settings.number("device", 0, 0, 255));
   const auto blocks = static_cast<std::uint32_t>(settings.number("blocks", 0, 0, kMaxParts));
@@ -53,17 +41,7 @@ plugin_instance *make_instance(const cudaq_qec_decoder_model_t &model) {
 }
 
 std::int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char *error, std::size_t error_size) {
-  try {
-    *decoder = make_instance(*model);
-    return CUDAQ_QEC_DECODE_OK;
-  } catch (const std::exception &failure) {
-    const std::string text = std::string("relay-bp-gpu decoder: ") + failure.what();
-    const std::size_t length = std::min(text.size(), error_size - 1);
-    std::memcpy(error, text.data(), length);
-    error[length] = '\0';
-    return dynamic_cast<const machine_error *>(&failure) != nullptr ? CUDAQ_QEC_DECODE_INTERNAL_ERROR
-                                                                    : CUDAQ_QEC_DECODE_NOT_SUPPORTED;
-  }
+  return create_decoder("relay-bp-gpu", &make_instance, model, decoder, error, error_size);
 }
 
 std::int32_t decode_until(void *decoder, const std::uint64_t *events, std::size_t num_events, std::uint8_t *observables,

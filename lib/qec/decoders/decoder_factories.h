@@ -46,6 +46,7 @@ struct chosen_decoder : decoder_result {
 
 /// The same on a GPU: a plug-in, in builds with CUDA. The error says what is missing; the CPU never takes its place.
 [[nodiscard]] decoder_result make_relay_bp_gpu_decoder(const decoder_model &model, decoder_settings &settings);
+[[nodiscard]] decoder_result make_model_gpu_decoder(const decoder_model &model, decoder_settings &settings);
 
 /// Windows of a repeating model one after another, as a stream is decoded. Settings: inner (the decoder of a window),
 /// commit, buffer, rounds, mode, heralds; all others are those of the inner decoder. `heralds`: the contents of the

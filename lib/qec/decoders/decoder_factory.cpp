@@ -34,6 +34,8 @@ constexpr std::array kDecoders{
     known_decoder{.name = "bp-osd", .make = &make_bp_osd_decoder},
     known_decoder{.name = "relay-bp", .make = &make_relay_bp_decoder},
     known_decoder{.name = "relay-bp-gpu", .make = &make_relay_bp_gpu_decoder, .is_listed = false},
+    known_decoder{
+        .name = "model-gpu", .make = &make_model_gpu_decoder, .errors = error_form::components, .is_listed = false},
     known_decoder{.name = "sliding-window", .make = nullptr, .is_listed = false},
     known_decoder{.name = "race", .make = &make_race_decoder, .is_listed = false},
 };
@@ -140,10 +142,11 @@ expected<> check_decoder_name(std::string_view name) {
     all.emplace_back(known.name);
   const std::string similar =
       cudaq::realtime::detail::did_you_mean(cudaq::realtime::detail::similar_words(wanted->name, all));
-  return reason(text +
-                "auto, sliding-window for models with a loop, race:NAME|NAME, relay-bp-gpu, and the path of a "
-                "plug-in" +
-                (similar.empty() ? "" : "." + similar));
+  return reason(
+      text +
+      "auto, sliding-window for models with a loop, race:NAME|NAME, relay-bp-gpu, model-gpu, and the path of a "
+      "plug-in" +
+      (similar.empty() ? "" : "." + similar));
 }
 
 namespace {

@@ -183,7 +183,8 @@ std::string with_folder(std::string_view name, const std::string &folder) {
   for (std::size_t at = 0; at < name.size();) {
     const std::string_view before = name.substr(0, at);
     const bool is_file =
-        name[at] != ',' && (ends_with_setting(before, "heralds=") || ends_with_setting(before, "predecoder=model="));
+        name[at] != ',' && (ends_with_setting(before, "heralds=") || ends_with_setting(before, "predecoder=model=") ||
+                            before.ends_with("model-gpu:weights=") || before.ends_with("model-gpu(weights="));
     const bool begins = is_file || before.empty() || before.ends_with("race:") || before.ends_with("race(") ||
                         before.ends_with('|') || before.ends_with("inner=");
     const std::size_t end = begins ? std::max(std::min(name.find_first_of(":(,|)", at), name.size()), at + 1) : at + 1;

@@ -110,9 +110,11 @@ struct decoder_closer {
 };
 using made_decoder = std::unique_ptr<void, decoder_closer>;
 
-/// The library of relay-bp-gpu, which a build with CUDA has. The loader searches for it, as for all libraries that this
-/// one needs.
-constexpr std::string_view kGpuLibrary = "libcudaq-qec-relay-bp-gpu.so";
+/// The libraries of relay-bp-gpu and model-gpu, which a build with CUDA has. The loader searches for them, as for all
+/// libraries that this one needs.
+constexpr std::string_view kRelayBpLibrary = "libcudaq-qec-relay-bp-gpu.so",
+                           kModelLibrary = "libcudaq-qec-model-gpu.so";
+bool is_gpu_library(std::string_view path) { return path == kRelayBpLibrary || path == kModelLibrary; }
 
 /// A table must have one of the sizes of decoder_plugin.h.
 expected<> check_table_size(std::size_t size) {
@@ -170,8 +172,8 @@ expected<void *> open_present_file(const std::string &file) {
 /// Loads a plug-in and checks its table.
 expected<loaded_plugin> load(const std::string &path) {
   // RTLD_LOCAL: two plug-ins may have symbols of the same name. A path without / would be searched for by the loader.
-  const std::string file = path.find('/') == std::string::npos && path != kGpuLibrary ? "./" + path : path;
-  const auto handle = path == kGpuLibrary ? rt::load_library(file) : open_present_file(file);
+  const std::string file = path.find('/') == std::string::npos && !is_gpu_library(path) ? "./" + path : path;
+  const auto handle = is_gpu_library(path) ? rt::load_library(file) : open_present_file(file);
   if (handle.failed())
     return handle.reason();
   loaded_plugin plugin;
@@ -490,7 +492,7 @@ decoder_result make_plugin_decoder(const std::string &path, const decoder_model 
   auto plugin = load(path);
   if (plugin.failed()) {
     decoder_result refused = failed(plugin.text());
-    refused.machine_lacks = path == kGpuLibrary;
+    refused.machine_lacks = is_gpu_library(path);
     return refused;
   }
 
@@ -529,7 +531,11 @@ expected<error_form> error_form_of_plugin(const std::string &path) {
 }
 
 decoder_result make_relay_bp_gpu_decoder(const decoder_model &model, decoder_settings &settings) {
-  return make_plugin_decoder(std::string(kGpuLibrary), model, settings);
+  return make_plugin_decoder(std::string(kRelayBpLibrary), model, settings);
+}
+
+decoder_result make_model_gpu_decoder(const decoder_model &model, decoder_settings &settings) {
+  return make_plugin_decoder(std::string(kModelLibrary), model, settings);
 }
 
 } // namespace cudaq::qec::realtime

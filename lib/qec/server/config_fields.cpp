@@ -75,7 +75,9 @@ constexpr config_field kDecoderFields[] = {
      "decoder of each window. false or missing: whole shots",
      nullptr},
     {"dispatch", choice, false, 0, 0, "host|device_graph",
-     "host: the decoder runs on the CPU. device_graph: on the GPU cuda_device_id, for relay-bp only", nullptr},
+     "host: the decoder runs on the CPU. device_graph: on the GPU cuda_device_id, for relay-bp, and for "
+     "pymatching after a network (predecoder=model=FILE)",
+     nullptr},
     {"cuda_device_id", number, false, 0, 255, "", "the GPU of dispatch device_graph, 0 if it is missing", nullptr},
     {"block_size", number, false, 1, kMaxColumns, "", "columns of H_sparse, the errors of the model", nullptr},
     {"syndrome_size", number, false, 1, kMaxDetectors, "", "rows of H_sparse, the detectors of the model", nullptr},

@@ -6,6 +6,7 @@
 #include "lib/qec/decoders/readout/readout_content.h"
 #include "lib/qec/decoding/decoder_model.h"
 #include "lib/qec/decoding/model_text_file.h"
+#include "lib/qec/decoding/predecoder.h"
 #include "lib/qec/decoding/whole_file.h"
 #include "lib/qec/learning/learned_rates.h"
 #include "lib/qec/server/decoder_types.h"
@@ -173,15 +174,21 @@ std::string depth_of(const decoder_config &c) {
 
 /// The name of the same decoder on the GPU. If that is not there, make_decoder says why.
 expected<std::string> name_on_gpu(const decoder_config &c, const std::string &name) {
-  constexpr std::string_view kOnCpu = "relay-bp";
-  const std::size_t end = std::min(name.find(':'), name.size());
-  if (std::string_view(name).substr(0, end) != kOnCpu)
+  auto parsed = decoder_name::parse(name);
+  if (parsed.failed())
+    return parsed.reason();
+  const std::string device = "device=" + std::to_string(c.cuda_device_id);
+  std::string on_gpu;
+  if (parsed->name == "relay-bp")
+    on_gpu = "relay-bp-gpu:" + device;
+  else if (const std::string before = parsed->name == "pymatching" ? parsed->settings.text("predecoder", "") : "";
+           is_learned_predecoder(before))
+    on_gpu = "model-gpu:weights=" + std::string(learned_predecoder_file(before)) + "," + device;
+  else
     return reason("dispatch: \"device_graph\" is not available for " + c.type +
-                  ": only relay-bp decodes on a GPU; use host");
-  std::string on_gpu(kOnCpu);
-  on_gpu.append("-gpu:device=").append(std::to_string(c.cuda_device_id));
-  if (end != name.size())
-    on_gpu.append(1, ',').append(name, end + 1);
+                  ": only relay-bp, and pymatching after a network (predecoder=model=FILE), decode on a GPU; use host");
+  for (const auto &[key, value] : parsed->settings.rest())
+    on_gpu.append(1, ',').append(key).append(1, '=').append(value);
   return on_gpu;
 }
 

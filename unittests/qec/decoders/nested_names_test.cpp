@@ -60,6 +60,8 @@ TEST(NestedNames, HaveAFolderBeforeEachRelativePath) {
            {"bp-osd:heralds=h.txt,osd_order=3", "bp-osd:heralds=/f/h.txt,osd_order=3"},
            {"bp-osd:osd_order=3,heralds=./a/h(1).txt", "bp-osd:osd_order=3,heralds=/f/a/h(1).txt"},
            {"bp-osd:heralds=/h.txt", "bp-osd:heralds=/h.txt"},
+           {"model-gpu:weights=n.safetensors,device=1", "model-gpu:weights=/f/n.safetensors,device=1"},
+           {"x.so:weights=n", "/f/x.so:weights=n"},
            {"pymatching:predecoder=model=n.safetensors,edges=1",
             "pymatching:predecoder=model=/f/n.safetensors,edges=1"},
            {"pymatching:predecoder=local", "pymatching:predecoder=local"},

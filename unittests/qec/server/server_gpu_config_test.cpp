@@ -22,10 +22,14 @@ expected<std::vector<decoder_setup>> built(const std::string &type) {
 }
 
 TEST(ServerGpuDecoder, IsRefusedForTypesThatRunOnTheCpuOnly) {
-  for (const std::string type : {"bp-osd", "lookup", "auto", "relay-bp-gpu"}) {
+  for (const std::string type : {"bp-osd", "lookup", "auto", "relay-bp-gpu", "pymatching",
+                                 "pymatching:predecoder=local", "bp-osd:predecoder=model=FILE"}) {
     const auto result = built(type);
     ASSERT_TRUE(result.failed()) << type;
-    EXPECT_NE(result.text().find("only relay-bp decodes on a GPU; use host"), std::string::npos) << result.text();
+    EXPECT_NE(
+        result.text().find("only relay-bp, and pymatching after a network (predecoder=model=FILE), decode on a GPU"),
+        std::string::npos)
+        << result.text();
   }
 }
 
@@ -35,6 +39,13 @@ TEST(ServerGpuDecoder, IsNeverReplacedByTheCpu) {
     EXPECT_STREQ(result->front().unit->decoder_name(), "relay-bp-gpu");
   else
     EXPECT_NE(result.text().find("relay-bp-gpu"), std::string::npos) << result.text();
+}
+
+// The settings go along, so a wrong one is refused by the decoder on the GPU.
+TEST(ServerGpuDecoder, OfANetworkIsNeverReplacedByTheCpu) {
+  const auto result = built("pymatching:edges=1,predecoder=model=/absent/file");
+  ASSERT_TRUE(result.failed());
+  EXPECT_NE(result.text().find("model-gpu"), std::string::npos) << result.text();
 }
 
 } // namespace

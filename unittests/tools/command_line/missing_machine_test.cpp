@@ -49,6 +49,7 @@ TEST_F(MissingMachine, AGpuThatIsNotThereIsStatus3InEachCommand) {
   if (access("/dev/nvidiactl", F_OK) == 0)
     GTEST_SKIP() << "this machine has a GPU";
   const std::string f = folder_ + "/", shots = " --in " + f + "s.01 --in_format 01 --out /dev/null";
+  const std::string set = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
   const std::pair<std::string, const char *> rows[] = {
       {"decode --decoder relay-bp-gpu --dem " + f + "m.dem" + shots, "relay-bp-gpu"},
       {"decode --decoder 'race:relay-bp|relay-bp-gpu' --dem " + f + "m.dem" + shots, "relay-bp-gpu"},
@@ -57,6 +58,9 @@ TEST_F(MissingMachine, AGpuThatIsNotThereIsStatus3InEachCommand) {
       {"decode --stream --commit 2 --buffer 2 --decoder relay-bp-gpu --dem " + f + "loop.dem --in " + f +
            "rounds.01 --out /dev/null",
        "relay-bp-gpu"},
+      {"decode --decoder model-gpu:weights=" + std::string(CUDAQ_TEST_NETWORK) + " --dem " + set + ".dem --in " + set +
+           ".dets.b8 --out /dev/null",
+       "model-gpu"},
       {"demo --decoder relay-bp-gpu --shots 10", "relay-bp-gpu"},
       {"pipeline --decoder relay-bp-gpu --shots 10", "relay-bp-gpu"},
       {"pipeline --device gpu --shots 10", "GPU"},

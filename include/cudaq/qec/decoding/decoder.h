@@ -294,8 +294,8 @@ struct decoder_result {
 /// The error text says what is wrong, with the line of the model, and which decoder takes such a model.
 [[nodiscard]] CUDAQ_QEC_DECODING_API decoder_result make_decoder(std::string_view name, std::string_view dem_text);
 
-/// The names of the decoders that this library was built with, without "auto", "race", "sliding-window" and
-/// "relay-bp-gpu".
+/// The names of the decoders that this library was built with, without "auto", "race", "sliding-window",
+/// "relay-bp-gpu" and "model-gpu".
 [[nodiscard]] CUDAQ_QEC_DECODING_API std::vector<std::string> decoder_names();
 
 /// Whether this library was built with PyMatching, and PyMatching's version ("" without it).
