@@ -113,8 +113,6 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 #if __CUDA_ARCH__ >= 900
-constexpr std::uint32_t kUnit = 16; ///< bytes of a copy to shared memory
-
 __device__ std::uint32_t shared_address(const void *pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
@@ -194,12 +192,6 @@ struct layer_copies {
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-/// Where wgmma finds a matrix: in core matrices of eight rows of 16 bytes; those of the next eight rows are 128 bytes
-/// after them, those of the other half of the channels `half_bytes`. Rows may be added to the result.
-__device__ std::uint64_t matrix_at(std::uint32_t address, std::uint32_t half_bytes) {
-  return std::uint64_t{address / kUnit} | std::uint64_t{half_bytes / kUnit} << 16 |
-         std::uint64_t{8 * kHalfBytes / kUnit} << 32;
-}
 /// sums += a (64 rows x 16 channels) * b (16 channels x 64 outputs), later: until await_products() nothing else may
 /// touch the sums.
 __device__ void begin_product(float (&s)[32], std::uint64_t a, std::uint64_t b) {

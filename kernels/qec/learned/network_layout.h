@@ -38,7 +38,8 @@ inline constexpr std::uint32_t kTileRows = 64;                    ///< of a prod
 inline constexpr std::uint32_t kMaxTiles = 4;                     ///< of a block
 inline constexpr std::uint32_t kWarpsAcross = 4;                  ///< without wgmma: of the outputs; two of the rows
 inline constexpr std::uint32_t kSumStride = kNetworkChannels + 8; ///< floats of a cell's sums: no bank twice
-inline constexpr std::uint32_t kHeadCells = 32;                   ///< of a block of the last layer
+inline constexpr std::uint32_t kUnit = 16;      ///< bytes of a copy to shared memory, and of an address of wgmma
+inline constexpr std::uint32_t kHeadCells = 32; ///< of a block of the last layer
 inline constexpr std::uint32_t kNoDetector32 = UINT32_MAX;
 
 /// The cells and the places of the padded grid.
@@ -102,6 +103,15 @@ CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t lane_output_half(std::uint32_t lan
 CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t row_of_tap(const padded_grid &grid, std::uint32_t slab_rows,
                                                          std::uint32_t tap) {
   return tap / 9 * slab_rows + tap / 3 % 3 * grid.pitch() + tap % 3;
+}
+
+/// Where wgmma finds a matrix: in core matrices of eight rows of 16 bytes; those of the next eight rows are 128 bytes
+/// after them, those of the other half of the channels `half_bytes`. Rows may be added to the result. Addresses in shared
+/// memory have the rank of the block in its cluster from bit 24 on; wgmma has room for the low 18 bits, which are in the
+/// memory of its own block.
+CUDAQ_QEC_HOST_DEVICE constexpr std::uint64_t matrix_at(std::uint32_t address, std::uint32_t half_bytes) {
+  return std::uint64_t{address % (1u << 18) / kUnit} | std::uint64_t{half_bytes / kUnit} << 16 |
+         std::uint64_t{8 * kHalfBytes / kUnit} << 32;
 }
 
 /// Weights of a middle layer, float16: [group][tap][half][output][8 inputs].

@@ -78,11 +78,14 @@ a_fragment load_tile(shared_memory &memory, const Address &address_of) {
 }
 
 /// Where wgmma finds element (row, k) of a matrix without swizzle whose rows have their channels in one piece (PTX,
-/// "Shared memory matrix layout"): core matrices of eight rows of 16 bytes, 128 bytes after one another; those of
-/// channels 8 to 15 begin `half_bytes` later.
-std::uint32_t element_at(std::uint32_t address, std::uint32_t half_bytes, std::uint32_t row, std::uint32_t k) {
-  return address + row / 8 * 128 + row % 8 * 16 + k / 8 * half_bytes + k % 8 * 2;
+/// "Matrix descriptor"): core matrices of eight rows of 16 bytes, with the distances from one to the next in rows and in
+/// channels in fields of 14 bits, in units of 16 bytes.
+std::uint32_t element_at(std::uint64_t matrix, std::uint32_t row, std::uint32_t k) {
+  const auto field = [&](unsigned from) { return static_cast<std::uint32_t>(matrix >> from & 0x3FFF) * 16; };
+  return field(0) + row / 8 * field(32) + row % 8 * 16 + k / 8 * field(16) + k % 8 * 2;
 }
+/// Addresses of shared memory of a block of a cluster begin with it.
+constexpr std::uint32_t kRankBit = 24;
 
 enum class product : std::uint8_t { of_warps, of_warp_groups };
 
@@ -136,21 +139,22 @@ private:
               multiply_in_warp(warp, rows, row * kHalfBytes, weights, memory, sums);
           else
             for (std::uint32_t group_of_warps = 0; group_of_warps < 2; ++group_of_warps)
-              multiply_in_warp_group(group_of_warps, rows, row * kHalfBytes, weights, memory, sums);
+              multiply_in_warp_group(group_of_warps, rows, matrix_at(rank << kRankBit, plan_.half_bytes()) + row,
+                                     matrix_at((rank << kRankBit) + weights, kTapBytes / 2), memory, sums);
         }
       }
     }
     return sums;
   }
-  void multiply_in_warp_group(std::uint32_t number, std::uint32_t rows, std::uint32_t values, std::uint32_t weights,
+  void multiply_in_warp_group(std::uint32_t number, std::uint32_t rows, std::uint64_t values, std::uint64_t weights,
                               shared_memory &memory, std::vector<float> &sums) {
     float b[kGroupChannels][64];
     for (std::uint32_t k = 0; k < kGroupChannels; ++k)
       for (std::uint32_t n = 0; n < 64; ++n)
-        b[k][n] = memory.at(element_at(weights + number * 64 * kHalfBytes, kTapBytes / 2, n, k));
+        b[k][n] = memory.at(element_at(weights + number * 64, n, k));
     for (std::uint32_t row = 0; row < rows; ++row)
       for (std::uint32_t k = 0; k < kGroupChannels; ++k) {
-        const float a = memory.at(element_at(values, plan_.half_bytes(), row, k));
+        const float a = memory.at(element_at(values, row, k));
         for (std::uint32_t n = 0; n < 64; ++n)
           sums[row * kSumStride + number * 64 + n] += a * b[k][n];
       }
@@ -232,6 +236,30 @@ TEST(LearnedLayout, FourNeighbouringRowsWithBothHalvesAreInDifferentBanks) {
       EXPECT_EQ(plan.half_bytes() % 128, 64u);
       EXPECT_EQ(plan.group_bytes() % 128, 0u) << "the weights after it are aligned";
     }
+}
+
+TEST(LearnedLayout, MatricesOfEachBlockOfAClusterAreInItsOwnMemory) {
+  constexpr std::uint32_t kReserved = 1024; // of the system, before the memory of the block
+  for (const std::uint32_t width : {1u, 3u, 14u, 22u, 40u})
+    for (std::uint32_t tiles = 1; tiles <= kMaxTiles; ++tiles)
+      for (const std::uint32_t parts : {1u, 2u, 4u, 8u}) {
+        const padded_grid grid{width, width};
+        const layer_plan plan = plan_of(grid, tiles, parts);
+        if (plan.bytes() > 227 * 1024)
+          continue;
+        for (std::uint32_t rank = 0; rank < parts; ++rank) {
+          const std::uint32_t begin = (rank << kRankBit) + kReserved;
+          const std::uint32_t weights = plan.value_buffers() * plan.group_bytes();
+          const std::uint64_t a = matrix_at(begin + weights - plan.group_bytes(), plan.half_bytes());
+          const std::uint32_t last_row = 2 * plan.slab_rows + row_of_tap(grid, 0, kStageTaps - 1);
+          EXPECT_EQ(element_at(a, 0, 0), kReserved + weights - plan.group_bytes());
+          EXPECT_LE(element_at(a + last_row, plan.rows() - 1, 15) + 2, kReserved + weights) << width;
+          const std::uint64_t b = matrix_at(begin + weights + (kStageBuffers - 1) * kStageBytes, kTapBytes / 2);
+          EXPECT_EQ(element_at(b + (kStageTaps - 1) * (kTapBytes / kUnit) + 64, 63, 15) + 2,
+                    kReserved + weights + kStageBuffers * kStageBytes);
+          EXPECT_LE(weights + kStageBuffers * kStageBytes, plan.bytes());
+        }
+      }
 }
 
 TEST(LearnedLayout, ValuesOf16BitsAreTheNearestWithTiesToEven) {
