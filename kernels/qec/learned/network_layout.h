@@ -106,9 +106,9 @@ CUDAQ_QEC_HOST_DEVICE constexpr std::uint32_t row_of_tap(const padded_grid &grid
 }
 
 /// Where wgmma finds a matrix: in core matrices of eight rows of 16 bytes; those of the next eight rows are 128 bytes
-/// after them, those of the other half of the channels `half_bytes`. Rows may be added to the result. Addresses in shared
-/// memory have the rank of the block in its cluster from bit 24 on; wgmma has room for the low 18 bits, which are in the
-/// memory of its own block.
+/// after them, those of the other half of the channels `half_bytes`. Rows may be added to the result. Addresses of
+/// shared memory have the rank of the block in its cluster from bit 24 on; wgmma takes the low 18 bits, an address in
+/// the memory of its own block.
 CUDAQ_QEC_HOST_DEVICE constexpr std::uint64_t matrix_at(std::uint32_t address, std::uint32_t half_bytes) {
   return std::uint64_t{address % (1u << 18) / kUnit} | std::uint64_t{half_bytes / kUnit} << 16 |
          std::uint64_t{8 * kHalfBytes / kUnit} << 32;

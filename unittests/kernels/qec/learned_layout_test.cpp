@@ -78,8 +78,8 @@ a_fragment load_tile(shared_memory &memory, const Address &address_of) {
 }
 
 /// Where wgmma finds element (row, k) of a matrix without swizzle whose rows have their channels in one piece (PTX,
-/// "Matrix descriptor"): core matrices of eight rows of 16 bytes, with the distances from one to the next in rows and in
-/// channels in fields of 14 bits, in units of 16 bytes.
+/// "Matrix descriptor"): core matrices of eight rows of 16 bytes, with the distances from one to the next in rows and
+/// in channels in fields of 14 bits, in units of 16 bytes.
 std::uint32_t element_at(std::uint64_t matrix, std::uint32_t row, std::uint32_t k) {
   const auto field = [&](unsigned from) { return static_cast<std::uint32_t>(matrix >> from & 0x3FFF) * 16; };
   return field(0) + row / 8 * field(32) + row % 8 * 16 + k / 8 * field(16) + k % 8 * 2;
