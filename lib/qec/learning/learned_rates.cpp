@@ -182,6 +182,10 @@ private:
         for (const share &one : factors_of_[set])
           is_measured[one.of] = 1;
     const std::size_t parities = counts_.sets()->size();
+    for (std::size_t set = 0; set < system_.size(); ++set) // once each, in however many forms it is
+      for (const share &one : factors_of_[set])
+        if (!system_.is_measured(set) && is_measured[one.of] == 0)
+          unknowns_[parities + set] += one.exponent;
     equations_.resize(system_.size());
     sets_of_.resize(factors_.size());
     for (std::uint32_t set = 0; set < system_.size(); ++set) {
@@ -193,8 +197,8 @@ private:
           continue;
         for (const share &one : factors_of_[unknown - parities]) {
           if (is_measured[one.of] == 0)
-            unknowns_[unknown] += one.exponent;
-          else if (const auto at = std::ranges::find(equation, one.of, &share::of); at != equation.end())
+            continue;
+          if (const auto at = std::ranges::find(equation, one.of, &share::of); at != equation.end())
             at->exponent -= coefficient * one.exponent;
           else
             equation.push_back({one.of, -coefficient * one.exponent});

@@ -143,6 +143,18 @@ TEST(LearnedRates, OfAnErrorWithTooManyDetectorsStayUnlessTheyAreTied) {
   EXPECT_NEAR(tied.errors[0].rate, 0.02, 4 * tied.errors[0].sigma);
 }
 
+TEST(LearnedRates, OfManyErrorsInOneWithTooManyDetectorsAreThoseOfTheShots) {
+  std::string text = "error(0.02) D0 D1 D2 D3 D4 D5 D6\nerror(0.02) D0\nerror(0.02) D6\n";
+  for (int d = 0; d < 6; ++d)
+    text += "error(0.02) D" + std::to_string(d) + " D" + std::to_string(d + 1) + "\n";
+  const detector_error_model model = model_of(text);
+  const learned_rates rates = learn_or_throw(model, counts_of(model, 100000, 4));
+  EXPECT_TRUE(rates.refusals.empty()) << rates.refusals.front();
+  for (const learned_rate &one : rates.errors) {
+    EXPECT_NEAR(one.rate, 0.02, one.mechanism == 0 ? 0.0005 : 5 * one.sigma) << one.mechanism;
+  }
+}
+
 TEST(LearnedRates, OfAnErrorThatTheModelHardlyHasAreThoseOfTheShots) {
   const std::string ends = "error(0.05) D0\nerror(0.05) D1\n";
   const event_counts counts = counts_of(model_of(ends + "error(0.01) D0 D1\n"), 200000, 6);
