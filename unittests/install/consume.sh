@@ -182,7 +182,16 @@ case $way in
       "$examples/decoder_plugin/single_fault.c" -o "$scratch/single_fault.so" -lm
     c++ -std=c++20 -Wall -Wextra -Wpedantic -Werror -I "$prefix/include" -shared -fPIC \
       "$examples/decoder_plugin/least_weight.cpp" -o "$scratch/least_weight.so"
-    for decoder in auto lookup "$scratch/single_fault.so" "$scratch/least_weight.so"; do
+    decoders=(auto lookup "$scratch/single_fault.so" "$scratch/least_weight.so")
+    read -ra python <<<"$(python3-config --includes --embed --ldflags 2>/dev/null | tr '\n' ' ')"
+    if [ "${#python[@]}" -gt 0 ]; then
+      cc -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -I "$prefix/include" -shared -fPIC \
+        "$examples/decoder_plugin/python_decoder.c" -o "$scratch/python_decoder.so" "${python[@]}"
+      decoders+=("$scratch/python_decoder.so:file=$examples/decoder_plugin/two_errors.py")
+    else
+      echo "not built without Python's headers: python_decoder.c"
+    fi
+    for decoder in "${decoders[@]}"; do
       "$scratch/decoder_batch" "$decoder"
       "$scratch/decoder_pipeline" "$decoder"
     done
