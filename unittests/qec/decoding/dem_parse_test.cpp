@@ -98,7 +98,7 @@ struct bad_model {
 TEST(DemParser, RefusesBadTextWithLineAndReason) {
   const std::vector<bad_model> models{
       {"\n\nfault(0.1) D0", "line 3: unknown instruction \"fault\": is this a Stim circuit? Its model is made by `stim "
-                            "analyze_errors --decompose_errors --in circuit.stim --out model.dem`"},
+                            "analyze_errors --in circuit.stim --out model.dem`"},
       {"error(0.1) D0\nFault D0", "line 2: unknown instruction \"Fault\""},
       {"(0.1) D0", "line 1: expected an instruction, found '('"},
       {"\xC3", "line 1: expected an instruction, found the byte 0xC3"},

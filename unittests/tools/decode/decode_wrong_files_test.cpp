@@ -57,7 +57,7 @@ TEST_F(DecodeWrongFiles, ACircuitIsRefusedWithTheCommandThatMakesItsModel) {
   const std::string data =
       " --dem " + file("code.stim", "# A circuit.\nQUBIT_COORDS(0, 0) 0\nR 0\n") + " --in " + file("s.b8", "");
   const std::string text = "line 2: unknown instruction \"QUBIT_COORDS\": is this a Stim circuit? Its model is made by "
-                           "`stim analyze_errors --decompose_errors --in circuit.stim --out model.dem`";
+                           "`stim analyze_errors --in circuit.stim --out model.dem`";
   for (const std::string command :
        {"decode", "decode --stream", "decode --decoder lookup", "decode --decoder bp-osd", "pipeline", "demo"})
     expect_refusal(command + data, text);

@@ -135,7 +135,7 @@ private:
     if (name == "repeat")
       return kind::repeat;
     constexpr const char *kOfCircuit = ": is this a Stim circuit? Its model is made by `stim analyze_errors "
-                                       "--decompose_errors --in circuit.stim --out model.dem`";
+                                       "--in circuit.stim --out model.dem`";
     fail("unknown instruction \"" + std::string(text_.substr(begin, at_ - begin)) + "\"" +
          (made_.instructions.empty() ? kOfCircuit : ""));
   }
