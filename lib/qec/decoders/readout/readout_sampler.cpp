@@ -73,7 +73,8 @@ readout_sampler::readout_sampler(const detector_error_model &model, const readou
 void readout_sampler::draw_value(std::mt19937_64 &random, const readout_table::content::reading &reading,
                                  std::span<std::uint8_t> soft) const {
   const readout_calibration::gaussians &of = all_.calibrations[reading.calibration].both;
-  const double value = (uniform(random) <= of.share_of_1 ? of.mean_of_1 : of.mean_of_0) + of.sigma * normal(random);
+  const double mean = uniform(random) <= of.share_of_1 ? of.mean_of_1 : of.mean_of_0; // drawn first by each compiler
+  const double value = mean + of.sigma * normal(random);
   const auto at = static_cast<std::size_t>(reading.measurement);
   if (kind_ == soft_kind::f32) {
     constexpr double kLargest = std::numeric_limits<float>::max();

@@ -129,7 +129,7 @@ void decoder_turn::answer_waits(bool new_stream) noexcept {
       answer = session_.serve(w.read, w.result, w.arrival, false);
     if (answer.waits) {
       const bool at_limit = now >= w.deadline;
-      if (!new_stream && !at_end && !at_limit && !slots_->is_wanted(w.job.slot))
+      if (!new_stream && !at_end && !at_limit && !slots_->is_wanted(w.job.slot, now - w.arrival >= kSlotLookTime))
         return false;
       const server_status why = at_end ? server_status::not_ready : server_status::busy;
       answer = session_.refuse_waiting(w.read.request, why, w.arrival, !new_stream && !at_end && at_limit);

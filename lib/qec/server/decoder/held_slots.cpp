@@ -20,8 +20,8 @@ void held_slots::limit(const transport_slots &slots, std::size_t streams) {
   last_ = slots.count - 1;
 }
 
-bool held_slots::is_near(std::uint32_t slot) const noexcept {
-  return !holders_.empty() && (last_ + count_ - slot) % count_ >= count_ - max_;
+bool held_slots::is_near(std::uint32_t slot, std::uint32_t last) const noexcept {
+  return !holders_.empty() && (last + count_ - slot) % count_ >= count_ - max_;
 }
 
 void held_slots::arrive(std::uint32_t slot) noexcept {
@@ -43,7 +43,7 @@ bool held_slots::take(std::uint32_t slot, std::size_t others, decoder_turn &deco
   if (slot >= count_)
     return true;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (held_ == max_ || others >= max_of_one_ || is_near(slot))
+  if (held_ == max_ || others >= max_of_one_ || is_near(slot, last_))
     return false;
   ++held_;
   if (!holders_.empty())
@@ -51,14 +51,12 @@ bool held_slots::take(std::uint32_t slot, std::size_t others, decoder_turn &deco
   return true;
 }
 
-bool held_slots::is_wanted(std::uint32_t slot) noexcept {
+bool held_slots::is_wanted(std::uint32_t slot, bool asks) noexcept {
   if (slot >= count_)
     return false;
-  const std::uint32_t next = must_look() ? transport_.next_slot(transport_.user) : count_;
+  const std::uint32_t next = asks && must_look() ? transport_.next_slot(transport_.user) : count_;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (next < count_) // perhaps one before that of arrive(), which was called meanwhile: the next look is right
-    last_ = (next + count_ - 1) % count_;
-  return is_near(slot);
+  return is_near(slot, last_) || (next < count_ && is_near(slot, (next + count_ - 1) % count_));
 }
 
 void held_slots::give_back(std::uint32_t slot) noexcept {

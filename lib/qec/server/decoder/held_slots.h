@@ -47,15 +47,16 @@ public:
   // By the thread that has the decoder.
   /// `others`: slots that the decoder holds. False: it must not hold this one, too.
   [[nodiscard]] bool take(std::uint32_t slot, std::size_t others, decoder_turn &decoder) noexcept;
-  /// Half a lap is left until the transport needs the slot.
-  [[nodiscard]] bool is_wanted(std::uint32_t slot) noexcept;
+  /// Half a lap is left until the transport needs the slot. `asks`: how far the transport has come is looked at, too.
+  /// Not at once: until the handler of this slot has returned, the position of the transport looks like a whole lap.
+  [[nodiscard]] bool is_wanted(std::uint32_t slot, bool asks) noexcept;
   /// A slot may be wanted without a call of arrive() that wakes the decoder: it asks again and again.
   [[nodiscard]] bool must_look() const noexcept { return transport_.next_slot != nullptr; }
   /// Of a slot that was taken, before its request is answered.
   void give_back(std::uint32_t slot) noexcept;
 
 private:
-  [[nodiscard]] bool is_near(std::uint32_t slot) const noexcept;
+  [[nodiscard]] bool is_near(std::uint32_t slot, std::uint32_t last) const noexcept;
 
   // Written by limit only.
   transport_slots transport_;

@@ -96,11 +96,12 @@ expected<> live_learning::start(const server_config &config, const std::string &
     const std::lock_guard<std::mutex> lock(mutex_);
     decoders_ = std::move(decoders);
   }
+  went_back_ = false;
   return resume();
 }
 
 expected<> live_learning::resume() {
-  if (decoders_.empty())
+  if (decoders_.empty() || went_back_)
     return {};
   ending_.store(0);
   if (expected<> result = swap_thread_.start("qec-swap", {}, [this] { swap(); }); result.failed())
@@ -123,6 +124,7 @@ void live_learning::stop() {
 
 reload_result live_learning::go_back(std::uint64_t limit_ns, earlier_model to) {
   stop();
+  went_back_ = true;
   for (const auto &decoder : decoders_) {
     if (!decoder->report.uses_learned)
       continue;

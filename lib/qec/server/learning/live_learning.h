@@ -92,6 +92,7 @@ private:
 
   decoding_server &server_;
   std::string folder_;
+  bool went_back_ = false; ///< nothing is learned until the next start()
   std::vector<std::unique_ptr<learning_decoder>> decoders_;
   cudaq::realtime::detail::shared_word<std::uint32_t> ending_;
   mutable std::mutex mutex_;      ///< protects the reports, offers and lines; never held during a decode or a swap
