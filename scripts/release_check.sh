@@ -30,6 +30,7 @@ done
 [[ -z $key || -r $key ]] || { echo "release_check.sh: the key $key cannot be read" >&2 && exit 2; }
 failures=0
 log=$folder/log.txt
+rm -rf "${folder:?}/dist"
 mkdir -p "$folder/dist"
 : >"$log"
 

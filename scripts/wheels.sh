@@ -100,7 +100,7 @@ done
 pythons=("$@")
 if (($# == 0)); then
   mapfile -t pythons < <(
-    compgen -c python3. | grep -xE 'python3\.[0-9]+' | sort --unique
+    compgen -c python3. | { grep -xE 'python3\.[0-9]+' || true; } | sort --unique
     compgen -G "$HOME/.pyenv/versions/3.*/bin/python3"
   )
 fi

@@ -84,8 +84,10 @@ public:
   /// were taken.
   std::tuple<int, bool> push(array<const std::uint8_t> bits, std::uint64_t count, const values &known) {
     return locked([&] {
-      const decode_status status = known.is_empty() ? push_all({bits.data(), bits.size()}, count)
-                                                    : push_with({bits.data(), bits.size()}, count, known.of());
+      // With a table all at once, also without values: if some are missing, nothing is taken.
+      const bool in_parts = known.is_empty() && stream_->values_info() == stream_values_info{};
+      const decode_status status = in_parts ? push_all({bits.data(), bits.size()}, count)
+                                            : push_with({bits.data(), bits.size()}, count, known.of());
       const stream_progress now = stream_->poll();
       const bool is_news = now.committed_rounds != seen_rounds_;
       seen_rounds_ = now.committed_rounds;

@@ -24,7 +24,7 @@ if ! "$2/tools/cudaq-realtime" serve --check "$folder/decoder.yaml" >/dev/null 2
 fi
 
 status=0
-python3 "$script" "$2" "$folder" --budget 8 --rate 200 --part distributions || status=$?
+python3 "$script" "$2" "$folder" --budget 8 --slack 200 --rate 200 --part distributions || status=$?
 [ $status -le 1 ] || { echo "exit status $status"; exit 1; }
 has '^\| processor \| .+, [0-9]+ cores'
 has '^\| shm \| off \| 0\.2 k/s \| [0-9]+ \| [0-9]+ \| [0-9]+ \| [0-9.]+ [mu]s \|'

@@ -103,7 +103,7 @@ int graph_engine::hand_over(void *self, cudaq_host_launch_fn_t launch, void *lau
   w.handed_data = launch_data;
   cudaq_host_job_t job{};
   // The request is armed on this thread in any case: a stop then finds the same words as without the option.
-  if (w.resources.pre_launch_on_worker && !w.armed && w.engine.has_job(w, job)) {
+  if (w.resources.pre_launch_on_worker && w.engine.has_job(w, job)) { // a failed stage may have left `armed`
     w.engine.arm(w, job.slot);
     w.armed = true; // also if the worker's thread has ended: then before_launch follows here
   }

@@ -18,13 +18,18 @@ std::vector<std::string> models() {
   return {repetition_dem(5, 0.02, 1, kRepetitions), repetition_dem(3, 0.03, 2, 9), short_surface_dem(6)};
 }
 
+class StreamReadout : public testing::Test {
+protected:
+  void SetUp() override { CUDAQ_SKIP_WITHOUT_PYMATCHING(); }
+};
+
 stream_options options_of(const stream_readout_case &of, stream_options options) {
   options.decoder = "pymatching";
   options.readout = of.table;
   return options;
 }
 
-TEST(StreamReadout, IsThatOfTheWholeShotIfOneWindowHasAll) {
+TEST_F(StreamReadout, IsThatOfTheWholeShotIfOneWindowHasAll) {
   std::mt19937 random(11);
   int changed = 0;
   for (const std::string &dem : models()) {
@@ -101,7 +106,7 @@ private:
   std::uint64_t number_ = 0;
 };
 
-TEST(StreamReadout, OfAWindowIsThatOfADecoderForThisWindowAndShotAlone) {
+TEST_F(StreamReadout, OfAWindowIsThatOfADecoderForThisWindowAndShotAlone) {
   std::mt19937 random(12);
   for (const std::string &dem : models()) {
     const stream_readout_case of(dem);
@@ -130,7 +135,7 @@ TEST(StreamReadout, OfAWindowIsThatOfADecoderForThisWindowAndShotAlone) {
   }
 }
 
-TEST(StreamReadout, GivesTheFramesOfItsModeWhateverThePiecesAndWorkers) {
+TEST_F(StreamReadout, GivesTheFramesOfItsModeWhateverThePiecesAndWorkers) {
   std::mt19937 random(13);
   const stream_readout_case of(repetition_dem(5, 0.02, 2, 40));
   for (const stream_mode mode : {stream_mode::sequential, stream_mode::parallel}) {
@@ -205,7 +210,7 @@ decode_status push_round(stream_decoder &to, const chain_round &one, soft_kind k
   return status;
 }
 
-TEST(StreamReadout, SaysWhichErrorOfAPairHasHappenedFarBeyondTheLengthOfTheText) {
+TEST_F(StreamReadout, SaysWhichErrorOfAPairHasHappenedFarBeyondTheLengthOfTheText) {
   const std::string dem = chain_dem(), table = chain_table(dem);
   constexpr std::uint64_t kMany = 3001;
   for (const stream_mode mode : {stream_mode::sequential, stream_mode::parallel})
@@ -238,7 +243,7 @@ TEST(StreamReadout, SaysWhichErrorOfAPairHasHappenedFarBeyondTheLengthOfTheText)
     }
 }
 
-TEST(StreamReadout, RefusesValuesThatCannotComeNextAndGoesOn) {
+TEST_F(StreamReadout, RefusesValuesThatCannotComeNextAndGoesOn) {
   const std::string dem = chain_dem(), table = chain_table(dem);
   const auto stream = stream_or_throw(dem, {.decoder = "pymatching", .commit = 2, .buffer = 2, .readout = table});
   EXPECT_EQ(stream->values_info(), (stream_values_info{1, 1, 1, 1, 7}));
@@ -279,7 +284,7 @@ TEST(StreamReadout, RefusesValuesThatCannotComeNextAndGoesOn) {
   EXPECT_EQ(stream->finish(bytes, 1), decode_status::ok) << stream->fault();
 }
 
-TEST(StreamReadout, BreaksAtAValueThatIsNotFiniteInTheWindowThatNeedsIt) {
+TEST_F(StreamReadout, BreaksAtAValueThatIsNotFiniteInTheWindowThatNeedsIt) {
   const std::string dem = chain_dem(), table = chain_table(dem);
   for (const std::size_t workers : {0U, 2U}) {
     const auto stream = stream_or_throw(dem, {.decoder = "pymatching",
@@ -300,7 +305,7 @@ TEST(StreamReadout, BreaksAtAValueThatIsNotFiniteInTheWindowThatNeedsIt) {
   }
 }
 
-TEST(StreamReadout, OfTablesThatNoStreamCanHaveIsRefused) {
+TEST_F(StreamReadout, OfTablesThatNoStreamCanHaveIsRefused) {
   const std::string dem = chain_dem(), good = chain_table(dem);
   const auto with = [&](const std::string &from, const std::string &to) {
     std::string text = good;
@@ -338,7 +343,7 @@ TEST(StreamReadout, OfTablesThatNoStreamCanHaveIsRefused) {
   EXPECT_EQ(without->values_info(), stream_values_info{});
 }
 
-TEST(StreamReadout, MakesWindowsAsGoodAsWholeShots) {
+TEST_F(StreamReadout, MakesWindowsAsGoodAsWholeShots) {
   std::mt19937 random(14);
   const stream_readout_case of(repetition_dem(5, 0.03, 1, 40));
   const auto whole = make_or_throw("pymatching", of.dem);

@@ -22,6 +22,7 @@ event_matching::event_matching(std::size_t max_nodes)
 
 void event_matching::begin(std::size_t nodes) noexcept {
   nodes_ = row_ = nodes;
+  stamp_ = 0; // no region of this matching is seen
   for (std::size_t node = 0; node < nodes; ++node) {
     weights_[node * row_ + node] = kFar;
     outer_[node] = static_cast<id>(node);
