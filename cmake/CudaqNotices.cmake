@@ -43,7 +43,7 @@ function(cudaq_source_notice name target property where)
 endfunction()
 
 if(TARGET cudaq-pymatching)
-  set(_where "libcudaq-qec-decoding, libcudaq-qec-server, the programs, decoder plug-ins")
+  set(_where "libcudaq-qec-decoding, libcudaq-qec-server, libcudaq-qec-model-gpu, the programs, decoder plug-ins")
   cudaq_source_notice(PyMatching cudaq-pymatching CUDAQ_PYMATCHING_FOLDER "${_where}")
   cudaq_source_notice(Stim cudaq-pymatching CUDAQ_STIM_FOLDER "${_where}")
 endif()

@@ -4,13 +4,13 @@
  * With FUNCTION, such as qec_decode of a decoding server: shots of BYTES bytes without an event. */
 #include "control.h"
 
-enum { kFunction = 7, kEvents = 8, kMostEvents = 4096 }; /* the first two: of handler.c, the parity of all bytes */
+enum { kFunction = 7, kEvents = 8, kMaxEvents = 4096 }; /* the first two: of handler.c, the parity of all bytes */
 
 int main(int argc, char **argv) {
   const int of_server = argc == 8;
   const uint32_t function = of_server ? (uint32_t)strtoul(argv[6], NULL, 0) : kFunction;
   const size_t bytes = of_server ? strtoull(argv[7], NULL, 10) : kEvents;
-  if ((argc != 6 && !of_server) || strtoull(argv[3], NULL, 10) == 0 || bytes > kMostEvents)
+  if ((argc != 6 && !of_server) || strtoull(argv[3], NULL, 10) == 0 || bytes > kMaxEvents)
     return fprintf(stderr, "usage: control_system HOST PORT REQUESTS CYCLE_US LIMIT_US [FUNCTION BYTES]\n"), 2;
   const size_t requests = strtoull(argv[3], NULL, 10);
   const uint64_t cycle_ns = strtoull(argv[4], NULL, 10) * 1000;
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
   size_t missed = 0, wrong = 0;
   const uint64_t begin = now_ns();
   for (size_t k = 0; k < requests; ++k) {
-    uint8_t events[kMostEvents] = {0}; /* those of a real system come from its measurements */
+    uint8_t events[kMaxEvents] = {0}; /* those of a real system come from its measurements */
     const uint8_t expected = of_server ? 0 : (uint8_t)(k % 3);
     events[k % kEvents] = expected;
     const uint64_t due = begin + k * cycle_ns;
