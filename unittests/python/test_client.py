@@ -347,7 +347,7 @@ def test_a_slot_without_room_for_what_a_decoder_needs_is_no_server_without_soft_
 
 
 def test_all_golden_frames_are_there():
-    assert len(FRAMES) == 22 and len(STREAM_FRAMES) == 28 and len(READOUT_FRAMES) == 23
+    assert len(FRAMES) == 22 and len(STREAM_FRAMES) == 28 and len(READOUT_FRAMES) == 25
     assert len(GAPS_FRAMES) == 11
     assert {name for name, _, _ in EXCHANGES} - {"lost"} <= set(FRAMES) | set(STREAM_FRAMES)
 
