@@ -147,7 +147,7 @@ expected<stream_source> read_stream(const decoder_model &errors, const stream_op
     const auto table = parse_readout_table(full->readout, errors);
     if (table.failed())
       return reason("readout: " + table.text());
-    auto of_stream = stream_readout::make((*table)->all(), *model);
+    auto of_stream = stream_readout::make((*table)->contents(), *model);
     if (of_stream.failed())
       return reason("readout: " + of_stream.text());
     readout = std::move(*of_stream);

@@ -65,10 +65,8 @@ public:
   /// std::bad_alloc.
   [[nodiscard]] decode_status list_of(const shot_readout &shot, std::vector<error_probability> &list,
                                       std::string &fault) const;
-  /// For the library itself.
-  [[nodiscard]] const content &all() const noexcept { return *all_; }
 
-  /// For the library's own programs: users have no declaration of it.
+  /// For the library and its own programs: users have no declaration of it.
   [[nodiscard]] const content &contents() const noexcept { return *all_; }
 
 private:
