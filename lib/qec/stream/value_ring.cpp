@@ -20,7 +20,9 @@ std::size_t room_for(std::int64_t values) {
 
 unsigned bits_of_value(soft_kind kind) noexcept { return kind == soft_kind::f32 ? 32 : kind == soft_kind::u8 ? 8 : 4; }
 
-unsigned flag_at(const stream_values &of, std::uint64_t k) noexcept { return of.leakage[k / 4] >> 2 * (k % 4) & 3U; }
+unsigned flag_at(const stream_values &of, std::uint64_t k) noexcept {
+  return unsigned{of.leakage[k / 4]} >> 2 * (k % 4) & 3U;
+}
 
 float soft_at(const stream_values &of, std::uint64_t k) noexcept {
   float value = 0;
@@ -29,7 +31,7 @@ float soft_at(const stream_values &of, std::uint64_t k) noexcept {
   else if (of.kind == soft_kind::u8)
     value = of.soft[k];
   else
-    value = static_cast<float>(of.soft[k / 2] >> 4 * (k % 2) & 15U);
+    value = static_cast<float>(unsigned{of.soft[k / 2]} >> 4 * (k % 2) & 15U);
   return value;
 }
 
