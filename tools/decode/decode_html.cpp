@@ -3,10 +3,38 @@
 #include "tools/decode/decode.h"
 #include "tools/html/html_page.h"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
+namespace {
+
+/// The rate of the shots that are kept over the share that is discarded, in steps of an eighth of a power of ten. ""
+/// without true observables.
+std::string gap_plot(const json &curve, std::uint64_t shots) {
+  constexpr double kSteps = 8;
+  plotted_curve line{"shots with the smallest gaps are discarded", 0, 0, {}};
+  double last_step = -HUGE_VAL;
+  for (const json &row : curve) {
+    const auto kept = row["kept"].get<std::uint64_t>();
+    if (!row.contains("wrong"))
+      return "";
+    const double share = static_cast<double>(shots - kept) / static_cast<double>(shots);
+    const double step = share > 0 ? std::floor(kSteps * std::log10(share)) : last_step;
+    if (kept == 0 || step == last_step)
+      continue;
+    last_step = step;
+    const error_rate rate{row["wrong"].get<std::uint64_t>(), kept};
+    const auto [low, high] = rate.interval_95();
+    line.points.push_back({share, rate.rate(), rate.errors == 0 ? 0 : low, high});
+  }
+  return curve_plot(
+      {line}, "share of discarded shots", "logical errors per kept shot",
+      +[](double share) { return fmt::format("{:.3g} %", 100 * share); });
+}
+
+} // namespace
 
 std::string decode_html(const json &report) {
   const auto number = [&](const char *name) { return report[name].get<std::uint64_t>(); };
@@ -26,6 +54,8 @@ std::string decode_html(const json &report) {
   page.add("Logical errors",
            html_paragraph(report.contains("logical_errors") ? error_rate{number("logical_errors"), shots}.text()
                                                             : "Not counted: the shots have no true observables."));
+  if (report.contains("confidence"))
+    page.add("Wrong and discarded shots", gap_plot(report["confidence"]["curve"], shots));
   if (report.contains("deadline_met"))
     page.add(
         "Deadlines",

@@ -13,6 +13,7 @@ namespace {
 constexpr plot_height kSquare{kSquareTop, kSquareBottom};
 constexpr double kCap = 3.5;  ///< half of the width of an interval's end
 constexpr double kBeside = 5; ///< between intervals of curves at one x
+constexpr double kArrow = 26; ///< length of a bound
 
 /// The ends of both axes, with room around the points and their intervals.
 struct curve_ranges {
@@ -35,7 +36,7 @@ struct curve_ranges {
     const double across = std::pow(std::max(last / first, 1.2), 0.06), along = std::pow(highest / lowest, 0.05);
     first /= across;
     last *= across;
-    lowest /= has_arrows ? 2 * along : 1.1 * along;
+    lowest /= has_arrows ? 2 * along : 1.1 * along; // room for an arrow
     highest *= 1.1 * along;
   }
 
@@ -60,6 +61,27 @@ std::vector<axis_tick> x_ticks(const std::vector<plotted_curve> &curves, const p
     end = x.at(value) + half;
   }
   return own;
+}
+
+/// Calls with each value of an axis that is a digit times a power of ten, and how long its mark is.
+template <typename Call>
+void each_mark(const plot_axis &axis, const Call &call) {
+  for (int power = static_cast<int>(std::floor(std::log10(axis.low()))); std::pow(10, power) <= axis.high(); ++power)
+    for (int digit = 1; digit <= 9; ++digit)
+      if (const double value = digit * std::pow(10, power); value >= axis.low() && value <= axis.high())
+        call(axis.at(value), digit == 1 ? 8 : 4);
+}
+
+/// Marks on all four sides.
+std::string marks(const plot_axis &x, const plot_axis &y) {
+  std::string path;
+  each_mark(x, [&path](double at, int length) {
+    path += fmt::format("M{:.1f} {}v{}M{:.1f} {}v{}", at, kSquare.bottom, -length, at, kSquare.top, length);
+  });
+  each_mark(y, [&path](double at, int length) {
+    path += fmt::format("M{} {:.1f}h{}M{} {:.1f}h{}", kLeft, at, length, kRight, at, -length);
+  });
+  return fmt::format(R"(<path class="frame" d="{}"/>)", path);
 }
 
 std::string rate_label(double rate) { return fmt::format("{:g}", rate); }
@@ -105,7 +127,8 @@ std::string curve_plot(const std::vector<plotted_curve> &curves, const std::stri
                     fmt::format(R"(<rect class="frame" x="{0}" y="{1}" width="{2}" height="{3}"/>)"
                                 R"(<text class="heading" x="{4}" y="{5}" text-anchor="middle">{6}</text>)",
                                 kLeft, kSquare.top, kRight - kLeft, kSquare.bottom - kSquare.top, (kLeft + kRight) / 2,
-                                kSquare.top - 16, html_text(what));
+                                kSquare.top - 16, html_text(what)) +
+                    marks(x, y);
   std::vector<named_line> names;
   for (std::size_t k = 0; k < curves.size(); ++k) {
     const plotted_curve &c = curves[k];
@@ -117,7 +140,7 @@ std::string curve_plot(const std::vector<plotted_curve> &curves, const std::stri
     for (const plotted_rate &p : c.points) {
       const double at = x.at(p.x) + beside;
       if (p.high > p.low)
-        points += interval(colour, at, y.at(p.high), p.low > 0 ? y.at(p.low) : kSquare.bottom - 2, p.low <= 0);
+        points += interval(colour, at, y.at(p.high), p.low > 0 ? y.at(p.low) : y.at(p.high) + kArrow, p.low <= 0);
       if (p.rate <= 0)
         continue;
       line += fmt::format("{:.1f},{:.1f} ", at, y.at(p.rate));

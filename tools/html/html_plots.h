@@ -50,8 +50,8 @@ struct plotted_ratio {
 };
 std::string ratio_plot(const std::vector<plotted_ratio> &ratios);
 
-/// A rate, and its interval as a vertical line with ends. One that begins at 0 has an arrow downwards in place of its
-/// low end. Without an interval low and high are the rate.
+/// A rate, and its interval as a vertical line with ends. One that begins at 0 is a bound: a short arrow downwards from
+/// its high end. Without an interval low and high are the rate.
 struct plotted_rate {
   double x, rate, low, high;
 };
@@ -61,8 +61,9 @@ struct plotted_curve {
   std::size_t colour = 0, dashes = 0;
   std::vector<plotted_rate> points; ///< in the order of x
 };
-/// Rates over x, both axes logarithmic, nearly square, with a heading. A rate of 0 has no point. Intervals of several
-/// curves at one x stand beside each other. `label`: of a value of x. "" without points.
+/// Rates over x in a square with a heading. Both axes are logarithmic, with marks at the digits 1 to 9 of each power. A
+/// rate of 0 has no point. Intervals of several curves at one x stand beside each other. `label`: of a value of x. ""
+/// without points.
 std::string curve_plot(const std::vector<plotted_curve> &curves, const std::string &x_title, const std::string &rates,
                        std::string (*label)(double));
 
@@ -75,6 +76,23 @@ struct plotted_place {
 /// The places, in blue where less happens and in red where more happens, the darker the larger the difference, with a
 /// frame from 5 standard deviations on. y goes downwards, as rows do. "" without places.
 std::string layout_plot(const std::vector<plotted_place> &places);
+
+/// A detector of a shot: its place and its time.
+struct plotted_detector {
+  double x, y, time;
+  bool fired;
+};
+/// An error of a correction.
+struct plotted_error {
+  std::vector<std::size_t> detectors; ///< into the list of detectors
+  bool flips;                         ///< an observable
+};
+/// A correction over the places of a code, a panel for each time. An error is a line between its two detectors, and of
+/// more a star; one with a single detector is a short line to the nearest side of the panel, as a model does not say to
+/// which side of the code. One that joins two times has a ring at each of its detectors, and a dashed line in the later
+/// panel if two of them are at different places. y goes downwards. "" without detectors, or if one has no place.
+std::string correction_plot(const std::vector<plotted_detector> &detectors, const std::vector<plotted_error> &errors,
+                            const std::string &title);
 
 /// The first picture of a plot as a file of its own, also for programs that know little of CSS: these show it in light
 /// colours, others in dark ones where the reader prefers them. "" without a picture.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -34,7 +35,166 @@ std::string mark(double x, double y, double radius, double sigma, const std::str
                      html_text(name));
 }
 
+/// Panels side by side, all with the same places.
+class panels {
+public:
+  explicit panels(const std::vector<plotted_detector> &detectors) : detectors_(detectors) {
+    std::vector<double> xs, ys;
+    for (const plotted_detector &d : detectors) {
+      xs.push_back(d.x);
+      ys.push_back(d.y);
+      number_.emplace(d.time, 0);
+    }
+    for (std::size_t next = 0; auto &[time, number] : number_)
+      number = next++;
+    const auto [left, right] = std::ranges::minmax(xs);
+    const auto [top, bottom] = std::ranges::minmax(ys);
+    left_ = left;
+    top_ = top;
+    const double spacing = std::min(spacing_of(xs), spacing_of(ys)), across = right - left, down = bottom - top;
+    for (columns_ = std::min<std::size_t>(number_.size(), 4);; --columns_) {
+      const double room = kWidth / static_cast<double>(columns_) - kBetween - 2 * kEdge;
+      scale_ = std::min(kStep / spacing, across == 0 ? kStep : room / across);
+      if (columns_ == 1 || scale_ * spacing >= kLeastStep)
+        break;
+    }
+    width_ = scale_ * across + 2 * kEdge;
+    height_ = scale_ * down + 2 * kEdge;
+    dot_ = std::clamp(0.2 * scale_ * spacing, 1.0, 5.5);
+    to_boundary_ = std::min(0.6 * scale_ * spacing, 0.75 * kEdge);
+  }
+
+  struct point {
+    double x, y;
+  };
+  [[nodiscard]] std::size_t number_of(std::size_t detector) const { return number_.at(detectors_[detector].time); }
+  [[nodiscard]] point in_panel(std::size_t detector) const {
+    const plotted_detector &d = detectors_[detector];
+    return {kEdge + scale_ * (d.x - left_), kEdge + scale_ * (d.y - top_)};
+  }
+  [[nodiscard]] point at(std::size_t detector) const { return moved(in_panel(detector), number_of(detector)); }
+  /// Beside the nearest side of the panel.
+  [[nodiscard]] point outside(std::size_t detector) const {
+    point p = in_panel(detector);
+    const double to_side[] = {p.x, width_ - p.x, p.y, height_ - p.y};
+    switch (std::ranges::min_element(to_side) - to_side) {
+    case 0:
+      p.x -= to_boundary_;
+      break;
+    case 1:
+      p.x += to_boundary_;
+      break;
+    case 2:
+      p.y -= to_boundary_;
+      break;
+    default:
+      p.y += to_boundary_;
+    }
+    return moved(p, number_of(detector));
+  }
+  [[nodiscard]] point moved(point p, std::size_t panel) const {
+    return {p.x + kBetween / 2 + static_cast<double>(panel % columns_) * (width_ + kBetween),
+            p.y + kHeading + static_cast<double>(panel / columns_) * (height_ + kCaption)};
+  }
+  [[nodiscard]] double dot() const noexcept { return dot_; }
+  [[nodiscard]] double bottom() const {
+    return kHeading + static_cast<double>((number_.size() + columns_ - 1) / columns_) * (height_ + kCaption);
+  }
+  /// Frames with their times.
+  [[nodiscard]] std::string frames() const {
+    std::string out;
+    for (const auto &[time, number] : number_) {
+      const point corner = moved({0, 0}, number);
+      out += fmt::format(R"(<rect class="frame" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>)"
+                         R"(<text class="title" x="{:.1f}" y="{:.1f}">t = {:g}</text>)",
+                         corner.x, corner.y, width_, height_, corner.x, corner.y + height_ + 15, time);
+    }
+    return out;
+  }
+
+private:
+  static constexpr double kStep = 36, kLeastStep = 12;
+  static constexpr double kBetween = 12, kHeading = 36, kCaption = 26;
+  const std::vector<plotted_detector> &detectors_;
+  std::map<double, std::size_t> number_; ///< of the panel of each time
+  std::size_t columns_ = 1;
+  double left_ = 0, top_ = 0, scale_ = 1, width_ = 0, height_ = 0, dot_ = 0, to_boundary_ = 0;
+};
+
+/// Of an error that flips an observable, and of the others.
+std::string stroke_of(bool flips) { return flips ? "s3 d0 flips" : "s0 d0"; }
+
+std::string line_between(const std::string &css, panels::point from, panels::point to) {
+  return fmt::format(R"(<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)", css, from.x, from.y, to.x,
+                     to.y);
+}
+
+std::string ring_at(const std::string &css, panels::point at, double radius) {
+  return fmt::format(R"(<circle class="{} ring" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>)", css, at.x, at.y, radius);
+}
+
+std::string dot_at(const char *css, panels::point at, double radius, const std::string &name) {
+  return fmt::format(R"(<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"><title>{}</title></circle>)", css, at.x,
+                     at.y, radius, name);
+}
+
+std::string drawn(const panels &of, const plotted_error &error) {
+  const std::string css = stroke_of(error.flips);
+  std::map<std::size_t, std::vector<std::size_t>> by_panel;
+  for (const std::size_t d : error.detectors)
+    by_panel[of.number_of(d)].push_back(d);
+  std::string out;
+  if (error.detectors.size() == 1)
+    return line_between(css, of.at(error.detectors[0]), of.outside(error.detectors[0]));
+  for (const auto &[panel, here] : by_panel) {
+    if (here.size() == 2)
+      out += line_between(css, of.at(here[0]), of.at(here[1]));
+    panels::point middle{0, 0};
+    for (const std::size_t d : here) {
+      middle.x += of.at(d).x / static_cast<double>(here.size());
+      middle.y += of.at(d).y / static_cast<double>(here.size());
+      if (by_panel.size() > 1)
+        out += ring_at(css, of.at(d), of.dot() + 3.5);
+    }
+    for (const std::size_t d : here)
+      if (here.size() > 2)
+        out += line_between(css, middle, of.at(d));
+  }
+  if (error.detectors.size() == 2 && by_panel.size() == 2) {
+    const auto &[panel, later] = *by_panel.rbegin();
+    const panels::point from = of.moved(of.in_panel(by_panel.begin()->second[0]), panel), to = of.at(later[0]);
+    if (std::hypot(from.x - to.x, from.y - to.y) > 0.1)
+      out += line_between(error.flips ? "s3 d1 flips" : "s0 d1", from, to);
+  }
+  return out;
+}
+
 } // namespace
+
+std::string correction_plot(const std::vector<plotted_detector> &detectors, const std::vector<plotted_error> &errors,
+                            const std::string &title) {
+  if (detectors.empty() || std::ranges::any_of(detectors, [](const plotted_detector &d) {
+        return !std::isfinite(d.x) || !std::isfinite(d.y) || !std::isfinite(d.time);
+      }))
+    return "";
+  const panels of(detectors);
+  std::string out = fmt::format(R"(<text class="heading" x="6" y="20">{}</text>)", html_text(title)) + of.frames();
+  for (const plotted_error &error : errors)
+    out += drawn(of, error);
+  for (std::size_t d = 0; d < detectors.size(); ++d)
+    out += dot_at(detectors[d].fired ? "f1" : "detector", of.at(d), detectors[d].fired ? of.dot() : 0.5 * of.dot(),
+                  fmt::format("D{}", d));
+  const double y = of.bottom() + 14;
+  const auto label = [y](double x, const char *text) {
+    return fmt::format(R"(<text x="{}" y="{}">{}</text>)", x, y + 4, text);
+  };
+  out += dot_at("detector", {12, y}, 2.7, "") + label(22, "detector") + dot_at("f1", {94, y}, 5.5, "") +
+         label(104, "it fired") + line_between(stroke_of(false), {172, y}, {192, y}) +
+         label(198, "error of the correction") + line_between(stroke_of(true), {366, y}, {386, y}) +
+         label(392, "it flips an observable") + ring_at(stroke_of(false), {558, y}, 7) +
+         label(572, "it joins two times");
+  return svg(title, y + 16, out);
+}
 
 std::string layout_plot(const std::vector<plotted_place> &places) {
   std::vector<double> xs, ys;

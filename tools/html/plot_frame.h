@@ -12,7 +12,7 @@ namespace cudaq::realtime::tools {
 // The drawing area, in the units of the SVG.
 inline constexpr double kWidth = 760, kHeight = 300;
 inline constexpr double kLeft = 74, kRight = 736, kTop = 26, kBottom = 246;
-inline constexpr double kSquareTop = 40, kSquareBottom = 620; ///< of a plot that is nearly square, with a heading
+inline constexpr double kSquareTop = 40, kSquareBottom = kSquareTop + kRight - kLeft; ///< of a square with a heading
 inline constexpr double kLegendRow = 18;
 inline constexpr double kCharacter = 7; ///< width of a character, rounded up
 inline constexpr std::size_t kColours = 4;

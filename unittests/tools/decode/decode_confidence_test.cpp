@@ -66,6 +66,17 @@ TEST_F(DecodeConfidence, ReportsWhichShotsAreWrongAboveEachGap) {
   EXPECT_EQ(report["curve"][1], (nlohmann::json{{"least_gap", 6.75}, {"kept", 2}, {"wrong", 0}}));
 }
 
+TEST_F(DecodeConfidence, IsACurveOfThePageIfItIsKnownWhichShotsAreWrong) {
+  const std::string options = "--confidence " + path("gaps.txt") + " --html " + path("page.html");
+  const std::string heading = "<h2>Wrong and discarded shots</h2>";
+  ASSERT_EQ(decode(options).exit_code, 0);
+  EXPECT_FALSE(contains(read_file(path("page.html")), heading));
+  ASSERT_EQ(decode(options + " --obs_in " + path("truth.01")).exit_code, 0);
+  const std::string page = read_file(path("page.html"));
+  EXPECT_TRUE(contains(page, heading)) << page;
+  EXPECT_TRUE(contains(page, ">50 %</text>")) << "two of four shots are discarded, and none of the others is wrong";
+}
+
 // The second shot has no events: its answer needs no time, but the search for the other value of L0 does.
 TEST_F(DecodeConfidence, OfAShotWithoutAnAnswerIsNotKnown) {
   const program_result r =

@@ -48,15 +48,14 @@ std::vector<double> numbers(const std::string &text, const std::string &before) 
   return all;
 }
 
-TEST(CurvePlot, IsNearlySquareAndItsIntervalsStayInsideAndBesideEachOther) {
+TEST(CurvePlot, IsSquareAndItsIntervalsStayInsideAndBesideEachOther) {
   const std::vector<plotted_rate> points{{0.001, 0, 0, 0.0004}, {0.002, 0.001, 0.0002, 0.003}, {0.004, 0.9, 0.8, 1}};
   const std::string plot = curve_plot({{"a", 0, 0, points}, {"b", 1, 0, points}}, "x", "rates", &percent);
   EXPECT_TRUE(has(plot, "<text class=\"heading\"")) << plot;
   const double left = numbers(plot, "<rect class=\"frame\" x=\"").at(0);
   const std::string frame = plot.substr(plot.find("class=\"frame\""));
   const double width = numbers(frame, " width=\"").at(0), height = numbers(frame, " height=\"").at(0);
-  EXPECT_LT(width / height, 1.25);
-  EXPECT_GT(width / height, 0.8);
+  EXPECT_EQ(width, height);
   const std::vector<double> bars = numbers(plot, "interval\" d=\"M"); // the left ends of their upper caps
   ASSERT_EQ(bars.size(), 6U);
   for (const double x : bars) {
@@ -66,7 +65,33 @@ TEST(CurvePlot, IsNearlySquareAndItsIntervalsStayInsideAndBesideEachOther) {
   for (std::size_t k = 0; k < 3; ++k)
     EXPECT_GT(bars[k + 3] - bars[k], 4) << "the same x in both curves";
   for (const double y : numbers(plot, " cy=\""))
-    EXPECT_LT(y, 620) << plot;
+    EXPECT_LT(y, 40 + height) << plot;
+}
+
+TEST(CurvePlot, HasMarksAtTheDigitsOfBothAxes) {
+  const std::string plot =
+      curve_plot({{"a", 0, 0, {{0.002, 0.02, 0.02, 0.02}, {0.03, 0.3, 0.3, 0.3}}}}, "x", "rates", &percent);
+  std::string marks = plot.substr(plot.find("<path class=\"frame\""));
+  marks = marks.substr(0, marks.find("/>"));
+  const auto count = [&marks](const std::string &part) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = marks.find(part, at)) != std::string::npos; ++at)
+      ++found;
+    return found;
+  };
+  // x: 0.002 to 0.009, 0.01, 0.02, 0.03; each has a mark at the bottom and one at the top.
+  EXPECT_EQ(count("v-4"), 10U) << marks;
+  EXPECT_EQ(count("v-8"), 1U) << marks;
+  EXPECT_EQ(count("v4") + count("v8"), 11U) << marks;
+  EXPECT_EQ(count("h8"), 1U) << "y: 0.1" << marks;
+  EXPECT_EQ(count("h4"), 10U) << "y: 0.02 to 0.09, 0.2, 0.3" << marks;
+}
+
+TEST(CurvePlot, ABoundIsAShortArrow) {
+  const std::string plot = curve_plot({{"one", 0, 0, {{1, 0, 0, 0.2}, {2, 0.1, 0.05, 0.2}}}}, "x", "rates", &percent);
+  const std::string arrow = plot.substr(plot.find("interval\" d=\"M"));
+  const double high = numbers(arrow, " ").at(1), low = numbers(arrow, "V").at(0);
+  EXPECT_NEAR(low - high, 26, 0.2) << arrow;
 }
 
 TEST(CurvePlot, CutsANameThatIsLongerThanItsRow) {

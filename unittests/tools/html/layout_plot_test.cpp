@@ -41,5 +41,28 @@ TEST(LayoutPlot, IsAsHighAsItsCodeAndIsNothingWithoutPlaces) {
   EXPECT_LT(std::stod(plot.substr(at + 17)), 120) << "a code on a line is flat";
 }
 
+TEST(CorrectionPlot, DrawsAnErrorOfManyDetectorsAsAStarInEachOfItsTimes) {
+  std::vector<plotted_detector> detectors;
+  for (int d = 0; d < 10; ++d)
+    detectors.push_back({static_cast<double>(d % 5), 0, static_cast<double>(d / 5), false});
+  const std::string none = correction_plot(detectors, {}, "t");
+  const std::string star = correction_plot(detectors, {{{0, 2, 4}, false}}, "t");
+  EXPECT_EQ(count(star, "<line") - count(none, "<line"), 3u);
+  EXPECT_EQ(count(star, "ring") - count(none, "ring"), 0u);
+  const std::string both = correction_plot(detectors, {{{0, 2, 4, 6, 7}, true}}, "t");
+  EXPECT_EQ(count(both, "<line class=\"s3 d0 flips\"") - count(none, "<line class=\"s3 d0 flips\""), 4u)
+      << "a star, and a line";
+  EXPECT_EQ(count(both, "s3 d0 flips ring"), 5u);
+}
+
+TEST(CorrectionPlot, IsAFileWithoutVariablesAndNothingWithoutPlaces) {
+  const std::string file = svg_file(correction_plot({{0, 0, 0, true}}, {{{0}, false}}, "<one> shot"));
+  EXPECT_EQ(count(file, "var("), 0u) << file;
+  EXPECT_EQ(count(file, "nan") + count(file, "inf"), 0u) << file;
+  EXPECT_EQ(count(file, "&lt;one&gt; shot</text>"), 1u);
+  EXPECT_EQ(correction_plot({}, {}, "t"), "");
+  EXPECT_EQ(correction_plot({{0, NAN, 0, false}}, {}, "t"), "");
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools
