@@ -13,6 +13,7 @@
 #include "tools/common/standard_streams.h"
 #include "tools/common/terminal.h"
 #include "tools/decode/decode_batch.h"
+#include "tools/decode/decode_picture.h"
 #include "tools/decode/gap_output.h"
 #include "tools/decode/readout_input.h"
 
@@ -115,9 +116,11 @@ bool is_same_file(const std::string &a, const std::string &b) {
 
 class decode_run {
 public:
-  decode_run(const decode_options &o, const std::string &dem_text, decoder_threads::worker_list workers, choices why)
-      : options_(o), choices_(std::move(why)), decoder_(choices_.decoder_name), predecoder_(choices_.predecoder_name),
-        layout_(workers.front()->stage().layout()), num_threads_(workers.size()),
+  /// `picture`: null, or gets each shot.
+  decode_run(const decode_options &o, const std::string &dem_text, decoder_threads::worker_list workers, choices why,
+             decode_picture *picture)
+      : options_(o), picture_(picture), choices_(std::move(why)), decoder_(choices_.decoder_name),
+        predecoder_(choices_.predecoder_name), layout_(workers.front()->stage().layout()), num_threads_(workers.size()),
         truth_appended_(o.data.in_includes_appended_observables),
         in_(o.data.in.path, o.data.in.shot_format(),
             {layout_.num_detectors, truth_appended_ ? layout_.num_observables : 0}, "--in_format"),
@@ -399,6 +402,9 @@ private:
           gaps_.write(b.gaps_of(shot));
           curve_.add(b.gaps_of(shot), is_failure);
         }
+        if (picture_ != nullptr)
+          picture_->offer(shots_, decode_batch::row(b.detections, shot, b.detection_bytes), b.flags_of(shot),
+                          is_failure);
         differences_ += golden_ && is_wrong(b.predictions);
         flagged_shots_ += b.flags_of(shot).empty() ? 0 : 1;
         ++shots_;
@@ -419,6 +425,7 @@ private:
   }
 
   const decode_options &options_;
+  decode_picture *const picture_;
   const choices choices_;
   const std::string decoder_;
   const std::string predecoder_;
@@ -461,6 +468,8 @@ void check(const decode_options &o, const output &out) {
       1)
     throw usage_error("--in, --obs_in, --predictions, --flags, --soft, --leakage: only one of them can be stdin (-, "
                       "the default of --in)");
+  if (o.svg_shot == "wrong" && !o.data.obs_in.given() && !o.data.in_includes_appended_observables)
+    throw usage_error("--svg-shot wrong: without true observables (--obs_in) no shot is known to be wrong");
   if (o.data.obs_in.given() && o.data.in_includes_appended_observables)
     throw usage_error("--obs_in, --in_includes_appended_observables: the observables can be in one place only");
   if (is_pipe(o.out) != 0 && out.uses_stdout_for_json())
@@ -507,15 +516,21 @@ void print_note(const decode_options &o, const output &out, const std::string &t
 }
 
 int run_decode(const decode_options &o, const output &out) {
+  std::optional<output_file> svg; // before the check, which compares other files with it
+  if (!o.svg.empty())
+    svg.emplace("--svg", o.svg);
   check(o, out);
   const std::string dem_text = read_dem_file(o.data.dem);
   if (o.stream)
     return run_decode_stream(o, dem_text, out);
   choices why;
+  std::optional<decode_picture> picture;
   std::optional<decode_run> run;
   try {
     auto workers = make_workers(o, dem_text, why);
-    run.emplace(o, dem_text, std::move(workers), std::move(why));
+    if (svg)
+      picture.emplace(o, dem_text);
+    run.emplace(o, dem_text, std::move(workers), std::move(why), picture ? &*picture : nullptr);
   } catch (const qec::shot_file_error &error) {
     throw usage_error(error.what());
   }
@@ -523,6 +538,13 @@ int run_decode(const decode_options &o, const output &out) {
   print_note(o, out, run->choice_text());
   run->go();
   print_note(o, out, run->text());
+  if (picture) {
+    const std::string drawn = picture->svg();
+    if (drawn.empty())
+      print_note(o, out, fmt::format("picture         none: no shot is that of --svg-shot {}\n", o.svg_shot));
+    else
+      svg->write([&drawn](std::ostream &file) { file << drawn; });
+  }
   return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions", kExitCheckFailed,
                     run->end(guard.interrupted()), &decode_html);
 }

@@ -22,10 +22,12 @@ namespace cudaq::realtime::tools {
 struct decode_options : readout_files {
   own_data data{"", {"-", ""}, {}, {}, false};
   shot_source out{"-", ""};
-  std::string flags;      ///< a file of probabilities that shots replace; "": none
-  std::string heralds;    ///< a file: which detectors of --in are heralds, and of which errors; "": none
-  shot_source errors_out; ///< not given: the errors of the corrections are not wanted
-  std::string confidence; ///< a file of the gaps of the observables; "": they are not wanted
+  std::string flags;              ///< a file of probabilities that shots replace; "": none
+  std::string heralds;            ///< a file: which detectors of --in are heralds, and of which errors; "": none
+  shot_source errors_out;         ///< not given: the errors of the corrections are not wanted
+  std::string confidence;         ///< a file of the gaps of the observables; "": they are not wanted
+  std::string svg;                ///< a file for the picture of a shot; "": none
+  std::string svg_shot = "event"; ///< which one: `event`: the first with an event, `wrong`: ..., or its number
   std::string decoder = "auto";
   std::string predecoder = "passthrough";
   std::string late = "failure";         ///< what a late answer is in the logical error rate; else "answer"

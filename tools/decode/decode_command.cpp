@@ -23,14 +23,17 @@ Examples:
   cudaq-realtime decode --dem model.dem --in shots.b8 --obs_in observables.b8 --out /dev/null --threads 4
                                                             only the logical error rate
   stim detect --in circuit.stim --shots 1000 --out_format b8 | cudaq-realtime decode --dem model.dem --in_format b8
-  stim detect --in circuit.stim | cudaq-realtime decode --stream --dem model.dem)";
+  stim detect --in circuit.stim | cudaq-realtime decode --stream --dem model.dem
+  cudaq-realtime decode --dem model.dem --in shots.b8 --obs_in observables.b8 --out /dev/null --svg shot.svg \
+    --svg-shot wrong                                        a picture of the first logical error)";
 
 /// --stream, and what goes with it.
 void add_stream_options(CLI::App &decode, decode_options &o) {
   CLI::Option *const stream =
       decode.add_flag("--stream", o.stream, "decode one experiment of any length, round by round, by windows");
-  for (const char *of_shots : {"--threads", "--predecoder", "--predictions", "--predictions_format",
-                               "--in_includes_appended_observables", "--confidence", "--flags", "--readout", "--late"})
+  for (const char *of_shots :
+       {"--threads", "--predecoder", "--predictions", "--predictions_format", "--in_includes_appended_observables",
+        "--confidence", "--flags", "--readout", "--late", "--svg"})
     stream->excludes(decode.get_option(of_shots));
   const auto add_length = [&](const char *name, std::uint64_t &rounds, const char *text) {
     decode.add_option(name, rounds, text)
@@ -77,6 +80,16 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
   decode.add_option("--heralds", o.heralds, "which detectors of --in are heralds, and which errors they mean")
       ->type_name("FILE");
   add_readout_options(decode, o, "; -: stdin");
+  CLI::Option *const svg =
+      decode.add_option("--svg", o.svg, "picture of the correction of one shot over the places of its code, into FILE")
+          ->type_name("FILE")
+          ->excludes(decode.get_option("--heralds"));
+  add_choice(
+      decode, "--svg-shot", o.svg_shot,
+      "the shot of --svg: event: the first one with an event; wrong: the first logical error; or its number, from 0",
+      {"event", "wrong"},
+      +[](const std::string &word) { return word.find_first_not_of("0123456789") == std::string::npos; })
+      ->needs(svg);
   add_decoder_option(decode, o.decoder, "decoder");
   add_choice(
       decode, "--predecoder", o.predecoder,

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/decode/decode_picture.h"
+
+#include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoding/event_bits.h"
+#include "lib/qec/decoding/number_of.h"
+#include "lib/qec/decoding/split_errors/component_errors.h"
+#include "lib/qec/decoding/split_errors/decompose_errors.h"
+#include "lib/qec/server/model_detectors.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <utility>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+using qec::number_of;
+
+constexpr std::size_t kMaxDetectors = 20'000;
+
+/// The decoder, with the setting edges=1 if it tells nothing without it.
+std::unique_ptr<qec::decoder> telling_decoder(const std::string &name, const qec::decoder_model &model) {
+  for (const std::string &one : {name, qec::with_setting(name, "edges", "1")})
+    if (qec::chosen_decoder made = qec::choose_decoder(one, model);
+        made && (made.instance->gives_errors() || made.instance->gives_edges()))
+      return std::move(made.instance);
+  throw usage_error(fmt::format("--svg: --decoder {} gives neither errors nor edges of its correction; pymatching, "
+                                "bp-osd and relay-bp do",
+                                name));
+}
+
+/// The targets that occur in an odd number of lists.
+void add_targets(std::vector<std::uint64_t> &sum, std::span<const std::uint64_t> more) {
+  std::vector<std::uint64_t> result;
+  std::ranges::set_symmetric_difference(sum, more, std::back_inserter(result));
+  sum = std::move(result);
+}
+
+} // namespace
+
+decode_picture::decode_picture(const decode_options &o, const std::string &dem_text) : options_(o), model_(dem_text) {
+  if (o.predecoder != "passthrough")
+    throw usage_error("--svg, --predecoder: the correction is that of a decoder alone");
+  if (const auto errors = model_.errors(); errors.ok() && (*errors)->num_detectors > kMaxDetectors)
+    throw usage_error(fmt::format("--svg: {} has {}, and a picture at most {}", o.data.dem,
+                                  number_of((*errors)->num_detectors, "detector"), kMaxDetectors));
+  const auto places = qec::detectors_of(model_, "");
+  if (places.failed())
+    throw usage_error("--svg: " + o.data.dem + ": " + places.text());
+  for (const qec::model_detector &one : places->all) {
+    if (!one.has_place())
+      throw usage_error(fmt::format("--svg: detector D{} of {} has no coordinates x, y, t: its place is not known",
+                                    detectors_.size(), o.data.dem));
+    detectors_.push_back({one.x, one.y, one.time, false});
+  }
+  decoder_ = telling_decoder(o.decoder, model_);
+  if (decoder_->num_detectors() != detectors_.size())
+    throw usage_error("--svg: heralds have no place in a picture; name a decoder without them");
+}
+
+void decode_picture::offer(std::uint64_t shot, std::span<const std::uint8_t> events,
+                           qec::shot_probabilities probabilities, bool is_failure) {
+  const std::string &wanted = options_.svg_shot;
+  if (shot_ || !(wanted == "event"   ? std::ranges::any_of(events, [](std::uint8_t byte) { return byte != 0; })
+                 : wanted == "wrong" ? is_failure
+                                     : wanted == std::to_string(shot)))
+    return;
+  shot_ = shot;
+  is_failure_ = is_failure;
+  probabilities_.assign(probabilities.begin(), probabilities.end());
+  static_cast<void>(qec::for_each_event(events, decoder_->num_detectors(), [this](std::uint64_t event) {
+    events_.push_back(event);
+    detectors_[static_cast<std::size_t>(event)].fired = true;
+  }));
+}
+
+void decode_picture::add_edges(std::span<const qec::correction_edge> edges, correction &to) const {
+  // What matching was made of: the likeliest component with these detectors.
+  auto parts = qec::component_errors(**model_.errors());
+  std::map<std::vector<std::uint64_t>, const qec::dem_component *> likeliest;
+  if (parts.ok()) {
+    parts = qec::decompose_errors(std::move(*parts));
+    for (const qec::dem_component &one : parts->components) {
+      const auto detectors = parts->detectors_of(one);
+      const qec::dem_component *&best = likeliest[{detectors.begin(), detectors.end()}];
+      if (best == nullptr || one.probability > best->probability)
+        best = &one;
+    }
+  }
+  std::vector<std::uint64_t> sum;
+  for (const auto &[first, second] : edges) {
+    std::vector<std::uint64_t> detectors{first};
+    if (second != qec::kBoundary)
+      detectors.push_back(second);
+    std::ranges::sort(detectors);
+    const auto found = likeliest.find(detectors);
+    const bool is_known = found != likeliest.end();
+    if (is_known)
+      add_targets(sum, parts->observables_of(*found->second));
+    to.flips.push_back(is_known && found->second->observables != 0);
+    to.errors.push_back(std::move(detectors));
+  }
+  // Else the probabilities of the shot, or of errors that the model has twice, have chosen another one.
+  if (sum != to.observables)
+    to.flips.assign(to.flips.size(), false);
+}
+
+void decode_picture::add_errors(std::span<const std::uint64_t> errors, correction &to) const {
+  const qec::detector_error_model &model = **model_.errors();
+  std::map<std::uint64_t, std::pair<std::vector<std::uint64_t>, std::vector<std::uint64_t>>> whole;
+  for (const qec::dem_component &one : model.components)
+    if (std::ranges::binary_search(errors, std::uint64_t{one.mechanism})) {
+      add_targets(whole[one.mechanism].first, model.detectors_of(one));
+      add_targets(whole[one.mechanism].second, model.observables_of(one));
+    }
+  for (auto &[number, targets] : whole)
+    if (!targets.first.empty()) {
+      to.errors.push_back(std::move(targets.first));
+      to.flips.push_back(!targets.second.empty());
+    }
+}
+
+decode_picture::correction decode_picture::decode() const {
+  std::vector<std::uint8_t> bytes(decoder_->observable_bytes());
+  std::vector<std::uint64_t> errors(static_cast<std::size_t>(decoder_->num_errors()));
+  std::vector<qec::correction_edge> edges(errors.empty() ? static_cast<std::size_t>(decoder_->num_detectors()) : 0);
+  qec::decode_details details{.edges = edges, .errors = errors};
+  const qec::decode_status status = decoder_->decode(events_, bytes, probabilities_, &details);
+  correction found;
+  if (!details.has_solution) {
+    found.failure = qec::decode_status_text(status, decoder_->fault());
+    return found;
+  }
+  static_cast<void>(qec::for_each_event(bytes, decoder_->num_observables(),
+                                        [&found](std::uint64_t k) { found.observables.push_back(k); }));
+  if (errors.empty())
+    add_edges(std::span(edges).first(details.num_edges), found);
+  else
+    add_errors(std::span(errors).first(details.num_errors), found);
+  return found;
+}
+
+std::string decode_picture::svg() const {
+  if (!shot_)
+    return "";
+  const correction found = decode();
+  std::vector<plotted_error> errors;
+  for (std::size_t k = 0; k < found.errors.size(); ++k)
+    errors.push_back({{found.errors[k].begin(), found.errors[k].end()}, found.flips[k]});
+  std::string title = fmt::format("Shot {}, {}: {}, ", *shot_, decoder_->name(), number_of(events_.size(), "event"));
+  if (found.failure.empty()) {
+    title += fmt::format("{} of the correction; it flips ", number_of(errors.size(), "error"));
+    for (std::size_t k = 0; k < found.observables.size(); ++k)
+      title += fmt::format("{}L{}", k == 0 ? "" : ", ", found.observables[k]);
+    title += found.observables.empty() ? "no observable" : "";
+  } else {
+    title += "without an answer: " + found.failure;
+  }
+  return svg_file(correction_plot(detectors_, errors, title + (is_failure_ ? ", which is wrong" : "")));
+}
+
+} // namespace cudaq::realtime::tools
