@@ -236,6 +236,11 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
         repetition must be as many higher than those of the one before, in each repetition.
     Raises ValueError for a circuit that has no such table.
     """
+    heralds = sorted({one.name for one in circuit.flattened() if one.name.startswith("HERALDED_")})
+    if heralds and not approximate_disjoint_errors:
+        raise ValueError(f"the circuit has heralds ({', '.join(heralds)}), accepted: none; heralded_model(circuit) "
+                         "takes them, without soft values. approximate_disjoint_errors=True takes them as detectors "
+                         "like the others, which is much less accurate")
     read = _Circuit(circuit)
     if calibration is None and not read.flags:
         raise ValueError("the circuit has no noise with the tag leakage, and there is no calibration")

@@ -287,6 +287,7 @@ def test_values_are_not_copied():
     ("M 0\nOBSERVABLE_INCLUDE(0) rec[-1]", r"measurement 0 flips \['L0'\] and no detector"),
     ("X[leakage 0] 0\nM 0\nDETECTOR rec[-1]", "X has the tag 'leakage 0', accepted: an error"),
     ("M[leakage 0](0.1) 0\nDETECTOR rec[-1]", "M has the tag 'leakage 0', accepted: an error"),
+    ("HERALDED_ERASE(0.1) 0\nDETECTOR rec[-1]\nM 1\nDETECTOR rec[-1]", r"heralds \(HERALDED_ERASE\), accepted: none"),
     ("M 0\nDETECTOR rec[-2]", r"D0 has rec\[-2\], and the measurements before it are 1"),
 ])
 def test_a_circuit_without_such_a_table_is_refused(text, why):
