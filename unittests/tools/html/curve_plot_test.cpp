@@ -89,8 +89,9 @@ TEST(CurvePlot, HasMarksAtTheDigitsOfBothAxes) {
 
 TEST(CurvePlot, ABoundIsAShortArrow) {
   const std::string plot = curve_plot({{"one", 0, 0, {{1, 0, 0, 0.2}, {2, 0.1, 0.05, 0.2}}}}, "x", "rates", &percent);
-  const std::string arrow = plot.substr(plot.find("interval\" d=\"M"));
-  const double high = numbers(arrow, " ").at(1), low = numbers(arrow, "V").at(0);
+  const std::string arrow =
+      plot.substr(plot.find("d=\"M", plot.find("interval")) + 3); // M77.5 600.0h7.0M81.0 600.0V626.0
+  const double high = std::stod(arrow.substr(arrow.find(' '))), low = std::stod(arrow.substr(arrow.find('V') + 1));
   EXPECT_NEAR(low - high, 26, 0.2) << arrow;
 }
 
