@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors with more than two detectors become edges, and matching decodes models that Stim did not decompose.
+#include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoding/decoder_model.h"
+#include "lib/qec/decoding/split_errors/connected_parts.h"
 #include "lib/qec/decoding/split_errors/decompose_errors.h"
+#include "unittests/qec/equal_models.h"
 #include "unittests/qec/qec_test_support.h"
 #include "unittests/qec/whole_errors.h"
 
@@ -148,6 +152,76 @@ INSTANTIATE_TEST_SUITE_P(OfStim, UndecomposedModel,
 TEST(UndecomposedModel, TheLookupDecoderTakesWholeErrors) {
   const std::string dem = kTwoParts + "error(0.09) D1 D2 D5 D6 L1\n";
   EXPECT_EQ(decode(*make_or_throw("lookup", dem), {1, 2, 5, 6}).observables, bits(2, {1}));
+}
+
+connected_parts parts_of(std::string_view dem, bool by_component) { return {*parse_dem(dem), by_component}; }
+
+TEST(ConnectedParts, ArePartsOfTheModelWithWhatTheyFlip) {
+  const connected_parts all = parts_of("error(0.1) D0 D1 L0\nerror(0.1) D2 D4\nerror(0.1) D4\nerror(0.1) D5 D6\n"
+                                       "detector D7\n",
+                                       true);
+  EXPECT_EQ(all.part_of, (std::vector<std::uint32_t>{0, 0, 1, 2, 1, 3, 3, 4}));
+  ASSERT_EQ(all.parts.size(), 5U);
+  EXPECT_TRUE(all.parts[0].flips_observables && !all.parts[0].has_boundary);
+  EXPECT_TRUE(!all.parts[1].flips_observables && all.parts[1].has_boundary);
+  EXPECT_FALSE(all.parts[2].flips_observables || all.parts[2].has_boundary) << "a detector that no error flips";
+  EXPECT_FALSE(all.parts[3].flips_observables || all.parts[3].has_boundary);
+}
+
+TEST(ConnectedParts, ComponentsOfAnErrorJoinPartsOnlyWhereTheyBelongTogether) {
+  const std::string dem = "error(0.1) D0 D1 L0 ^ D2 D3\nerror(0.1) D3 ^ L1\n";
+  EXPECT_EQ(parts_of(dem, true).part_of, (std::vector<std::uint32_t>{0, 0, 1, 1}));
+  EXPECT_FALSE(parts_of(dem, true).parts[1].flips_observables) << "component_errors() moves them before";
+  EXPECT_EQ(parts_of(dem, false).part_of, (std::vector<std::uint32_t>{0, 0, 0, 0}));
+  EXPECT_TRUE(parts_of(dem, false).parts[0].flips_observables);
+}
+
+// A model as a text and as a value.
+
+constexpr const char *kText = "error(0.1) D0 L2 ^ D1\n"
+                              "error(1e-09) D3\n"
+                              "error(0.30000000000000004) L0\n"
+                              "error(0.25) D1 D2 D3\n"
+                              "error(5e-324) D2 L0 L1\n"
+                              "detector D5\n"
+                              "logical_observable L7\n";
+
+TEST(DecoderModel, OfATextAndOfAValueAreTheSameBitByBit) {
+  const decoder_model of_text(kText);
+  ASSERT_TRUE(of_text.errors().ok()) << of_text.errors().text();
+  const detector_error_model &errors = **of_text.errors();
+  EXPECT_EQ(of_text.text(), kText);
+  const decoder_model of_errors(errors);
+  EXPECT_EQ(of_errors.text(), kText);
+  expect_equal(*parse_dem(of_errors.text()), errors);
+  expect_equal(*parse_dem(text_of({})), {});
+}
+
+TEST(DecoderModel, IsMadeFromTheOtherFormOnce) {
+  const decoder_model of_text(kText);
+  EXPECT_EQ(*of_text.errors(), *of_text.errors());
+  const decoder_model of_errors(**of_text.errors());
+  EXPECT_EQ(of_errors.text().data(), of_errors.text().data());
+  EXPECT_EQ(*of_errors.errors(), *of_text.errors());
+}
+
+TEST(DecoderModel, SaysWhereATextIsWrong) {
+  EXPECT_EQ(decoder_model("error(0.1) D0\nerror(2) D0\n").errors().text().substr(0, 8), "line 2: ");
+}
+
+TEST(DecoderModel, GivesTheSameDecodersInBothForms) {
+  const shot_set set = load_committed("surface_z_d3_p0.003");
+  const decoder_model of_text(set.dem_text), of_errors(**of_text.errors());
+  for (const std::string &name : decoder_names()) {
+    const chosen_decoder a = choose_decoder(name, of_text), b = choose_decoder(name, of_errors);
+    ASSERT_TRUE(a && b) << name << ": " << a.error << b.error;
+    for (std::uint64_t shot = 0; shot < 200; ++shot) {
+      std::vector<std::uint8_t> one(a.instance->observable_bytes()), other(one);
+      EXPECT_EQ(a.instance->decode_bits(set.detection_row(shot), one),
+                b.instance->decode_bits(set.detection_row(shot), other));
+      EXPECT_EQ(one, other) << name << ", shot " << shot;
+    }
+  }
 }
 
 } // namespace

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/offline_decoder.h"
+#include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/detector_graph.h"
 #include "lib/qec/decoding/predecoder.h"
 #include "lib/qec/stages/decoding_worker.h"
 #include "unittests/qec/qec_test_support.h"
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -304,6 +307,47 @@ TEST(OfflineDecoder, WithAndWithoutAPredecoderItAnswersAsTheDecoder) {
       EXPECT_TRUE(std::ranges::equal(with.observables(), right.observables)) << name << " " << int{shot};
     }
   }
+}
+
+// The local predecoder is a heuristic. On models for which a local rule is wrong, the decoder alone is right. `auto`
+// takes no predecoder, and `local` is refused before every decoder but pymatching.
+
+std::string read_case(const std::string &name) {
+  std::ifstream file(std::string(CUDAQ_TEST_CASES) + "/" + name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The events of the one shot of a file in Stim's format dets.
+events events_of_case(const std::string &name) {
+  events fired;
+  const std::string text = read_case(name);
+  for (std::size_t at = text.find('D'); at != std::string::npos; at = text.find('D', at + 1))
+    fired.push_back(std::stoull(text.substr(at + 1)));
+  return fired;
+}
+
+// Known failure 41.
+TEST(MatchingAlone, IsRightWhereALocalRuleIsWrong) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const auto toric = make_or_throw("pymatching", read_case("toric_L5_p0.005.dem"));
+  EXPECT_EQ(decode(*toric, events_of_case("toric_L5_four_errors.dets")), (answer{decode_status::ok, bits(2, {1})}));
+  const auto lines = make_or_throw("pymatching", read_case("nonuniform_7_lines.dem"));
+  EXPECT_EQ(decode(*lines, events_of_case("nonuniform_7_lines.dets")), (answer{decode_status::ok, bits(1, {})}));
+}
+
+// Known failure 40.
+TEST(LocalPredecoder, IsRefusedBeforeEveryDecoderButPlainMatching) {
+  const std::string dem = "error(0.1) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D1\n";
+  for (const std::string &name : decoder_names()) {
+    const decoder_result made = make_decoder(name + ":predecoder=local", dem);
+    EXPECT_EQ(static_cast<bool>(made), name == "pymatching") << name;
+    if (!made) {
+      EXPECT_NE(made.error.find("local runs before the decoder pymatching only, not before " + name), std::string::npos)
+          << made.error;
+    }
+    EXPECT_TRUE(make_decoder(name + ":predecoder=passthrough", dem)) << name;
+  }
+  EXPECT_STREQ(kAutoPredecoder, "passthrough");
 }
 
 } // namespace

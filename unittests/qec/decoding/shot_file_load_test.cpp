@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/model_sampler.h"
 #include "unittests/qec/qec_test_support.h"
 #include "unittests/support/scratch_folder.h"
 
+#include <cmath>
 #include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -146,6 +151,126 @@ TEST(ShotFileCommitted, ListsAndLoadsEverySet) {
     EXPECT_EQ(set->rounds, set->distance);
     EXPECT_GE(set->shots, 400U);
   }
+}
+
+using bytes = std::vector<std::uint8_t>;
+using indices = std::vector<std::uint64_t>;
+
+TEST(EventBits, UnpacksTheDocumentedExample) {
+  indices events(10);
+  const unpack_result good = unpack_events(bytes{0x05, 0x02}, 10, events);
+  EXPECT_EQ(good.status, decode_status::ok);
+  events.resize(good.count);
+  EXPECT_EQ(events, (indices{0, 2, 9}));
+  EXPECT_EQ(unpack_events(bytes{0x05, 0x04}, 10, events).status, decode_status::bad_detector_index);
+}
+
+TEST(EventBits, PackedAndUnpackedAgreeForEverySize) {
+  std::mt19937 random(11);
+  for (std::uint64_t size = 0; size <= 200; ++size)
+    for (const unsigned one_in : {1U, 2U, 30U}) {
+      indices events;
+      for (std::uint64_t d = 0; d < size; ++d)
+        if (random() % one_in == 0)
+          events.push_back(d);
+      bytes packed((size + 7) / 8, 0xFF);
+      ASSERT_EQ(pack_events(events, size, packed), decode_status::ok);
+      indices back(size);
+      const unpack_result result = unpack_events(packed, size, back);
+      ASSERT_EQ(result.status, decode_status::ok);
+      back.resize(result.count);
+      ASSERT_EQ(back, events) << "size " << size;
+    }
+}
+
+TEST(EventBits, RefusesEverySingleBitPastTheLastDetector) {
+  indices events(200);
+  for (const std::uint64_t size : {0U, 1U, 7U, 8U, 24U, 63U, 64U, 65U, 120U})
+    for (std::uint64_t bit = size; bit < 160; ++bit) {
+      bytes packed(20);
+      packed[bit / 8] = static_cast<std::uint8_t>(1U << (bit % 8));
+      EXPECT_EQ(unpack_events(packed, size, events).status, decode_status::bad_detector_index) << size << " " << bit;
+    }
+}
+
+TEST(EventBits, TakesZeroBytesPastTheLastDetector) {
+  indices events(8);
+  const unpack_result result = unpack_events(bytes{0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 8, events);
+  EXPECT_EQ(result.status, decode_status::ok);
+  EXPECT_EQ(result.count, 1U);
+  EXPECT_EQ(events[0], 7U);
+}
+
+TEST(EventBits, RefusesShortBuffers) {
+  indices events(2);
+  bytes packed(1);
+  EXPECT_EQ(unpack_events(bytes{0xFF}, 9, events).status, decode_status::buffer_too_small);
+  EXPECT_EQ(unpack_events(bytes{0x07}, 8, events).status, decode_status::buffer_too_small);
+  EXPECT_EQ(unpack_events(bytes{0x03}, 8, events).status, decode_status::ok);
+  EXPECT_EQ(pack_events(indices{}, 9, packed), decode_status::buffer_too_small);
+}
+
+TEST(EventBits, PackRefusesBadAndRepeatedIndices) {
+  bytes packed(2);
+  EXPECT_EQ(pack_events(indices{9}, 9, packed), decode_status::bad_detector_index);
+  EXPECT_EQ(pack_events(indices{3, 3}, 9, packed), decode_status::duplicate_detector_index);
+}
+
+/// How often each pair (detectors, observables) comes out.
+std::map<std::pair<int, int>, int> counts(const char *dem, std::uint32_t errors, int shots) {
+  const model_sampler sampler(*parse_dem(dem));
+  std::mt19937_64 random(1);
+  std::map<std::pair<int, int>, int> found;
+  for (int i = 0; i < shots; ++i) {
+    std::uint8_t shot = 0, observables = 0;
+    if (errors == 0)
+      sampler.sample(random, {&shot, 1}, {&observables, 1});
+    else
+      sampler.sample_exactly(errors, random, {&shot, 1}, {&observables, 1});
+    ++found[{shot, observables}];
+  }
+  return found;
+}
+
+void expect_count(int count, int shots, double probability) {
+  const double mean = shots * probability;
+  EXPECT_NEAR(count, mean, 5 * std::sqrt(mean) + 1) << probability;
+}
+
+TEST(ModelSampler, EachErrorHappensWithItsProbability) {
+  constexpr int kShots = 200000;
+  auto found = counts("error(0.3) D0 L0\nerror(0.02) D1\nerror(0.001) D2 L1\nerror(1) D3\n", 0, kShots);
+  expect_count(found[{8, 0}], kShots, 0.7 * 0.98 * 0.999);
+  expect_count(found[{9, 1}], kShots, 0.3 * 0.98 * 0.999);
+  expect_count(found[{10, 0}], kShots, 0.7 * 0.02 * 0.999);
+  expect_count(found[{12, 2}], kShots, 0.7 * 0.98 * 0.001);
+  expect_count(found[{11, 1}], kShots, 0.3 * 0.02 * 0.999);
+}
+
+TEST(ModelSampler, ComponentsOfADecomposedErrorHappenTogether) {
+  constexpr int kShots = 100000;
+  auto found = counts("repeat 2 {\nerror(0.1) D0 L0 ^ D1\nshift_detectors 2\n}\n", 0, kShots);
+  EXPECT_EQ(found.size(), 4u);
+  expect_count(found[{3, 1}], kShots, 0.09);
+  expect_count(found[{12, 1}], kShots, 0.09);
+  expect_count(found[{15, 0}], kShots, 0.01);
+}
+
+TEST(ModelSampler, ShotsOfAFixedWeightAreDistributedAsShotsThatHaveThatWeight) {
+  constexpr int kShots = 100000;
+  const char *dem = "error(0.5) D0\nerror(0.2) D1\nerror(0.1) D2\n"; // odds 1, 1/4, 1/9
+  auto two = counts(dem, 2, kShots);
+  const double sum = 1.0 / 4 + 1.0 / 9 + 1.0 / 36;
+  EXPECT_EQ(two.size(), 3u);
+  expect_count(two[{3, 0}], kShots, 1.0 / 4 / sum);
+  expect_count(two[{5, 0}], kShots, 1.0 / 9 / sum);
+  expect_count(two[{6, 0}], kShots, 1.0 / 36 / sum);
+}
+
+TEST(ModelSampler, AWeightThatCannotBeDrawnIsRefused) {
+  EXPECT_FALSE(model_sampler(*parse_dem("error(0.5) D0\nerror(0.5) D1\n")).can_sample(3));
+  EXPECT_FALSE(model_sampler(*parse_dem("detector D0\n")).can_sample(1));
+  EXPECT_TRUE(model_sampler(*parse_dem("error(0.5) D0\nerror(0.5) D1\n")).can_sample(2));
 }
 
 } // namespace
