@@ -132,19 +132,14 @@ private:
 
 TEST(BridgeFaults, CostNeitherTheInstanceNorMemory) {
   double_bridge().destroy(); // the library stays loaded, with the mapping of its table
-  fault_sweep sweep([] { return std::make_unique<bridge_life>(); });
-  sweep.each_call();
-  sweep.pairs_in_the_end();
-  sweep.expect_at_least(25, {"operator new", "pthread_create"});
+  sweep_all_faults([] { return std::make_unique<bridge_life>(); }, 25, {"operator new", "pthread_create"});
 }
 
 TEST(BridgeFaults, CostNoConnectThatIsAwaitedOrCancelled) {
   double_bridge().destroy();
   for (const bool cancelled : {false, true}) {
-    fault_sweep sweep([cancelled] { return std::make_unique<timed_bridge_life>(cancelled); });
-    sweep.each_call();
-    sweep.pairs_in_the_end();
-    sweep.expect_at_least(10, {"operator new", "pthread_create"});
+    sweep_all_faults([cancelled] { return std::make_unique<timed_bridge_life>(cancelled); }, 10,
+                     {"operator new", "pthread_create"});
   }
 }
 

@@ -179,4 +179,13 @@ private:
   std::set<std::string> calls_; ///< that have failed
 };
 
+/// Every fault in every step, and pairs of them at the end; see expect_at_least.
+template <class Make>
+void sweep_all_faults(Make &&make, std::uint64_t least, const std::vector<std::string> &calls) {
+  fault_sweep sweep(std::forward<Make>(make));
+  sweep.each_call();
+  sweep.pairs_in_the_end();
+  sweep.expect_at_least(least, calls);
+}
+
 } // namespace cudaq::realtime::test

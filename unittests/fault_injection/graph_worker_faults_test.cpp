@@ -117,13 +117,10 @@ private:
 TEST(GraphWorkerFaults, LeaveTheDispatcherUsableAndLoseNothing) {
   if ((cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_CUDA_MEMORY) == 0)
     GTEST_SKIP() << "this library was built without the CUDA runtime";
-  fault_sweep sweep([] { return std::make_unique<worker_life>(); });
-  sweep.each_call();
-  sweep.pairs_in_the_end();
-  sweep.expect_at_least(400, {"operator new", "pthread_create", "cudaHostAlloc", "cudaHostGetDevicePointer",
-                              "cudaFreeHost", "cudaPointerGetAttributes", "cudaStreamCreateWithFlags",
-                              "cudaStreamDestroy", "cudaStreamQuery", "cudaGraphUpload", "cudaGraphLaunch",
-                              "cuStreamWriteValue64", "cuCtxPushCurrent"});
+  sweep_all_faults([] { return std::make_unique<worker_life>(); }, 400,
+                   {"operator new", "pthread_create", "cudaHostAlloc", "cudaHostGetDevicePointer", "cudaFreeHost",
+                    "cudaPointerGetAttributes", "cudaStreamCreateWithFlags", "cudaStreamDestroy", "cudaStreamQuery",
+                    "cudaGraphUpload", "cudaGraphLaunch", "cuStreamWriteValue64", "cuCtxPushCurrent"});
 }
 
 } // namespace

@@ -188,10 +188,8 @@ private:
 
 TEST(SharedRingFaults, LeaveTheDispatchersUsableAndLoseNothing) {
   for (const std::uint32_t pool : {0u, 1u}) {
-    fault_sweep sweep([pool] { return std::make_unique<shared_life>(pool); });
-    sweep.each_call();
-    sweep.pairs_in_the_end();
-    sweep.expect_at_least(pool == 0 ? 75 : 110, {"operator new", "mmap", "munmap", "pthread_create"});
+    sweep_all_faults([pool] { return std::make_unique<shared_life>(pool); }, pool == 0 ? 75 : 110,
+                     {"operator new", "mmap", "munmap", "pthread_create"});
   }
 }
 
@@ -284,10 +282,7 @@ private:
 
 TEST(DataplaneFaults, LeaveTheDispatcherUsableAndLoseNothing) {
   for (const std::uint32_t pool : {0u, 2u}) {
-    fault_sweep sweep([pool] { return std::make_unique<dataplane_life>(pool); });
-    sweep.each_call();
-    sweep.pairs_in_the_end();
-    sweep.expect_at_least(20, {"operator new", "pthread_create"});
+    sweep_all_faults([pool] { return std::make_unique<dataplane_life>(pool); }, 20, {"operator new", "pthread_create"});
   }
 }
 

@@ -25,10 +25,7 @@ class RingFaults : public ::testing::Test {
 protected:
   void SetUp() override { CUDAQ_ASSERT_OK(cudaq_ringbuffer_options_init(&options_, sizeof(options_))); }
   void expect_no_loss(std::uint64_t least, const std::vector<std::string> &calls) {
-    fault_sweep sweep([this] { return std::make_unique<ring_life>(options_); });
-    sweep.each_call();
-    sweep.pairs_in_the_end();
-    sweep.expect_at_least(least, calls);
+    sweep_all_faults([this] { return std::make_unique<ring_life>(options_); }, least, calls);
   }
   cudaq_ringbuffer_options_t options_{};
 };
@@ -178,22 +175,17 @@ private:
 };
 
 TEST(ProducerFaults, CostNoSlotOfARing) {
-  fault_sweep sweep([] { return std::make_unique<opened_ring_life>(); });
-  sweep.each_call();
-  sweep.pairs_in_the_end();
-  sweep.expect_at_least(8, {"operator new", "mmap", "munmap"});
+  sweep_all_faults([] { return std::make_unique<opened_ring_life>(); }, 8, {"operator new", "mmap", "munmap"});
 }
 
 TEST_F(RingFaults, CostNoRequestsInDeviceMemory) {
   if (!has_cuda_memory())
     GTEST_SKIP() << "this library was built without the CUDA runtime";
   for (const std::uint32_t kind : {CUDAQ_MEMORY_DEVICE_RX, CUDAQ_MEMORY_AUTO}) {
-    fault_sweep sweep([kind] { return std::make_unique<producer_life>(kind); });
-    sweep.each_call();
-    sweep.pairs_in_the_end();
-    sweep.expect_at_least(20, {"operator new", "cudaStreamCreateWithFlags", "cudaMallocManaged", "cudaMemAdvise",
-                               "cudaMemcpyAsync", "cudaHostAlloc", "cudaStreamSynchronize", "cudaFreeHost", "cudaFree",
-                               "cudaStreamDestroy"});
+    sweep_all_faults([kind] { return std::make_unique<producer_life>(kind); }, 20,
+                     {"operator new", "cudaStreamCreateWithFlags", "cudaMallocManaged", "cudaMemAdvise",
+                      "cudaMemcpyAsync", "cudaHostAlloc", "cudaStreamSynchronize", "cudaFreeHost", "cudaFree",
+                      "cudaStreamDestroy"});
   }
 }
 

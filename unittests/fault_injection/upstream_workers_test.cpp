@@ -6,6 +6,8 @@
 #include "unittests/support/api_fixture.h"
 #include "unittests/support/fake_cuda/fake_cuda.h"
 
+#include <functional>
+
 namespace cudaq::realtime::test {
 namespace {
 
@@ -84,20 +86,19 @@ protected:
       ASSERT_TRUE(eventually([&] { return detail::load_acquire(r.rx_flags_host[slot]) == 0; }));
     }
   }
-  void run_dispatcher() {
+  void run_dispatcher(const std::function<cudaq_status_t(cudaq_dispatcher_t *)> &set_mailbox) {
     cudaq_dispatch_manager_t *manager = nullptr;
     cudaq_dispatcher_t *d = nullptr;
     cudaq_ringbuffer_t r = ring;
     r.rx_stride_sz = kSlotBytes;
     const cudaq_function_table_t table{entries, kWorkers};
     config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
-    config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
     CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
     CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager, &config, &d));
     CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(d, &r));
     CUDAQ_ASSERT_OK(cudaq_dispatcher_set_function_table(d, &table));
     CUDAQ_ASSERT_OK(cudaq_dispatcher_set_control(d, shutdown(), words + 1));
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_mailbox_upstream(d, mailbox));
+    CUDAQ_ASSERT_OK(set_mailbox(d));
     CUDAQ_EXPECT_OK(cudaq_dispatcher_start(d));
     exchange_all();
     CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(d));
@@ -144,7 +145,10 @@ TEST_F(UpstreamWorkers, TheLoopFindsTheViewsOfTheDeviceThatItsContextLacks) {
   EXPECT_EQ(words[1], kRequests) << why;
 }
 
-TEST_F(UpstreamWorkers, GraphsOfTheTableFindAContextInTheMailbox) { run_dispatcher(); }
+TEST_F(UpstreamWorkers, GraphsOfTheTableFindAContextInTheMailbox) {
+  config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  run_dispatcher([this](auto *d) { return cudaq_dispatcher_set_mailbox_upstream(d, mailbox); });
+}
 
 TEST_F(UpstreamWorkers, GraphsOfARingInPlaceFindTheSlotInTheMailbox) {
   ring.tx_data_host = nullptr;
@@ -154,7 +158,8 @@ TEST_F(UpstreamWorkers, GraphsOfARingInPlaceFindTheSlotInTheMailbox) {
       auto *const slot = static_cast<std::uint8_t *>(mailbox[w]);
       write_answer(slot, slot);
     };
-  run_dispatcher();
+  config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  run_dispatcher([this](auto *d) { return cudaq_dispatcher_set_mailbox_upstream(d, mailbox); });
 }
 
 TEST_F(UpstreamWorkers, TheLastFormOfTheCallCounts) {
@@ -163,23 +168,11 @@ TEST_F(UpstreamWorkers, TheLastFormOfTheCallCounts) {
       auto *const slot = static_cast<std::uint8_t *>(mailbox[w]);
       write_answer(slot, ring.tx_data_host + (slot - ring.rx_data_host));
     };
-  cudaq_dispatch_manager_t *manager = nullptr;
-  cudaq_dispatcher_t *d = nullptr;
-  config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
   ring.rx_data = ring.rx_data_host;
-  ring.rx_stride_sz = kSlotBytes;
-  const cudaq_function_table_t table{entries, kWorkers};
-  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager, &config, &d));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(d, &ring));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_function_table(d, &table));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_control(d, shutdown(), words + 1));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_mailbox(d, mailbox));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_mailbox_spec(d, mailbox));
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_start(d));
-  exchange_all();
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(d));
-  CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(manager));
+  run_dispatcher([this](auto *d) {
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_mailbox(d, mailbox));
+    return cudaq_dispatcher_set_mailbox_spec(d, mailbox);
+  });
 }
 
 } // namespace

@@ -57,7 +57,7 @@ TEST(RingKinds, HugePagesAndNodesBelongToHostMemory) {
   }
 }
 
-// On a CUDA runtime without a GPU: unittests/fault_injection/mapping_refusals_test.cpp; with one:
+// On a CUDA runtime without a GPU: unittests/fault_injection/device_rings_test.cpp; with one:
 // unittests/gpu/loop/kernel_device_rx_test.cpp.
 TEST(RingKinds, AMachineMakesThemOrSaysWhyNot) {
   for (const cudaq_memory_kind_t kind : {CUDAQ_MEMORY_DEVICE_RX, CUDAQ_MEMORY_AUTO}) {
