@@ -86,7 +86,7 @@ run() {
       CUDAQ_UDP_KILLS=100 CUDAQ_ROUTE_KILLS=100 timeout "$budget" bash -c \
       "$tests/loop/loop_test --gtest_filter='Host*/LoopLoad.*' &&
        $tests/transport/shm/shm_test --gtest_filter='ShmTraffic.*:ShmCrash.*' &&
-       $tests/transport/provider/datagram_processes_test --gtest_filter='*Killed*' &&
+       $tests/transport/provider/provider_processes_test --gtest_filter='*Killed*' &&
        { [ ! -x $tests/tools/tools_route_test ] && echo 'skipped: the nodes of route, without UCX' ||
          $tests/tools/tools_route_test --gtest_filter='*RouteOver.Nodes*'; }" ;;
     fuzz) unittests/fuzz/run_long.sh "$logs/libfuzzer/unittests/fuzz/fuzzers" "$budget" "$jobs" "$logs/found" ;;

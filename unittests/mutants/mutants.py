@@ -130,7 +130,7 @@ MUTANTS = {
     # Transports: options, datagrams.
     "number_of_an_option_has_no_limit": (
         "lib/transport/provider/option_parser.cpp", " || number > option.highest)", ")",
-        "udp_test", "UdpOptions.AreRefusedWithATextThatNamesOptionAndValue"),
+        "provider_options_test", "*ProviderOptions.AreRefusedWithATextThatNamesOptionAndValue/udp"),
     "answer_reaches_the_next_peer_of_a_place": (
         DATAGRAM + "peer_windows.cpp", " || table_.generation(key.peer) != key.generation)", ")",
         "datagram_test", "PeerWindows.ForgetAPeerThatWasIdle"),
@@ -145,7 +145,7 @@ MUTANTS = {
     "slot_keeps_bytes_of_an_earlier_request": (
         DATAGRAM + "datagram_exchange.cpp",
         "  std::memset(target + frame.bytes.size(), 0, ring_.rx_stride_sz - frame.bytes.size());\n", "",
-        "datagram_test", "UdpRing.FillsTheRestOfASlotWithZeros"),
+        "transport_contract_test", "*UdpContract.FillsTheRestOfASlotWithZeros/*"),
     "busy_answer_is_repeated": (
         DATAGRAM + "request_gate.cpp", "  if (is_busy(frame))", "  if (is_busy(frame) && frame.empty())",
         "datagram_test", "RequestGate.AcceptsTheIdOfARequestAgainThatAHandlerAnsweredBusy"),
@@ -154,13 +154,13 @@ MUTANTS = {
         "datagram_test", "RequestGate.AnswersARequestThatIsCutOff"),
     "repeated_request_is_executed_again": (
         DATAGRAM + "request_gate.cpp", "switch (rule_for_copies(found->state)) {", "switch (copy_rule::execute) {",
-        "datagram_processes_test", "Provider/DatagramProcesses.ExecuteEachMessageOnceOverALossyNetwork/UdpRing"),
+        "provider_processes_test", "Provider/DatagramProcesses.ExecuteEachMessageOnceOverALossyNetwork/UdpRing"),
     "answer_is_shorter_than_a_slot": (
         "lib/transport/udp/udp_wire.cpp", "{zeros_.data(), zeros_.size() - frame.size()}", "{zeros_.data(), 0}",
-        "datagram_processes_test", "UdpReusedIds.EachRequestOfABurstIsAnsweredInADatagramOfASlotsSize"),
+        "provider_processes_test", "UdpReusedIds.EachRequestOfABurstIsAnsweredInADatagramOfASlotsSize"),
     "answers_of_several_packets_lose_the_last": (
         ROCE + "uc_receiver.cpp", "  f.at += static_cast<std::uint32_t>(payload.size());\n", "  f.at = f.end;\n",
-        "datagram_processes_test", "Provider/DatagramProcesses.IncrementAStringOfAnyLength/RoceRing"),
+        "provider_processes_test", "Provider/ProviderProcesses.IncrementAStringOfAnyLength/RoceRing"),
     # Transports: what all providers promise.
     "slot_of_a_request_is_received_into": (
         DATAGRAM + "datagram_dataplane.cpp", "return exchange_.request(slot).open; }),", "return slot == ~0u; }),",

@@ -160,17 +160,6 @@ TEST(BridgeLoad, WrongTablesAreRefusedWithWhatIsWrong) {
   std::filesystem::remove(library);
 }
 
-TEST(BridgeLoad, EachVersionIsAccepted) {
-  for (const char *name : {"double_v1", "double_v2", "double_v3", "double_bare"}) {
-    double_bridge b({}, name);
-    CUDAQ_EXPECT_OK(cudaq_bridge_connect(b.handle));
-    CUDAQ_EXPECT_OK(cudaq_bridge_launch(b.handle));
-    CUDAQ_EXPECT_OK(cudaq_bridge_disconnect(b.handle));
-    b.destroy();
-    EXPECT_EQ(b.script.logged(), "create connect launch disconnect destroy") << name;
-  }
-}
-
 TEST(BridgeLoad, GetterIsCalledOnceAndTheLibraryStays) {
   const std::string library = double_library("double_v3");
   for (int i = 0; i < 20; ++i)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Providers of each version serve requests end to end: a peer on a local socket, the provider's ring, a dispatcher.
+#include "unittests/support/provider_dispatcher.h"
 #include "unittests/transport/bridge_fixture.h"
 
+#include <optional>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -54,14 +56,6 @@ private:
   int fd_;
 };
 
-std::int32_t increment(cudaq_host_call_t *call, void *) {
-  for (std::uint32_t i = 0; i < call->payload_len; ++i)
-    static_cast<std::uint8_t *>(call->result)[i] =
-        static_cast<std::uint8_t>(static_cast<const std::uint8_t *>(call->payload)[i] + 1);
-  call->result_len = call->payload_len;
-  return 0;
-}
-
 /// A server in the order of docs/transport/transports.md, up to the start of the dispatcher.
 class BridgeRing : public ::testing::TestWithParam<int> {
 protected:
@@ -82,18 +76,10 @@ protected:
     config.skip_tx_markers = 1;
     auto ring = cudaq_ringbuffer_t{};
     CUDAQ_ASSERT_OK(cudaq_bridge_get_transport_context(bridge_, RING_BUFFER, &ring));
-    CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager_));
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager_, &config, &dispatcher_));
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring));
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_handler_v2(dispatcher_, 7, increment, nullptr, nullptr));
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_));
-    const cudaq_dispatcher_options_t options_of_tests = default_options();
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(dispatcher_, &options_of_tests));
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher_));
+    dispatcher_.emplace(config, ring, nullptr, function_v2(7, increment_handler));
   }
   void TearDown() override {
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher_));
-    CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(manager_));
+    dispatcher_.reset();
     CUDAQ_EXPECT_OK(cudaq_bridge_disconnect(bridge_));
     CUDAQ_EXPECT_OK(cudaq_bridge_destroy(bridge_));
     EXPECT_NE(access(path_.c_str(), F_OK), 0) << "the provider has left its socket";
@@ -105,10 +91,7 @@ protected:
 
   std::string path_;
   cudaq_realtime_bridge_handle_t bridge_ = nullptr;
-  cudaq_dispatch_manager_t *manager_ = nullptr;
-  cudaq_dispatcher_t *dispatcher_ = nullptr;
-  volatile int shutdown_ = 0;
-  std::uint64_t processed_ = 0;
+  std::optional<provider_dispatcher> dispatcher_;
 };
 
 TEST_P(BridgeRing, ServesRequestsOfAPeer) {

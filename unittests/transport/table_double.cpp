@@ -29,17 +29,15 @@ extern "C" CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_
     throw 7;
   if (wrong.rfind("version=", 0) == 0)
     table.version = std::atoi(wrong.c_str() + 8);
-  if (wrong == "missing=create")
-    table.create = nullptr;
-  if (wrong == "missing=destroy")
-    table.destroy = nullptr;
-  if (wrong == "missing=get_transport_context")
-    table.get_transport_context = nullptr;
-  if (wrong == "missing=connect")
-    table.connect = nullptr;
-  if (wrong == "missing=launch")
-    table.launch = nullptr;
-  if (wrong == "missing=disconnect")
-    table.disconnect = nullptr;
+  const auto forget = [&wrong](const char *entry, auto &function) {
+    if (wrong == std::string("missing=") + entry)
+      function = nullptr;
+  };
+  forget("create", table.create);
+  forget("destroy", table.destroy);
+  forget("get_transport_context", table.get_transport_context);
+  forget("connect", table.connect);
+  forget("launch", table.launch);
+  forget("disconnect", table.disconnect);
   return &table;
 }

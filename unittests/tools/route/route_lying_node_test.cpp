@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node that is no decoding server and answers what it likes. The router and its requesters go on.
 #include "unittests/tools/route/routed_servers.h"
-#include "unittests/transport/datagram/datagram_provider_library.h"
+#include "unittests/transport/provider_library.h"
 
 #include <atomic>
 #include <thread>
@@ -44,7 +44,7 @@ private:
     }
   }
 
-  const cudaq::realtime::test::datagram_provider_library library_;
+  const cudaq::realtime::test::provider_library library_;
   const std::int32_t status_;
   cudaq_realtime_bridge_handle_t handle_ = nullptr;
   cudaq_cpu_dataplane_t plane_{};

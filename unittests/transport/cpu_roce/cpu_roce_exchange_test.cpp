@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots, credits and answers of the cpu_roce provider, over the test double of an adapter. No thread: each step is a
-// call.
+// Slots, credits and answers of the cpu_roce provider, over the test double of an adapter. No thread, but in the
+// last test: each step is a call.
 #include "unittests/transport/cpu_roce/cpu_roce_rig.h"
 
 namespace cudaq::realtime::test {
@@ -60,10 +60,7 @@ TEST(CpuRoceCredits, WithRcOneReceiveIsPostedForEachFreeSlot) {
 TEST(CpuRoceCredits, WithUcAWriteToASlotInUseIsSeenAndAnsweredBusy) {
   exchange_rig rig;
   EXPECT_EQ(rig.adapter->receives(), 8u);
-  for (std::uint32_t i = 0; i < 4; ++i)
-    ASSERT_TRUE(rig.write(i, request_frame(i)));
-  for (std::uint32_t i = 0; i < 4; ++i)
-    ASSERT_EQ(rig.exchange.poll(), slot(i));
+  ASSERT_NO_FATAL_FAILURE(rig.arrive(0, 4, 4));
   ASSERT_TRUE(rig.write(1, request_frame(21)));
   EXPECT_EQ(rig.exchange.poll(), slot());
   const cudaq_rpc_response_t busy = rig.next_answer();
@@ -129,10 +126,7 @@ TEST(CpuRoceCredits, FramesThatAreNoRequestTakeNoSlot) {
 
 TEST(CpuRoceCredits, AFrameThatIsTooLongSpoilsTheRequestsOfTheSlotsAfterIt) {
   exchange_rig rig;
-  for (std::uint32_t i = 1; i < 4; ++i)
-    ASSERT_TRUE(rig.write(i, request_frame(i)));
-  for (std::uint32_t i = 1; i < 4; ++i)
-    ASSERT_EQ(rig.exchange.poll(), slot(i));
+  ASSERT_NO_FATAL_FAILURE(rig.arrive(1, 4, 3));
   ASSERT_TRUE(rig.write(0, std::vector<std::uint8_t>(2 * 256 + 1))); // to slot 2
   for (const std::uint32_t i : {1u, 2u, 3u}) {
     rig.answer(i, i);
@@ -212,9 +206,7 @@ TEST(CpuRoceCredits, RefusalsThatFindNoRoomAreCounted) {
 
 TEST(CpuRoceConnection, AnErrorOfTheAdapterEndsItAndFreesAllSlots) {
   exchange_rig rig;
-  for (std::uint32_t i = 0; i < 3; ++i)
-    ASSERT_TRUE(rig.write(i, request_frame(i)));
-  ASSERT_EQ(rig.exchange.poll(), slot(0));
+  ASSERT_NO_FATAL_FAILURE(rig.arrive(0, 3, 1));
   rig.adapter->fail("retry exceeded");
   ASSERT_EQ(rig.exchange.poll(), slot(1)); // it had arrived before
   ASSERT_EQ(rig.exchange.poll(), slot(2));
@@ -253,9 +245,7 @@ TEST(CpuRoceConnection, EachRefusalOfTheAdapterEndsItWithAText) {
 
 TEST(CpuRoceConnection, ANewPeerGetsNoAnswerOfTheOldOne) {
   exchange_rig rig;
-  for (std::uint32_t i = 0; i < 4; ++i)
-    ASSERT_TRUE(rig.write(i, request_frame(i)));
-  ASSERT_EQ(rig.exchange.poll(), slot(0));
+  ASSERT_NO_FATAL_FAILURE(rig.arrive(0, 4, 1));
   std::unique_ptr<detail::rdma_queue_pair> pair;
   int calls = 0;
   EXPECT_FALSE(rig.exchange.take_back(
@@ -274,10 +264,7 @@ TEST(CpuRoceConnection, ANewPeerGetsNoAnswerOfTheOldOne) {
 
 TEST(CpuRoceConnection, ADisconnectSendsWhatIsAnsweredAndEndsTheQueuePair) {
   exchange_rig rig;
-  for (std::uint32_t i = 0; i < 3; ++i)
-    ASSERT_TRUE(rig.write(i, request_frame(i)));
-  ASSERT_EQ(rig.exchange.poll(), slot(0));
-  ASSERT_EQ(rig.exchange.poll(), slot(1));
+  ASSERT_NO_FATAL_FAILURE(rig.arrive(0, 3, 2));
   rig.answer(0, 0);
   rig.exchange.disconnect();
   EXPECT_EQ(rig.next_answer().request_id, 0u);
@@ -286,6 +273,33 @@ TEST(CpuRoceConnection, ADisconnectSendsWhatIsAnsweredAndEndsTheQueuePair) {
   EXPECT_EQ(rig.exchange.poll(), slot());
   EXPECT_EQ(rig.exchange.answer(1).text(), "") << "a late answer goes nowhere";
   rig.exchange.disconnect();
+}
+
+// The thread of the ring shape at its end: the test plays the dispatcher.
+
+/// Ends the thread while a dispatcher is between the two stores of its answer: tx is set, rx is cleared 5 ms later.
+/// True: the peer gets the answer.
+bool answer_arrives_at_the_end() {
+  exchange_rig rig;
+  detail::cpu_roce_ring ring(rig.exchange);
+  EXPECT_TRUE(ring.launch().ok());
+  EXPECT_TRUE(rig.write(0, request_frame(7)));
+  EXPECT_TRUE(eventually([&] { return detail::load_acquire(rig.exchange.rx_flag(0)) != 0; }));
+  const cudaq_rpc_response_t header = {CUDAQ_RPC_MAGIC_RESPONSE, 0, 0, 7, 1007};
+  std::memcpy(rig.memory.tx_slot(0), &header, sizeof(header));
+  detail::store_release(rig.exchange.tx_flag(0), reinterpret_cast<std::uint64_t>(rig.memory.tx_slot(0)));
+  std::thread control([&] { EXPECT_TRUE(ring.disconnect().ok()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  detail::store_release<std::uint64_t>(rig.exchange.rx_flag(0), 0);
+  control.join();
+  return rig.next_answer().request_id == 7;
+}
+
+TEST(CpuRoceRing, SendsAnAnswerAtItsEndWhoseRequestFlagIsStillSet) {
+  bool arrived = false;
+  for (int attempt = 0; attempt < 10 && !arrived; ++attempt) // the end takes 100 ms at most: a busy machine may be late
+    arrived = answer_arrives_at_the_end();
+  EXPECT_TRUE(arrived);
 }
 
 } // namespace

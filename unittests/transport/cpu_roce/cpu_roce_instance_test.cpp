@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instance: the rendezvous over TCP, peers that come, vanish and return, strangers, and both shapes under a
 // dispatcher. Over the test double of an adapter.
+#include "unittests/support/provider_dispatcher.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/cpu_roce/cpu_roce_rig.h"
 #include "unittests/transport/cpu_roce/rendezvous_call.h"
@@ -210,14 +211,6 @@ TEST_F(CpuRoceInstance, ASensorBridgeNeedsNoCallAndItsConnectionIsMadeAgain) {
   EXPECT_EQ(instance->disconnect().text(), "");
 }
 
-std::int32_t increment(cudaq_host_call_t *call, void *) {
-  for (std::uint32_t i = 0; i < call->payload_len; ++i)
-    static_cast<std::uint8_t *>(call->result)[i] =
-        static_cast<std::uint8_t>(static_cast<const std::uint8_t *>(call->payload)[i] + 1);
-  call->result_len = call->payload_len;
-  return 0;
-}
-
 constexpr std::uint32_t kRequests = 2000;
 
 /// A peer that obeys the rule of credits: many requests over the wrap. Some have a wrong magic, while no other is open.
@@ -262,31 +255,15 @@ void serve_many(CpuRoceInstance &t, bool unified, bool reliable) {
   ASSERT_TRUE(t.call());
   t.connecting.join();
   cudaq_dispatcher_config_t config = host_config({4, 256, false});
-  config.kernel_type = unified ? CUDAQ_KERNEL_UNIFIED : CUDAQ_KERNEL_REGULAR;
   config.skip_tx_markers = !unified;
-  cudaq_dispatch_manager_t *manager = nullptr;
-  cudaq_dispatcher_t *dispatcher = nullptr;
-  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager, &config, &dispatcher));
   const cudaq_cpu_dataplane_t plane = t.instance->dataplane();
-  const cudaq_ringbuffer_t ring = t.instance->ring();
-  if (unified)
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_cpu_dataplane(dispatcher, &plane));
-  else
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_handler_v2(dispatcher, 5, increment, nullptr, nullptr));
-  volatile int shutdown = 0;
-  std::uint64_t processed = 0;
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_control(dispatcher, &shutdown, &processed));
-  const cudaq_dispatcher_options_t quiet = default_options();
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(dispatcher, &quiet));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher));
-  ASSERT_EQ(t.instance->launch().text(), "");
   std::uint32_t dropped = 0;
-  play_peer(t, dropped);
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher));
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher));
-  CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(manager));
+  {
+    const provider_dispatcher dispatcher(config, t.instance->ring(), unified ? &plane : nullptr,
+                                         function_v2(5, increment_handler));
+    ASSERT_EQ(t.instance->launch().text(), "");
+    play_peer(t, dropped);
+  }
   EXPECT_EQ(t.instance->disconnect().text(), "");
   const detail::cpu_roce_counters &c = t.instance->counters();
   EXPECT_EQ(c.received.value(), kRequests + dropped);
@@ -294,10 +271,10 @@ void serve_many(CpuRoceInstance &t, bool unified, bool reliable) {
   EXPECT_EQ(c.answered_busy.value() + c.overwritten.value() + c.orphaned.value(), 0u);
 }
 
-TEST_F(CpuRoceInstance, ServesManyRequestsOfUcInTheRingShape) { serve_many(*this, false, false); }
-TEST_F(CpuRoceInstance, ServesManyRequestsOfRcInTheRingShape) { serve_many(*this, false, true); }
-TEST_F(CpuRoceInstance, ServesManyRequestsOfUcInTheUnifiedShape) { serve_many(*this, true, false); }
-TEST_F(CpuRoceInstance, ServesManyRequestsOfRcInTheUnifiedShape) { serve_many(*this, true, true); }
+struct CpuRoceShapes : CpuRoceInstance, ::testing::WithParamInterface<std::tuple<bool, bool>> {};
+INSTANTIATE_TEST_SUITE_P(UnifiedAndReliable, CpuRoceShapes, ::testing::Combine(::testing::Bool(), ::testing::Bool()));
+
+TEST_P(CpuRoceShapes, ServeManyRequests) { serve_many(*this, std::get<0>(GetParam()), std::get<1>(GetParam())); }
 
 } // namespace
 } // namespace cudaq::realtime::test

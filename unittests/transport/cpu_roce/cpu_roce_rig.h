@@ -71,6 +71,13 @@ struct exchange_rig {
     ASSERT_TRUE(write(slot, request_frame(id, payload)));
     ASSERT_EQ(exchange.poll(), std::optional<std::uint32_t>(slot));
   }
+  /// Requests first to end - 1 arrive in the slots of their numbers, and the loop takes the first `taken` of them.
+  void arrive(std::uint32_t first, std::uint32_t end, std::uint32_t taken) {
+    for (std::uint32_t i = first; i < end; ++i)
+      ASSERT_TRUE(write(i, request_frame(i)));
+    for (std::uint32_t i = first; i < first + taken; ++i)
+      ASSERT_EQ(exchange.poll(), std::optional<std::uint32_t>(i));
+  }
   /// Answers with the status 0 and so many bytes of 0xAB.
   void answer(std::uint32_t slot, std::uint32_t id, std::uint32_t result_len = 0) {
     const cudaq_rpc_response_t header = {CUDAQ_RPC_MAGIC_RESPONSE, 0, result_len, id, id + 1000};

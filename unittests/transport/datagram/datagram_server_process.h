@@ -5,7 +5,7 @@
 #include "unittests/support/host_fixture.h"
 #include "unittests/support/processes/started_program.h"
 #include "unittests/support/program_paths.h"
-#include "unittests/transport/datagram/datagram_provider_library.h"
+#include "unittests/transport/provider_library.h"
 
 namespace cudaq::realtime::test {
 

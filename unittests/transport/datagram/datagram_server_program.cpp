@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server of the two-process tests, over a provider that datagram_provider_library.h knows: datagram_server_program
+// The server of the two-process tests, over a provider that provider_library.h knows: datagram_server_program
 // LIBRARY [provider options]. It serves the functions of datagram_service.h by a dispatcher with a pool of handlers,
 // until its standard input ends. With $CUDAQ_TEST_SLEEP it
 // does not spin: an emulated guest has few cores.
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
-#include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/datagram/datagram_service.h"
+#include "unittests/transport/provider_library.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -118,7 +118,7 @@ int run(int argc, char **argv) {
   TRY(cudaq_bridge_disconnect(bridge));
   std::printf("PROCESSED count=%llu different=%llu twice=%llu", static_cast<unsigned long long>(processed),
               static_cast<unsigned long long>(service.different()), static_cast<unsigned long long>(service.twice()));
-  const datagram_provider_library library(argv[1]);
+  const provider_library library(argv[1]);
   cudaq_udp_statistics_t requests;
   cudaq_roce_statistics_t packets;
   cudaq_cpu_roce_statistics_t messages;

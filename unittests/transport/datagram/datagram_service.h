@@ -15,10 +15,10 @@
 
 namespace cudaq::realtime::test {
 
-inline const std::uint32_t kIncrement = fnv1a_hash("increment"); ///< answers each byte plus 1
-inline const std::uint32_t kRecord = fnv1a_hash("record");       ///< counts its executions; see record_answer
-inline const std::uint32_t kHold = fnv1a_hash("hold");           ///< is answered after a request of kOpen
-inline const std::uint32_t kOpen = fnv1a_hash("open");           ///< lets all requests of kHold go on
+inline constexpr std::uint32_t kIncrement = fnv1a_hash("increment"); ///< answers each byte plus 1
+inline constexpr std::uint32_t kRecord = fnv1a_hash("record");       ///< counts its executions; see record_answer
+inline constexpr std::uint32_t kHold = fnv1a_hash("hold");           ///< is answered after a request of kOpen
+inline constexpr std::uint32_t kOpen = fnv1a_hash("open");           ///< lets all requests of kHold go on
 
 /// Payload of kRecord: the number of the message, then any bytes.
 struct record_answer {

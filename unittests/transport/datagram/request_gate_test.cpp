@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// What providers over datagrams do with a frame before it has a slot: whether it is a request, whether its peer has
+// sent it before, and who gets the next slot. What a window knows of numbers: unittests/session.
+#include "lib/transport/datagram/fair_queue.h"
+#include "lib/transport/datagram/peer_windows.h"
 #include "lib/transport/datagram/request_gate.h"
 #include "unittests/transport/datagram/udp_peer.h"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 
 namespace cudaq::realtime::test {
 namespace {
 
+using namespace std::chrono_literals;
 using action = detail::gate_decision::action;
+using state = detail::request_state;
 
 struct RequestGate : ::testing::Test {
   void open(std::uint32_t window, std::uint32_t max_peers = 4) {
@@ -141,6 +149,150 @@ TEST_F(RequestGate, DropsRequestsOfTooManyPeers) {
   from.length = 5;
   EXPECT_EQ(take(request_bytes(1, 1, {})).what, action::drop);
   EXPECT_EQ(counters.dropped_peers.value(), 1u);
+}
+
+struct PeerWindows : ::testing::Test {
+  static detail::udp_address peer(std::uint32_t number) {
+    detail::udp_address address;
+    address.bytes.sin6_family = AF_INET6;
+    address.bytes.sin6_port = static_cast<std::uint16_t>(number);
+    address.length = sizeof(address.bytes);
+    return address;
+  }
+  detail::peer_windows::found find(std::uint32_t id, std::uint32_t from = 1) {
+    return windows->find(peer(from), id, 7, now).value_or(detail::peer_windows::found{});
+  }
+  /// Nothing: there is no room for the peer.
+  std::optional<state> what(std::uint32_t id, std::uint32_t from = 1) {
+    const auto found = windows->find(peer(from), id, 7, now);
+    return found ? std::optional(found->state) : std::nullopt;
+  }
+  detail::request_key begin(std::uint32_t id, std::uint32_t from = 1) {
+    const detail::peer_windows::found found = find(id, from);
+    EXPECT_EQ(found.state, state::unseen) << id;
+    windows->begin(found.key, 7);
+    return found.key;
+  }
+  void answer(const detail::request_key &key, std::uint8_t byte) {
+    const std::uint8_t frame[3] = {byte, byte, byte};
+    windows->keep(key, frame);
+  }
+
+  detail::datagram_counters counters;
+  detail::peer_windows::time now{};
+  std::optional<detail::peer_windows> windows{std::in_place, 4u, 2u, 8u, 1000ms, counters};
+};
+
+TEST_F(PeerWindows, NeverExecuteAgainWhatTheDispatcherDropped) {
+  windows->close(begin(10));
+  EXPECT_EQ(what(10), state::closed);
+}
+
+TEST_F(PeerWindows, KeepPeersApart) {
+  const detail::request_key first = begin(10, 1), second = begin(10, 2);
+  answer(first, 1);
+  answer(second, 2);
+  EXPECT_EQ(find(10, 1).answer[0], 1);
+  EXPECT_EQ(find(10, 2).answer[0], 2);
+  EXPECT_EQ(counters.peers.load(), 2u);
+}
+
+TEST_F(PeerWindows, RefusePeersBeyondTheirNumberUntilOneExpires) {
+  answer(begin(10, 1), 1);
+  now += 600ms;
+  const detail::request_key busy = begin(10, 2);
+  EXPECT_EQ(what(10, 3), std::nullopt);
+  now += 600ms;
+  EXPECT_EQ(what(10, 3), state::unseen) << "peer 1 has been idle for 1.2 s";
+  EXPECT_EQ(counters.peers_expired.value(), 1u);
+  now += 5000ms;
+  EXPECT_EQ(what(10, 2), state::executing) << "a peer with a request in flight does not expire";
+  answer(busy, 1);
+}
+
+TEST_F(PeerWindows, ForgetAPeerThatWasIdle) {
+  const detail::request_key key = begin(10);
+  answer(key, 1);
+  now += 1001ms;
+  EXPECT_EQ(what(3), state::unseen) << "a client that starts again on the same port";
+  begin(10);
+  windows->keep(key, {});
+  EXPECT_EQ(what(10), state::executing) << "a late answer of the peer before";
+}
+
+detail::udp_address sender(std::uint16_t port) {
+  detail::udp_address address;
+  EXPECT_EQ(detail::udp_address_of("sender", "127.0.0.1", port, address).text(), "");
+  return address;
+}
+
+struct FairQueue : testing::Test {
+  bool add(std::uint16_t from, int number) {
+    const detail::udp_address address = sender(from);
+    const auto byte = static_cast<std::uint8_t>(number);
+    return queue.add({&address, std::span(&byte, 1), false});
+  }
+  /// The numbers of the next frames, each of which then holds a slot.
+  bytes next(std::size_t count) {
+    bytes numbers;
+    while (numbers.size() < count && !queue.empty()) {
+      const detail::fair_queue::frame frame = queue.next();
+      numbers.push_back(frame.bytes.at(0));
+      if (!queue.empty())
+        queue.hold(frame.from);
+    }
+    return numbers;
+  }
+  FairQueue() { queue.set_limit(6); }
+  detail::fair_queue queue;
+};
+
+TEST_F(FairQueue, GivesTheNextSlotToTheSenderThatHoldsTheFewest) {
+  queue.hold(sender(1));
+  queue.hold(sender(1));
+  for (const int number : {3, 4})
+    EXPECT_TRUE(add(1, number));
+  EXPECT_TRUE(add(2, 7));
+  queue.release(sender(1));
+  EXPECT_EQ(next(1), bytes({7}));
+  queue.release(sender(1));
+  EXPECT_EQ(next(1), bytes({3}));
+  queue.release(sender(2));
+  EXPECT_EQ(next(9), bytes({4}));
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST_F(FairQueue, TakesTurnsBetweenEquals) {
+  for (const int number : {10, 11, 12})
+    EXPECT_TRUE(add(1, number));
+  for (const int number : {20, 21})
+    EXPECT_TRUE(add(2, number));
+  EXPECT_TRUE(add(3, 30));
+  const bytes order = next(9);
+  ASSERT_EQ(order.size(), 6U);
+  EXPECT_EQ(std::set(order.begin(), order.begin() + 3), std::set<std::uint8_t>({10, 20, 30}));
+  EXPECT_EQ(std::set(order.begin() + 3, order.begin() + 5), std::set<std::uint8_t>({11, 21}));
+  EXPECT_EQ(order[5], 12);
+}
+
+TEST_F(FairQueue, DropsTheNewestFrameOfTheLongestQueueWhenItIsFull) {
+  for (int number = 10; number < 16; ++number)
+    EXPECT_TRUE(add(1, number));
+  EXPECT_FALSE(add(1, 16)) << "its own";
+  EXPECT_FALSE(add(2, 20)) << "15 is dropped for it";
+  const bytes order = next(9);
+  EXPECT_EQ(std::set(order.begin(), order.end()), std::set<std::uint8_t>({10, 11, 12, 13, 14, 20}));
+  EXPECT_TRUE(std::find(order.begin(), order.begin() + 2, 20) != order.begin() + 2) << "not after all others";
+}
+
+TEST_F(FairQueue, ForgetsItsCountsWhenNoRequestWaits) {
+  queue.hold(sender(1));
+  EXPECT_TRUE(add(1, 1));
+  EXPECT_EQ(next(1), bytes({1}));
+  queue.release(sender(1)); // not counted
+  EXPECT_TRUE(add(1, 2));
+  EXPECT_TRUE(add(2, 3));
+  EXPECT_EQ(next(9).size(), 2U);
 }
 
 } // namespace

@@ -30,8 +30,8 @@ public:
 
   // --- a peer; it obeys the provider's rule of who may write a slot ---
   virtual void send(unsigned peer, std::uint32_t id, const bytes &payload = {}) = 0;
-  /// Bytes that are no request.
-  virtual void send_garbage(const bytes &) { GTEST_FAIL(); }
+  /// Any bytes, of a stranger.
+  virtual void send_bytes(const bytes &) { GTEST_FAIL(); }
   /// The next answer, if it has come.
   virtual std::optional<reply> arrived(unsigned peer) = 0;
   /// Throws if none comes, which ends the test.
@@ -111,7 +111,7 @@ public:
   void send(unsigned peer, std::uint32_t id, const bytes &payload) override {
     EXPECT_TRUE(peers_[peer]->client.send(id, 1, payload)) << id;
   }
-  void send_garbage(const bytes &garbage) override { stranger_->send(garbage); }
+  void send_bytes(const bytes &any) override { stranger_->send(any); }
   std::optional<reply> arrived(unsigned peer) override {
     const auto found = peers_[peer]->client.receive();
     if (!found)
@@ -209,7 +209,7 @@ public:
     ring = rig_.memory.ring;
     num_slots = slots;
   }
-  void send_garbage(const bytes &garbage) override { // to a free slot, or with a number of no slot
+  void send_bytes(const bytes &garbage) override { // to a free slot, or with a number of no slot
     const auto end = garbage.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(garbage.size(), 23));
     rig_.adapter->write(cursor_, {garbage.begin(), end}, garbage.size() % 2 == 0 ? cursor_ : num_slots);
     rig_.exchange.poll();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every provider refuses a wrong call with the same status and the same text, after its own name.
-#include "unittests/transport/datagram/datagram_provider_library.h"
+#include "unittests/transport/provider_library.h"
 
 #include <algorithm>
 #include <cstring>
@@ -32,7 +32,7 @@ struct ProviderTable : ::testing::TestWithParam<const char *> {
   }
 
   const std::string name = name_in(GetParam());
-  const datagram_provider_library library{GetParam()};
+  const provider_library library{GetParam()};
   cudaq_realtime_bridge_handle_t handle = nullptr;
 };
 

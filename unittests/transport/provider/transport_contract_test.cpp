@@ -163,7 +163,7 @@ TEST_P(FrameContract, WhatIsNoRequestTakesNoSlot) {
   const auto t = make(2);
   for (const std::uint32_t id : {1u, 2u}) {
     for (std::uint8_t n = 0; n < 60; ++n)
-      t->send_garbage(bytes(std::size_t{n} * 3, n)); // up to some more than a slot
+      t->send_bytes(bytes(std::size_t{n} * 3, n)); // up to some more than a slot
     t->send(0, id);
     EXPECT_EQ(t->id_in(t->next()), id);
   }
@@ -248,6 +248,18 @@ TEST_P(DatagramContract, ReportsAtDisconnectHowManyAnswersFindNoRoom) {
   }
   EXPECT_EQ(t->disconnect().text(), "") << "it may be called again";
   expect_answers(*t, 39);
+}
+
+/// A datagram of udp may be shorter than a slot.
+struct UdpContract : TransportContract {};
+INSTANTIATE_TEST_SUITE_P(Provider, UdpContract, ::testing::Values(kUdpRing, kUdpUnified), name_of);
+
+TEST_P(UdpContract, FillsTheRestOfASlotWithZeros) {
+  const auto t = make(4);
+  std::memset(t->ring.rx_data_host, 0xAA, 4 * t->ring.rx_stride_sz);
+  t->send_bytes(request_bytes(1, 1, {1, 2, 3}));
+  const std::uint8_t *const frame = t->ring.rx_data_host + t->next() * t->ring.rx_stride_sz;
+  EXPECT_EQ(bytes(frame, frame + kDrivenSlotBytes), request_bytes(1, 1, {1, 2, 3}, kDrivenSlotBytes));
 }
 
 /// In the ring shape a disconnect ends the thread that would receive.

@@ -16,21 +16,25 @@ std::vector<golden_packet> of_scapy() { return golden_packets("packets.txt"); }
 roce_packet read(const golden_packet &golden) {
   roce_packet packet;
   EXPECT_EQ(detail::read_roce_packet(golden.datagram, packet), packet_finding::good) << golden.name;
+  EXPECT_EQ(static_cast<std::uint64_t>(packet.opcode), golden.word("opcode")) << golden.name;
+  EXPECT_EQ(packet.psn, golden.word("psn")) << golden.name;
+  EXPECT_EQ(packet.address, golden.word("address")) << golden.name;
+  EXPECT_EQ(packet.immediate, golden.word("immediate")) << golden.name;
+  return packet;
+}
+roce_packet read_with_sizes(const golden_packet &golden) {
+  const roce_packet packet = read(golden);
+  EXPECT_EQ(packet.payload.size(), golden.word("size")) << golden.name;
+  EXPECT_EQ(packet.rkey, golden.word("rkey")) << golden.name;
+  EXPECT_EQ(packet.length, golden.word("length")) << golden.name;
   return packet;
 }
 
 TEST(RocePacket, IsReadAsScapyMeansIt) {
   for (const golden_packet &golden : of_scapy()) {
-    const roce_packet packet = read(golden);
-    EXPECT_EQ(static_cast<std::uint64_t>(packet.opcode), golden.word("opcode")) << golden.name;
-    EXPECT_EQ(packet.payload.size(), golden.word("size")) << golden.name;
-    EXPECT_EQ(packet.psn, golden.word("psn")) << golden.name;
+    const roce_packet packet = read_with_sizes(golden);
     EXPECT_EQ(packet.qp, golden.word("qp")) << golden.name;
     EXPECT_EQ(packet.pkey, golden.word("pkey")) << golden.name;
-    EXPECT_EQ(packet.rkey, golden.word("rkey")) << golden.name;
-    EXPECT_EQ(packet.address, golden.word("address")) << golden.name;
-    EXPECT_EQ(packet.length, golden.word("length")) << golden.name;
-    EXPECT_EQ(packet.immediate, golden.word("immediate")) << golden.name;
     for (std::size_t i = 0; i < packet.payload.size(); ++i)
       ASSERT_EQ(packet.payload[i], static_cast<std::uint8_t>(7 * i + packet.payload.size())) << golden.name;
   }
@@ -39,14 +43,7 @@ TEST(RocePacket, IsReadAsScapyMeansIt) {
 TEST(RocePacket, IsReadAsSoftRoceSendsIt) {
   std::uint64_t opcodes = 0;
   for (const golden_packet &golden : golden_packets("soft_roce.txt")) {
-    const roce_packet packet = read(golden);
-    EXPECT_EQ(static_cast<std::uint64_t>(packet.opcode), golden.word("opcode"));
-    EXPECT_EQ(packet.payload.size(), golden.word("size")) << golden.name;
-    EXPECT_EQ(packet.psn, golden.word("psn")) << golden.name;
-    EXPECT_EQ(packet.rkey, golden.word("rkey")) << golden.name;
-    EXPECT_EQ(packet.address, golden.word("address")) << golden.name;
-    EXPECT_EQ(packet.length, golden.word("length")) << golden.name;
-    EXPECT_EQ(packet.immediate, golden.word("immediate")) << golden.name;
+    read_with_sizes(golden);
     EXPECT_NE(golden.word("identification"), 0u) << golden.name << ": soft-RoCE numbers its packets";
     EXPECT_EQ(detail::check_icrc(golden.path, golden.datagram), icrc_finding::partly) << golden.name;
     std::vector<std::uint8_t> changed = golden.datagram;
@@ -61,11 +58,7 @@ TEST(RocePacket, IsReadAsSoftRoceSendsIt) {
 TEST(RocePacket, IsReadAndWrittenAsTheLogicOfASensorBridgeWritesIt) {
   for (const golden_packet &golden : golden_packets("sensor_bridge.txt")) {
     const roce_packet packet = read(golden);
-    EXPECT_EQ(static_cast<std::uint64_t>(packet.opcode), golden.word("opcode")) << golden.name;
-    EXPECT_EQ(packet.psn, golden.word("psn")) << golden.name;
-    EXPECT_EQ(packet.address, golden.word("address")) << golden.name;
     EXPECT_EQ(packet.length, packet.payload.size()) << golden.name;
-    EXPECT_EQ(packet.immediate, golden.word("immediate")) << golden.name;
     EXPECT_EQ(detail::check_icrc(golden.path, golden.datagram), icrc_finding::verified) << golden.name;
     std::vector<std::uint8_t> written(golden.datagram.size() + 3);
     written.resize(detail::write_roce_packet(packet, written.data()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule of a node, one at a time.
+// Each rule of a node, one at a time; and what a router takes of a hostile node.
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 #include "unittests/transport/route/route_world.h"
 
 namespace cudaq::realtime::detail::test {
@@ -26,11 +27,16 @@ protected:
     made.function_id = kAdd;
     return made;
   }
-  /// A session that has begun.
-  std::shared_ptr<wire> joined(std::uint64_t router, std::uint64_t epoch) {
+  /// A connection over which a router has said hello.
+  std::shared_ptr<wire> greeted(std::uint64_t router, std::uint64_t epoch) {
     const auto made = connection();
     put(*made, header(route_kind::hello, epoch, router));
     node_.receive(now_);
+    return made;
+  }
+  /// A session that has begun.
+  std::shared_ptr<wire> joined(std::uint64_t router, std::uint64_t epoch) {
+    const auto made = greeted(router, epoch);
     EXPECT_EQ(next(*made).kind, route_kind::welcome);
     return made;
   }
@@ -58,18 +64,14 @@ protected:
 };
 
 TEST_F(NodeSessions, GivesEachRouterItsShareOfTheSlots) {
-  const auto first = connection();
-  put(*first, header(route_kind::hello, 5, 1));
-  node_.receive(now_);
+  const auto first = greeted(1, 5);
   const route_header welcome = next(*first);
   EXPECT_EQ(welcome.kind, route_kind::welcome);
   EXPECT_EQ(welcome.slot, kNodeSlots / 2);
   EXPECT_EQ(welcome.function_id, kNodeSlotSize - 24);
   EXPECT_EQ(welcome.status, 1);
   joined(2, 6);
-  const auto third = connection();
-  put(*third, header(route_kind::hello, 7, 3));
-  node_.receive(now_);
+  const auto third = greeted(3, 7);
   EXPECT_EQ(next(*third).kind, route_kind::refuse);
 }
 
@@ -79,9 +81,7 @@ TEST_F(NodeSessions, ANewSessionWaitsForTheRequestsOfTheOldOneThatWereTaken) {
   request(*old, 5, 1);
   node_.take_all();
   request(*old, 5, 2); // not taken
-  const auto fresh = connection();
-  put(*fresh, header(route_kind::hello, 6, 1));
-  node_.receive(now_);
+  const auto fresh = greeted(1, 6);
   EXPECT_EQ(node_.sessions->counters().discarded.value(), 1u);
   EXPECT_TRUE(fresh->to_router.empty());
   EXPECT_FALSE(old->node_end);
@@ -201,13 +201,9 @@ TEST_F(NodeSessions, ReportsWhetherAnotherRouterHasUsedTheNode) {
   const auto first = joined(1, 5);
   request(*first, 5, 0);
   node_.work(now_);
-  const auto again = connection();
-  put(*again, header(route_kind::hello, 6, 1));
-  node_.receive(now_);
+  const auto again = greeted(1, 6);
   EXPECT_EQ(next(*again).status, 1);
-  const auto second = connection();
-  put(*second, header(route_kind::hello, 7, 2));
-  node_.receive(now_);
+  const auto second = greeted(2, 7);
   EXPECT_EQ(next(*second).status, 0);
 }
 
@@ -232,6 +228,115 @@ TEST_F(NodeSessions, AnAnswerThatIsNoFrameBecomesAStatus) {
   std::memset(node_.ring.tx_data_host + slot * kNodeSlotSize, 0xFF, kNodeSlotSize);
   EXPECT_TRUE(node_.sessions->publish(slot));
   EXPECT_EQ(next(*one).status, CUDAQ_RPC_ERR_NO_RESPONSE);
+}
+
+// What a hostile node can do: nothing to the requests of other nodes, and to its own ones nothing but answer them.
+
+/// The header that the router has sent last to this node.
+route_header last_sent(const route_world &world, std::uint32_t node) {
+  route_header header;
+  std::span<const std::uint8_t> payload;
+  EXPECT_TRUE(read_route_message(world.wires[node]->to_node.back(), header, payload));
+  return header;
+}
+route_header answer_to(route_header request, std::int32_t status = 0) {
+  request.kind = route_kind::answer;
+  request.length = 0;
+  request.status = status;
+  return request;
+}
+std::uint64_t strays(const route_world &world) { return world.router->stray_messages().value(); }
+
+TEST(ForeignNode, AnyStatusEndsItsRequestOnce) {
+  joined_world world(1);
+  for (const std::int32_t status : {INT32_MIN, INT32_MIN + 1, INT32_MAX, -1011, -1004, -1, 1, 0}) {
+    for (std::uint32_t n = 0; n < kNodeSlots; ++n) { // more than the node has credits: a lost one would show
+      const std::uint32_t entry = world.submit(kAdd, 0);
+      const route_header answer = answer_to(last_sent(world, 0), status);
+      world.router->received({}, message_of(answer, {}), world.now);
+      EXPECT_EQ(world.status(entry), status == CUDAQ_HOST_CALL_DEFERRED ? CUDAQ_RPC_ERR_NO_RESPONSE : status);
+      world.router->received({}, message_of(answer, {}), world.now);
+    }
+    EXPECT_TRUE(world.router->idle());
+  }
+}
+
+TEST(ForeignNode, AStatusThatIsNoneDoesNotResetALostStream) {
+  joined_world world(1);
+  world.call(kAdd, 0);
+  world.restart_node(0);
+  const std::uint32_t reset = world.submit(kResetKey, 0);
+  world.router->received({}, message_of(answer_to(last_sent(world, 0), INT32_MIN), {}), world.now);
+  EXPECT_EQ(world.status(reset), CUDAQ_RPC_ERR_NO_RESPONSE);
+  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
+}
+
+TEST(ForeignNode, CannotAnswerForAnotherNode) {
+  route_world world(2);
+  world.names_connection = true;
+  world.settle();
+  const std::uint32_t entry = world.submit(kAdd, 1);
+  const bytes forged = message_of(answer_to(last_sent(world, 1)), {}); // of node 1, with all its numbers
+  const std::uint64_t before = strays(world);
+  world.router->received(0, forged, world.now);
+  EXPECT_EQ(world.status(entry), kNoAnswer);
+  world.router->received({}, forged, world.now); // hides where it comes from
+  EXPECT_EQ(world.status(entry), kNoAnswer);
+  EXPECT_EQ(strays(world), before + 2);
+  world.settle();
+  EXPECT_EQ(world.status(entry), 0) << "the node itself";
+}
+
+TEST(ForeignNode, CannotEndTheSessionOfAnotherNodeOrKeepItAlive) {
+  route_world world(2);
+  world.names_connection = true;
+  world.settle();
+  world.submit(kAdd, 1);
+  for (const route_kind kind : {route_kind::bye, route_kind::refuse, route_kind::welcome}) {
+    route_header forged = last_sent(world, 1);
+    forged.kind = kind;
+    forged.length = 0;
+    world.router->received(0, message_of(forged, {}), world.now);
+    EXPECT_EQ(world.router->state(1), node_state::joined);
+  }
+  route_header pong = last_sent(world, 1);
+  pong.kind = route_kind::pong;
+  pong.length = 0;
+  for (int n = 0; n < 300; ++n) {
+    world.now += 10ms;
+    world.router->received(0, message_of(pong, {}), world.now);
+    world.router->tick(world.now);
+  }
+  EXPECT_NE(world.router->state(1), node_state::joined);
+}
+
+TEST(ForeignNode, OfAnEarlierVersionNamesNoConnectionAndIsServed) {
+  joined_world world(1); // its messages name no connection
+  EXPECT_EQ(world.call(kAdd, 0), 0);
+}
+
+/// The numbers that a node sees are not near those of another node.
+TEST(ForeignNode, CannotGuessTheNumbersOfAnotherSession) {
+  constexpr std::uint64_t kFar = std::uint64_t{1} << 24; // as many guesses reach none
+  route_world world(4, [](router_limits &limits) { limits.draw = secret_number; });
+  std::vector<std::uint64_t> seen;
+  for (std::uint32_t session = 0; session < 3; ++session) {
+    world.router->tick(world.now);
+    for (std::uint32_t node = 0; node < 4; ++node) {
+      const route_header hello = last_sent(world, node);
+      ASSERT_EQ(hello.kind, route_kind::hello);
+      seen.push_back(hello.epoch);
+      if (session == 0)
+        seen.push_back(hello.generation); // the router's number at this node
+      else
+        EXPECT_NE(std::ranges::find(seen, hello.generation), seen.end()) << "it is the same in all sessions of a node";
+      world.router->connection_failed(node, world.now);
+    }
+    world.now += 1s;
+  }
+  std::ranges::sort(seen);
+  for (std::size_t n = 1; n < seen.size(); ++n)
+    EXPECT_GT(seen[n] - seen[n - 1], kFar);
 }
 
 } // namespace

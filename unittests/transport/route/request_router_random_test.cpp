@@ -174,13 +174,11 @@ private:
 
   void expect_recovery() {
     for (std::uint64_t key = 0; key < kKeys; ++key) {
-      const std::uint32_t reset = world_.submit(kResetKey, key);
-      world_.settle();
-      ASSERT_EQ(world_.status(reset), 0) << key;
+      ASSERT_EQ(world_.call(kResetKey, key), 0) << key;
       const std::uint32_t add = world_.submit(kAdd, key);
       world_.settle();
       ASSERT_EQ(world_.status(add), 0) << key;
-      EXPECT_EQ(word_at(world_.answers[add]->result, 0), 1u);
+      EXPECT_EQ(world_.result(add), 1u);
     }
   }
 

@@ -8,35 +8,25 @@ namespace {
 void give_up_after_500_ms(router_limits &limits) { limits.answer_limit = 500ms; }
 
 TEST(RequestRouter, ARequestBeforeTheAnswerOfTheResetKeepsTheStreamLost) {
-  route_world world(1);
-  world.settle();
-  world.submit(kAdd, 0);
-  world.settle();
-  world.kill_node(0);
-  world.silence(2s);
-  world.start_node(0);
-  world.settle_for(2s);
+  joined_world world(1);
+  world.call(kAdd, 0);
+  world.restart_node(0);
   const std::uint32_t reset = world.submit(kResetKey, 0);
   EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
   world.settle();
   EXPECT_EQ(world.status(reset), 0);
   EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost); // it would follow a request that is missing
-  const std::uint32_t second = world.submit(kResetKey, 0);
-  world.settle();
-  EXPECT_EQ(world.status(second), 0);
-  const std::uint32_t after = world.submit(kAdd, 0);
-  world.settle();
-  EXPECT_EQ(world.status(after), 0);
+  EXPECT_EQ(world.call(kResetKey, 0), 0);
+  EXPECT_EQ(world.call(kAdd, 0), 0);
 }
 
 // The same while the reset waits for a credit: whichever of the two is in the queue, a request was left out after it.
 TEST(RequestRouter, ARequestRefusedAfterAQueuedResetKeepsTheStreamLost) {
   for (const bool queued_before_the_loss : {false, true}) {
-    route_world world(1, [](router_limits &limits) {
+    joined_world world(1, [](router_limits &limits) {
       limits.max_credits = 2;
       limits.answer_limit = 500ms;
     });
-    world.settle();
     world.submit(kAdd, 0);
     world.nodes[0]->receive(world.now);
     world.nodes[0]->take_all();
@@ -66,21 +56,16 @@ TEST(RequestRouter, ARequestRefusedAfterAQueuedResetKeepsTheStreamLost) {
     ASSERT_EQ(world.status(reset), 0);
     ASSERT_EQ(world.status(refused), kLost);
     EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
-    const std::uint32_t again = world.submit(kResetKey, 0);
-    world.settle();
-    ASSERT_EQ(world.status(again), 0);
-    const std::uint32_t after = world.submit(kAdd, 0);
-    world.settle();
-    EXPECT_EQ(world.status(after), 0);
+    ASSERT_EQ(world.call(kResetKey, 0), 0);
+    EXPECT_EQ(world.call(kAdd, 0), 0);
   }
 }
 
 TEST(RequestRouter, ARequestThatWaitedBeforeTheResetDoesNotKeepTheStreamLost) {
-  route_world world(1, [](router_limits &limits) {
+  joined_world world(1, [](router_limits &limits) {
     limits.max_credits = 1;
     limits.answer_limit = 500ms;
   });
-  world.settle();
   const std::uint32_t slow = world.submit(kAdd, 0);
   world.hold(300ms);
   const std::uint32_t waiting = world.submit(kAdd, 0);
@@ -94,13 +79,12 @@ TEST(RequestRouter, ARequestThatWaitedBeforeTheResetDoesNotKeepTheStreamLost) {
   const std::uint32_t after = world.submit(kAdd, 0);
   world.settle();
   ASSERT_EQ(world.status(after), 0);
-  EXPECT_EQ(word_at(world.answers[after]->result, 0), 1u);
+  EXPECT_EQ(world.result(after), 1u);
 }
 
 TEST(RequestRouter, ARequestThatWasSentBeforeTheResetDoesNotKeepTheStreamLost) {
   for (const bool lost_before_the_reset : {true, false}) {
-    route_world world(1, give_up_after_500_ms);
-    world.settle();
+    joined_world world(1, give_up_after_500_ms);
     world.submit(kAdd, 0);
     world.hold(200ms);
     const std::uint32_t second = world.submit(kAdd, 0);
@@ -114,13 +98,12 @@ TEST(RequestRouter, ARequestThatWasSentBeforeTheResetDoesNotKeepTheStreamLost) {
     const std::uint32_t after = world.submit(kAdd, 0);
     world.settle();
     ASSERT_EQ(world.status(after), 0) << lost_before_the_reset;
-    EXPECT_EQ(word_at(world.answers[after]->result, 0), 1u);
+    EXPECT_EQ(world.result(after), 1u);
   }
 }
 
 TEST(RequestRouter, AResetThatIsGivenUpKeepsTheStreamLost) {
-  route_world world(1, give_up_after_500_ms);
-  world.settle();
+  joined_world world(1, give_up_after_500_ms);
   world.submit(kAdd, 0);
   world.hold(560ms);
   const std::uint32_t reset = world.submit(kResetKey, 0);
@@ -133,8 +116,7 @@ TEST(RequestRouter, AResetThatIsGivenUpKeepsTheStreamLost) {
 // The requester repeats a reset whose answer is late, and goes on with the first answer.
 TEST(RequestRouter, TheAnswerOfEachCopyOfAResetBringsTheStreamIntoUseAgain) {
   for (const bool refused_between : {false, true}) {
-    route_world world(1, give_up_after_500_ms);
-    world.settle();
+    joined_world world(1, give_up_after_500_ms);
     world.submit(kAdd, 0);
     world.hold(560ms);
     const std::uint32_t reset = world.submit(kResetKey, 0);
@@ -150,15 +132,12 @@ TEST(RequestRouter, TheAnswerOfEachCopyOfAResetBringsTheStreamIntoUseAgain) {
     world.deliver_to_router(0);
     ASSERT_EQ(world.status(reset), 0);
     ASSERT_EQ(world.status(copy), kNoAnswer);
-    const std::uint32_t next = world.submit(kAdd, 0);
-    world.settle();
-    EXPECT_EQ(world.status(next), refused_between ? kLost : 0);
+    EXPECT_EQ(world.call(kAdd, 0), refused_between ? kLost : 0);
   }
 }
 
 TEST(RequestRouter, AResetThatFailsLosesNoStream) {
-  route_world world(1);
-  world.settle();
+  joined_world world(1);
   const std::uint32_t reset = world.submit(kResetKey, 0);
   route_header answer;
   std::span<const std::uint8_t> payload;
@@ -169,9 +148,7 @@ TEST(RequestRouter, AResetThatFailsLosesNoStream) {
   answer.status = 3;
   world.router->received({}, message_of(answer, {}), world.now);
   ASSERT_EQ(world.status(reset), 3);
-  const std::uint32_t after = world.submit(kAdd, 0);
-  world.settle();
-  EXPECT_EQ(world.status(after), 0);
+  EXPECT_EQ(world.call(kAdd, 0), 0);
 }
 
 } // namespace

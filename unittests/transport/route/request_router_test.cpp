@@ -13,12 +13,11 @@ TEST(RequestRouter, RefusesBeforeANodeHasJoinedWithoutAnyEffect) {
   const std::uint32_t entry = world.submit(kAdd, 0); // no reset was needed
   world.settle();
   EXPECT_EQ(world.status(entry), 0);
-  EXPECT_EQ(word_at(world.answers[entry]->result, 0), 1u);
+  EXPECT_EQ(world.result(entry), 1u);
 }
 
 TEST(RequestRouter, SendsEachKeyToItsNode) {
-  route_world world(3);
-  world.settle();
+  joined_world world(3);
   for (std::uint64_t key = 0; key < 12; ++key)
     world.submit(kAdd, key);
   world.settle();
@@ -32,8 +31,7 @@ TEST(RequestRouter, SendsEachKeyToItsNode) {
 }
 
 TEST(RequestRouter, AnswersWhatNoNodeCanGet) {
-  route_world world(1);
-  world.settle();
+  joined_world world(1);
   EXPECT_EQ(world.status(world.submit(kAdd, 99)), kUnknownKey);
   world.open[9] = world.open[10] = true;
   world.router->submit(9, kAdd, bytes{1, 2, 3}, 0, world.now);
@@ -54,17 +52,14 @@ TEST(RequestRouter, NumbersOfOtherFunctionsAreNegative) {
   EXPECT_EQ(world.status(entry), -kLost);
   world.start_node(0);
   world.settle_for(2s);
-  const std::uint32_t next = world.submit(kPlain, 0); // a function without a key has no state that is lost
-  world.settle();
-  EXPECT_EQ(world.status(next), 0);
+  EXPECT_EQ(world.call(kPlain, 0), 0); // a function without a key has no state that is lost
 }
 
 TEST(RequestRouter, KeepsToCreditsThenQueuesThenIsBusy) {
-  route_world world(1, [](router_limits &limits) {
+  joined_world world(1, [](router_limits &limits) {
     limits.max_credits = 2;
     limits.queue_length = 3;
   });
-  world.settle();
   std::vector<std::uint32_t> entries;
   for (int i = 0; i < 6; ++i)
     entries.push_back(world.submit(kAdd, 0));
@@ -78,8 +73,7 @@ TEST(RequestRouter, KeepsToCreditsThenQueuesThenIsBusy) {
 }
 
 TEST(RequestRouter, AnswersTheStreamsOfASilentNodeWithinTheBound) {
-  route_world world(2);
-  world.settle();
+  joined_world world(2);
   const std::uint32_t lost = world.submit(kAdd, 0), other = world.submit(kAdd, 1);
   const sim_time begin = world.now;
   world.nodes[1]->work(world.now);
@@ -98,32 +92,22 @@ TEST(RequestRouter, AnswersTheStreamsOfASilentNodeWithinTheBound) {
 }
 
 TEST(RequestRouter, StreamsOfALostNodeNeedAResetAlsoAfterItRejoined) {
-  route_world world(1);
-  world.settle();
-  world.submit(kAdd, 0);
-  world.settle();
-  world.kill_node(0);
-  world.silence(2s);
-  world.start_node(0);
-  world.settle_for(2s);
-  ASSERT_EQ(world.router->state(0), node_state::joined);
+  joined_world world(1);
+  world.call(kAdd, 0);
+  world.restart_node(0);
   EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
   const std::uint32_t fresh = world.submit(kAdd, 1); // never used: nothing of it was lost
   const std::uint32_t reset = world.submit(kResetKey, 0);
   world.settle();
   EXPECT_EQ(world.status(fresh), 0);
   EXPECT_EQ(world.status(reset), 0);
-  const std::uint32_t after = world.submit(kAdd, 0);
-  world.settle();
-  EXPECT_EQ(world.status(after), 0);
+  EXPECT_EQ(world.call(kAdd, 0), 0);
 }
 
 TEST(RequestRouter, QuestionsNeitherUseNorLoseAStream) {
-  route_world world(1);
-  world.settle();
+  joined_world world(1);
   const std::uint32_t unused = world.submit(kQuestion, 1);
-  world.submit(kAdd, 0);
-  world.settle();
+  world.call(kAdd, 0);
   EXPECT_EQ(world.status(unused), 0);
   world.kill_node(0);
   const std::uint32_t open = world.submit(kQuestion, 1);
@@ -145,8 +129,7 @@ TEST(RequestRouter, QuestionsNeitherUseNorLoseAStream) {
 }
 
 TEST(RequestRouter, DropsLateAnswersOfAnOlderSession) {
-  route_world world(1);
-  world.settle();
+  joined_world world(1);
   const std::uint32_t lost = world.submit(kAdd, 0);
   const std::shared_ptr<wire> old = world.wires[0];
   world.nodes[0]->receive(world.now);
@@ -164,11 +147,10 @@ TEST(RequestRouter, DropsLateAnswersOfAnOlderSession) {
 }
 
 TEST(RequestRouter, GivesUpARequestAndTakesItsCreditBackWithTheLateAnswer) {
-  route_world world(1, [](router_limits &limits) {
+  joined_world world(1, [](router_limits &limits) {
     limits.max_credits = 1;
     limits.answer_limit = 500ms;
   });
-  world.settle();
   const std::uint32_t slow = world.submit(kAdd, 0);
   world.hold(700ms);
   EXPECT_EQ(world.status(slow), kLost);
@@ -185,10 +167,8 @@ TEST(RequestRouter, GivesUpARequestAndTakesItsCreditBackWithTheLateAnswer) {
 }
 
 TEST(RequestRouter, AStallOfItsOwnBlamesNoNode) {
-  route_world world(2);
-  world.settle();
-  world.submit(kAdd, 0);
-  world.settle();
+  joined_world world(2);
+  world.call(kAdd, 0);
   world.now += 30s; // the router's process was stopped; the nodes' answers wait
   world.router->tick(world.now);
   EXPECT_EQ(world.router->state(0), node_state::joined);
@@ -199,8 +179,7 @@ TEST(RequestRouter, AStallOfItsOwnBlamesNoNode) {
 TEST(RequestRouter, LongTurnsOfItsOwnBlameNoNodeAndHideNone) {
   route_world world(2, [](router_limits &limits) { limits.answer_limit = 0s; });
   world.settle();
-  world.submit(kAdd, 0);
-  world.settle();
+  world.call(kAdd, 0);
   world.kill_node(1);
   const std::uint32_t lost = world.submit(kAdd, 1);
   const auto turns = [&world](int count) {
@@ -225,8 +204,7 @@ TEST(RequestRouter, LongTurnsOfItsOwnBlameNoNodeAndHideNone) {
 }
 
 TEST(RequestRouter, AnswersOutstandingRequestsOfANodeThatLeaves) {
-  route_world world(1);
-  world.settle();
+  joined_world world(1);
   const std::uint32_t taken = world.submit(kAdd, 0), untaken = world.submit(kAdd, 1);
   world.nodes[0]->receive(world.now);
   std::uint32_t slot = 0;
@@ -245,8 +223,7 @@ TEST(RequestRouter, AnswersOutstandingRequestsOfANodeThatLeaves) {
 }
 
 TEST(RequestRouter, ADrainedNodeGetsNoNewRequestsAndLosesNothing) {
-  route_world world(1);
-  world.settle();
+  joined_world world(1);
   const std::uint32_t before = world.submit(kAdd, 0);
   world.router->drain(0, true);
   EXPECT_EQ(world.status(world.submit(kAdd, 0)), kNotReady);
@@ -257,12 +234,11 @@ TEST(RequestRouter, ADrainedNodeGetsNoNewRequestsAndLosesNothing) {
   const std::uint32_t after = world.submit(kAdd, 0);
   world.settle();
   EXPECT_EQ(world.status(after), 0);
-  EXPECT_EQ(word_at(world.answers[after]->result, 0), 2u);
+  EXPECT_EQ(world.result(after), 2u);
 }
 
 TEST(RequestRouter, AnswersEverythingAtItsEnd) {
-  route_world world(2);
-  world.settle();
+  joined_world world(2);
   const std::uint32_t open = world.submit(kAdd, 0);
   world.router->close();
   EXPECT_EQ(world.status(world.submit(kAdd, 1)), kNotReady);
@@ -275,10 +251,8 @@ TEST(RequestRouter, AnswersEverythingAtItsEnd) {
 }
 
 TEST(RequestRouter, ANodeThatAnotherRouterHasUsedNeedsResets) {
-  route_world world(1);
-  world.settle();
-  world.submit(kAdd, 0);
-  world.settle();
+  joined_world world(1);
+  world.call(kAdd, 0);
   // This router is killed, and started again: it knows nothing of the stream.
   route_world next(1, [](router_limits &limits) { limits.draw = counted_from(5000); });
   next.nodes[0] = std::move(world.nodes[0]);
@@ -288,8 +262,7 @@ TEST(RequestRouter, ANodeThatAnotherRouterHasUsedNeedsResets) {
 }
 
 TEST(RequestRouter, BadMessagesChangeNothing) {
-  route_world world(2);
-  world.settle();
+  joined_world world(2);
   const std::uint32_t entry = world.submit(kAdd, 0);
   const route_header *const sent = reinterpret_cast<const route_header *>(world.wires[0]->to_node.back().data());
   const std::uint64_t epoch = sent->epoch, generation = sent->generation;
@@ -337,9 +310,39 @@ TEST(RequestRouter, TriesToConnectAgainWhileTheSystemHasNoNumber) {
   has_numbers = true;
   world.settle_for(1s);
   for (const std::uint64_t key : {0u, 1u}) {
-    const std::uint32_t entry = world.submit(kAdd, key);
-    world.settle();
-    EXPECT_EQ(world.status(entry), 0);
+    EXPECT_EQ(world.call(kAdd, key), 0);
+  }
+}
+
+/// The header of a request that a node has received and not begun.
+cudaq_rpc_header_t received_by(simulated_node &node, sim_time now) {
+  node.receive(now);
+  std::uint32_t slot = 0;
+  cudaq_rpc_header_t header{};
+  EXPECT_TRUE(node.sessions->take(slot));
+  std::memcpy(&header, node.ring.rx_data_host + slot * node.ring.rx_stride_sz, sizeof header);
+  node.taken.push_back(slot);
+  return header;
+}
+
+cudaq_rpc_header_t routed(route_world &world, std::uint32_t request_id, std::uint64_t time) {
+  const std::uint32_t entry = world.submit(kAdd, 0, request_id, time);
+  const cudaq_rpc_header_t header = received_by(*world.nodes[0], world.now);
+  world.settle();
+  EXPECT_EQ(world.status(entry), 0);
+  return header;
+}
+
+// By id and time a node's decoders know a repeated request: with a number of the node's own, a repetition would be
+// another one for them.
+TEST(RoutedRequest, HasTheIdAndTheTimeOfItsRequesterEachTimeItIsSent) {
+  for (const std::uint32_t id : {0xFFFFFFF0u, 0u}) { // 0: it has none
+    joined_world world(1);
+    for (int again = 0; again < 2; ++again) {
+      const cudaq_rpc_header_t header = routed(world, id, 77);
+      EXPECT_EQ(header.request_id, id);
+      EXPECT_EQ(header.ptp_timestamp, 77u);
+    }
   }
 }
 

@@ -170,7 +170,7 @@ struct given_answer {
   bytes result;
 };
 
-class route_world final : public router_port {
+class route_world : public router_port {
 public:
   explicit route_world(std::uint32_t num_nodes, const std::function<void(router_limits &)> &change = {}) {
     route_table table;
@@ -288,6 +288,22 @@ public:
   }
   /// -9999: no answer yet.
   std::int32_t status(std::uint32_t entry) const { return answers[entry] ? answers[entry]->status : -9999; }
+  /// The first word of the answer.
+  std::uint64_t result(std::uint32_t entry) const { return word_at(answers[entry]->result, 0); }
+  /// A request that arrives, and its answer, if it has one. The status.
+  std::int32_t call(std::uint32_t function, std::uint64_t key) {
+    const std::uint32_t entry = submit(function, key);
+    settle();
+    return status(entry);
+  }
+  /// The node's process ends, which is noticed, and another one joins.
+  void restart_node(std::uint32_t node) {
+    kill_node(node);
+    silence(3s);
+    start_node(node);
+    settle_for(2s);
+    EXPECT_EQ(router->state(node), node_state::joined);
+  }
 
   router_limits limits;
   sim_time now{1s};
@@ -302,6 +318,14 @@ public:
   std::vector<std::optional<given_answer>> answers;
   std::function<void(std::uint32_t entry, const given_answer &)> on_answer;
   std::unique_ptr<request_router> router;
+};
+
+/// The nodes have joined.
+struct joined_world : route_world {
+  explicit joined_world(std::uint32_t num_nodes, const std::function<void(router_limits &)> &change = {})
+      : route_world(num_nodes, change) {
+    settle();
+  }
 };
 
 inline constexpr std::int32_t kNoAnswer = -9999, kUnknownKey = 1, kBadRequest = 2, kNotReady = 4, kLost = 6,

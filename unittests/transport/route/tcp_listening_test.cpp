@@ -68,6 +68,14 @@ private:
   std::thread thread_;
 };
 
+/// Those of a listener at this address.
+struct sockets_of : tcp_listening {
+  explicit sockets_of(const sockaddr_in &address) {
+    EXPECT_EQ(reserve().text(), "");
+    EXPECT_EQ(find(address).text(), "");
+  }
+};
+
 bool is_open(const loopback_socket &socket) {
   char byte;
   return recv(socket.fd(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
@@ -76,9 +84,7 @@ bool is_open(const loopback_socket &socket) {
 TEST(TcpListening, FindsTheSocketThatListens) {
   const server one, other, everywhere(INADDR_ANY);
   for (const server *each : {&one, &other, &everywhere}) {
-    tcp_listening sockets;
-    ASSERT_EQ(sockets.reserve().text(), "");
-    ASSERT_EQ(sockets.find(each->address()).text(), "");
+    sockets_of sockets(each->address());
     EXPECT_EQ(sockets.listener(), each->fd());
     EXPECT_TRUE(sockets.end_accepted()) << "nothing was accepted";
   }
@@ -90,9 +96,7 @@ TEST(TcpListening, HasNoSocketOfAnotherKind) {
   socklen_t bytes = sizeof address;
   ASSERT_EQ(bind(datagrams.fd(), reinterpret_cast<const sockaddr *>(&address), bytes), 0);
   ASSERT_EQ(getsockname(datagrams.fd(), reinterpret_cast<sockaddr *>(&address), &bytes), 0);
-  tcp_listening sockets;
-  ASSERT_EQ(sockets.reserve().text(), "");
-  ASSERT_EQ(sockets.find(address).text(), "");
+  sockets_of sockets(address);
   EXPECT_EQ(sockets.listener(), -1);
 }
 
@@ -100,9 +104,7 @@ TEST(TcpListening, EndsOnlyWhatItsListenerHasAccepted) {
   for (const in_addr_t at : {htonl(INADDR_LOOPBACK), INADDR_ANY}) {
     server ending(at), other;
     const loopback_socket first(ending.connect()), second(ending.connect()), of_other(other.connect());
-    tcp_listening sockets;
-    ASSERT_EQ(sockets.reserve().text(), "");
-    ASSERT_EQ(sockets.find(ending.address()).text(), "");
+    sockets_of sockets(ending.address());
     EXPECT_TRUE(is_open(first));
     EXPECT_FALSE(sockets.end_accepted()) << "the owner has closed nothing";
     EXPECT_TRUE(eventually([&] { return !is_open(first) && !is_open(second); }));
@@ -143,9 +145,7 @@ TEST(TcpListening, EndsNoSocketThatGetsTheNumberOfOne) {
       close(pair[1]);
     }
   });
-  tcp_listening sockets;
-  ASSERT_EQ(sockets.reserve().text(), "");
-  ASSERT_EQ(sockets.find(ending.address()).text(), "");
+  sockets_of sockets(ending.address());
   for (int round = 0; round < 50; ++round) {
     std::vector<std::unique_ptr<loopback_socket>> clients;
     for (int k = 0; k < 8; ++k)
@@ -166,9 +166,7 @@ TEST(TcpListening, LeavesTheLocksOfFilesAlone) {
   whole.l_whence = SEEK_SET;
   ASSERT_EQ(fcntl(file.fd(), F_SETLK, &whole), 0);
   server ending;
-  tcp_listening sockets;
-  ASSERT_EQ(sockets.reserve().text(), "");
-  ASSERT_EQ(sockets.find(ending.address()).text(), "");
+  sockets_of sockets(ending.address());
   EXPECT_TRUE(sockets.end_accepted());
   whole.l_pid = 0;
   ASSERT_EQ(fcntl(file.fd(), F_OFD_GETLK, &whole), 0); // of locks of another kind: those of this process count, too
@@ -181,9 +179,7 @@ TEST(TcpListening, NeedsNoFreeDescriptorAtTheEnd) {
 #endif
   server ending;
   const loopback_socket client(ending.connect());
-  tcp_listening sockets;
-  ASSERT_EQ(sockets.reserve().text(), "");
-  ASSERT_EQ(sockets.find(ending.address()).text(), "");
+  sockets_of sockets(ending.address());
   const no_files_left limit;
   EXPECT_FALSE(sockets.end_accepted());
   EXPECT_TRUE(eventually([&] { return !is_open(client); }));
@@ -203,9 +199,7 @@ TEST(TcpListening, RefusesToBeginWithoutFreeDescriptors) {
 TEST(TcpListening, DoesNotTakeWhatItCannotSeeAsEnded) {
   server ending;
   const loopback_socket client(ending.connect());
-  tcp_listening sockets;
-  ASSERT_EQ(sockets.reserve().text(), "");
-  ASSERT_EQ(sockets.find(ending.address()).text(), "");
+  sockets_of sockets(ending.address());
   rlimit before{}, none{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   none.rlim_max = before.rlim_max;

@@ -2,8 +2,8 @@
 // The end of a node over UCX while others connect to it.
 #include "unittests/support/host_fixture.h"
 #include "unittests/support/program_paths.h"
-#include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/no_files_left.h"
+#include "unittests/transport/provider_library.h"
 #include "unittests/transport/route/loopback_socket.h"
 
 #include <array>
@@ -43,7 +43,7 @@ struct UcxNode : ::testing::Test {
   static void TearDownTestSuite() { std::filesystem::remove(log_path()); }
 
   void SetUp() override {
-    library = std::make_unique<datagram_provider_library>(CUDAQ_UCX_PROVIDER);
+    library = std::make_unique<provider_library>(CUDAQ_UCX_PROVIDER);
     ASSERT_NE(library->table, nullptr) << library->error;
     threads = entries_of("/proc/self/task");
     descriptors = open_descriptors();
@@ -82,7 +82,7 @@ struct UcxNode : ::testing::Test {
     connections.clear();
   }
 
-  std::unique_ptr<datagram_provider_library> library;
+  std::unique_ptr<provider_library> library;
   std::ptrdiff_t threads = 0, descriptors = 0;
   cudaq_realtime_bridge_handle_t node = nullptr;
   std::uint16_t port = 0;

@@ -11,20 +11,28 @@
 
 namespace cudaq::realtime::test {
 
-class peer_server : public started_program {
+/// The process of a server. One that is killed leaves its files.
+class server_process : public started_program {
 public:
-  peer_server(const std::string &shape, const std::string &name, const std::vector<std::string> &options = {})
-      : started_program(words({CUDAQ_SHM_PEER, "server", shape, "--name", name}, options)), name_(name) {
-    const std::string ready = line();
-    EXPECT_EQ(ready.rfind("READY transport=shm name=" + name, 0), 0u) << ready;
-  }
-
-  ~peer_server() { // a server that is killed leaves its files
+  server_process(std::string name, std::vector<std::string> command)
+      : started_program(std::move(command)), name_(std::move(name)) {}
+  ~server_process() {
     started_program::kill();
     for (const char *suffix : {".sock", ".lock"})
       ::unlink(("/dev/shm/cudaq-realtime-" + name_ + suffix).c_str());
   }
 
+private:
+  const std::string name_;
+};
+
+class peer_server : public server_process {
+public:
+  peer_server(const std::string &shape, const std::string &name, const std::vector<std::string> &options = {})
+      : server_process(name, words({CUDAQ_SHM_PEER, "server", shape, "--name", name}, options)) {
+    const std::string ready = line();
+    EXPECT_EQ(ready.rfind("READY transport=shm name=" + name, 0), 0u) << ready;
+  }
   /// Ends the server in order. The number of requests that it has processed.
   std::uint64_t stop() {
     close_input();
@@ -33,9 +41,6 @@ public:
     EXPECT_EQ(wait(), 0);
     return text.size() > 10 ? std::strtoull(text.c_str() + 10, nullptr, 10) : 0;
   }
-
-private:
-  std::string name_;
 };
 
 class peer_client : public started_program {

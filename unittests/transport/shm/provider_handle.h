@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider shm as its loader sees it: the table that the library exports.
+// An instance of the provider shm.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "unittests/support/program_paths.h"
+#include "unittests/transport/provider_library.h"
 
-#include <dlfcn.h>
-#include <string>
 #include <unistd.h>
-#include <vector>
 
 namespace cudaq::realtime::test {
 
-inline void *provider_library() {
-  static void *const library = ::dlopen(CUDAQ_SHM_PROVIDER, RTLD_NOW | RTLD_LOCAL);
-  return library;
-}
-
-inline cudaq_realtime_bridge_interface_t *provider_table() {
-  const auto getter = reinterpret_cast<cudaq_realtime_get_bridge_interface_fn_t>(
-      ::dlsym(provider_library(), CUDAQ_REALTIME_BRIDGE_GETTER));
-  return getter();
-}
-
-/// The text of the last call that failed on this thread.
-inline std::string provider_error() {
-  return reinterpret_cast<const char *(*)()>(::dlsym(provider_library(), CUDAQ_REALTIME_BRIDGE_ERROR_GETTER))();
+inline const provider_library &shm_library() {
+  static const provider_library loaded(CUDAQ_SHM_PROVIDER);
+  return loaded;
 }
 
 /// A name that no other test uses at the same time.
@@ -35,13 +21,10 @@ inline std::string own_name(const char *subject) {
 
 class provider_handle {
 public:
-  explicit provider_handle(std::vector<std::string> arguments) {
-    std::vector<char *> argv;
-    for (std::string &a : arguments)
-      argv.push_back(a.data());
-    status = table->create(&handle, static_cast<int>(argv.size()), argv.data());
+  explicit provider_handle(const std::vector<std::string> &arguments) {
+    status = shm_library().create(arguments, handle);
     if (status != CUDAQ_OK)
-      text = provider_error();
+      text = shm_library().error_text();
   }
   ~provider_handle() { destroy(); }
   provider_handle(const provider_handle &) = delete;
@@ -60,7 +43,7 @@ public:
     return plane;
   }
 
-  cudaq_realtime_bridge_interface_t *table = provider_table();
+  const cudaq_realtime_bridge_interface_t *const table = shm_library().table;
   cudaq_realtime_bridge_handle_t handle = nullptr;
   cudaq_status_t status = CUDAQ_OK;
   std::string text; ///< why create failed

@@ -1,36 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings with requests in the memory of a GPU (--requests gpu): server and client processes with a double of a GPU
 // (shm_gpu_double.cpp), and what the real libraries refuse. On a GPU: unittests/gpu/transport.
-#include "lib/transport/shm/shm_attach.h"
 #include "unittests/support/host_fixture.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/support/sanitized.h"
+#include "unittests/transport/shm/attach_by_hand.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <thread>
 
 namespace cudaq::realtime::test {
 namespace {
 
-using detail::file_handle;
-
-class gpu_server : public started_program {
+class gpu_server : public server_process {
 public:
   explicit gpu_server(const std::string &name, const std::vector<std::string> &options = {})
-      : started_program(words({CUDAQ_SHM_GPU_SERVER, name}, options)), name_(name), host_refusal(line()) {
+      : server_process(name, words({CUDAQ_SHM_GPU_SERVER, name}, options)), host_refusal(line()) {
     EXPECT_EQ(line(), "READY") << host_refusal;
-  }
-  ~gpu_server() {
-    started_program::kill();
-    for (const char *suffix : {".sock", ".lock"})
-      ::unlink(("/dev/shm/cudaq-realtime-" + name_ + suffix).c_str());
   }
   struct drops {
     int magic = -1, unknown = -1;
@@ -47,10 +35,6 @@ public:
     return d;
   }
 
-private:
-  const std::string name_;
-
-public:
   const std::string host_refusal; ///< why a host dispatcher does not take the ring
 };
 
@@ -64,13 +48,6 @@ void expect_sends(const std::string &name, std::uint32_t count, std::uint32_t wi
   started_program client = gpu_client({"send", name, std::to_string(count), std::to_string(window), "1"});
   EXPECT_EQ(client.line(), "DONE " + std::to_string(count));
   EXPECT_EQ(client.wait(), 0);
-}
-
-file_handle connected(const std::string &name) {
-  file_handle socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = detail::shm_address(name);
-  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
-  return socket;
 }
 
 TEST(ShmGpuRings, AHandleInAnotherProcessSendsEveryMessage) {
@@ -155,12 +132,9 @@ TEST(ShmGpuRings, AHostDispatcherRefusesTheRing) {
 }
 
 detail::shm_attach_reply reply_to_an_older_client(const std::string &name, std::span<file_handle> files) {
-  const file_handle socket = connected(name);
   detail::shm_attach_request request;
   request.accepts = 0; // it was reserved
-  EXPECT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
-  detail::shm_attach_reply reply{};
-  EXPECT_TRUE(detail::receive_message(socket.get(), &reply, sizeof(reply), files));
+  const detail::shm_attach_reply reply = attach_by_hand(connected(name), files, request);
   EXPECT_EQ(reply.version, detail::kShmVersion);
   return reply;
 }
@@ -238,90 +212,31 @@ TEST(ShmGpuRings, AClientMapsTheMemoryOfAVulkanDevice) {
   server.stop();
 }
 
-/// Answers one request of attach in a way of its own.
-class wrong_server {
-public:
-  using reply_function = std::function<void(int socket)>;
-  wrong_server(const std::string &name, reply_function reply) : path_(detail::shm_path(name, "sock")) {
-    listener_.reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    const sockaddr_un address = detail::shm_address(name);
-    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
-    EXPECT_EQ(::listen(listener_.get(), 4), 0);
-    thread_ = std::thread([this, reply = std::move(reply)] {
-      pollfd ready{listener_.get(), POLLIN, 0};
-      if (::poll(&ready, 1, 60000) <= 0)
-        return;
-      const file_handle client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      detail::shm_attach_request request;
-      file_handle files[1];
-      if (detail::receive_message(client.get(), &request, sizeof(request), files))
-        reply(client.get());
-    });
-  }
-  ~wrong_server() {
-    thread_.join();
-    ::unlink(path_.c_str());
-  }
-  wrong_server(const wrong_server &) = delete;
-  wrong_server &operator=(const wrong_server &) = delete;
-
-private:
-  const std::string path_;
-  file_handle listener_;
-  std::thread thread_;
-};
-
 TEST(ShmGpuRings, WrongRepliesOfAServerAreRefused) {
   const without_vulkan here;
   const std::string name = own_name("gpuwrong");
-  const std::uint64_t page = detail::shm_page(false);
-  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  const file_handle segment(::memfd_create("segment", kFlags)), bell(::memfd_create("bell", kFlags));
-  detail::shm_gpu_reply good;
-  good.reply.version = detail::kShmGpuVersion;
-  good.reply.layout = detail::make_gpu_layout(4, 256, page);
-  good.requests.bytes = 2u << 20;
-  ASSERT_EQ(::ftruncate(segment.get(), static_cast<off_t>(good.reply.layout.bytes)), 0);
-  ASSERT_EQ(::ftruncate(bell.get(), static_cast<off_t>(page)), 0);
-  for (const file_handle *const file : {&segment, &bell}) // else the client refuses them: the server could shrink them
-    ASSERT_EQ(::fcntl(file->get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  const auto refused = [&](const char *words, detail::shm_gpu_reply reply, std::size_t bytes, std::size_t count) {
-    const int files[] = {segment.get(), bell.get(), bell.get()};
-    const wrong_server server(name, [&](int socket) { detail::send_message(socket, &reply, bytes, files, count); });
+  const auto refused = [&](const char *words, const std::function<void(attach_answer &)> &change) {
+    attach_answer what = honest_answer_on_gpu(256);
+    what.requests.bytes = 2u << 20;
+    what.gpu_bytes = 0; // the file is no memory of a GPU
+    change(what);
+    const lying_server server(name, [&] { return what; });
     const shm_client client(name);
     EXPECT_EQ(client.status, CUDAQ_ERR_UNSUPPORTED) << words;
     EXPECT_NE(client.text.find(words), std::string::npos) << client.text;
   };
-  refused("sends no memory of a GPU", good, sizeof(good), 2);
-  detail::shm_gpu_reply wrong = good;
-  wrong.requests.bytes = detail::gpu_bytes(good.reply.layout) - 1;
-  refused("has the size of its ring", wrong, sizeof(wrong), 3);
-  refused("cannot map it", good, sizeof(good), 3); // the file is no memory of a GPU
-  refused("attach protocol", good, sizeof(good.reply), 3);
-  wrong = good;
-  wrong.reply.version = 3;
-  refused("has version 3", wrong, sizeof(wrong), 3);
-  wrong = good;
-  wrong.reply.layout.rx_flags = 64;
-  refused("unknown way", wrong, sizeof(wrong), 3);
-  wrong = good;
-  wrong.reply.version = detail::kShmVersion; // its layout is that of a ring in host memory
-  refused("unknown way", wrong, sizeof(wrong.reply), 2);
-}
-
-void expect_refused(std::vector<std::string> arguments, const std::string &part_of_the_text) {
-  arguments.insert(arguments.begin(), {"--name", own_name("gpuoptions")});
-  const provider_handle provider(arguments);
-  EXPECT_EQ(provider.status, CUDAQ_ERR_INVALID_ARG) << part_of_the_text;
-  EXPECT_NE(provider.text.find(part_of_the_text), std::string::npos) << provider.text;
-}
-
-TEST(ShmGpuRings, OptionsThatDoNotFitAreNamed) {
-  expect_refused({"--requests", "gpu", "--pinned", "--unified"}, "unified shape");
-  expect_refused({"--requests", "gpu"}, "give --pinned");
-  expect_refused({"--requests", "disk"}, "disk");
-  expect_refused({"--gpu", "1"}, "--pinned and --requests gpu");
-  expect_refused({"--gpu", "1", "--requests", "host"}, "--pinned and --requests gpu");
+  refused("cannot map it", [](attach_answer &) {});
+  refused("sends no memory of a GPU", [](attach_answer &a) { a.files = 2; });
+  refused("has the size of its ring",
+          [](attach_answer &a) { a.requests.bytes = detail::gpu_bytes(a.reply.layout) - 1; });
+  refused("attach protocol", [](attach_answer &a) { a.bytes = sizeof(a.reply); });
+  refused("has version 3", [](attach_answer &a) { a.reply.version = 3; });
+  refused("unknown way", [](attach_answer &a) { a.reply.layout.rx_flags = 64; });
+  refused("unknown way", [](attach_answer &a) { // its layout is that of a ring in host memory
+    a.reply.version = detail::kShmVersion;
+    a.bytes = sizeof(a.reply);
+    a.files = 2;
+  });
 }
 
 TEST(ShmGpuRings, WithoutAGpuCreateSaysSo) {

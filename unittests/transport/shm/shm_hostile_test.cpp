@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients that mean harm: they write garbage into all memory that they share, and break the attach protocol.
-#include "lib/transport/shm/shm_attach.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/support/test_scale.h"
+#include "unittests/transport/shm/attach_by_hand.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
 #include <array>
-#include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <iterator>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <thread>
 
 namespace cudaq::realtime::test {
 namespace {
-
-using detail::file_handle;
-
-file_handle connected(const std::string &name) {
-  file_handle socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = detail::shm_address(name);
-  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
-  return socket;
-}
 
 /// The peer closes the connection in time.
 bool is_closed(const file_handle &socket) {
@@ -79,50 +65,22 @@ TEST(ShmHostile, AClientThatKeepsItsMemoryCannotReachItsSuccessor) {
   EXPECT_EQ(server.stop(), 100u) << "a request of the old client was served";
 }
 
-/// A server that is the test: it accepts one client, and sends it files that have seals, or none.
-std::string attach_to_double(int seals) {
-  const std::string name = own_name("unsealed");
-  const file_handle listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = detail::shm_address(name);
-  EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
-  EXPECT_EQ(::listen(listener.get(), 1), 0);
-  std::thread server([&] {
-    const file_handle client(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    detail::shm_attach_request request;
-    file_handle none[1];
-    EXPECT_TRUE(detail::receive_message(client.get(), &request, sizeof(request), none));
-    detail::shm_attach_reply reply;
-    reply.layout = detail::make_shm_layout(4, 64, detail::shm_page(false));
-    const file_handle segment(::memfd_create("segment", MFD_CLOEXEC | MFD_ALLOW_SEALING)),
-        bell(::memfd_create("bell", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    EXPECT_EQ(::ftruncate(segment.get(), static_cast<off_t>(reply.layout.bytes)), 0);
-    EXPECT_EQ(::ftruncate(bell.get(), static_cast<off_t>(detail::shm_page(false))), 0);
-    for (const file_handle *file : {&segment, &bell})
-      EXPECT_EQ(::fcntl(file->get(), F_ADD_SEALS, seals), 0);
-    const int files[] = {segment.get(), bell.get()};
-    EXPECT_TRUE(detail::send_message(client.get(), &reply, sizeof(reply), files, 2));
-  });
-  const shm_client client(name, CUDAQ_WAIT_SPIN_YIELD, 0);
-  server.join();
-  ::unlink(detail::shm_path(name, "sock").c_str());
-  return client.text;
-}
-
 TEST(ShmHostile, AServerWhoseMemoryMayShrinkIsRefused) {
-  EXPECT_EQ(attach_to_double(F_SEAL_SHRINK), "");
-  EXPECT_NE(attach_to_double(F_SEAL_GROW).find("lays out its memory in an unknown way"), std::string::npos);
+  const std::string name = own_name("unsealed");
+  attach_answer what = honest_answer();
+  const lying_server server(name, [&] { return what; });
+  EXPECT_EQ(shm_client(name, CUDAQ_WAIT_SPIN_YIELD, 0).text, "");
+  what.seals = F_SEAL_GROW;
+  const shm_client refused(name, CUDAQ_WAIT_SPIN_YIELD, 0);
+  EXPECT_NE(refused.text.find("lays out its memory in an unknown way"), std::string::npos) << refused.text;
 }
 
 TEST(ShmHostile, ASegmentCannotBeShrunk) {
   const std::string name = own_name("shrink");
   peer_server server("unified", name);
   const file_handle socket = connected(name);
-  detail::shm_attach_request request;
-  detail::shm_attach_reply reply;
   file_handle files[2];
-  ASSERT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
-  ASSERT_TRUE(detail::receive_message(socket.get(), &reply, sizeof(reply), files));
-  ASSERT_EQ(reply.status, CUDAQ_OK);
+  ASSERT_EQ(attach_by_hand(socket, files).status, CUDAQ_OK);
   for (const file_handle &file : files) {
     ASSERT_TRUE(file);
     EXPECT_NE(::ftruncate(file.get(), 0), 0) << "the server's next access would be its last";
@@ -149,14 +107,10 @@ TEST(ShmHostile, WrongAttachRequestsAreClosedOrRefused) {
   ASSERT_TRUE(detail::send_message(foreign.get(), &request, sizeof(request)));
   EXPECT_TRUE(is_closed(foreign));
 
-  const file_handle newer = connected(name);
   request = {};
   request.version = 2;
-  ASSERT_TRUE(detail::send_message(newer.get(), &request, sizeof(request)));
-  detail::shm_attach_reply reply;
   file_handle files[2];
-  ASSERT_TRUE(detail::receive_message(newer.get(), &reply, sizeof(reply), files));
-  EXPECT_EQ(reply.status, CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_EQ(attach_by_hand(connected(name), files, request).status, CUDAQ_ERR_UNSUPPORTED);
   EXPECT_FALSE(files[0]);
   server.stop();
 }
@@ -228,9 +182,9 @@ TEST(ShmHostile, AClientLearnsThatDescriptorsCannotBeSentAndGetsItsRingAfterThat
   const std::string as_user = ::geteuid() == 0 ? "setpriv --bounding-set=-sys_resource,-sys_admin " : "";
   if (std::system((as_user + "true 2>/dev/null").c_str()) != 0) // NOLINT: no other thread runs
     GTEST_SKIP() << "setpriv (util-linux) is missing, or may not take capabilities away";
-  started_program server(
-      {"/bin/sh", "-c",
-       "ulimit -n 100 && exec " + as_user + CUDAQ_SHM_PEER + " server unified --name " + name + " --max-clients 1"});
+  server_process server(name, {"/bin/sh", "-c",
+                               "ulimit -n 100 && exec " + as_user + CUDAQ_SHM_PEER + " server unified --name " + name +
+                                   " --max-clients 1"});
   ASSERT_EQ(server.line().rfind("READY ", 0), 0U);
   {
     const descriptors_on_their_way flood(1);
@@ -240,9 +194,6 @@ TEST(ShmHostile, AClientLearnsThatDescriptorsCannotBeSentAndGetsItsRingAfterThat
   }
   const shm_client client(name);
   EXPECT_EQ(client.status, CUDAQ_OK) << client.text;
-  server.kill();
-  for (const char *suffix : {".sock", ".lock"})
-    ::unlink(("/dev/shm/cudaq-realtime-" + name + suffix).c_str());
 }
 
 TEST(ShmHostile, SilentConnectionsExpireAndClientsStillAttach) {
@@ -262,10 +213,8 @@ TEST(ShmHostile, AClientThatSendsAfterItsAttachLosesItsRing) {
   peer_server server("unified", name, {"--max-clients=1"});
   const file_handle socket = connected(name);
   detail::shm_attach_request request;
-  detail::shm_attach_reply reply;
   file_handle files[2];
-  ASSERT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
-  ASSERT_TRUE(detail::receive_message(socket.get(), &reply, sizeof(reply), files));
+  attach_by_hand(socket, files);
   ASSERT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
   EXPECT_TRUE(is_closed(socket));
   peer_client other({"send", name, "10", "8"});

@@ -14,7 +14,7 @@
 // last. A round trip begins before the store to the rx flag and ends after the load of the tx flag. Each answer is
 // checked. The first tenth of each round is not measured.
 #include "cudaq/realtime/detail/base/shared_word.h"
-#include "unittests/support/host_fixture.h"
+#include "unittests/support/provider_dispatcher.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/round_trips.h"
 #include "unittests/transport/shm/shm_traffic.h"
@@ -35,37 +35,22 @@ void echo(const void *rx_slot, void *tx_slot, std::size_t) {
 /// A dispatcher that echoes, over a ring or a dataplane.
 class echo_dispatcher {
 public:
-  echo_dispatcher(const cudaq_ringbuffer_t *ring, const cudaq_cpu_dataplane_t *plane, std::uint32_t num_slots,
-                  int core) {
-    cudaq_dispatcher_config_t config = host_config({num_slots, 256});
-    config.kernel_type = plane != nullptr ? CUDAQ_KERNEL_UNIFIED : CUDAQ_KERNEL_REGULAR;
+  echo_dispatcher(const cudaq_ringbuffer_t &ring, const cudaq_cpu_dataplane_t *plane, std::uint32_t num_slots, int core)
+      : dispatcher_(
+            host_config({num_slots, 256}), ring, plane,
+            [this](cudaq_dispatcher_t *d) { return cudaq_dispatcher_set_function_table(d, &table_); },
+            options_on(core)) {}
+
+private:
+  static cudaq_dispatcher_options_t options_on(int core) {
     cudaq_dispatcher_options_t options = default_options();
     options.wait_policy = CUDAQ_WAIT_SPIN;
     options.dispatcher_core = core;
-    const cudaq_function_table_t table{&entry_, 1};
-    if (cudaq_dispatch_manager_create(&manager_) != CUDAQ_OK ||
-        cudaq_dispatcher_create(manager_, &config, &dispatcher_) != CUDAQ_OK ||
-        (plane != nullptr ? cudaq_dispatcher_set_cpu_dataplane(dispatcher_, plane)
-                          : cudaq_dispatcher_set_ringbuffer(dispatcher_, ring)) != CUDAQ_OK ||
-        cudaq_dispatcher_set_function_table(dispatcher_, &table) != CUDAQ_OK ||
-        cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_) != CUDAQ_OK ||
-        cudaq_dispatcher_set_options(dispatcher_, &options) != CUDAQ_OK ||
-        cudaq_dispatcher_start(dispatcher_) != CUDAQ_OK)
-      end_measurement(cudaq_last_error_message());
+    return options;
   }
-  ~echo_dispatcher() {
-    cudaq_dispatcher_destroy(dispatcher_);
-    cudaq_dispatch_manager_destroy(manager_);
-  }
-  echo_dispatcher(const echo_dispatcher &) = delete;
-  echo_dispatcher &operator=(const echo_dispatcher &) = delete;
-
-private:
   cudaq_function_entry_t entry_ = host_entry("echo", echo);
-  volatile int shutdown_ = 0;
-  std::uint64_t processed_ = 0;
-  cudaq_dispatch_manager_t *manager_ = nullptr;
-  cudaq_dispatcher_t *dispatcher_ = nullptr;
+  const cudaq_function_table_t table_{&entry_, 1};
+  const provider_dispatcher dispatcher_;
 };
 
 int serve(bool unified, const std::string &name) {
@@ -81,7 +66,7 @@ int serve(bool unified, const std::string &name) {
   const cudaq_cpu_dataplane_t plane = provider.dataplane();
   if (!unified)
     provider.table->get_transport_context(provider.handle, RING_BUFFER, &ring);
-  const echo_dispatcher dispatcher(&ring, unified ? &plane : nullptr, num_slots, usable_cpu(true));
+  const echo_dispatcher dispatcher(ring, unified ? &plane : nullptr, num_slots, usable_cpu(true));
   std::puts(("READY transport=shm name=" + name).c_str());
   std::fflush(stdout);
   char byte = 0;
@@ -129,7 +114,7 @@ void flag_round(std::uint64_t count, times &out) {
 
 void in_process_round(std::uint64_t count, int other_core, times &out) {
   const host_ring ring;
-  const echo_dispatcher dispatcher(&ring.ring, nullptr, 8, other_core);
+  const echo_dispatcher dispatcher(ring.ring, nullptr, 8, other_core);
   round_trips(ring.ring, helper_port{ring.ring, 8}, count, out);
 }
 

@@ -4,104 +4,17 @@
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
-#include "lib/transport/shm/shm_attach.h"
 #include "unittests/support/test_scale.h"
+#include "unittests/transport/shm/attach_by_hand.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
-#include <array>
-#include <atomic>
 #include <cstring>
-#include <fcntl.h>
 #include <functional>
 #include <random>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <thread>
 
 namespace cudaq::realtime::test {
 namespace {
-
-using detail::file_handle;
-
-file_handle sealed_file(std::uint64_t bytes) {
-  file_handle file(::memfd_create("lying", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  EXPECT_EQ(::ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
-  EXPECT_EQ(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  return file;
-}
-
-/// What one client gets.
-struct lie {
-  detail::shm_attach_reply reply;
-  std::size_t bytes = sizeof(detail::shm_attach_reply);
-  std::uint64_t segment_bytes = 0, bell_bytes = 0;
-  std::size_t files = 2;
-  detail::exported_memory requests{}; ///< in the longer reply
-  std::uint64_t gpu_bytes = 0;        ///< of the third file; 0: it is the segment
-};
-
-/// Serves one client after the other. The functions are called by its thread.
-class lying_server {
-public:
-  lying_server(const std::string &name, std::function<lie()> next,
-               std::function<void(std::uint8_t *segment, std::uint8_t *gpu, const detail::shm_layout &)> use = {})
-      : path_(detail::shm_path(name, "sock")), next_(std::move(next)), use_(std::move(use)),
-        listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
-    const sockaddr_un address = detail::shm_address(name);
-    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
-    EXPECT_EQ(::listen(listener_.get(), 4), 0);
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~lying_server() {
-    ends_ = true;
-    ::shutdown(listener_.get(), SHUT_RDWR);
-    thread_.join();
-    ::unlink(path_.c_str());
-  }
-
-private:
-  void serve() {
-    while (!ends_) {
-      const file_handle client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      detail::shm_attach_request request;
-      if (!client || !detail::receive_message(client.get(), &request, sizeof(request), {}))
-        continue;
-      lie what = next_();
-      const file_handle segment = sealed_file(what.segment_bytes), bell = sealed_file(what.bell_bytes);
-      const file_handle gpu = what.gpu_bytes != 0 ? sealed_file(what.gpu_bytes) : file_handle();
-      const int files[] = {segment.get(), bell.get(), gpu ? gpu.get() : segment.get()};
-      detail::shm_gpu_reply whole{what.reply, what.requests};
-      (void)detail::send_message(client.get(), &whole, what.bytes, files, what.files);
-      if (!use_)
-        continue;
-      void *const at = ::mmap(nullptr, what.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment.get(), 0);
-      void *const on_gpu =
-          gpu ? ::mmap(nullptr, what.gpu_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, gpu.get(), 0) : nullptr;
-      char byte = 0;
-      while (!ends_ && ::recv(client.get(), &byte, 1, MSG_DONTWAIT) < 0)
-        use_(static_cast<std::uint8_t *>(at), static_cast<std::uint8_t *>(on_gpu), what.reply.layout);
-      ::munmap(at, what.segment_bytes);
-      if (gpu)
-        ::munmap(on_gpu, what.gpu_bytes);
-    }
-  }
-
-  const std::string path_;
-  const std::function<lie()> next_;
-  const std::function<void(std::uint8_t *, std::uint8_t *, const detail::shm_layout &)> use_;
-  const file_handle listener_;
-  std::atomic<bool> ends_{false};
-  std::thread thread_;
-};
-
-lie honest() {
-  lie what;
-  what.reply.layout = detail::make_shm_layout(4, 64, detail::shm_page(false));
-  what.segment_bytes = what.reply.layout.bytes;
-  what.bell_bytes = detail::shm_page(false);
-  return what;
-}
 
 /// Numbers at which programs go wrong, and others.
 template <class T>
@@ -117,7 +30,7 @@ T odd_number(std::mt19937_64 &random, T honest) {
 TEST(ShmLyingServer, IsRefusedOrItsRingCanBeUsed) {
   std::mt19937_64 random(20261128);
   const auto next = [&random] {
-    lie what = honest();
+    attach_answer what = honest_answer();
     detail::shm_layout &at = what.reply.layout;
     const std::function<void()> lies[] = {
         [] {}, // an honest one
@@ -199,7 +112,7 @@ TEST(ShmLyingServer, ThatWritesAnythingIntoTheRingHarmsNoClient) {
     detail::store_release<std::uint64_t>(*tx, flags[random() % std::size(flags)]);
   };
   const std::string name = own_name("scribbles");
-  lying_server server(name, honest, scribble);
+  lying_server server(name, honest_answer, scribble);
   const std::uint64_t cases = number_from("CUDAQ_TEST_SHM_LIES", load_size(120));
   std::uint64_t answered = 0;
   cudaq_qec_client_t *client = nullptr;
@@ -230,19 +143,6 @@ TEST(ShmLyingServer, ThatWritesAnythingIntoTheRingHarmsNoClient) {
               static_cast<unsigned long long>(answered));
 }
 
-/// Its requests are in the memory of a "GPU", the third file: what the double of shm_gpu_double.cpp imports.
-lie honest_on_gpu() {
-  lie what = honest();
-  what.reply.version = detail::kShmGpuVersion;
-  what.reply.layout = detail::make_gpu_layout(4, 64, detail::shm_page(false));
-  what.segment_bytes = what.reply.layout.bytes;
-  what.requests.bytes = what.gpu_bytes = detail::gpu_bytes(what.reply.layout);
-  std::memcpy(what.requests.device_uuid, "a double", 8);
-  what.bytes = sizeof(detail::shm_gpu_reply);
-  what.files = 3;
-  return what;
-}
-
 /// The clients attach one after the other, send, and wait a little. How many got a ring.
 std::uint64_t rings_of_gpu_clients(const std::string &name, std::uint64_t cases) {
   started_program client({CUDAQ_SHM_GPU_CLIENT, "lied", name, std::to_string(cases)});
@@ -255,7 +155,7 @@ std::uint64_t rings_of_gpu_clients(const std::string &name, std::uint64_t cases)
 TEST(ShmLyingServer, IsRefusedOrItsRingInTheMemoryOfAGpuCanBeUsed) {
   std::mt19937_64 random(20261129);
   const auto next = [&random] {
-    lie what = honest_on_gpu();
+    attach_answer what = honest_answer_on_gpu();
     detail::shm_layout &at = what.reply.layout;
     const std::function<void()> lies[] = {
         [] {},
@@ -303,7 +203,8 @@ TEST(ShmLyingServer, ThatWritesAnythingIntoFlagsAndLapsOfARingOnAGpuHarmsNoClien
           detail::store_release<std::uint64_t>(flags[word], words[random() % std::size(words)]);
   };
   const std::string name = own_name("gpuscrib");
-  lying_server server(name, honest_on_gpu, scribble);
+  lying_server server(
+      name, [] { return honest_answer_on_gpu(); }, scribble);
   const std::uint64_t cases = number_from("CUDAQ_TEST_SHM_LIES", load_size(60));
   EXPECT_EQ(rings_of_gpu_clients(name, cases), cases);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring shape: several clients, one after the other, on the ring of one dispatcher. Each begins at slot 0, and its
 // requests are taken in the order of its slots, wherever the requests of the client before it ended.
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
-#include "unittests/support/host_fixture.h"
+#include "unittests/support/provider_dispatcher.h"
 #include "unittests/transport/shm/provider_handle.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
@@ -52,26 +51,14 @@ protected:
     EXPECT_EQ(provider.status, CUDAQ_OK) << provider.text;
     CUDAQ_EXPECT_OK(provider.table->get_transport_context(provider.handle, RING_BUFFER, &ring));
   }
-  ~ShmOrder() override { destroy_dispatcher(); }
 
   void make_dispatcher(bool skips_markers = true) {
     cudaq_dispatcher_config_t config = host_config({kSlots, 256});
     config.skip_tx_markers = skips_markers ? 1 : 0;
     cudaq_dispatcher_options_t options = default_options();
     options.wait_policy = GetParam();
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager.get, &config, &dispatcher));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(dispatcher, &shutdown, &processed));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(dispatcher, &options));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_host_handler_v2(dispatcher, kChecked, order_keeper::serve, &kept, nullptr));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_start(dispatcher));
-  }
-  void destroy_dispatcher() {
-    if (dispatcher != nullptr) {
-      cudaq_dispatcher_stop(dispatcher);
-      CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher));
-    }
-    dispatcher = nullptr;
+    dispatcher = std::make_unique<provider_dispatcher>(config, ring, nullptr,
+                                                       function_v2(kChecked, order_keeper::serve, &kept), options);
   }
   std::unique_ptr<shm_client> attach(std::uint64_t timeout_ns = kPatience) {
     auto client = std::make_unique<shm_client>(name, GetParam(), timeout_ns);
@@ -101,11 +88,8 @@ protected:
   std::string name;
   provider_handle provider;
   cudaq_ringbuffer_t ring{};
-  manager_handle manager;
   order_keeper kept;
-  cudaq_dispatcher_t *dispatcher = nullptr;
-  volatile int shutdown = 0;
-  std::uint64_t processed = 0;
+  std::unique_ptr<provider_dispatcher> dispatcher;
   std::uint32_t next_id = 0;
 };
 INSTANTIATE_TEST_SUITE_P(Wait, ShmOrder, ::testing::Values(CUDAQ_WAIT_SPIN_YIELD, CUDAQ_WAIT_BLOCK));
@@ -142,10 +126,10 @@ TEST_P(ShmOrder, AClientWhoseAnswersAreDeferredDoesNotChangeTheOrderOfTheNextOne
     EXPECT_EQ(shm_client(name, GetParam(), 30'000'000).status, CUDAQ_ERR_TIMEOUT);
     const std::vector<cudaq_host_job_t> jobs = kept.deferred();
     for (std::size_t n = jobs.size(); n-- > before;)
-      CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(dispatcher, &jobs[n], 0, 0));
+      CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(dispatcher->get, &jobs[n], 0, 0));
     ASSERT_NO_FATAL_FAILURE(pipeline(*attach(), kSlots));
     expect_all_in_order();
-    destroy_dispatcher();
+    dispatcher.reset();
   }
 }
 
@@ -153,10 +137,10 @@ TEST_P(ShmOrder, ADispatcherThatWasStoppedMeanwhileFreesTheRingWhenItRunsAgain) 
   make_dispatcher();
   auto old = attach();
   ASSERT_NO_FATAL_FAILURE(pipeline(*old, 5));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(dispatcher));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(dispatcher->get));
   old->detach();
   EXPECT_EQ(shm_client(name, GetParam(), 30'000'000).status, CUDAQ_ERR_TIMEOUT);
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher->get));
   ASSERT_NO_FATAL_FAILURE(pipeline(*attach(), kSlots));
   expect_all_in_order();
 }
@@ -165,7 +149,7 @@ TEST_P(ShmOrder, AnotherDispatcherFreesTheRingAndBeginsAtSlot0) {
   make_dispatcher();
   auto old = attach();
   ASSERT_NO_FATAL_FAILURE(pipeline(*old, 5));
-  destroy_dispatcher();
+  dispatcher.reset();
   old->detach();
   make_dispatcher();
   ASSERT_NO_FATAL_FAILURE(pipeline(*attach(), kSlots));

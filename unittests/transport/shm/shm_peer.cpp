@@ -12,7 +12,7 @@
 //   shm_peer early NAME                      plays a GPU whose stores come late; prints EARLY and what it finds
 //   shm_peer scribble NAME SEED              writes random words over all memory that it shares; prints GO
 #include "cudaq/realtime/detail/ring/ring_record.h"
-#include "unittests/support/host_fixture.h"
+#include "unittests/support/provider_dispatcher.h"
 #include "unittests/transport/shm/provider_handle.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
@@ -86,43 +86,25 @@ int server(bool unified, std::vector<std::string> options) {
   provider.table->get_endpoint_info(provider.handle, endpoint, sizeof(endpoint));
 
   cudaq_dispatcher_config_t config = host_config({num_slots, slot_size});
-  config.kernel_type = unified ? CUDAQ_KERNEL_UNIFIED : CUDAQ_KERNEL_REGULAR;
   config.skip_tx_markers = unified ? 0 : 1;
-  cudaq_dispatch_manager_t *manager = nullptr;
-  cudaq_dispatcher_t *dispatcher = nullptr;
-  volatile int shutdown = 0;
-  std::uint64_t processed = 0;
-  std::vector<cudaq_function_entry_t> entries{host_entry("increment", increment), host_entry("checked", checked)};
-  const cudaq_function_table_t table{entries.data(), 2};
-  cudaq_dispatcher_options_t dispatch = default_options();
-  cudaq_cpu_dataplane_t plane = provider.dataplane();
+  const cudaq_cpu_dataplane_t plane = provider.dataplane();
   cudaq_ringbuffer_t ring{};
-  cudaq_status_t status = cudaq_dispatch_manager_create(&manager);
-  const auto step = [&](auto &&call) {
-    if (status == CUDAQ_OK)
-      status = call();
-  };
-  step([&] { return cudaq_dispatcher_create(manager, &config, &dispatcher); });
-  if (unified)
-    step([&] { return cudaq_dispatcher_set_cpu_dataplane(dispatcher, &plane); });
-  else
-    step([&] { return provider.table->get_transport_context(provider.handle, RING_BUFFER, &ring); });
   if (!unified)
-    step([&] { return cudaq_dispatcher_set_ringbuffer(dispatcher, &ring); });
-  step([&] { return cudaq_dispatcher_set_function_table(dispatcher, &table); });
-  step([&] { return cudaq_dispatcher_set_control(dispatcher, &shutdown, &processed); });
-  step([&] { return cudaq_dispatcher_set_options(dispatcher, &dispatch); });
-  step([&] { return cudaq_dispatcher_start(dispatcher); });
-  if (status != CUDAQ_OK)
-    return fail(cudaq_last_error_message());
-  report(std::string("READY ") + endpoint);
-  provider.table->connect(provider.handle);
-  provider.table->launch(provider.handle);
-  while (!input_ended(1000)) {
+    provider.table->get_transport_context(provider.handle, RING_BUFFER, &ring);
+  cudaq_function_entry_t entries[] = {host_entry("increment", increment), host_entry("checked", checked)};
+  const cudaq_function_table_t table{entries, 2};
+  std::uint64_t processed = 0;
+  {
+    provider_dispatcher dispatcher(config, ring, unified ? &plane : nullptr, [&](cudaq_dispatcher_t *d) {
+      return cudaq_dispatcher_set_function_table(d, &table);
+    });
+    report(std::string("READY ") + endpoint);
+    provider.table->connect(provider.handle);
+    provider.table->launch(provider.handle);
+    while (!input_ended(1000)) {
+    }
+    processed = dispatcher.stop();
   }
-  cudaq_dispatcher_stop(dispatcher);
-  cudaq_dispatcher_destroy(dispatcher);
-  cudaq_dispatch_manager_destroy(manager);
   provider.destroy();
   report("PROCESSED " + std::to_string(processed));
   return 0;

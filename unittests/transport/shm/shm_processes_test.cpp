@@ -1,34 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server process and client processes: messages, counts, many clients.
+// A server process and client processes: messages, counts, many clients, and processes that are killed at any moment,
+// that fork, or that have no standard streams.
 //
 //   CUDAQ_TEST_SHM_MESSAGES=N   messages of the long run (10^6; 2 * 10^4 under a sanitizer)
-#include "unittests/support/program_paths.h"
+//   CUDAQ_TEST_SHM_KILLS=N      clients that are killed (20), and servers (3)
+#include "unittests/environment/child_process.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
+#include <fcntl.h>
+#include <memory>
+#include <random>
+#include <thread>
+
 namespace cudaq::realtime::test {
 namespace {
 
+using std::chrono::microseconds;
+
 class ShmProcesses : public ::testing::TestWithParam<const char *> {};
 INSTANTIATE_TEST_SUITE_P(Shape, ShmProcesses, ::testing::Values("ring", "unified"));
-
-TEST_P(ShmProcesses, IncrementAString) {
-  const std::string name = own_name("increment");
-  peer_server server(GetParam(), name);
-  shm_client client(name);
-  ASSERT_EQ(client.status, CUDAQ_OK) << client.text;
-  client.send(0, kIncrement, "HAL", 3, 5);
-  ASSERT_EQ(cudaq_shm_client_wait(client.get, 0, kPatience), CUDAQ_OK) << cudaq_shm_client_error();
-  cudaq_rpc_response_t header{};
-  const void *result = nullptr;
-  ASSERT_EQ(cudaq_host_ringbuffer_read_rpc_response(&client.ring, 0, &header, &result), CUDAQ_OK);
-  EXPECT_EQ(std::string(static_cast<const char *>(result), header.result_len), "IBM");
-  EXPECT_EQ(header.request_id, 5u);
-  EXPECT_EQ(header.ptp_timestamp, 12u);
-  EXPECT_EQ(server.stop(), 1u);
-  EXPECT_EQ(cudaq_shm_client_alive(client.get), 0);
-}
 
 TEST_P(ShmProcesses, TheExampleInCGetsItsAnswer) {
   const std::string name = own_name("example");
@@ -36,16 +28,6 @@ TEST_P(ShmProcesses, TheExampleInCGetsItsAnswer) {
   started_program example({CUDAQ_SHM_EXAMPLE, name, std::to_string(kIncrement)});
   EXPECT_EQ(example.line(), "0: status 0, IBM");
   EXPECT_EQ(example.wait(), 0);
-}
-
-TEST_P(ShmProcesses, ABurstGoesRoundTheRing) {
-  const std::string name = own_name("burst");
-  peer_server server(GetParam(), name);
-  shm_client client(name);
-  ASSERT_EQ(client.status, CUDAQ_OK) << client.text;
-  checked_traffic traffic(client, client.num_slots);
-  EXPECT_EQ(traffic.exchange(5 * client.num_slots + 3), CUDAQ_OK) << traffic.wrong;
-  EXPECT_EQ(server.stop(), 5 * client.num_slots + 3);
 }
 
 TEST_P(ShmProcesses, BadMagicAndUnknownFunctionsAreDroppedAndTheSlotIsFree) {
@@ -103,6 +85,126 @@ TEST(ShmTraffic, ClientsAndServerThatSleepLoseNothing) {
   for (auto &c : clients)
     EXPECT_EQ(c->done(), std::stoull(count));
   server.stop();
+}
+
+TEST(ShmCrash, KilledClientsHarmNoOtherClientAndTheirRingIsUsedAgain) {
+  const std::string name = own_name("kill");
+  peer_server server("unified", name, {"--max-clients=3"});
+  peer_client a({"stream", name, "8"}), b({"stream", name, "3"});
+  ASSERT_EQ(a.line(), "GO");
+  ASSERT_EQ(b.line(), "GO");
+  std::mt19937 random(1);
+  const std::uint64_t kills = number_from("CUDAQ_TEST_SHM_KILLS", 20);
+  for (std::uint64_t i = 0; i < kills; ++i) {
+    peer_client victim({"stream", name, "8"}); // always in the third ring
+    ASSERT_EQ(victim.line(), "GO") << "kill " << i;
+    std::this_thread::sleep_for(microseconds(random() % 3000));
+    victim.kill();
+    ASSERT_TRUE(server.runs());
+  }
+  a.close_input();
+  b.close_input();
+  const std::uint64_t answered = a.done() + b.done();
+  EXPECT_GT(answered, 2u);
+  EXPECT_GE(server.stop(), answered + kills);
+}
+
+/// Kills a server of `shape` again and again, each time with requests of all its `clients` open.
+void kill_servers(const std::string &shape, const std::string &name, unsigned clients, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  for (std::uint64_t i = 0; i < number_from("CUDAQ_TEST_SHM_KILLS", 3); ++i) {
+    peer_server server(shape, name);
+    std::vector<std::unique_ptr<peer_client>> streams;
+    for (unsigned n = 0; n < clients; ++n) {
+      streams.push_back(std::make_unique<peer_client>(std::vector<std::string>{"stream", name, n == 0 ? "8" : "1"}));
+      ASSERT_EQ(streams.back()->line(), "GO") << "kill " << i;
+    }
+    std::this_thread::sleep_for(microseconds(random() % 5000));
+    server.kill();
+    for (const auto &stream : streams) {
+      EXPECT_EQ(stream->line().rfind("GONE ", 0), 0u) << "kill " << i;
+      EXPECT_EQ(stream->wait(), 3);
+    }
+  }
+  peer_server next(shape, name);
+  peer_client client({"send", name, "100", "8"});
+  EXPECT_EQ(client.done(), 100u);
+}
+
+TEST(ShmCrash, AKilledServerIsNoticedAndItsNameServesAgain) { kill_servers("unified", own_name("server"), 2, 3); }
+
+TEST(ShmCrash, AKilledServerOfTheRingShapeIsNoticedAndItsNameServesAgain) {
+  kill_servers("ring", own_name("ringserver"), 1, 4); // its one ring has one client at a time
+}
+
+TEST(ShmCrash, AStoppedClientDelaysNoOtherOneAndGoesOn) {
+  const std::string name = own_name("stopped");
+  peer_server server("unified", name, {"--max-clients=2"});
+  peer_client stopped({"stream", name, "8"});
+  ASSERT_EQ(stopped.line(), "GO");
+  stopped.signal(SIGSTOP);
+  peer_client other({"send", name, "2000", "8"});
+  EXPECT_EQ(other.done(), 2000u);
+  stopped.signal(SIGCONT);
+  stopped.close_input();
+  EXPECT_GT(stopped.done(), 0u);
+  server.stop();
+}
+
+TEST(ShmCrash, AServerAndItsClientsMayStartInAnyOrder) {
+  const std::string name = own_name("order");
+  peer_client early({"send", name, "50", "8"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  peer_server server("unified", name);
+  EXPECT_EQ(early.done(), 50u);
+}
+
+// The child has the ring of its parent, and must not use it.
+TEST(ShmFork, AChildIsRefusedAndItsParentGoesOn) {
+  const std::string name = own_name("fork");
+  peer_server server("unified", name);
+  shm_client client(name);
+  ASSERT_EQ(client.status, CUDAQ_OK) << client.text;
+  client.send(0, kIncrement, "HAL", 3, 5);
+  EXPECT_EQ(status_in_child([&] {
+              cudaq_ringbuffer_t ring;
+              int wrong = cudaq_shm_client_wait(client.get, 0, kPatience) == CUDAQ_ERR_STATE ? 0 : 1;
+              wrong += std::string(cudaq_shm_client_error()).find("fork") == std::string::npos ? 2 : 0;
+              wrong += cudaq_shm_client_ring(client.get, &ring, nullptr, nullptr) == CUDAQ_ERR_STATE ? 0 : 4;
+              wrong += cudaq_shm_client_alive(client.get) == 0 ? 0 : 8;
+              cudaq_shm_client_signal(client.get, 1); // a slot without a frame: the server would drop it
+              wrong += cudaq_shm_client_detach(client.get) == CUDAQ_OK ? 0 : 16;
+              return wrong;
+            }),
+            0);
+  EXPECT_EQ(cudaq_shm_client_alive(client.get), 1) << "detach of the child closed the connection of its parent";
+  ASSERT_EQ(cudaq_shm_client_wait(client.get, 0, kPatience), CUDAQ_OK) << cudaq_shm_client_error();
+  EXPECT_NE(cudaq_host_ringbuffer_slot_available(&client.ring, 1), 0) << "the child signalled a slot of its parent";
+  EXPECT_EQ(server.stop(), 1u);
+}
+
+/// A process without standard streams, as daemons are: what it prints must not reach a ring.
+std::string serve_and_attach(const std::vector<std::string> &options) {
+  for (const int number : {0, 1, 2})
+    close(number);
+  const std::string name = own_name("closed");
+  std::vector<std::string> words{"--name", name};
+  words.insert(words.end(), options.begin(), options.end());
+  const provider_handle provider(words);
+  if (provider.status != CUDAQ_OK)
+    return provider.text;
+  const shm_client client(name);
+  if (client.status != CUDAQ_OK)
+    return client.text;
+  for (const int number : {0, 1, 2})
+    if (fcntl(number, F_GETFD) >= 0)
+      return "descriptor " + std::to_string(number) + " belongs to the ring";
+  return "";
+}
+
+TEST(ShmClosedStreams, ARingHasNoDescriptorOfAStandardStream) {
+  CUDAQ_EXPECT_GOOD_CHILD([] { return serve_and_attach({}); });
+  CUDAQ_EXPECT_GOOD_CHILD([] { return serve_and_attach({"--unified", "--max-clients=3"}); });
 }
 
 } // namespace

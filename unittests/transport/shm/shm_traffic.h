@@ -6,13 +6,13 @@
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
 #include "unittests/support/checked_payload.h"
+#include "unittests/transport/datagram/datagram_service.h"
 
 #include <cstdint>
 #include <string>
 
 namespace cudaq::realtime::test {
 
-inline constexpr std::uint32_t kIncrement = fnv1a_hash("increment");
 inline constexpr std::uint32_t kChecked = fnv1a_hash("checked");
 inline constexpr std::uint64_t kPatience = 60'000'000'000;
 

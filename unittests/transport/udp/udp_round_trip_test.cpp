@@ -3,11 +3,11 @@
 // floor alternate. The test checks answers, not times: it prints the figures. CUDAQ_UDP_EXCHANGES sets the exchanges of
 // each case, and then all threads spin, each on a core of its own. CUDAQ_UDP_JSON is a file for the figures.
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "unittests/support/figures_file.h"
 #include "unittests/support/program_paths.h"
-#include "unittests/transport/datagram/datagram_provider_library.h"
+#include "unittests/support/provider_dispatcher.h"
 #include "unittests/transport/datagram/udp_peer.h"
+#include "unittests/transport/provider_library.h"
 
 #include <algorithm>
 #include <atomic>
@@ -108,32 +108,22 @@ public:
     std::vector<char *> argv;
     for (std::string &word : words)
       argv.push_back(word.data());
-    cudaq_dispatcher_config_t config = host_config({8, kDatagram, false});
-    config.kernel_type = unified ? CUDAQ_KERNEL_UNIFIED : CUDAQ_KERNEL_REGULAR;
     cudaq_dispatcher_options_t options = default_options();
     options.wait_policy = p.measures ? CUDAQ_WAIT_SPIN : CUDAQ_WAIT_SPIN_YIELD;
     options.dispatcher_core = p.pinned ? p.server_core : CUDAQ_CORE_ANY;
     CUDAQ_EXPECT_OK(
         cudaq_bridge_create_from_library(&bridge_, CUDAQ_UDP_PROVIDER, static_cast<int>(argv.size()), argv.data()));
-    CUDAQ_EXPECT_OK(cudaq_dispatch_manager_create(&manager_));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager_, &config, &dispatcher_));
-    if (unified) {
-      CUDAQ_EXPECT_OK(cudaq_bridge_get_cpu_dataplane(bridge_, &plane_));
-      CUDAQ_EXPECT_OK(cudaq_dispatcher_set_cpu_dataplane(dispatcher_, &plane_));
-    } else {
-      CUDAQ_EXPECT_OK(cudaq_bridge_get_transport_context(bridge_, RING_BUFFER, &ring_));
-      CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring_));
-    }
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_host_handler_v2(dispatcher_, kEcho, echo, nullptr, nullptr));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(dispatcher_, &options));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_start(dispatcher_));
+    cudaq_ringbuffer_t ring{};
+    cudaq_cpu_dataplane_t plane{};
+    CUDAQ_EXPECT_OK(unified ? cudaq_bridge_get_cpu_dataplane(bridge_, &plane)
+                            : cudaq_bridge_get_transport_context(bridge_, RING_BUFFER, &ring));
+    dispatcher_.emplace(host_config({8, kDatagram, false}), ring, unified ? &plane : nullptr, function_v2(kEcho, echo),
+                        options);
     CUDAQ_EXPECT_OK(cudaq_bridge_connect(bridge_));
     CUDAQ_EXPECT_OK(cudaq_bridge_launch(bridge_));
   }
   ~served() {
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher_));
-    CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(manager_));
+    dispatcher_.reset();
     CUDAQ_EXPECT_OK(cudaq_bridge_disconnect(bridge_));
     CUDAQ_EXPECT_OK(cudaq_bridge_destroy(bridge_));
   }
@@ -147,12 +137,7 @@ public:
 
 private:
   cudaq_realtime_bridge_handle_t bridge_ = nullptr;
-  cudaq_dispatch_manager_t *manager_ = nullptr;
-  cudaq_dispatcher_t *dispatcher_ = nullptr;
-  cudaq_ringbuffer_t ring_{};
-  cudaq_cpu_dataplane_t plane_{};
-  volatile int shutdown_ = 0;
-  std::uint64_t processed_ = 0;
+  std::optional<provider_dispatcher> dispatcher_;
 };
 
 struct figures {

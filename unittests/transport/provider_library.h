@@ -15,9 +15,9 @@
 namespace cudaq::realtime::test {
 
 /// Stays loaded until the process ends, as with the loader.
-class datagram_provider_library {
+class provider_library {
 public:
-  explicit datagram_provider_library(const char *path) : library_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+  explicit provider_library(const char *path) : library_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
     if (library_ == nullptr) {
       error = dlerror();
       return;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each provider over datagrams promises, with a client and a server in two processes. The parameter is a provider
-// and its shape. What only one provider has is tested in its folder.
-#include "lib/transport/udp/udp_wire.h"
+// What each provider promises, with a client and a server in two processes. The parameter is a provider and its shape.
+// What only one provider has is tested in its folder.
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/datagram/datagram_server_process.h"
-#include "unittests/transport/datagram/datagram_traffic.h"
-#include "unittests/transport/datagram/killed_client.h"
 #include "unittests/transport/datagram/unused_udp_port.h"
-#include "unittests/transport/roce/roce_requester.h"
+#include "unittests/transport/provider/provider_caller.h"
 
 #include <set>
 
@@ -16,55 +13,74 @@ namespace {
 
 using namespace std::chrono_literals;
 
+enum class kind { udp, roce, shm };
 struct provider {
   const char *name;
-  bool roce;
+  kind of;
+  const char *library;
   const char *shape;
 };
 void PrintTo(const provider &p, std::ostream *out) { *out << p.name; }
+std::string name_of(const ::testing::TestParamInfo<provider> &info) { return info.param.name; }
+
+const provider kUdpRing{"UdpRing", kind::udp, CUDAQ_UDP_PROVIDER, ""},
+    kUdpUnified{"UdpUnified", kind::udp, CUDAQ_UDP_PROVIDER, "--unified"},
+    kRoceRing{"RoceRing", kind::roce, CUDAQ_ROCE_PROVIDER, ""},
+    kRoceUnified{"RoceUnified", kind::roce, CUDAQ_ROCE_PROVIDER, "--unified"},
+    kShmRing{"ShmRing", kind::shm, CUDAQ_SHM_PROVIDER, ""},
+    kShmUnified{"ShmUnified", kind::shm, CUDAQ_SHM_PROVIDER, "--unified"};
 
 /// Slots of a server and its clients. Over RoCE a slot may take several packets.
 struct geometry {
   std::uint32_t slot_size = 256, num_slots = 8, mtu = 4096;
 };
 
-class DatagramProcesses : public ::testing::TestWithParam<provider> {
+class ProviderProcesses : public ::testing::TestWithParam<provider> {
 protected:
-  static bool roce() { return GetParam().roce; }
-  static std::unique_ptr<datagram_server_process> serve(const geometry &g, std::vector<std::string> options = {},
-                                                        std::uint32_t port = 0) {
-    const auto add = [&options](const char *name, std::uint32_t value) {
-      options.push_back(name + std::to_string(value));
+  ~ProviderProcesses() override { // a server of shm that is killed leaves them
+    for (const char *suffix : {".sock", ".lock"})
+      ::unlink(("/dev/shm/cudaq-realtime-" + name + suffix).c_str());
+  }
+  static bool roce() { return GetParam().of == kind::roce; }
+  static bool shm() { return GetParam().of == kind::shm; }
+  /// Of datagrams: `options`, and the port; 0: any.
+  std::unique_ptr<datagram_server_process> serve(const geometry &g, std::vector<std::string> options = {},
+                                                 std::uint32_t port = 0) const {
+    if (shm())
+      options = {"--name=" + name};
+    const auto add = [&options](const char *option, std::uint32_t value) {
+      options.push_back(option + std::to_string(value));
     };
     add("--slot-size=", g.slot_size);
     add("--num-slots=", g.num_slots);
-    add("--port=", port);
+    if (!shm())
+      add("--port=", port);
     if (roce()) {
       add("--mtu=", g.mtu);
       add("--peer-port=", 0); // answers go to the port of the request: both sides have one address here
     }
     if (*GetParam().shape != '\0')
       options.emplace_back(GetParam().shape);
-    return std::make_unique<datagram_server_process>(roce() ? CUDAQ_ROCE_PROVIDER : CUDAQ_UDP_PROVIDER, options);
+    return std::make_unique<datagram_server_process>(GetParam().library, options);
   }
-  /// Clients have sockets of their own. `counters` are those of packets: with udp they stay 0.
-  struct client_of {
-    client_of(const geometry &g, std::uint32_t port, std::uint32_t window, std::chrono::nanoseconds retry_after = 0ns,
-              std::uint32_t own_port = 0)
-        : requester(g.slot_size, g.num_slots, g.mtu) {
-      requester.options.window = window;
-      requester.options.retry_after = retry_after;
-      requester.options.own_port = own_port;
-      requester.options.from_any_port = roce();
-      requester.options.port = port;
-      EXPECT_EQ(roce() ? requester.open(port)
-                       : requester.client.open(requester.options, detail::make_udp_wire(g.slot_size)).text(),
-                "");
-    }
-    detail::datagram_client *operator->() { return &requester.client; }
-    detail::datagram_client &operator*() { return requester.client; }
-    roce_requester requester;
-  };
+  /// Of providers over datagrams.
+  static std::unique_ptr<datagram_caller> datagrams(const geometry &g, std::uint32_t port, std::uint32_t window,
+                                                    std::chrono::nanoseconds retry_after = 0ns,
+                                                    std::uint32_t own_port = 0) {
+    auto made = std::make_unique<datagram_caller>(g.slot_size, g.num_slots, g.mtu);
+    made->requester.options.window = window;
+    made->requester.options.retry_after = retry_after;
+    made->requester.options.own_port = own_port;
+    made->open(roce(), port);
+    return made;
+  }
+  std::unique_ptr<provider_caller> call(const geometry &g, const datagram_server_process &server,
+                                        std::uint32_t window = 32, std::chrono::nanoseconds retry_after = 0ns,
+                                        std::uint32_t own_port = 0) const {
+    if (shm())
+      return std::make_unique<shm_caller>(name);
+    return datagrams(g, server.port(), window, retry_after, own_port);
+  }
   /// What the server counts adds up.
   static void expect_sums(const std::string &last) {
     if (!roce())
@@ -75,8 +91,7 @@ protected:
     EXPECT_EQ(count_in(last, "messages"), count_in(last, "received")) << last;
   }
   /// The next answer is that of kIncrement to this request.
-  static void expect_incremented(detail::datagram_client &client, std::uint32_t id, bytes text,
-                                 std::uint64_t timestamp = 0) {
+  static void expect_incremented(provider_caller &client, std::uint32_t id, bytes text, std::uint64_t timestamp = 0) {
     const auto reply = client.receive_within(kDeadline);
     ASSERT_TRUE(reply) << id;
     EXPECT_EQ(reply->header.request_id, id);
@@ -91,16 +106,25 @@ protected:
     EXPECT_EQ(result.wrong, 0u);
     EXPECT_EQ(result.executed_twice, 0u);
   }
-};
-INSTANTIATE_TEST_SUITE_P(Provider, DatagramProcesses,
-                         ::testing::Values(provider{"UdpRing", false, ""}, provider{"UdpUnified", false, "--unified"},
-                                           provider{"RoceRing", true, ""}, provider{"RoceUnified", true, "--unified"}),
-                         [](const auto &tested) { return std::string(tested.param.name); });
 
-TEST_P(DatagramProcesses, IncrementAStringOfAnyLength) {
+  const std::string name = "t" + std::to_string(::getpid()) + "-processes"; ///< of a server of shm
+};
+INSTANTIATE_TEST_SUITE_P(Provider, ProviderProcesses,
+                         ::testing::Values(kUdpRing, kUdpUnified, kRoceRing, kRoceUnified, kShmRing, kShmUnified),
+                         name_of);
+/// Of those that serve several clients at a time: all but the one ring of shm.
+struct ManyClients : ProviderProcesses {};
+INSTANTIATE_TEST_SUITE_P(Provider, ManyClients,
+                         ::testing::Values(kUdpRing, kUdpUnified, kRoceRing, kRoceUnified, kShmUnified), name_of);
+/// Of those over a network, with strangers, losses, and clients that outlive their server.
+struct DatagramProcesses : ProviderProcesses {};
+INSTANTIATE_TEST_SUITE_P(Provider, DatagramProcesses, ::testing::Values(kUdpRing, kUdpUnified, kRoceRing, kRoceUnified),
+                         name_of);
+
+TEST_P(ProviderProcesses, IncrementAStringOfAnyLength) {
   const geometry g{1000, 3, 256}; // over RoCE four packets
   const auto server = serve(g);
-  client_of client(g, server->port(), 32);
+  const auto client = call(g, *server);
   for (std::uint32_t size = 0; size <= 976; size += 61) {
     bytes text(size);
     for (std::size_t i = 0; i < size; ++i)
@@ -108,7 +132,7 @@ TEST_P(DatagramProcesses, IncrementAStringOfAnyLength) {
     ASSERT_TRUE(client->send(size, kIncrement, text, 1234));
     expect_incremented(*client, size, text, 1234);
   }
-  const detail::roce_counters &packets = *client.requester.counters;
+  const detail::roce_counters &packets = client->packets();
   EXPECT_EQ(packets.packets_lost.value(), 0u);
   EXPECT_EQ(packets.packets.value(), 4 * packets.messages.value());
   const std::string last = server->stop();
@@ -123,10 +147,10 @@ TEST_P(DatagramProcesses, IncrementAStringOfAnyLength) {
   }
 }
 
-TEST_P(DatagramProcesses, ServeABurstAcrossTheWrap) {
+TEST_P(ProviderProcesses, ServeABurstAcrossTheWrap) {
   const geometry g{256, 4};
   const auto server = serve(g);
-  client_of client(g, server->port(), 64); // over RoCE it writes pages 0, 1, 2, 3, 0, ... without looking at answers
+  const auto client = call(g, *server, 64); // over RoCE it writes pages 0, 1, 2, 3, 0, ... without looking at answers
   for (std::uint32_t n = 0; n < 50; ++n)
     ASSERT_TRUE(client->send(n, kIncrement, bytes{static_cast<std::uint8_t>(n)}));
   std::set<std::uint32_t> answered;
@@ -141,10 +165,96 @@ TEST_P(DatagramProcesses, ServeABurstAcrossTheWrap) {
   EXPECT_EQ(count_in(server->stop(), "count"), 50u);
 }
 
+TEST_P(ProviderProcesses, ServeAClientThatVanishesAndReturns) {
+  const geometry g{600, 8, 256};
+  for (const bool replays : {false, true}) {
+    const auto server = replays ? serve(g, {"--replay-window=64", "--max-peers=4"}) : serve(g);
+    std::uint32_t port = 0;
+    for (std::uint64_t life = 0; life < 5; ++life) { // the same port each time; over RoCE packet numbers from 0 again
+      const auto client = call(g, *server, 32, 0ns, port);
+      port = client->own_port();
+      expect_answered(send_messages(*client, life * 100, 20, 60), 20);
+      for (std::uint64_t n = life * 100 + 50; n < life * 100 + 54; ++n) // it vanishes before the answers come
+        EXPECT_TRUE(client->send(static_cast<std::uint32_t>(n), kRecord, payload_of(n)));
+    }
+    EXPECT_EQ(count_in(server->stop(), "twice"), 0u);
+  }
+}
+
+TEST_P(ProviderProcesses, ServeOthersWhenClientsAreKilled) {
+  const geometry g{600, 8, 256};
+  const auto server = serve(g, {"--replay-window=64", "--max-peers=512"});
+  const std::uint64_t kills = campaign_kills(4);
+  for (std::uint64_t life = 1; life <= kills; ++life)
+    kill_while_it_sends([&] { return call(g, *server, 8, 20ms); }, life << 20, life % 10 * 500us);
+  const auto client = call(g, *server, 8, 20ms);
+  expect_answered(send_messages(*client, (kills + 1) << 20, 100, 60), 100); // over RoCE two packets each
+  EXPECT_EQ(count_in(server->stop(), "twice"), 0u);
+}
+
+TEST_P(ProviderProcesses, AnswerManyMessagesWithoutAFault) {
+  const std::uint64_t messages = campaign_messages(kSanitized ? 10000 : roce() ? 50000 : 100000);
+  const geometry g{128, 64};
+  const auto server = serve(g);
+  const auto client = call(g, *server, 64);
+  expect_answered(send_messages(*client, 0, messages), messages);
+  EXPECT_EQ(client->unexpected(), 0u);
+  const std::string last = server->stop();
+  expect_sums(last);
+  EXPECT_EQ(count_in(last, "count"), messages);
+  EXPECT_EQ(count_in(last, "different"), messages);
+  if (roce()) {
+    EXPECT_EQ(count_in(last, "lost") + count_in(last, "unfit") + count_in(last, "sequence"), 0u) << last;
+  }
+}
+
+TEST_P(ProviderProcesses, ReportThroughTheLoaderWhyTheyWereRefused) {
+  const std::string program = std::string(CUDAQ_DATAGRAM_SERVER) + " " + GetParam().library + " --num-slots 0 2>&1";
+  FILE *const output = popen(program.c_str(), "r");
+  ASSERT_NE(output, nullptr);
+  std::string text(2000, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), output));
+  EXPECT_NE(pclose(output), 0);
+  EXPECT_NE(text.find("--num-slots '0'"), std::string::npos) << text;
+  EXPECT_NE(text.find("from 1"), std::string::npos) << text;
+}
+
+TEST_P(ManyClients, AnswerEachOfManyPeers) {
+  const geometry g{256, 16};
+  const auto server = serve(g);
+  std::vector<std::unique_ptr<provider_caller>> clients;
+  for (int n = 0; n < (shm() ? 8 : 10); ++n) // as many as a server of shm has rings
+    clients.push_back(call(g, *server));
+  for (std::uint8_t round = 0; round < 20; ++round) {
+    for (std::uint8_t n = 0; n < clients.size(); ++n)
+      ASSERT_TRUE(clients[n]->send(round, kIncrement, bytes{n, round}));
+    for (std::uint8_t n = 0; n < clients.size(); ++n)
+      ASSERT_NO_FATAL_FAILURE(expect_incremented(*clients[n], round, {n, round}));
+  }
+}
+
+TEST_P(ManyClients, AnswerOthersBeforeASlowRequest) {
+  const geometry g;
+  const auto server = serve(g);
+  const auto slow = call(g, *server, 8), quick = call(g, *server, 8);
+  ASSERT_TRUE(slow->send(1, kHold, {}));
+  for (std::uint32_t n = 0; n < 6; ++n) {
+    ASSERT_TRUE(quick->send(n, kIncrement, bytes{1}));
+    ASSERT_NO_FATAL_FAILURE(expect_incremented(*quick, n, {1}));
+  }
+  EXPECT_FALSE(slow->receive());
+  ASSERT_TRUE(quick->send(6, kOpen, {}));
+  ASSERT_TRUE(quick->receive_within(kDeadline));
+  const auto answer = slow->receive_within(kDeadline);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->header.request_id, 1u);
+  EXPECT_EQ(answer->header.status, 0) << "it was not held until the other message";
+}
+
 TEST_P(DatagramProcesses, SurviveGarbageUnknownFunctionsAndStrangers) {
   const geometry g{256, 4};
   const auto server = serve(g);
-  client_of client(g, server->port(), 32);
+  const auto client = call(g, *server);
   udp_peer stranger(server->port());
   std::mt19937 random(5);
   for (std::uint32_t n = 0; n < 200; ++n) {
@@ -191,9 +301,9 @@ TEST_P(DatagramProcesses, ServeAPeerBesideOneWhosePacketsHaveAnyFields) {
                             if (roce())
                               detail::seal_with_icrc({to.from, to.to}, datagram);
                           });
-  client_of client(g, server->port(), 32);
+  const auto client = call(g, *server);
   for (std::uint32_t n = 0; n < 150; ++n) {
-    client_of hostile(g, relay.port(), 8);
+    const auto hostile = datagrams(g, relay.port(), 8);
     for (std::uint32_t id = 0; id < 4; ++id)
       EXPECT_TRUE(hostile->send(id, kIncrement, bytes(1 + (n + id) % 200)));
     const bytes text{static_cast<std::uint8_t>(n)};
@@ -208,41 +318,11 @@ TEST_P(DatagramProcesses, ServeAPeerBesideOneWhosePacketsHaveAnyFields) {
   }
 }
 
-TEST_P(DatagramProcesses, AnswerEachOfManyPeers) {
-  const geometry g{256, 16};
-  const auto server = serve(g);
-  std::vector<std::unique_ptr<client_of>> clients;
-  for (int n = 0; n < 10; ++n)
-    clients.push_back(std::make_unique<client_of>(g, server->port(), 32));
-  for (std::uint8_t round = 0; round < 20; ++round) {
-    for (std::uint8_t n = 0; n < clients.size(); ++n)
-      ASSERT_TRUE((*clients[n])->send(round, kIncrement, bytes{n, round}));
-    for (std::uint8_t n = 0; n < clients.size(); ++n)
-      ASSERT_NO_FATAL_FAILURE(expect_incremented(**clients[n], round, {n, round}));
-  }
-}
-
-TEST_P(DatagramProcesses, ServeAClientThatVanishesAndReturns) {
-  const geometry g{600, 8, 256};
-  for (const bool replays : {false, true}) {
-    const auto server = replays ? serve(g, {"--replay-window=64", "--max-peers=4"}) : serve(g);
-    std::uint32_t port = 0;
-    for (std::uint64_t life = 0; life < 5; ++life) { // the same port each time; over RoCE packet numbers from 0 again
-      client_of client(g, server->port(), 32, 0ns, port);
-      port = client->socket().port();
-      expect_answered(send_messages(*client, life * 100, 20, 60), 20);
-      for (std::uint64_t n = life * 100 + 50; n < life * 100 + 54; ++n) // it vanishes before the answers come
-        EXPECT_TRUE(client->send(static_cast<std::uint32_t>(n), kRecord, payload_of(n)));
-    }
-    EXPECT_EQ(count_in(server->stop(), "twice"), 0u);
-  }
-}
-
 TEST_P(DatagramProcesses, RecoverWhenTheServerIsKilled) {
   const geometry g;
   const std::uint32_t port = unused_udp_port();
   auto server = serve(g, {"--replay-window=256"}, port);
-  client_of client(g, port, 16, 20ms);
+  const auto client = datagrams(g, port, 16, 20ms);
   std::uint64_t next = 1;
   for (std::uint64_t life = 0; life < campaign_kills(3); ++life) {
     expect_answered(send_messages(*client, next, 100), 100);
@@ -265,49 +345,20 @@ TEST_P(DatagramProcesses, RecoverWhenTheServerIsKilled) {
   EXPECT_EQ(count_in(server->stop(), "twice"), 0u);
 }
 
-TEST_P(DatagramProcesses, ServeOthersWhenClientsAreKilled) {
-  const geometry g{600, 8, 256};
-  const auto server = serve(g, {"--replay-window=64", "--max-peers=512"});
-  const std::uint64_t kills = campaign_kills(4);
-  for (std::uint64_t life = 1; life <= kills; ++life) {
-    client_of victim(g, server->port(), 8, 20ms);
-    kill_while_it_sends(*victim, life << 20, life % 10 * 500us);
-  }
-  client_of client(g, server->port(), 8, 20ms);
-  expect_answered(send_messages(*client, (kills + 1) << 20, 100, 60), 100); // over RoCE two packets each
-  EXPECT_EQ(count_in(server->stop(), "twice"), 0u);
-}
-
-TEST_P(DatagramProcesses, AnswerManyMessagesWithoutAFault) {
-  const std::uint64_t messages = campaign_messages(kSanitized ? 10000 : roce() ? 50000 : 100000);
-  const geometry g{128, 64};
-  const auto server = serve(g);
-  client_of client(g, server->port(), 64);
-  expect_answered(send_messages(*client, 0, messages), messages);
-  EXPECT_EQ(client->unexpected(), 0u);
-  const std::string last = server->stop();
-  expect_sums(last);
-  EXPECT_EQ(count_in(last, "count"), messages);
-  EXPECT_EQ(count_in(last, "different"), messages);
-  if (roce()) {
-    EXPECT_EQ(count_in(last, "lost") + count_in(last, "unfit") + count_in(last, "sequence"), 0u) << last;
-  }
-}
-
 TEST_P(DatagramProcesses, ExecuteEachMessageOnceOverALossyNetwork) {
   const std::uint64_t messages = campaign_messages(kSanitized ? 3000 : roce() ? 10000 : 20000);
   const geometry g{600, 32, 256};
   const auto server = serve(g, {"--replay-window=1024"});
   lossy_relay relay(server->port(), {}, 20261124, roce() ? seal_anew : relay_rewrite{});
-  client_of client(g, relay.port(), 32, 10ms);
+  const auto client = datagrams(g, relay.port(), 32, 10ms);
   expect_answered(send_messages(*client, 0xFFFFFF00u, messages, 60), messages); // ids wrap around; RoCE: two packets
-  EXPECT_GT(client->repeated(), 0u);
+  EXPECT_GT(client->get().repeated(), 0u);
   const std::string last = server->stop();
   expect_sums(last);
   EXPECT_EQ(count_in(last, "different"), messages);
   EXPECT_EQ(count_in(last, "twice"), 0u);
   EXPECT_GT(count_in(last, "replays") + count_in(last, "duplicates"), 0u);
-  const detail::roce_counters &packets = *client.requester.counters;
+  const detail::roce_counters &packets = client->packets();
   if (roce()) {
     EXPECT_GT(count_in(last, "broken"), 0u) << "messages of which one packet was lost";
     EXPECT_EQ(count_in(last, "icrc") + packets.dropped_icrc.value(), 0u);
@@ -315,14 +366,14 @@ TEST_P(DatagramProcesses, ExecuteEachMessageOnceOverALossyNetwork) {
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   std::printf("%s  relay: lost=%llu repeated=%llu delayed=%llu client: repeated=%llu unexpected=%llu broken=%llu\n",
               last.c_str(), number(relay.lost()), number(relay.repeated()), number(relay.delayed()),
-              number(client->repeated()), number(client->unexpected()), number(packets.messages_broken.value()));
+              number(client->get().repeated()), number(client->unexpected()), number(packets.messages_broken.value()));
 }
 
 TEST_P(DatagramProcesses, AnswerAfterTheNetworkWasDown) {
   const geometry g;
   const auto server = serve(g, {"--replay-window=64"});
   lossy_relay relay(server->port(), {0, 0, 0}, 1, roce() ? seal_anew : relay_rewrite{});
-  client_of client(g, relay.port(), 8, 10ms);
+  const auto client = datagrams(g, relay.port(), 8, 10ms);
   expect_answered(send_messages(*client, 1, 10), 10);
   relay.set(1); // all is lost
   for (std::uint64_t n = 20; n < 24; ++n)
@@ -331,38 +382,8 @@ TEST_P(DatagramProcesses, AnswerAfterTheNetworkWasDown) {
   relay.set(0);
   for (int n = 0; n < 4; ++n)
     EXPECT_TRUE(client->receive_within(kDeadline));
-  EXPECT_EQ(client->num_open(), 0u);
+  EXPECT_EQ(client->get().num_open(), 0u);
   EXPECT_EQ(count_in(server->stop(), "twice"), 0u);
-}
-
-TEST_P(DatagramProcesses, AnswerOthersBeforeASlowRequest) {
-  const geometry g;
-  const auto server = serve(g);
-  client_of slow(g, server->port(), 8), quick(g, server->port(), 8);
-  ASSERT_TRUE(slow->send(1, kHold, {}));
-  for (std::uint32_t n = 0; n < 6; ++n) {
-    ASSERT_TRUE(quick->send(n, kIncrement, bytes{1}));
-    ASSERT_NO_FATAL_FAILURE(expect_incremented(*quick, n, {1}));
-  }
-  EXPECT_FALSE(slow->receive());
-  ASSERT_TRUE(quick->send(6, kOpen, {}));
-  ASSERT_TRUE(quick->receive_within(kDeadline));
-  const auto answer = slow->receive_within(kDeadline);
-  ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->header.request_id, 1u);
-  EXPECT_EQ(answer->header.status, 0) << "it was not held until the other message";
-}
-
-TEST_P(DatagramProcesses, ReportThroughTheLoaderWhyTheyWereRefused) {
-  const std::string program = std::string(CUDAQ_DATAGRAM_SERVER) + " " +
-                              (roce() ? CUDAQ_ROCE_PROVIDER : CUDAQ_UDP_PROVIDER) + " --slot-size 5 2>&1";
-  FILE *const output = popen(program.c_str(), "r");
-  ASSERT_NE(output, nullptr);
-  std::string text(2000, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), output));
-  EXPECT_NE(pclose(output), 0);
-  EXPECT_NE(text.find("--slot-size '5'"), std::string::npos) << text;
-  EXPECT_NE(text.find("from 24"), std::string::npos) << text;
 }
 
 } // namespace

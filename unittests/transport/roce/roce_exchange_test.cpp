@@ -1,93 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the roce provider adds to the providers over datagrams: its options, its endpoint line, its counters, and the
-// golden packets of a sensor bridge from packet to slot.
+// What the wire of roce adds to the providers over datagrams: the golden packets of a sensor bridge from packet to
+// slot, why a packet is dropped, and frames that the system refuses.
 #include "lib/transport/datagram/datagram_exchange.h"
 #include "lib/transport/roce/roce_options.h"
-#include "unittests/support/program_paths.h"
-#include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/roce/roce_golden.h"
 #include "unittests/transport/roce/roce_requester.h"
 
 namespace cudaq::realtime::test {
 namespace {
-
-detail::expected<> parse(std::vector<std::string> words, detail::roce_options &out) {
-  std::vector<char *> argv;
-  for (std::string &word : words)
-    argv.push_back(word.data());
-  return detail::parse_roce_options(static_cast<int>(argv.size()), argv.data(), out);
-}
-
-const datagram_provider_library &library() {
-  static const datagram_provider_library loaded(CUDAQ_ROCE_PROVIDER);
-  return loaded;
-}
-
-TEST(RoceOptions, HaveTheNumbersOfASensorBridge) {
-  detail::roce_options options;
-  EXPECT_EQ(parse({}, options).text(), "");
-  EXPECT_EQ(options.common.port, 4791u);
-  EXPECT_EQ(options.wire.peer_port, 4791u);
-  EXPECT_EQ(options.wire.peer_qp, 2u);
-  EXPECT_EQ(options.wire.mtu, 4096u);
-  EXPECT_EQ(options.wire.icrc, detail::icrc_policy::check);
-  EXPECT_EQ(parse({"--qp=0x123456", "--remote-qp", "7", "--rkey=0xFFFFFFFF", "--mtu=1024", "--icrc=full",
-                   "--peer-port=0", "--max-peers=3", "--num-slots=4096"},
-                  options)
-                .text(),
-            "");
-  EXPECT_EQ(options.wire.own_qp, 0x123456u);
-  EXPECT_EQ(options.wire.peer_qp, 7u);
-  EXPECT_EQ(options.wire.rkey, 0xFFFFFFFFu);
-  EXPECT_EQ(options.wire.mtu, 1024u);
-  EXPECT_EQ(options.wire.icrc, detail::icrc_policy::full);
-  EXPECT_EQ(options.wire.max_peers, 3u);
-}
-
-TEST(RoceOptions, AreRefusedWithATextThatNamesOptionAndValue) {
-  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> cases = {
-      {{"--mtu=1500"}, {"--mtu '1500'", "256, 512, 1024, 2048, 4096"}},
-      {{"--icrc=none"}, {"--icrc 'none'", "check, full, off"}},
-      {{"--qp=0x1000000"}, {"--qp '0x1000000'"}},
-      {{"--num-slots=4097"}, {"--num-slots 4097", "4096"}},
-      {{"--device=mlx5_0", "--strict"}, {"the roce provider has no such option"}},
-      {{"--max-peers=65536", "--slot-size=65507"}, {"--max-peers 65536", "bytes"}},
-  };
-  for (const auto &[words, named] : cases) {
-    detail::roce_options options;
-    const detail::expected<> result = parse(words, options);
-    EXPECT_EQ(result.status(), CUDAQ_ERR_INVALID_ARG) << words[0];
-    for (const std::string &text : named)
-      EXPECT_NE(result.text().find(text), std::string::npos) << result.text();
-  }
-}
-
-TEST(RoceProvider, ReportsWhereAPeerWrites) {
-  ASSERT_NE(library().table, nullptr) << library().error;
-  cudaq_realtime_bridge_handle_t handle = nullptr;
-  ASSERT_EQ(library().create({"--port=0", "--qp=0xABC", "--rkey=9", "--mtu=1024"}, handle), CUDAQ_OK)
-      << library().error_text();
-  const std::string line = library().endpoint(handle);
-  EXPECT_EQ(value_of(line, "transport"), "roce");
-  EXPECT_EQ(value_of(line, "frame_size"), "256");
-  EXPECT_EQ(value_of(line, "qp"), "0xabc");
-  EXPECT_EQ(value_of(line, "rkey"), "0x9");
-  EXPECT_EQ(value_of(line, "buffer_addr"), "0x0");
-  cudaq_roce_statistics_t packets;
-  EXPECT_EQ(library().packets(line, packets), CUDAQ_OK);
-  EXPECT_EQ(packets.packets, 0u);
-  EXPECT_EQ(library().packets("transport=roce", packets), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(library().table->destroy(handle), CUDAQ_OK);
-}
-
-TEST(RoceProvider, RefusesAnAddressThatNoIcrcCanHave) {
-  cudaq_realtime_bridge_handle_t none = nullptr;
-  for (const char *address : {"0.0.0.0", "::1"}) {
-    EXPECT_EQ(library().create({"--port=0", "--bind", address}, none), CUDAQ_ERR_INVALID_ARG) << address;
-    EXPECT_NE(library().error_text().find("one IPv4 address"), std::string::npos) << library().error_text();
-  }
-  EXPECT_EQ(none, nullptr);
-}
 
 /// The provider's exchange, without threads: the test polls.
 struct RoceExchange : ::testing::Test {
