@@ -144,11 +144,6 @@ TEST(LeastWeightPlugin, EndsWhenItIsCancelledAndDecodesTheNextShot) {
   EXPECT_EQ(decode(*with, {0, 1}), (answer{decode_status::ok, {1}}));
 }
 
-TEST(LeastWeightPlugin, TakesPartInARace) {
-  const auto race = make_or_throw("race:" + kPlugin + "|bp-osd,mode=best", "error(0.1) D0 L0\nerror(0.1) D0 D1\n");
-  EXPECT_EQ(decode(*race, {1}), (answer{decode_status::ok, {1}}));
-}
-
 TEST(LeastWeightPlugin, RefusesWhatItDoesNotKnow) {
   const auto refusal = [](const std::string &settings, const char *dem) {
     return make_decoder(kPlugin + settings, dem).error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pymatching-correlated against the answers of the Python package (tools/data/make_data.py).
+// Matching, plain and correlated, against PyMatching's answers (tools/data/make_data.py).
 #include "unittests/qec/qec_test_support.h"
 
 #include <charconv>
@@ -8,6 +8,46 @@
 
 namespace cudaq::qec::realtime::test {
 namespace {
+
+class PyMatchingGolden : public testing::TestWithParam<std::string> {};
+
+TEST_P(PyMatchingGolden, EqualsPublishedPredictionsBitByBit) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const shot_set set = load_committed(GetParam());
+  const auto matcher = make_or_throw("pymatching", set.dem_text);
+  ASSERT_EQ(matcher->num_detectors(), set.num_detectors);
+  ASSERT_EQ(matcher->num_observables(), set.num_observables);
+  std::vector<std::uint64_t> events(set.num_detectors);
+  std::vector<std::uint8_t> out(matcher->observable_bytes());
+  std::uint64_t logical_errors = 0;
+  for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
+    const unpack_result unpacked = unpack_events(set.detection_row(shot), set.num_detectors, events);
+    ASSERT_EQ(unpacked.status, decode_status::ok) << "shot " << shot;
+    ASSERT_EQ(matcher->decode(std::span(events).first(unpacked.count), out), decode_status::ok) << "shot " << shot;
+    const auto golden = set.prediction_row(shot);
+    ASSERT_TRUE(std::equal(out.begin(), out.end(), golden.begin(), golden.end())) << "shot " << shot;
+    const auto truth = set.observable_row(shot);
+    logical_errors += !std::equal(out.begin(), out.end(), truth.begin(), truth.end());
+  }
+  EXPECT_EQ(logical_errors, set.offline_logical_errors);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllSets, PyMatchingGolden, testing::ValuesIn(committed_sets()), kind_name);
+
+TEST(PyMatching, NamesItsVersion) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  EXPECT_STRNE(pymatching_version(), "");
+}
+
+TEST(PyMatching, SaysHowToGetItWhereItIsMissing) {
+  if (pymatching_available())
+    GTEST_SKIP() << "PyMatching is built in, so its absence cannot be tested here";
+  const decoder_result made = make_decoder("pymatching", "error(0.1) D0");
+  EXPECT_FALSE(made);
+  EXPECT_NE(made.error.find("CUDAQ_PYMATCHING_DIR"), std::string::npos) << made.error;
+}
+
+// pymatching-correlated against the answers of the Python package (tools/data/make_data.py).
 
 std::string bytes_of(const std::string &file) {
   std::ifstream in(data_folder() / file, std::ios::binary);
@@ -89,6 +129,45 @@ TEST(CorrelatedMatching, NamesTheDecoderThatTakesProbabilitiesWithoutACorrelated
   EXPECT_FALSE(made);
   EXPECT_NE(made.error.find("no correlated weights; the decoder pymatching takes it"), std::string::npos) << made.error;
   EXPECT_EQ(decode(*make_or_throw("pymatching", kModel), {0, 1}), (answer{decode_status::ok, {1}}));
+}
+
+// The second pass of pymatching-correlated reads PyMatching's search graph only for more than 64 observables, and for
+// edges and weights. Where it does, that graph must have the weights that the first pass has changed.
+
+// D0 and D1 are matched over D4, which flips L0: this has less weight than the error between them. D2 and D3 show that
+// this error happened: the first pass makes it the likelier way.
+const std::string kManyWays = "error(0.01) D0 D1 ^ D2 D3\n"
+                              "error(0.1) D0 D4 L0\nerror(0.1) D4 D1\n"
+                              "error(0.001) D2\nerror(0.001) D3\n";
+const std::vector<std::uint64_t> kAllFour{0, 1, 2, 3};
+
+TEST(CorrelatedSearchGraph, HasTheNewWeightsForManyObservables) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const auto matcher = make_or_throw("pymatching-correlated", kManyWays + "logical_observable L64\n");
+  EXPECT_EQ(decode(*matcher, kAllFour), (answer{decode_status::ok, std::vector<std::uint8_t>(9)}));
+  EXPECT_EQ(decode(*make_or_throw("pymatching", kManyWays), kAllFour), (answer{decode_status::ok, {1}}));
+}
+
+TEST(CorrelatedSearchGraph, HasTheNewWeightsForEdges) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const auto matcher = make_or_throw("pymatching-correlated:edges=1", kManyWays);
+  std::vector<correction_edge> edges(8);
+  decode_details details{.edges = edges};
+  std::vector<std::uint8_t> out(1);
+  ASSERT_EQ(matcher->decode(kAllFour, out, details), decode_status::ok);
+  EXPECT_EQ(out[0], 0);
+  EXPECT_EQ(details.num_edges, 2U);
+}
+
+TEST(CorrelatedSearchGraph, HasTheOldWeightsForTheNextShot) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const auto matcher = make_or_throw("pymatching-correlated", kManyWays + "logical_observable L64\n");
+  std::vector<std::uint8_t> over_d4(9);
+  over_d4[0] = 1;
+  for (int shot = 0; shot < 3; ++shot) {
+    EXPECT_EQ(decode(*matcher, kAllFour), (answer{decode_status::ok, std::vector<std::uint8_t>(9)}));
+    EXPECT_EQ(decode(*matcher, {0, 1}), (answer{decode_status::ok, over_d4}));
+  }
 }
 
 } // namespace
