@@ -175,28 +175,23 @@ both_values::pair both_values::try_subsets(std::span<const std::uint64_t> events
   return of_subset_[(std::size_t{1} << count) - 1];
 }
 
-/// The node is the one that event_matching adds. It lies on paths between events, too, and those from the left to it
-/// may end at the left of an event.
 std::optional<both_values::pair> both_values::match_group(std::span<const std::uint64_t> events) noexcept {
   constexpr double kSteps = 1048576;            // of a weight of 1
   constexpr double kShift = 6755399441055744.0; // 1.5 * 2^52: the sum has no digits after the point
   const auto even = [](double weight) { return 2 * (weight * kSteps + kShift - kShift); };
   const std::size_t count = group_.size();
-  matching_.begin(count + 1);
-  matching_.set_boundary(count, even(across_));
+  matching_.begin(count, even(across_));
   for (std::size_t a = 0; a < count; ++a) {
     const pair &of_a = to_side_[events[group_[a]]];
     column_[a] = distances_->column(events[group_[a]]);
-    to_right_[a] = of_a[1];
-    matching_.set_pair(a, count, even(of_a[1]));
-    matching_.set_boundary(a, even(std::min(of_a[0], of_a[1] + across_)));
+    matching_.set_boundaries(a, even(of_a[0]), even(of_a[1]));
   }
   for (std::size_t a = 0; a < count; ++a) {
     const float *const from = distances_->from(events[group_[a]]);
     for (std::size_t b = 0; b < a; ++b) // the table is large: a loop of nothing else has most loads in flight
       between_[b] = from[column_[b]];
     for (std::size_t b = 0; b < a; ++b)
-      matching_.set_pair(a, b, even(std::min<double>(between_[b], to_right_[a] + to_right_[b])));
+      matching_.set_pair(a, b, even(between_[b]));
   }
   const auto found = matching_.weigh();
   if (!found)

@@ -60,7 +60,7 @@ public:
                                                      std::span<const weighted_edge> edges);
 
   /// `events`: detectors, each once. weights[1]: with an event at the node; infinite: no matching. False: there
-  /// are more than kMaxEvents, or a group has no matching without it.
+  /// are more than kMaxEvents, or a group has no matching.
   [[nodiscard]] bool weigh(std::span<const std::uint64_t> events, std::array<double, 2> &weights) noexcept;
 
 private:
@@ -79,8 +79,7 @@ private:
   // Of each event of the group.
   std::array<std::uint32_t, kMaxEvents> column_{};
   std::array<float, kMaxEvents> between_{};
-  std::array<double, kMaxEvents> to_right_{};
-  event_matching matching_{kMaxEvents + 1};
+  event_matching matching_{kMaxEvents};
 };
 
 } // namespace cudaq::qec::realtime

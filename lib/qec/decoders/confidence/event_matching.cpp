@@ -2,6 +2,7 @@
 #include "lib/qec/decoders/confidence/event_matching.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -10,54 +11,107 @@ namespace {
 
 constexpr double kFar = std::numeric_limits<double>::infinity();
 
-} // namespace
+/// Two numbers at once: which one is less is random, and a branch would be wrong half of the time.
+typedef double two_numbers __attribute__((vector_size(16)));
+typedef std::int64_t two_words __attribute__((vector_size(16)));
 
-event_matching::event_matching(std::size_t max_nodes)
-    : first_blossom_(max_nodes), weights_(max_nodes * max_nodes), to_boundary_(max_nodes), radii_(max_nodes),
-      keys_(max_nodes), from_(max_nodes), factor_(max_nodes), added_(max_nodes), outer_(max_nodes),
-      regions_(2 * max_nodes) {
-  free_blossoms_.reserve(max_nodes);
-  shrinking_.reserve(max_nodes);
+two_numbers load(const double *from) noexcept {
+  two_numbers loaded;
+  std::memcpy(&loaded, from, sizeof loaded);
+  return loaded;
 }
 
-void event_matching::begin(std::size_t nodes) noexcept {
-  nodes_ = row_ = nodes;
+/// Nodes, and one more if their number is odd.
+constexpr std::size_t even_number(std::size_t nodes) { return nodes + nodes % 2; }
+
+} // namespace
+
+event_matching::event_matching(std::size_t max_nodes) : first_blossom_(max_nodes + 1) {
+  const std::size_t all = max_nodes + 1, room = even_number(all);
+  weights_.resize(all * room);
+  for (std::vector<double> *const numbers :
+       {&to_left_, &to_right_, &to_boundary_, &to_pair_, &radii_, &keys_, &factor_, &added_})
+    numbers->resize(room);
+  from_.resize(room);
+  outer_.resize(all);
+  regions_.resize(2 * all);
+  free_blossoms_.reserve(all);
+  shrinking_.reserve(all);
+}
+
+void event_matching::begin(std::size_t nodes, double across) noexcept {
+  nodes_ = nodes;
+  row_ = even_number(nodes + 1); // the last node is the right
+  across_ = across;
   stamp_ = 0; // no region of this matching is seen
-  for (std::size_t node = 0; node < nodes; ++node) {
-    weights_[node * row_ + node] = kFar;
+  for (std::size_t node = 0; node <= nodes; ++node) {
+    weights_[node * row_ + node] = weights_[nodes * row_ + node] = kFar;
+    std::fill(&weights_[node * row_ + nodes], &weights_[node * row_] + row_, kFar);
     outer_[node] = static_cast<id>(node);
     regions_[node] = {};
   }
   free_blossoms_.clear();
-  for (std::size_t k = 0; k < nodes / 2 + 1;
-       ++k) // a blossom has at least two others, or nodes, more than the one in it
+  // A blossom has at least two others, or nodes, more than the one in it.
+  for (std::size_t k = 0; k < (nodes + 1) / 2 + 1; ++k)
     free_blossoms_.push_back(static_cast<id>(first_blossom_ + k));
 }
 
 std::optional<std::array<double, 2>> event_matching::weigh() noexcept {
-  const auto last = static_cast<id>(--nodes_);
+  for (id node = 0; node < nodes_; ++node)
+    to_boundary_[node] = std::min(to_left_[node], to_right_[node]);
+  std::fill_n(to_pair_.begin(), row_, kFar);
   match_nearest();
   double weight = 0;
-  for (id node = 0; node < last; ++node)
+  for (id node = 0; node < nodes_; ++node)
     weight += radii_[node];
-  for (id node = 0; node < last && weight < kFar; ++node)
+  for (id node = 0; node < nodes_ && weight < kFar; ++node)
     if (const id root = outer_[node]; regions_[root].match.other == kNone)
       weight += search(root, false);
   if (!(weight < kFar))
     return std::nullopt;
-  ++nodes_;
-  double &radius = radii_[last] = to_boundary_[last];
+  if (const id root = pair_at_right(); root != kNone)
+    return std::array{weight + search(root, true), weight};
+  const auto last = static_cast<id>(nodes_++);
+  to_boundary_[last] = across_;
+  to_pair_[last] = 0;
+  double &radius = radii_[last] = across_;
   for (id node = 0; node < last; ++node)
-    radius = std::min(radius, weights_[last * row_ + node] - radii_[node]);
+    radius = std::min(radius, to_right_[node] - radii_[node]);
   return std::array{weight, radius < kFar ? weight + radius + search(last, true) : kFar};
+}
+
+/// From now on the right is no boundary. Returns the region that was matched with it and finds no other one, if any.
+event_matching::id event_matching::pair_at_right() noexcept {
+  id single = kNone; // a node
+  for (id node = 0; node < nodes_; ++node) {
+    to_boundary_[node] = std::min(to_left_[node], to_right_[node] + across_);
+    to_pair_[node] = to_right_[node];
+    const link match = regions_[outer_[node]].match;
+    if (match.other != kBoundary || match.own != node || to_left_[node] <= to_right_[node])
+      continue;
+    if (single == kNone) {
+      single = node;
+      continue;
+    }
+    regions_[outer_[node]].match = {node, single};
+    regions_[outer_[single]].match = {single, node};
+    single = kNone;
+  }
+  if (single == kNone)
+    return kNone;
+  regions_[outer_[single]].match = {};
+  return outer_[single];
 }
 
 /// Radii so large as they may be without a search, and the matches that they allow.
 void event_matching::match_nearest() noexcept {
   for (id node = 0; node < nodes_; ++node) {
-    const double *const row = &weights_[node * row_];
-    const double nearest = *std::min_element(row, row + nodes_) / 2;
-    const double radius = std::min(nearest, to_boundary_[node]);
+    two_numbers least = {kFar, kFar};
+    for (std::size_t other = 0; other < row_; other += 2) {
+      const two_numbers weights = load(&weights_[node * row_ + other]);
+      least = weights < least ? weights : least;
+    }
+    const double radius = std::min(std::min(least[0], least[1]) / 2, to_boundary_[node]);
     radii_[node] = radius < kFar ? radius : 0;
   }
   for (id node = 0; node < nodes_; ++node) {
@@ -102,7 +156,11 @@ double event_matching::search(id root, bool only_time) noexcept {
       break_blossom(breaks, time);
       continue;
     }
-    const id from = from_[node], of = outer_[node];
+    const id from = static_cast<id>(from_[node]), of = outer_[node];
+    if (of == outer_[from]) {
+      find_key(node);
+      continue;
+    }
     if (regions_[of].is == label::grows) {
       make_blossom(from, node, time);
       continue;
@@ -122,8 +180,7 @@ double event_matching::search(id root, bool only_time) noexcept {
 }
 
 void event_matching::clear_search() noexcept {
-  std::fill_n(keys_.begin(), nodes_, kFar);
-  std::fill_n(from_.begin(), nodes_, kNone);
+  std::fill_n(keys_.begin(), even_number(nodes_), kFar);
   std::fill_n(factor_.begin(), nodes_, 1.0);
   std::fill_n(added_.begin(), nodes_, 0.0);
   shrinking_.clear();
@@ -151,13 +208,16 @@ void event_matching::end_search(double time) noexcept {
 
 /// The node that a growing one reaches first, and when.
 event_matching::id event_matching::first_reached(double &time) const noexcept {
-  id first = 0;
-  for (id node = 0; node < nodes_; ++node) {
-    const double at = (keys_[node] - radii_[node]) * factor_[node] + added_[node];
-    first = at < time ? node : first;
-    time = std::min(time, at);
+  two_numbers least = {kFar, kFar};
+  two_words first = {}, nodes = {0, 1};
+  for (std::size_t node = 0; node < nodes_; node += 2, nodes += 2) {
+    const two_numbers at = (load(&keys_[node]) - load(&radii_[node])) * load(&factor_[node]) + load(&added_[node]);
+    first = at < least ? nodes : first;
+    least = at < least ? at : least;
   }
-  return first;
+  const int half = least[1] < least[0] ? 1 : 0;
+  time = least[half];
+  return static_cast<id>(first[half]);
 }
 
 /// From this time on a region outside grows.
@@ -175,9 +235,11 @@ void event_matching::grow(id of, double time) noexcept {
     if (outer_[node] == of) {
       radii_[node] -= time;
       factor_[node] = 0.5;
+      added_[node] = keyless_ == kNone ? kFar : added_[node];
       spread_from(node);
     }
-  find_keys(of);
+  if (keyless_ == kNone)
+    keyless_ = of;
 }
 
 /// From this time on a region outside shrinks.
@@ -188,7 +250,8 @@ void event_matching::shrink(id of, link entry, double time) noexcept {
   self.own_radius += time;
   if (of >= first_blossom_)
     shrinking_.push_back(of);
-  for (id node = 0; node < nodes_; ++node)
+  const bool is_node = of < first_blossom_;
+  for (id node = is_node ? of : 0, end = is_node ? of + 1 : static_cast<id>(nodes_); node < end; ++node)
     if (outer_[node] == of) {
       radii_[node] += time;
       added_[node] = kFar;
@@ -197,39 +260,39 @@ void event_matching::shrink(id of, link entry, double time) noexcept {
 
 /// A node begins to grow.
 void event_matching::spread_from(id node) noexcept {
-  const double radius = radii_[node];
+  const double radius = radii_[node], own_key = keys_[node];
+  const std::int64_t own_from = from_[node], self = node;
   const double *const row = &weights_[node * row_];
-  for (std::size_t other = 0; other < nodes_; ++other)
-    if (row[other] - radius < keys_[other]) {
-      keys_[other] = row[other] - radius;
-      from_[other] = node;
-    }
+  const two_numbers to_pair = two_numbers{} + to_pair_[node];
+  for (std::size_t other = 0; other < nodes_; other += 2) {
+    const two_numbers direct = load(row + other), paired = to_pair + load(&to_pair_[other]);
+    const two_numbers key = (direct < paired ? direct : paired) - radius, old_key = load(&keys_[other]);
+    two_words from;
+    std::memcpy(&from, &from_[other], sizeof from);
+    const two_numbers keys = key < old_key ? key : old_key;
+    from = key < old_key ? two_words{} + self : from;
+    std::memcpy(&keys_[other], &keys, sizeof keys);
+    std::memcpy(&from_[other], &from, sizeof from);
+  }
+  keys_[node] = own_key;
+  from_[node] = own_from;
   if (to_boundary_[node] - radius < boundary_time_) {
     boundary_time_ = to_boundary_[node] - radius;
     at_boundary_ = node;
   }
 }
 
-/// The keys of the nodes of a growing blossom that came from a node in it. Of two growing nodes each has a key, and one
-/// key is enough. So the first blossom, which often gets large, and all that it becomes a part of, only has keys of
-/// nodes that begin to grow later.
-void event_matching::find_keys(id of) noexcept {
-  if (keyless_ == kNone || regions_[keyless_].parent == of)
-    keyless_ = of;
-  for (id node = 0; node < nodes_; ++node) {
-    if (outer_[node] != of || from_[node] == kNone || outer_[from_[node]] != of)
-      continue;
-    if (keyless_ == of) {
-      keys_[node] = kFar;
-      continue;
+/// The key of a node of a growing blossom came from a node in it: finds that from other regions.
+void event_matching::find_key(id node) noexcept {
+  keys_[node] = kFar;
+  const id of = outer_[node];
+  const double *const row = &weights_[node * row_];
+  for (id from = 0; from < nodes_; ++from) {
+    const double key = std::min(row[from], to_pair_[node] + to_pair_[from]) - radii_[from];
+    if (key < keys_[node] && outer_[from] != of && regions_[outer_[from]].is == label::grows) {
+      keys_[node] = key;
+      from_[node] = from;
     }
-    const double *const row = &weights_[node * row_];
-    keys_[node] = kFar;
-    for (id from = 0; from < nodes_; ++from)
-      if (row[from] - radii_[from] < keys_[node] && outer_[from] != of && regions_[outer_[from]].is == label::grows) {
-        keys_[node] = row[from] - radii_[from];
-        from_[node] = from;
-      }
   }
 }
 
@@ -286,18 +349,28 @@ void event_matching::make_blossom(id a, id b, double time) noexcept {
     at = regions_[at].next;
   } while (at != top);
   std::erase_if(shrinking_, [&](id blossom) { return regions_[blossom].parent == made; });
-  for (id node = 0; node < nodes_; ++node)
-    if (regions_[outer_[node]].parent == made) {
-      const bool grew = regions_[outer_[node]].is == label::grows;
-      outer_[node] = made;
-      if (grew)
-        continue;
-      radii_[node] -= 2 * time;
-      factor_[node] = 0.5;
-      added_[node] = 0;
-      spread_from(node);
-    }
-  find_keys(made);
+  if (keyless_ == kNone || regions_[keyless_].parent == made)
+    keyless_ = made;
+  do {
+    take_nodes(at, made, time);
+    at = regions_[at].next;
+  } while (at != top);
+}
+
+/// The nodes of a region of the ring of the blossom `made` become nodes of it.
+void event_matching::take_nodes(id of, id made, double time) noexcept {
+  const bool is_node = of < first_blossom_, grew = regions_[of].is == label::grows;
+  for (id node = is_node ? of : 0, end = is_node ? of + 1 : static_cast<id>(nodes_); node < end; ++node) {
+    if (outer_[node] != of)
+      continue;
+    outer_[node] = made;
+    added_[node] = made == keyless_ ? kFar : 0;
+    if (grew)
+      continue;
+    radii_[node] -= 2 * time;
+    factor_[node] = 0.5;
+    spread_from(node);
+  }
 }
 
 /// The own radius of a shrinking blossom is 0. Of its ring the even way between the node where the tree enters and the
