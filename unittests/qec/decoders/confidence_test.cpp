@@ -101,6 +101,19 @@ TEST(Confidence, GapsOfMatchingAreThoseOfAllSetsOfErrors) {
     }
 }
 
+// Equal weights of both values: the answer is the one that matching takes.
+TEST(Confidence, AnswersOfTiesAreThoseOfADecodeWithoutGaps) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  std::mt19937 random(47);
+  for (int model = 0; model < 40 && !HasFailure(); ++model) {
+    auto errors = random_forcible_model(random, 0.4);
+    for (random_error &one : errors)
+      one.probability = 0.125;
+    const std::string dem = dem_of(errors);
+    expect_exact_gaps(*make_or_throw("pymatching:confidence=1", dem), *make_or_throw("pymatching", dem), errors);
+  }
+}
+
 TEST(Confidence, GapsOfAShotWithProbabilitiesAreThoseOfItsErrors) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   std::mt19937 random(45);

@@ -12,6 +12,7 @@ namespace cudaq::qec::realtime {
 namespace {
 
 constexpr float kFar = std::numeric_limits<float>::infinity();
+constexpr double kSteps = 1048576; ///< of a weight of 1, in event_matching
 
 /// The edges between two detectors, by their ends.
 struct neighbours {
@@ -102,6 +103,14 @@ std::optional<both_values> both_values::of(std::shared_ptr<const event_distances
   const neighbours graph(detectors, edges);
   for (std::vector<float> &side : to)
     graph.spread(side);
+  // A path, or a matching of least weight, has fewer edges than this. Each is rounded to float, and so is each sum of a
+  // path; each path is rounded to a step. A matcher rounds each edge to an integer. There are two matchings.
+  const auto nodes = static_cast<double>(detectors + 2);
+  double largest = 0;
+  for (const weighted_edge &e : edges)
+    largest = std::max(largest, e.weight);
+  made.relative_error_ = (2 * nodes) / (1 << 24);
+  made.absolute_error_ = (kMaxEvents + 1) / kSteps + 2 * nodes * largest / (1 << 24);
   for (std::size_t node = 0; node < detectors; ++node) {
     made.to_side_.push_back({to[0][node], to[1][node]});
     made.across_ = std::min(made.across_, made.to_side_[node][0] + made.to_side_[node][1]);
@@ -176,7 +185,6 @@ both_values::pair both_values::try_subsets(std::span<const std::uint64_t> events
 }
 
 std::optional<both_values::pair> both_values::match_group(std::span<const std::uint64_t> events) noexcept {
-  constexpr double kSteps = 1048576;            // of a weight of 1
   constexpr double kShift = 6755399441055744.0; // 1.5 * 2^52: the sum has no digits after the point
   const auto even = [](double weight) { return 2 * (weight * kSteps + kShift - kShift); };
   const std::size_t count = group_.size();

@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoders/confidence/event_matching.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -63,6 +64,13 @@ public:
   /// are more than kMaxEvents, or a group has no matching.
   [[nodiscard]] bool weigh(std::span<const std::uint64_t> events, std::array<double, 2> &weights) noexcept;
 
+  /// Whether one of these weights is less in spite of all roundings: here, and of a matcher whose weights are integers,
+  /// the largest one 2^24. So its matching has that value, too.
+  [[nodiscard]] bool decides(const std::array<double, 2> &weights) const noexcept {
+    const auto [less, more] = std::minmax(weights[0], weights[1]);
+    return more * (1 - relative_error_) > less * (1 + relative_error_) + absolute_error_;
+  }
+
 private:
   using pair = std::array<double, 2>; ///< without the node, and with it
 
@@ -73,6 +81,7 @@ private:
   std::shared_ptr<const event_distances> distances_;
   std::vector<pair> to_side_; ///< of each detector: to the left, to the right
   double across_ = 0;         ///< from left to right
+  double relative_error_ = 0, absolute_error_ = 0;
   std::vector<std::uint8_t> is_grouped_;
   std::vector<std::uint32_t> group_; ///< indices of its events
   std::vector<pair> of_subset_;      ///< of the group

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -35,7 +36,7 @@ public:
   bool gives_edges() const noexcept override { return first_->gives_edges(); }
   std::uint64_t num_errors() const noexcept override { return first_->num_errors(); }
   bool obeys_deadline() const noexcept override { return first_->obeys_deadline(); }
-  const char *fault() const noexcept override { return failed_->fault(); }
+  const char *fault() const noexcept override { return failed_ != nullptr ? failed_->fault() : ""; }
   const char *refuses_probabilities() const noexcept override { return first_->refuses_probabilities(); }
   const char *refuses_gaps() const noexcept override { return nullptr; }
   double smallest_probability() const noexcept override { return first_->smallest_probability(); }
@@ -65,6 +66,11 @@ private:
     const std::vector<std::uint64_t> *const needed = needed_ ? needed_->of(events) : &events;
     if (needed == nullptr)
       return decode_status::no_solution;
+    if (double least = 0; details.edges.empty() && decide(*needed, observables, gaps, least)) {
+      if (!needed_)
+        details.weight = least;
+      return decode_status::ok;
+    }
     const bool has_all = !needed_ || !details.edges.empty();
     decode_details weighed{.control = details.control};
     decode_status status = decode_status::ok;
@@ -84,6 +90,46 @@ private:
     return decode_status::ok;
   }
 
+  /// Answer, its weight and gaps without a decoder, from the least weights of both values of each observable. False:
+  /// they do not decide, because two are nearly equal, or they are not known.
+  bool decide(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables, std::span<double> gaps,
+              double &weight) noexcept {
+    if (!given_.empty())
+      return false;
+    std::uint64_t flipped = 0;
+    bool has_solution = false;
+    for (std::size_t k = 0; k < forced_.size(); ++k) {
+      forced_decoder &forced = forced_[k];
+      bool value = is_shifted(forced, events);
+      gaps[k] = std::numeric_limits<double>::infinity();
+      if (forced.with != nullptr) {
+        std::array<double, 2> weights;
+        if (!forced.few || !forced.few->weigh(events, weights) || !forced.few->decides(weights))
+          return false;
+        has_solution = true;
+        weight = std::min(weights[0], weights[1]);
+        value ^= weights[1] < weights[0];
+        gaps[k] = std::abs(weights[1] - weights[0]);
+      }
+      flipped |= std::uint64_t{value} << k;
+    }
+    if (!has_solution)
+      return false;
+    for (std::size_t byte = 0; byte < observables.size(); ++byte)
+      observables[byte] = static_cast<std::uint8_t>(flipped >> (8 * byte));
+    failed_ = nullptr;
+    return true;
+  }
+
+  /// Whether the observable is flipped if its detector does not fire.
+  static bool is_shifted(const forced_decoder &forced, const std::vector<std::uint64_t> &events) noexcept {
+    bool shifted = false;
+    if (!forced.shift.empty())
+      for (const std::uint64_t event : events)
+        shifted ^= forced.shift[event] != 0;
+    return shifted;
+  }
+
   /// `weight`: of the answer, in which the observable is flipped or not.
   decode_status find_gap(forced_decoder &forced, const std::vector<std::uint64_t> &events, bool is_flipped,
                          double weight, const decode_control &control, double &gap) noexcept {
@@ -92,10 +138,7 @@ private:
       return decode_status::ok;
     }
     forced_events_.assign(events.begin(), events.end());
-    bool fires = !is_flipped; // the other value
-    if (!forced.shift.empty())
-      for (const std::uint64_t event : events)
-        fires ^= forced.shift[event] != 0;
+    const bool fires = is_flipped == is_shifted(forced, events); // the other value
     if (std::array<double, 2> weights; forced.few && given_.empty() && forced.few->weigh(events, weights)) {
       gap = std::max(weights[fires ? 1 : 0] - weights[fires ? 0 : 1], 0.0);
       return decode_status::ok;
@@ -125,7 +168,7 @@ private:
   const std::unique_ptr<decoder> first_;
   std::vector<forced_decoder> forced_;       ///< of each observable
   std::optional<needed_events> needed_;      ///< if it drops some
-  const decoder *failed_ = first_.get();     ///< whose fault() is that of the last decode
+  const decoder *failed_ = first_.get();     ///< whose fault() is that of the last decode; null: there was none
   shot_probabilities given_;                 ///< by the caller, in this decode
   std::vector<std::uint64_t> forced_events_; ///< room for all detectors and the new one
   std::vector<std::uint8_t> ignored_;        ///< observables
@@ -158,7 +201,7 @@ decoder_result make_confident_decoder(std::unique_ptr<decoder> first, const dete
     if (with.failed())
       return failed(with.text());
     if (with->is_fixed) {
-      forced.push_back({});
+      forced.push_back({nullptr, std::move(with->shift), std::nullopt});
       continue;
     }
     decoder_result made = make(decoder_model(with->model));

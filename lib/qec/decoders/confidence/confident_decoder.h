@@ -26,9 +26,9 @@ using edge_lister = std::function<std::vector<weighted_edge>(const detector_erro
 /// of the weights, and 0 if the other one is lighter.
 ///
 /// `edges`: of matching: the components of `model` are edges, and the gap is exact if both decoders find least weight.
-/// Of shots with few events both_values finds it without the other decoder. Events of parts of the model without
-/// observables are not decoded for a gap, and such an answer has no weight unless edges are asked for. Refused: more
-/// than kMaxGaps observables, and what force_matched_observable refuses.
+/// For the probabilities of the model both_values finds it, and mostly the answer, too, without a decoder. Events of
+/// parts of the model without observables are not decoded for a gap, and such an answer has no weight unless edges are
+/// asked for. Refused: more than kMaxGaps observables, and what force_matched_observable refuses.
 [[nodiscard]] decoder_result make_confident_decoder(std::unique_ptr<decoder> first, const detector_error_model &model,
                                                     const decoder_maker &make, const edge_lister &edges = nullptr);
 
