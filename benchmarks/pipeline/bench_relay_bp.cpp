@@ -43,7 +43,7 @@ struct sampled_syndromes {
       for (std::uint64_t d = 0; d < graph.num_detectors; ++d)
         if ((row[d / 8] >> d % 8 & 1) != 0)
           events.push_back(d);
-      if (!syndrome.take(events))
+      if (!syndrome.set_events(events))
         throw check_failed("FAILED: a sampled shot is none of its model");
       std::ranges::copy(syndrome.bytes(), all.begin() + static_cast<std::ptrdiff_t>(shot * checks));
     }

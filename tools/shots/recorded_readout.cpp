@@ -110,7 +110,8 @@ std::span<const std::uint8_t> recorded_readout::row(const rows &of, std::uint32_
 }
 
 qec::shot_probabilities recorded_readout::list(std::uint32_t shot) const {
-  if (table_->take({.soft = soft_row(shot), .kind = kind_, .leakage = leakage_row(shot)}) != qec::decode_status::ok)
+  if (table_->make_list({.soft = soft_row(shot), .kind = kind_, .leakage = leakage_row(shot)}) !=
+      qec::decode_status::ok)
     throw usage_error(fmt::format("--readout {}: shot {}: {}", path_, shot, table_->fault()));
   return table_->list();
 }

@@ -47,7 +47,7 @@ std::int32_t create(const cudaq_qec_decoder_model_t *model, void **decoder, char
 std::int32_t decode_until(void *decoder, const std::uint64_t *events, std::size_t num_events, std::uint8_t *observables,
                           double *weight, const cudaq_qec_decode_control_t *control) {
   auto &instance = *static_cast<plugin_instance *>(decoder);
-  if (!instance.syndrome.take({events, num_events}))
+  if (!instance.syndrome.set_events({events, num_events}))
     return CUDAQ_QEC_DECODE_NO_SOLUTION;
   const decode_status status =
       instance.solver.solve(instance.syndrome.bytes(), {control->deadline_ns, control->cancel});

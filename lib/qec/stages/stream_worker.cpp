@@ -7,7 +7,7 @@
 
 namespace cudaq::qec::realtime {
 
-decode_status stream_worker::take(std::span<const std::uint8_t> request) noexcept {
+decode_status stream_worker::execute(std::span<const std::uint8_t> request) noexcept {
   stream_request head{};
   if (request.size() < sizeof head)
     return decode_status::buffer_too_small;
@@ -38,7 +38,7 @@ decode_status stream_worker::take(std::span<const std::uint8_t> request) noexcep
 std::size_t stream_worker::answer(std::span<const std::uint8_t> request, void *result, std::size_t max_size) noexcept {
   auto *const out = static_cast<std::uint8_t *>(result);
   cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 0, 0, 0, 0};
-  decode_status status = max_size < answer_bytes() ? decode_status::buffer_too_small : take(request);
+  decode_status status = max_size < answer_bytes() ? decode_status::buffer_too_small : execute(request);
   if (status == decode_status::ok) {
     const stream_progress now = stream_->poll({out + sizeof(stream_answer), answer_bytes() - sizeof(stream_answer)});
     const stream_answer numbers{now.committed_rounds, now.pushed_rounds};

@@ -75,7 +75,7 @@ public:
   [[nodiscard]] const stream_decoder &stream() const noexcept { return *stream_; }
 
 private:
-  decode_status take(std::span<const std::uint8_t> request) noexcept;
+  decode_status execute(std::span<const std::uint8_t> request) noexcept;
 
   const std::unique_ptr<stream_decoder> stream_;
 };

@@ -57,7 +57,7 @@ protected:
   }
   void expect_answer(relay_bp_gpu &tested) {
     qec::graph_syndrome syndrome(graph_);
-    ASSERT_TRUE(syndrome.take(set_.shots.front()));
+    ASSERT_TRUE(syndrome.set_events(set_.shots.front()));
     EXPECT_EQ(tested.solve(syndrome.bytes(), {}), qec::decode_status::ok) << tested.fault();
   }
 
@@ -229,7 +229,7 @@ TEST_F(OtherDeviceIsCurrent, ADecoderDoesNotChangeIt) {
     relay_bp_gpu tested(graph, {}, test_device());
     EXPECT_EQ(device_now(), caller_);
     for (std::size_t shot = 0; shot < 20; ++shot) {
-      EXPECT_TRUE(syndrome.take(set.shots[shot]));
+      EXPECT_TRUE(syndrome.set_events(set.shots[shot]));
       EXPECT_EQ(tested.solve(syndrome.bytes(), {}), qec::decode_status::ok) << tested.fault();
     }
     EXPECT_EQ(device_now(), caller_);

@@ -33,7 +33,7 @@ protected:
     EXPECT_EQ(tested.layout().variant(), variant) << tested.description();
     relay_bp expected(graph_, options);
     for (const auto &events : set_.shots) {
-      ASSERT_TRUE(syndrome_.take(events));
+      ASSERT_TRUE(syndrome_.set_events(events));
       ASSERT_EQ(tested.solve(syndrome_.bytes(), {}), expected.solve(syndrome_.bytes())) << tested.fault();
       ASSERT_EQ(tested.has_solution(), expected.has_solution());
       if (expected.has_solution()) {
@@ -76,7 +76,7 @@ TEST_F(RelayBpGpu, GivesTheSameWhereTheModelDoesNotFitIntoABlock) {
 TEST_F(RelayBpGpu, TheFirstSolutionIsASolution) {
   relay_bp_gpu tested(graph_, options_of("mode=first,ensemble=8"), test_device());
   for (const auto &events : set_.shots) {
-    ASSERT_TRUE(syndrome_.take(events));
+    ASSERT_TRUE(syndrome_.set_events(events));
     ASSERT_EQ(tested.solve(syndrome_.bytes(), {}), decode_status::ok) << tested.fault();
     std::vector<std::uint8_t> left(syndrome_.bytes().begin(), syndrome_.bytes().end());
     for (const std::uint32_t column : tested.correction())
@@ -90,7 +90,7 @@ const std::string kEndless = "num_sets=1000000,stop_nconv=1000000,ensemble=4,";
 
 TEST_F(RelayBpGpu, EndsAtItsDeadlineAndWhenItIsCancelled) {
   relay_bp_gpu tested(graph_, options_of(kEndless + "mode=least_weight"), test_device());
-  ASSERT_TRUE(syndrome_.take(set_.shots.front()));
+  ASSERT_TRUE(syndrome_.set_events(set_.shots.front()));
   for (int k = 0; k < 5; ++k) {
     EXPECT_EQ(tested.solve(syndrome_.bytes(), {monotonic_ns() + 3000000, nullptr}), decode_status::deadline);
     EXPECT_TRUE(tested.has_solution()) << "the best so far, after 3 ms";
@@ -107,7 +107,7 @@ TEST_F(RelayBpGpu, EndsAtItsDeadlineAndWhenItIsCancelled) {
 
 TEST_F(RelayBpGpu, AfterADeadlineOrACancelTheNextAnswerIsThatOfTheCpu) {
   const relay_bp_options options = options_of("mode=least_weight,ensemble=2,num_sets=2000,stop_nconv=1000000");
-  ASSERT_TRUE(syndrome_.take(set_.shots.front()));
+  ASSERT_TRUE(syndrome_.set_events(set_.shots.front()));
   relay_bp expected(graph_, options);
   ASSERT_EQ(expected.solve(syndrome_.bytes()), decode_status::ok);
   const auto job = gpu::relay_layout(graph_, options, {}).job();
@@ -135,7 +135,7 @@ TEST_F(RelayBpGpu, AfterADeadlineOrACancelTheNextAnswerIsThatOfTheCpu) {
 TEST_F(RelayBpGpu, SeveralDecodersShareAGpuAndEndWhileTheOthersRun) {
   relay_bp_gpu busy(graph_, options_of(kEndless + "mode=first"), test_device());
   graph_syndrome other_syndrome(graph_);
-  ASSERT_TRUE(other_syndrome.take(set_.shots[1]));
+  ASSERT_TRUE(other_syndrome.set_events(set_.shots[1]));
   std::uint32_t cancel = 0;
   std::thread other([&] {
     EXPECT_EQ(busy.solve(other_syndrome.bytes(), {kNoDeadline, &cancel}), decode_status::cancelled);
@@ -144,7 +144,7 @@ TEST_F(RelayBpGpu, SeveralDecodersShareAGpuAndEndWhileTheOthersRun) {
     EXPECT_TRUE(finishes_within(kStartLimit, "making, using and ending a decoder", [&] {
       relay_bp_gpu next(graph_, options_of("mode=first,ensemble=4"), test_device());
       for (std::size_t shot = 0; shot < 20; ++shot) {
-        EXPECT_TRUE(syndrome_.take(set_.shots[shot]));
+        EXPECT_TRUE(syndrome_.set_events(set_.shots[shot]));
         EXPECT_EQ(next.solve(syndrome_.bytes(), {}), decode_status::ok) << next.fault();
       }
     }));
@@ -156,7 +156,7 @@ TEST_F(RelayBpGpu, SeveralDecodersShareAGpuAndEndWhileTheOthersRun) {
 TEST_F(RelayBpGpu, AreCountedAndOneMoreIsRefusedAtOnceWhereTheGpuIsFull) {
   relay_bp_gpu half(graph_, options_of("mode=in_step,ensemble=8"), test_device(), {8, SIZE_MAX});
   relay_bp_gpu beside(graph_, options_of("mode=in_step,ensemble=16"), test_device());
-  ASSERT_TRUE(syndrome_.take(set_.shots.front()));
+  ASSERT_TRUE(syndrome_.set_events(set_.shots.front()));
   EXPECT_EQ(half.solve(syndrome_.bytes(), {}), decode_status::ok) << half.fault();
   EXPECT_EQ(beside.solve(syndrome_.bytes(), {}), decode_status::ok) << beside.description() << beside.fault();
   const std::uint64_t begin = monotonic_ns();

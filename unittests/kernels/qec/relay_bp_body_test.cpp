@@ -50,7 +50,7 @@ void expect_corrections_of_the_cpu(const tanner_graph &graph, const relay_bp_opt
   relay_bp expected(graph, options);
   std::size_t found = 0;
   for (std::size_t shot = 0; shot < shots.size(); ++shot) {
-    ASSERT_TRUE(syndrome.take(shots[shot]));
+    ASSERT_TRUE(syndrome.set_events(shots[shot]));
     const decode_status status = expected.solve(syndrome.bytes());
     kernel.post(syndrome.bytes());
     relay_record record{};
@@ -160,7 +160,7 @@ TEST(RelayBpTeam, TheFirstSolutionEndsAllChains) {
   bicycle b;
   cpu_relay_kernel kernel(b.graph, options_of("mode=first,ensemble=3"), kLargeBlock, kThreads);
   for (std::size_t shot = 0; shot < 30; ++shot) {
-    ASSERT_TRUE(b.syndrome.take(b.set.shots[shot]));
+    ASSERT_TRUE(b.syndrome.set_events(b.set.shots[shot]));
     kernel.post(b.syndrome.bytes());
     relay_record record{};
     std::vector<std::uint32_t> columns;
@@ -179,7 +179,7 @@ TEST(RelayBpTeam, TheFirstSolutionEndsAllChains) {
 struct endless : bicycle {
   explicit endless(const std::string &setting)
       : kernel(graph, options_of("num_sets=1000000,stop_nconv=1000000," + setting), kLargeBlock, kThreads) {
-    EXPECT_TRUE(syndrome.take(set.shots.front()));
+    EXPECT_TRUE(syndrome.set_events(set.shots.front()));
   }
   relay_record record{};
   std::vector<std::uint32_t> columns;

@@ -182,7 +182,7 @@ struct hard_shots {
   hard_shots() {
     relay_bp solver(graph, options(kIterations, false));
     for (const auto &events : set.shots)
-      if (syndrome.take(events) && solver.solve(syndrome.bytes()) == decode_status::not_converged)
+      if (syndrome.set_events(events) && solver.solve(syndrome.bytes()) == decode_status::not_converged)
         syndromes.emplace_back(syndrome.bytes().begin(), syndrome.bytes().end());
   }
   static relay_bp_options options(std::uint32_t iterations, bool sums) {

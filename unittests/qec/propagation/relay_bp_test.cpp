@@ -47,7 +47,7 @@ TEST_P(RelayBp, GivesInDoublePrecisionTheIterationsAndCorrectionsOfTheReference)
     relay_bp solver(set_.graph, options);
     std::istringstream iterations(set_.values.at("iterations." + number)), columns(set_.values.at("columns." + number));
     for (const auto &events : set_.shots) {
-      ASSERT_TRUE(set_.syndrome.take(events));
+      ASSERT_TRUE(set_.syndrome.set_events(events));
       const bool found = solver.solve(set_.syndrome.bytes()) == decode_status::ok;
       std::uint64_t expected_iterations = 0;
       std::string expected;
@@ -67,7 +67,7 @@ TEST_P(RelayBp, GivesTheSameBitsWithAndWithoutTheInstructionsOfThisProcessor) {
     relay_bp quick(set_.graph, options), plain(set_.graph, options, true);
     EXPECT_STREQ(plain.instruction_set(), "plain");
     for (const auto &events : set_.shots) {
-      ASSERT_TRUE(set_.syndrome.take(events));
+      ASSERT_TRUE(set_.syndrome.set_events(events));
       ASSERT_EQ(quick.solve(set_.syndrome.bytes()), plain.solve(set_.syndrome.bytes()));
       ASSERT_EQ(text_of(quick.correction()), text_of(plain.correction()));
       ASSERT_EQ(quick.iterations(), plain.iterations());
@@ -79,7 +79,7 @@ TEST_P(RelayBp, GivesTheSameBitsWithAndWithoutTheInstructionsOfThisProcessor) {
 TEST_P(RelayBp, ExplainsTheEventsWithAWeightThatIsTheSumOfItsColumns) {
   relay_bp solver(set_.graph, {});
   for (const auto &events : set_.shots) {
-    ASSERT_TRUE(set_.syndrome.take(events));
+    ASSERT_TRUE(set_.syndrome.set_events(events));
     ASSERT_EQ(solver.solve(set_.syndrome.bytes()), decode_status::ok);
     std::vector<std::uint8_t> remaining(set_.syndrome.bytes().begin(), set_.syndrome.bytes().end());
     double weight = 0;
@@ -96,7 +96,7 @@ TEST_P(RelayBp, ExplainsTheEventsWithAWeightThatIsTheSumOfItsColumns) {
 TEST_P(RelayBp, MoreSolutionsNeverMakeTheAnswerHeavier) {
   relay_bp first(set_.graph, options_of("stop_nconv=1")), lightest(set_.graph, options_of("stop_nconv=5"));
   for (const auto &events : set_.shots) {
-    ASSERT_TRUE(set_.syndrome.take(events));
+    ASSERT_TRUE(set_.syndrome.set_events(events));
     ASSERT_EQ(first.solve(set_.syndrome.bytes()), decode_status::ok);
     ASSERT_EQ(lightest.solve(set_.syndrome.bytes()), decode_status::ok);
     ASSERT_LE(lightest.weight(), first.weight());
@@ -166,7 +166,7 @@ protected:
   template <class Body>
   void for_each_shot(const Body &body) {
     for (const auto &events : set_.shots) {
-      ASSERT_TRUE(syndrome_.take(events));
+      ASSERT_TRUE(syndrome_.set_events(events));
       body();
     }
   }
@@ -245,7 +245,7 @@ TEST_F(RelayBpEnsemble, FindsSolutionsWhereOneChainHasNone) {
 
 TEST_F(RelayBpEnsemble, HasTheBestSolutionSoFarAtItsDeadline) {
   relay_bp solver(graph_, options_of("ensemble=1000"));
-  ASSERT_TRUE(syndrome_.take(set_.shots.front()));
+  ASSERT_TRUE(syndrome_.set_events(set_.shots.front()));
   decode_control control;
   std::uint64_t budget = 1000000;
   decode_status status = decode_status::not_converged;

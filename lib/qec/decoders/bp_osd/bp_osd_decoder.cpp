@@ -100,7 +100,7 @@ decode_status bp_osd::solve(std::span<const std::uint64_t> events, stop_check st
   correction_ = {};
   iterations_ = 0;
   used_ordered_statistics_ = has_solution_ = false;
-  if (!syndrome_.take(events))
+  if (!syndrome_.set_events(events))
     return decode_status::no_solution;
   // No probability is above 1/2, so the likeliest set without events is the empty one.
   has_solution_ = syndrome_.checks().empty();

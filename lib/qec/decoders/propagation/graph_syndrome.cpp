@@ -19,7 +19,7 @@ graph_syndrome::graph_syndrome(const tanner_graph &graph) : graph_(graph), bytes
   checks_.reserve(graph.num_checks);
 }
 
-bool graph_syndrome::take(std::span<const std::uint64_t> events) noexcept {
+bool graph_syndrome::set_events(std::span<const std::uint64_t> events) noexcept {
   std::ranges::fill(bytes_, std::uint8_t{0});
   for (const std::uint32_t check : graph_.certain_checks)
     bytes_[check] ^= 1;

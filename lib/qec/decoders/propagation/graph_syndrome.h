@@ -16,7 +16,7 @@ public:
   explicit graph_syndrome(const tanner_graph &graph);
 
   /// `events`: in range and without duplicates. False: no set of columns explains them.
-  bool take(std::span<const std::uint64_t> events) noexcept;
+  bool set_events(std::span<const std::uint64_t> events) noexcept;
 
   /// 0 or 1 for each check.
   [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept { return bytes_; }

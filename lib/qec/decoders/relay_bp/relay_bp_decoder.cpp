@@ -35,7 +35,7 @@ protected:
   decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
                                decode_details *details) noexcept override {
     shot_.clear_fault();
-    if (!syndrome_.take(events))
+    if (!syndrome_.set_events(events))
       return decode_status::no_solution;
     const decode_status status = solver_.solve(syndrome_.bytes(), stop_check(details));
     const bool is_solved = status == decode_status::ok || (status == decode_status::deadline && solver_.has_solution());

@@ -190,8 +190,8 @@ void live_learning::learn() noexcept {
 bool live_learning::learn_from(learning_decoder &decoder) {
   bool ended = false;
   const std::size_t shots =
-      decoder.tap->take(kShotsOfATurn, [&](std::span<const std::uint8_t> events,
-                                           std::span<const std::uint8_t> observables, bool answered) {
+      decoder.tap->use_shots(kShotsOfATurn, [&](std::span<const std::uint8_t> events,
+                                                std::span<const std::uint8_t> observables, bool answered) {
         if (decoder.learner->add(events, observables, answered)) {
           ended = true;
           end_round(decoder);

@@ -80,7 +80,7 @@ decode_status decoding_unit::decode_events(std::span<const std::uint8_t> events,
   shot_probabilities list;
   is_refused_ = false;
   if (readout_ != nullptr) {
-    if (const decode_status status = readout_->take(known); status != decode_status::ok) {
+    if (const decode_status status = readout_->make_list(known); status != decode_status::ok) {
       is_refused_ = true;
       return status;
     }

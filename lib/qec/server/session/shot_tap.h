@@ -25,7 +25,7 @@ struct learned_source {
 /// Shots of a decoder, with its answers, for a thread that learns from them. A full tap loses shots: the thread that
 /// decodes never waits.
 ///
-/// Threads: put by one thread at a time, take by another one.
+/// Threads: put by one thread at a time, use_shots by another one.
 class shot_tap {
 public:
   static constexpr std::size_t kShots = 4096;
@@ -51,7 +51,7 @@ public:
 
   /// Calls use(events, observables, answered) for each shot that is there, at most `max_shots`. Returns their number.
   template <class Use>
-  std::size_t take(std::size_t max_shots, const Use &use) noexcept(noexcept(use({}, {}, false))) {
+  std::size_t use_shots(std::size_t max_shots, const Use &use) noexcept(noexcept(use({}, {}, false))) {
     const std::uint64_t begin = taken_.value();
     const auto number = static_cast<std::size_t>(std::min<std::uint64_t>(max_shots, written_.value() - begin));
     for (std::size_t k = 0; k < number; ++k) {

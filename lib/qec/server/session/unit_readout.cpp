@@ -57,7 +57,7 @@ unit_readout::unit_readout(std::unique_ptr<readout_table> table)
       facts_.kinds |= std::uint64_t{1} << static_cast<unsigned>(kind);
 }
 
-decode_status unit_readout::take(const shot_readout &shot) noexcept {
+decode_status unit_readout::make_list(const shot_readout &shot) noexcept {
   has_memory_ = true;
   try {
     return table_->list_of(shot, list_, fault_);

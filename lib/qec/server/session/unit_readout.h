@@ -55,7 +55,7 @@ public:
   [[nodiscard]] const readout_facts &facts() const noexcept { return facts_; }
   /// Makes the list of probabilities of a shot: list(), empty after a failure, whose text is fault(). Statuses as of
   /// readout_table::list_of; internal_error: out of memory.
-  [[nodiscard]] decode_status take(const shot_readout &shot) noexcept;
+  [[nodiscard]] decode_status make_list(const shot_readout &shot) noexcept;
   [[nodiscard]] const std::vector<error_probability> &list() const noexcept { return list_; }
   [[nodiscard]] const char *fault() const noexcept { return has_memory_ ? fault_.c_str() : "out of memory"; }
 

@@ -50,7 +50,7 @@ TEST(ServerOutOfMemory, OnlyTheTextAboutARefusedReadoutNeedsMemory) {
               wrong = flag_bytes_of({0, 0, 0, 0, 3});
   const auto take = [&](const bytes &leakage, bool without_memory) {
     fail_after = without_memory ? 0 : -1;
-    const decode_status status = readout.take({.soft = soft, .kind = soft_kind::u8, .leakage = leakage});
+    const decode_status status = readout.make_list({.soft = soft, .kind = soft_kind::u8, .leakage = leakage});
     const bool has_failed = without_memory && fail_after == -1;
     fail_after = -1;
     return std::pair(status, has_failed);
