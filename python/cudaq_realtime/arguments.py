@@ -207,6 +207,20 @@ def leakage_bytes(given: npt.ArrayLike | None, shots: int | None, flags: int) ->
     return np.ascontiguousarray(np.bitwise_or.reduce(of_four, axis=-1))
 
 
+def next_values(soft: npt.NDArray[Any] | None, kind: str | None, soft_count: int | None,
+                leakage: npt.ArrayLike | None) -> tuple[npt.NDArray[np.uint8], int, int, npt.NDArray[np.uint8], int]:
+    """The next soft values and flags of a stream, of any number: the bytes of the values, how many, the number of their
+    kind; the bytes of the flags, and how many."""
+    in_byte = 2 if kind == "u4" else 1
+    room = 0 if soft is None else in_byte * np.size(soft)
+    number = room
+    if soft_count is not None:
+        number = whole_number(soft_count, "soft_count", max(0, room - in_byte + 1), room)
+    values, of_kind = soft_bytes(soft, None, number, kind)
+    flags = 0 if leakage is None else np.size(leakage)
+    return values, number, of_kind, leakage_bytes(leakage, None, flags), flags
+
+
 def decoder_name(name: str | os.PathLike[str]) -> str:
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"the name of the decoder is {name!r:.60}, accepted: one of decoder_names(), 'auto', or the "

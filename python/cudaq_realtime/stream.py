@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from .arguments import (Model, decoder_name, file_text, leakage_bytes, model_text, soft_bytes, stream_bits,
-                        whole_number)
+from .arguments import Model, decoder_name, file_text, model_text, next_values, stream_bits, whole_number
 from .decoders import Bits, DecodeError
 
 MAX_ROUNDS = 2**20  # of a window
@@ -50,7 +49,7 @@ class StreamDecoder:
                           for value, what in ((commit, "commit"), (buffer, "buffer")))
         workers = whole_number(workers, "workers", 0, MAX_WORKERS)
         file = "" if heralds is None else os.fspath(heralds)
-        table = file_text(readout, "readout") or ""
+        table = file_text(readout, "readout")
         self._arguments = text, name, commit, buffer, rounds, workers, file, table
         self._native = _native.NativeStream(name, text, commit, buffer, rounds, workers, file, table)
         self._has_ended = False
@@ -58,7 +57,7 @@ class StreamDecoder:
     def __reduce__(self) -> tuple[Any, ...]:
         dem, decoder, commit, buffer, rounds, workers, heralds, readout = self._arguments
         options: dict[str, Any] = {"commit": commit, "buffer": buffer, "rounds": rounds, "workers": workers,
-                                   "heralds": heralds or None, "readout": readout or None}
+                                   "heralds": heralds or None, "readout": readout}
         return functools.partial(type(self), **options), (dem, decoder)
 
     def __eq__(self, other: object) -> bool:
@@ -198,14 +197,7 @@ class StreamDecoder:
 
     def _values(self, soft: npt.NDArray[Any] | None, kind: str | None, soft_count: int | None,
                 leakage: npt.ArrayLike | None) -> Any:
-        in_byte = 2 if kind == "u4" else 1
-        room = 0 if soft is None else in_byte * np.size(soft)
-        number = room
-        if soft_count is not None:
-            number = whole_number(soft_count, "soft_count", max(0, room - in_byte + 1), room)
-        values, of_kind = soft_bytes(soft, None, number, kind)
-        flags = 0 if leakage is None else np.size(leakage)
-        return _native.StreamValues(values, number, of_kind, leakage_bytes(leakage, None, flags), flags)
+        return _native.StreamValues(*next_values(soft, kind, soft_count, leakage))
 
     def _frame(self) -> tuple[int, Bits]:
         packed = np.zeros((self.num_observables + 7) // 8, dtype=np.uint8)

@@ -57,8 +57,8 @@ public:
       readout_table_result table = read_readout_table(*readout, dem_);
       if (!table)
         throw std::invalid_argument("readout: " + table.error);
-      if (const char *const refusal = first().refuses_probabilities())
-        throw std::invalid_argument(std::string("readout: ") + refusal);
+      if (const std::string refusal = refuses_readout(first(), *table.instance); !refusal.empty())
+        throw std::invalid_argument("readout: " + refusal);
       readout_ = std::move(table.instance);
     }
     if (name_.find("race") != std::string::npos) // its members are threads, also as the inner decoder of windows

@@ -8,8 +8,10 @@
 #include <cudaq/qec/decoding/stream.h>
 #include <mutex>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <tuple>
@@ -56,7 +58,7 @@ class native_stream {
 public:
   native_stream(const std::string &decoder, const std::string &dem, std::uint64_t commit, std::uint64_t buffer,
                 const std::string &rounds, std::size_t workers, const std::string &heralds,
-                const std::string &readout) {
+                std::optional<std::string> readout) {
     const gil_released released;
     stream_result made = make_stream_decoder(dem, {.decoder = decoder,
                                                    .commit = commit,
@@ -64,7 +66,7 @@ public:
                                                    .rounds = rounds,
                                                    .workers = workers,
                                                    .heralds = heralds,
-                                                   .readout = readout});
+                                                   .readout = std::move(readout)});
     if (!made)
       throw std::invalid_argument(made.error);
     stream_ = std::move(made.instance);
@@ -208,9 +210,9 @@ void bind_stream(nb::module_ &m) {
           nb::arg("soft"), nb::arg("num_soft"), nb::arg("kind"), nb::arg("leakage"), nb::arg("num_leakage"));
   nb::class_<native_stream>(m, "NativeStream")
       .def(nb::init<const std::string &, const std::string &, std::uint64_t, std::uint64_t, const std::string &,
-                    std::size_t, const std::string &, const std::string &>(),
+                    std::size_t, const std::string &, std::optional<std::string>>(),
            nb::arg("decoder"), nb::arg("dem"), nb::arg("commit"), nb::arg("buffer"), nb::arg("rounds"),
-           nb::arg("workers"), nb::arg("heralds"), nb::arg("readout"))
+           nb::arg("workers"), nb::arg("heralds"), nb::arg("readout").none())
       .def("push", &native_stream::push, nb::arg("bits"), nb::arg("count"), nb::arg("known"))
       .def("finish", &native_stream::finish, nb::arg("bits"), nb::arg("count"), nb::arg("known"))
       .def_prop_ro("values_info", &native_stream::values_info)

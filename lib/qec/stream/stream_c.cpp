@@ -51,7 +51,7 @@ qec::stream_options cxx_options(const cudaq_qec_stream_options_t &c) {
   options.pool = c.pool != nullptr ? c.pool->threads : nullptr;
   options.queue_rounds = c.queue_rounds;
   if (c.readout != nullptr)
-    options.readout.assign(c.readout, c.readout_size);
+    options.readout.emplace(c.readout, c.readout_size);
   return options;
 }
 

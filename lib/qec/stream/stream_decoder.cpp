@@ -143,15 +143,15 @@ expected<stream_source> read_stream(const decoder_model &errors, const stream_op
     heralds = std::move(*of_stream);
   }
   stream_readout readout;
-  if (!full->readout.empty()) {
-    const auto table = parse_readout_table(full->readout, errors);
+  if (full->readout) {
+    const auto table = parse_readout_table(*full->readout, errors);
     if (table.failed())
       return reason("readout: " + table.text());
     auto of_stream = stream_readout::make((*table)->contents(), *model);
     if (of_stream.failed())
       return reason("readout: " + of_stream.text());
     readout = std::move(*of_stream);
-    full->readout.clear(); // not kept
+    full->readout.reset(); // not kept
   }
   return stream_source{std::move(*full), std::move(*model), std::move(heralds), std::move(readout)};
 }
@@ -180,11 +180,12 @@ void listen(stream_decoder &stream, const stream_listener &listener) noexcept {
   static_cast<stream_engine &>(stream).listen(listener);
 }
 
-decode_status push_when_free(stream_decoder &stream, std::span<const std::uint8_t> bits, std::uint64_t count) noexcept {
+decode_status push_when_free(stream_decoder &stream, std::span<const std::uint8_t> bits, std::uint64_t count,
+                             const stream_values &known) noexcept {
   for (;;) {
     // Read before push: the workers may make all rounds final after it, and then nothing more would come.
     const std::uint64_t committed = stream.committed_rounds();
-    if (const decode_status status = stream.push(bits, count); status != decode_status::busy)
+    if (const decode_status status = stream.push(bits, count, known); status != decode_status::busy)
       return status;
     static_cast<void>(stream.wait_committed(committed + 1, std::chrono::steady_clock::time_point::max()));
   }
@@ -192,6 +193,10 @@ decode_status push_when_free(stream_decoder &stream, std::span<const std::uint8_
 
 const decoder_choice &choice_of(const stream_decoder &stream) noexcept {
   return static_cast<const stream_engine &>(stream).choice();
+}
+
+readout_place needed_values(stream_decoder &stream, std::uint64_t bits) noexcept {
+  return static_cast<stream_engine &>(stream).least_values(bits);
 }
 
 std::uint64_t complete_rounds(const stream_decoder &stream) noexcept {

@@ -179,13 +179,6 @@ readout_place stream_engine::max_values(std::uint64_t bits) const noexcept {
   return of.empty() ? readout_place{} : of.base_of(model().round_of(bits)) + of.total(repetitions_ahead(windows_));
 }
 
-stream_values_info stream_engine::values_info() const noexcept {
-  const stream_readout &of = windows_.readout();
-  const auto count = [](std::int64_t number) { return static_cast<std::uint64_t>(number); };
-  return {count(of.in_body().value), count(of.others().value), count(of.in_body().flag), count(of.others().flag),
-          of.kinds()};
-}
-
 void stream_engine::store(std::span<const std::uint8_t> bits, std::uint64_t from, std::uint64_t count) noexcept {
   raw_.append(bits_.peek(), bits, from, count);
   bits_.store(bits_.peek() + count);

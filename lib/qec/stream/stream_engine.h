@@ -32,6 +32,8 @@ public:
 
   void listen(const stream_listener &listener) noexcept { listener_ = listener; }
   std::uint64_t complete_rounds() const noexcept;
+  /// The values and flags that windows which are complete with these bits need.
+  readout_place least_values(std::uint64_t bits) noexcept;
 
   /// Rounds that are kept at most while the next windows are not complete.
   static std::uint64_t least_rounds(const window_layout &layout) noexcept {
@@ -42,7 +44,7 @@ public:
                      const stream_values &known) noexcept override;
   decode_status finish(std::span<const std::uint8_t> bits, std::uint64_t count,
                        const stream_values &known) noexcept override;
-  stream_values_info values_info() const noexcept override;
+  stream_values_info values_info() const noexcept override { return windows_.readout().info(); }
   void reset() noexcept override;
   stream_progress poll(std::span<std::uint8_t> observables) const noexcept override;
   stream_progress wait_committed(std::uint64_t round, std::chrono::steady_clock::time_point deadline,
@@ -109,8 +111,7 @@ private:
   void begin() noexcept;
   void cancel() noexcept;
 
-  /// The values and flags that windows which are complete with these bits need, and those that may have come.
-  readout_place least_values(std::uint64_t bits) noexcept;
+  /// The values and flags that may have come with these bits.
   readout_place max_values(std::uint64_t bits) const noexcept;
 
   void store(std::span<const std::uint8_t> bits, std::uint64_t from, std::uint64_t count) noexcept;

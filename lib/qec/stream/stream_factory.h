@@ -42,7 +42,10 @@ void listen(stream_decoder &stream, const stream_listener &listener) noexcept;
 
 /// push, but where that is busy it waits until there is room. A call of the owner.
 [[nodiscard]] decode_status push_when_free(stream_decoder &stream, std::span<const std::uint8_t> bits,
-                                           std::uint64_t count) noexcept;
+                                           std::uint64_t count, const stream_values &known = {}) noexcept;
+
+/// How many values and flags must have come with the first `bits` bits before the tail. A call of the owner.
+[[nodiscard]] readout_place needed_values(stream_decoder &stream, std::uint64_t bits) noexcept;
 
 /// The decoder of the windows.
 [[nodiscard]] const decoder_choice &choice_of(const stream_decoder &stream) noexcept;

@@ -185,6 +185,12 @@ expected<stream_readout> stream_readout::make(const readout_table::content &tabl
   return reader(table, model).run();
 }
 
+read_errors stream_readout::tail() const {
+  read_errors moved = tail_;
+  moved.move(in_body_ * (1 - static_cast<std::int64_t>(repetitions_)));
+  return moved;
+}
+
 read_errors stream_readout::unrolled(std::uint64_t repetitions) const {
   read_errors all;
   const auto add = [&all](const read_errors &part, std::uint64_t error, readout_place by) {
@@ -197,6 +203,11 @@ read_errors stream_readout::unrolled(std::uint64_t repetitions) const {
   add(tail_, head_errors_ + repetitions * body_errors_,
       in_body_ * (static_cast<std::int64_t>(repetitions) - static_cast<std::int64_t>(repetitions_)));
   return all;
+}
+
+stream_values_info stream_readout::info() const noexcept {
+  const auto count = [](std::int64_t number) { return static_cast<std::uint64_t>(number); };
+  return {count(in_body_.value), count(others_.value), count(in_body_.flag), count(others_.flag), kinds_};
 }
 
 std::uint64_t stream_readout::bytes() const noexcept {

@@ -87,6 +87,11 @@ public:
   [[nodiscard]] bool empty() const noexcept { return head_.errors.empty() && body_.errors.empty(); }
   /// Of the model with this number of repetitions.
   [[nodiscard]] read_errors unrolled(std::uint64_t repetitions) const;
+  /// The errors of the head, of a repetition, and of the tail, counted from the begin of the part. Values and flags are
+  /// those of the first repetition, and of an experiment with one.
+  [[nodiscard]] const read_errors &head() const noexcept { return head_; }
+  [[nodiscard]] const read_errors &body() const noexcept { return body_; }
+  [[nodiscard]] read_errors tail() const;
   /// Values and flags of a repetition, and of head and tail together.
   [[nodiscard]] readout_place in_body() const noexcept { return in_body_; }
   [[nodiscard]] readout_place others() const noexcept { return others_; }
@@ -100,6 +105,7 @@ public:
   [[nodiscard]] const std::vector<readout_calibration> &calibrations() const noexcept { return calibrations_; }
   /// Bit k: soft_kind k suits all calibrations. 0 without measurements.
   [[nodiscard]] std::uint32_t kinds() const noexcept { return kinds_; }
+  [[nodiscard]] stream_values_info info() const noexcept;
   /// Bytes of memory, of the lists.
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 

@@ -18,8 +18,6 @@ namespace {
 /// Of all windows of one kind, built in advance.
 constexpr std::uint64_t kMaxDetectors = std::uint64_t{1} << 20;
 
-constexpr double kTried = 0.25; ///< a probability that each decoder takes, if it takes any
-
 constexpr std::uint64_t kMaxCompared = std::uint64_t{1} << 26; ///< detectors, of all windows until they repeat
 
 /// Whether any events of a window have a solution: each error flips at most two detectors, and in each connected part
@@ -235,13 +233,19 @@ std::unique_ptr<window> window_set::build(window_model model, std::size_t decode
   return made;
 }
 
-/// Gives the decoder its memory, and all errors that heralds or a readout name once: what it makes at the first list is
-/// made now.
+/// Gives the decoder its memory, and all errors that heralds or a readout name once, each with the largest probability
+/// that it can have: what it makes at the first list is made now, and what it refuses is refused now.
 void window_set::try_lists(const window_model &model, window_decoder &with) {
   with.answer.resize(with.inner->observable_bytes());
   std::vector<error_probability> all = model.herald_errors;
-  for (const read_errors::entry &one : model.read.errors)
-    all.push_back({one.error, kTried});
+  for (std::size_t k = 0; k < model.read.errors.size(); ++k) {
+    double largest = kTriedProbability;
+    if (!model.read.readings_of(k).empty()) // a misread measurement moves it towards 1/2
+      largest = std::max(largest, model.read.errors[k].rest);
+    for (const read_errors::listing &one : model.read.listings_of(k))
+      largest = std::max(largest, one.probability);
+    all.push_back({model.read.errors[k].error, largest});
+  }
   if (all.empty())
     return;
   const std::string what = model.read.errors.empty() ? "heralds: " : "readout: ";

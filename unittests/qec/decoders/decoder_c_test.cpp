@@ -212,8 +212,9 @@ TEST(DecoderC, IsNotMadeOfWrongArguments) {
   const std::string other = head_of_text("cudaq-realtime-readout 1", "another") + "flags 1\n";
   const std::string right = head_of_text("cudaq-realtime-readout 1", kModel) + "flags 1\n";
   const std::string heralds = heralds_text(kModel, "detectors 2\n");
+  const std::string above_half = right + "flag 0 2 0 0.6\n";
   cudaq_qec_decoder_options_t of_other = with_readout(other), of_lookup = with_readout(right), old = of_lookup,
-                              of_heralds{};
+                              of_correlated = with_readout(above_half), of_heralds{};
   old.struct_size = 8;
   of_heralds.struct_size = sizeof of_heralds;
   of_heralds.heralds = heralds.data();
@@ -225,6 +226,11 @@ TEST(DecoderC, IsNotMadeOfWrongArguments) {
   } cases[] = {{"no-such", nullptr, "unknown decoder"},
                {"bp-osd", &of_other, "readout: line 2: the file is for the model"},
                {"lookup", &of_lookup, "readout: lookup does not take probabilities"},
+               {"pymatching-correlated", &of_correlated,
+                pymatching_available()
+                    ? "readout: a probability of the shot is not from 0 to 1, or its error is listed "
+                      "twice or cannot be replaced: "
+                    : "PyMatching"},
                {"lookup", &of_heralds, "heralds: lookup does not take probabilities"},
                {"bp-osd", &old, "struct_size is not that of this version"}};
   for (const auto &[name, options, why] : cases) {

@@ -74,15 +74,15 @@ struct read_shot {
   std::vector<unsigned> flags;
 
   std::vector<std::uint8_t> soft_bytes() const {
-    std::vector<std::uint8_t> bytes(soft.size() * sizeof(float));
-    std::memcpy(bytes.data(), soft.data(), bytes.size());
-    return bytes;
+    std::vector<std::uint8_t> out(soft.size() * sizeof(float));
+    std::memcpy(out.data(), soft.data(), out.size());
+    return out;
   }
   std::vector<std::uint8_t> leakage_bytes() const {
-    std::vector<std::uint8_t> bytes((flags.size() + 3) / 4);
+    std::vector<std::uint8_t> out((flags.size() + 3) / 4);
     for (std::size_t k = 0; k < flags.size(); ++k)
-      bytes[k / 4] = static_cast<std::uint8_t>(bytes[k / 4] | flags[k] << 2 * (k % 4));
-    return bytes;
+      out[k / 4] = static_cast<std::uint8_t>(out[k / 4] | flags[k] << 2 * (k % 4));
+    return out;
   }
 };
 
@@ -197,6 +197,30 @@ inline std::string short_surface_dem(std::uint64_t repetitions) {
   std::string text = surface_dem();
   const std::size_t at = text.find("repeat "), end = text.find(' ', at + 7);
   return text.replace(at + 7, end - at - 7, std::to_string(repetitions));
+}
+
+inline constexpr std::uint64_t kChainRepetitions = 15;
+
+/// A chain with one detector a round and a measurement of each: a pair of events in successive rounds is either an
+/// error that flips the observable, or the measurement of the first round, which was misread.
+inline std::string chain_dem() {
+  const std::string round = "detector(0) D0\nerror(0.01) D0 L0\nerror(0.01) D0\n";
+  const std::string joined = "error(0.02) D0 D1 L0\nerror(1e-9) D0 D1\n";
+  return round + joined + "shift_detectors(1) 1\nrepeat " + std::to_string(kChainRepetitions) + " {\n" + round +
+         joined + "shift_detectors(1) 1\n}\n" + round;
+}
+
+/// Its table: value k and flag k are those of round k. Values near 12 are 0, near 3 are 1.
+inline std::string chain_table(const std::string &dem, bool has_flags = true,
+                               const std::string &calibration = "gaussian 0 12 3 2 0.5\n") {
+  const std::string number = std::to_string(kChainRepetitions + 1);
+  std::string misread, flags;
+  for (std::uint64_t k = 0; k <= kChainRepetitions; ++k) {
+    misread += "misread " + std::to_string(4 * k + 3) + " 0 " + std::to_string(k) + " 0\n";
+    flags += "flag " + std::to_string(k) + " 2 " + std::to_string(4 * k + 3) + " 0.4\n";
+  }
+  return head_of_text("cudaq-realtime-readout 1", dem) + "measurements " + number + "\n" +
+         (has_flags ? "flags " + number + "\n" : "") + calibration + misread + (has_flags ? flags : "");
 }
 
 } // namespace cudaq::qec::realtime::test

@@ -12,10 +12,8 @@
 namespace cudaq::qec::realtime::test {
 namespace {
 
-constexpr std::uint64_t kRepetitions = 15;
-
 std::vector<std::string> models() {
-  return {repetition_dem(5, 0.02, 1, kRepetitions), repetition_dem(3, 0.03, 2, 9), short_surface_dem(6)};
+  return {repetition_dem(5, 0.02, 1, 15), repetition_dem(3, 0.03, 2, 9), short_surface_dem(6)};
 }
 
 class StreamReadout : public testing::Test {
@@ -167,27 +165,6 @@ TEST_F(StreamReadout, GivesTheFramesOfItsModeWhateverThePiecesAndWorkers) {
   }
 }
 
-/// A chain with one detector a round and a measurement of each: a pair of events in successive rounds is either an
-/// error that flips the observable, or the measurement of the first round, which was misread.
-std::string chain_dem() {
-  const std::string round = "detector(0) D0\nerror(0.01) D0 L0\nerror(0.01) D0\n";
-  const std::string joined = "error(0.02) D0 D1 L0\nerror(1e-9) D0 D1\n";
-  return round + joined + "shift_detectors(1) 1\nrepeat " + std::to_string(kRepetitions) + " {\n" + round + joined +
-         "shift_detectors(1) 1\n}\n" + round;
-}
-
-/// Its table: value k and flag k are those of round k. `lines`: of other rounds.
-std::string chain_table(const std::string &dem, std::uint64_t measurements = kRepetitions + 1,
-                        const std::string &calibration = "gaussian 0 12 3 2 0.5\n") {
-  std::string misread, flags;
-  for (std::uint64_t k = 0; k <= kRepetitions; ++k) {
-    misread += "misread " + std::to_string(4 * k + 3) + " 0 " + std::to_string(k) + " 0\n";
-    flags += "flag " + std::to_string(k) + " 2 " + std::to_string(4 * k + 3) + " 0.4\n";
-  }
-  return head_of_text("cudaq-realtime-readout 1", dem) + "measurements " + std::to_string(measurements) + "\nflags " +
-         std::to_string(kRepetitions + 1) + "\n" + calibration + misread + flags;
-}
-
 struct chain_round {
   bool event;
   std::uint8_t value, flag;
@@ -313,6 +290,9 @@ TEST_F(StreamReadout, OfTablesThatNoStreamCanHaveIsRefused) {
   };
   const std::string once = "error(0.1) D0 L0\ndetector(0) D0\nshift_detectors(1) 1\nrepeat 1 {\nerror(0.1) D0\n"
                            "detector(0) D0\nshift_detectors(1) 1\n}\nerror(0.1) D0\ndetector(0) D0\n";
+  std::string above_half = good; // of each flag
+  for (std::size_t at = 0; (at = above_half.find(" 0.4\n", at)) != std::string::npos; ++at)
+    above_half.replace(at, 4, " 0.6");
   const struct {
     std::string dem, table, decoder, refusal;
   } cases[] = {
@@ -329,6 +309,9 @@ TEST_F(StreamReadout, OfTablesThatNoStreamCanHaveIsRefused) {
        head_of_text("cudaq-realtime-readout 1", once) + "measurements 3\ngaussian 0 1 -1 1 0.5\nmisread 1 0 1 0\n",
        "pymatching", "how many soft values a repetition of the loop has is not known"},
       {dem, "cudaq-realtime-readout 1\nmodel 00000000\nflags 1\n", "pymatching", "readout: line 2"},
+      {dem, "", "pymatching", "readout: line 1"},
+      {dem, above_half, "pymatching", ""},
+      {dem, above_half, "pymatching-correlated", "readout: a probability of the shot is not from 0 to 1"},
   };
   for (const auto &one : cases) {
     const std::string error =

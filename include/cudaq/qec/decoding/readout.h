@@ -84,6 +84,11 @@ struct readout_table_result {
 [[nodiscard]] CUDAQ_QEC_DECODING_API readout_table_result read_readout_table(std::string_view table_text,
                                                                              std::string_view dem_text);
 
+/// The reason why a decoder of the model would refuse a list of the table; "": it takes all. It decodes a shot without
+/// events with the largest probability that the table can give each error, so matching is ready for such shots. For the
+/// thread that decodes. Throws std::bad_alloc.
+[[nodiscard]] CUDAQ_QEC_DECODING_API std::string refuses_readout(decoder &with, const readout_table &table);
+
 } // namespace cudaq::qec::realtime
 
 #endif

@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -86,9 +87,9 @@ struct stream_options {
   /// errors of a herald that has fired have its probabilities in each window that they are in. The heralds of all
   /// repetitions must be alike. docs/decoders/heralds.md
   std::string heralds = {};
-  /// The text of a table of a readout for this model (readout.h), whose values and flags come with the rounds; empty:
+  /// The text of a table of a readout for this model (readout.h), whose values and flags come with the rounds; nullopt:
   /// none. The table has all repetitions of the text, and they must be alike. docs/decoders/streaming.md
-  std::string readout = {};
+  std::optional<std::string> readout = {};
 };
 
 /// Soft values and flags that come with bits of a stream: the next ones, in the order of the table. The memory is the

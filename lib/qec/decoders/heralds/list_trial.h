@@ -8,6 +8,9 @@
 
 namespace cudaq::qec::realtime {
 
+/// In a trial: a probability that each decoder takes, if it takes any.
+inline constexpr double kTriedProbability = 0.25;
+
 /// Of a decoder that is made of others: whether each of them takes a list of a shot. One that does not would be left
 /// out of every answer, without a text.
 class list_trial {

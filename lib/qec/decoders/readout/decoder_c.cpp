@@ -41,8 +41,8 @@ int32_t create(const char *name, std::string_view dem, const cudaq_qec_decoder_o
     qec::readout_table_result table = qec::read_readout_table({options.readout, options.readout_size}, dem);
     if (!table)
       return refused("readout: " + table.error, error, error_size);
-    if (const char *const refusal = made->instance->refuses_probabilities())
-      return refused(std::string("readout: ") + refusal, error, error_size);
+    if (const std::string refusal = qec::refuses_readout(*made->instance, *table.instance); !refusal.empty())
+      return refused("readout: " + refusal, error, error_size);
     made->readout = std::move(table.instance);
     made->of_readout.reserve(made->readout->max_errors());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/readout/readout_content.h"
 
+#include "lib/qec/decoders/heralds/list_trial.h"
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/number_of.h"
 
@@ -116,6 +117,22 @@ readout_table_result read_readout_table(std::string_view table_text, std::string
   } catch (const std::bad_alloc &) {
     return {nullptr, "out of memory"};
   }
+}
+
+std::string refuses_readout(decoder &with, const readout_table &table) {
+  if (const char *const refusal = with.refuses_probabilities())
+    return refusal;
+  const readout_table::content &all = table.contents();
+  std::vector<error_probability> largest;
+  for (const auto &one : all.errors)
+    largest.push_back({one.error, kTriedProbability});
+  for (std::size_t k = 0; k < all.num_misread; ++k) // a misread measurement moves it towards 1/2
+    largest[k].probability = std::max(largest[k].probability, all.errors[k].rest);
+  for (const auto &one : all.listed_errors)
+    largest[one.named].probability = std::max(largest[one.named].probability, one.probability);
+  std::vector<std::uint8_t> observables(with.observable_bytes());
+  const decode_status status = try_list(with, observables, largest);
+  return takes_list(status) ? "" : decode_status_text(status, with.fault());
 }
 
 } // namespace cudaq::qec::realtime

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cudaq/qec/decoding/readout.h"
+#include "cudaq/qec/decoding/stream.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,8 @@ namespace cudaq::qec::realtime {
   return kind == soft_kind::f32 ? 32 : kind == soft_kind::u8 ? 8 : 4;
 }
 
-/// What a decoder takes with a shot: values of measurements and flags of leakage. All 0: nothing.
+/// What a decoder takes with a shot, or a stream with each repetition: values of measurements and flags of leakage. All
+/// 0: nothing.
 struct readout_facts {
   std::uint64_t measurements = 0, flags = 0;
   std::uint64_t kinds = 0; ///< bit k: of soft_kind k. 0 without measurements, or if no kind suits all of them
@@ -43,6 +45,9 @@ struct readout_facts {
   [[nodiscard]] std::string text() const;
 };
 
+/// Of a stream.
+[[nodiscard]] readout_facts readout_facts_of(const stream_values_info &of) noexcept;
+
 /// The digest of a model whose decoder has this file, too: another file, other answers. A step of FNV-1a.
 [[nodiscard]] std::uint64_t digest_with(std::uint64_t digest, std::string_view file) noexcept;
 
@@ -53,6 +58,7 @@ public:
   explicit unit_readout(std::unique_ptr<readout_table> table);
 
   [[nodiscard]] const readout_facts &facts() const noexcept { return facts_; }
+  [[nodiscard]] const readout_table &table() const noexcept { return *table_; }
   /// Makes the list of probabilities of a shot: list(), empty after a failure, whose text is fault(). Statuses as of
   /// readout_table::list_of; internal_error: out of memory.
   [[nodiscard]] decode_status make_list(const shot_readout &shot) noexcept;
