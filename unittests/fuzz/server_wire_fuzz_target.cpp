@@ -18,7 +18,7 @@ using cudaq::realtime::test::require;
 using bytes = std::vector<std::uint8_t>;
 
 constexpr unsigned kBits = 10; // detector k and observable k are flipped by one error: the answer is the shot
-constexpr std::uint64_t kId = 3, kReadoutId = 4;
+constexpr std::uint64_t kId = 3, kReadoutId = 4, kStreamId = 5;
 
 std::unique_ptr<decoding_unit> transparent_unit() {
   std::string text;
@@ -148,6 +148,29 @@ void send_get(decoding_server &server, stream_model &model, fuzz_input &input) {
     model.sum = 0;
 }
 
+/// A request of enqueue_readout with arrays of any sizes.
+struct readout_part {
+  std::size_t bits, values, flags;
+  unsigned kind;
+  bytes payload;
+  std::size_t first_value, first_flag;
+
+  readout_part(fuzz_input &input, std::uint64_t id, std::uint64_t counter) {
+    const auto sizes = input.take<std::uint8_t>(), more = input.take<std::uint8_t>();
+    bits = sizes % 4;
+    values = sizes / 4 % 8;
+    flags = more % 8;
+    kind = more / 8 % 4;
+    for (const std::uint64_t number :
+         {id, counter, std::uint64_t{bits}, std::uint64_t{values}, std::uint64_t{flags}, std::uint64_t{kind}})
+      append(payload, number);
+    first_value = payload.size() + (bits + 7) / 8;
+    first_flag = first_value + (values * (kind == 0 ? 32 : kind == 1 ? 8 : 4) + 7) / 8;
+    while (payload.size() < first_flag + (2 * flags + 7) / 8)
+      payload.push_back(input.take<std::uint8_t>());
+  }
+};
+
 /// Shots with a readout, in parts of any sizes, until a part is refused.
 void send_readout(decoding_server &server, fuzz_input &input) {
   bytes reset;
@@ -157,38 +180,103 @@ void send_readout(decoding_server &server, fuzz_input &input) {
   unsigned kind_of_shot = 0;
   bool good = true; // each value and flag so far
   for (std::uint64_t counter = 1; !input.empty(); ++counter) {
-    const auto sizes = input.take<std::uint8_t>(), more = input.take<std::uint8_t>();
-    const std::size_t new_bits = sizes % 4, new_values = sizes / 4 % 8, new_flags = more % 8;
-    const unsigned kind = more / 8 % 4, width = kind == 0 ? 32 : kind == 1 ? 8 : 4;
-    bytes payload;
-    for (const std::uint64_t number : {kReadoutId, counter, std::uint64_t{new_bits}, std::uint64_t{new_values},
-                                       std::uint64_t{new_flags}, std::uint64_t{kind}})
-      append(payload, number);
-    const std::size_t first_value = payload.size() + (new_bits + 7) / 8,
-                      first_flag = first_value + (new_values * width + 7) / 8;
-    while (payload.size() < first_flag + (2 * new_flags + 7) / 8)
-      payload.push_back(input.take<std::uint8_t>());
-    bool accepted = kind < 3 && bits + new_bits <= kReadoutBits && values + new_values <= kValues &&
-                    flags + new_flags <= kFlags && (new_values == 0 || values == 0 || kind == kind_of_shot);
-    for (std::size_t k = 0; accepted && kind == 0 && k < new_values; ++k) {
+    const readout_part part(input, kReadoutId, counter);
+    bool accepted = part.kind < 3 && bits + part.bits <= kReadoutBits && values + part.values <= kValues &&
+                    flags + part.flags <= kFlags && (part.values == 0 || values == 0 || part.kind == kind_of_shot);
+    for (std::size_t k = 0; accepted && part.kind == 0 && k < part.values; ++k) {
       float value = 0;
-      std::memcpy(&value, payload.data() + first_value + 4 * k, sizeof value);
+      std::memcpy(&value, part.payload.data() + part.first_value + 4 * k, sizeof value);
       good = good && (values + k == 0 || std::isfinite(value));
     }
-    for (std::size_t k = 0; accepted && k < new_flags; ++k)
-      good = good && (payload[first_flag + k / 4] >> 2 * (k % 4) & 3) != 3;
-    bits += new_bits;
-    values += new_values;
-    flags += new_flags;
-    kind_of_shot = new_values != 0 ? kind : kind_of_shot;
-    if (accepted && bits == kReadoutBits && new_bits != 0)
+    for (std::size_t k = 0; accepted && k < part.flags; ++k)
+      good = good && (part.payload[part.first_flag + k / 4] >> 2 * (k % 4) & 3) != 3;
+    bits += part.bits;
+    values += part.values;
+    flags += part.flags;
+    kind_of_shot = part.values != 0 ? part.kind : kind_of_shot;
+    if (accepted && bits == kReadoutBits && part.bits != 0)
       accepted = good && values == kValues && flags == kFlags;
-    const exchange got = call(server, kEnqueueReadoutFunctionId, payload, 8);
+    const exchange got = call(server, kEnqueueReadoutFunctionId, part.payload, 8);
     require(got.status == (accepted ? 0 : 2), "enqueue_readout");
     if (!accepted)
       return;
     if (bits == kReadoutBits)
       bits = values = flags = 0;
+  }
+}
+
+/// A stream of one detector, one value and one flag a round, commit and buffer 2.
+std::unique_ptr<stream_decoder> chain_stream() {
+  const std::string part = "detector(0) D0\nerror(0.01) D0 L0\nerror(0.01) D0\n",
+                    round = part + "error(0.02) D0 D1 L0\nerror(1e-9) D0 D1\nshift_detectors(1) 1\n",
+                    model = round + "repeat 3 {\n" + round + "}\n" + part;
+  std::string table =
+      test::head_of_text("cudaq-realtime-readout 1", model) + "measurements 4\nflags 4\ngaussian 0 12 3 2 0.5\n";
+  for (const char *const line : {"misread 3 0 0 0\n", "misread 7 0 1 0\n", "misread 11 0 2 0\n", "misread 15 0 3 0\n",
+                                 "flag 0 2 3 0.4\n", "flag 1 2 7 0.4\n", "flag 2 2 11 0.4\n", "flag 3 2 15 0.4\n"})
+    table += line;
+  return make_stream_decoder(model, {.decoder = "bp-osd", .commit = 2, .buffer = 2, .readout = table}).instance;
+}
+
+std::int32_t server_status_of(decode_status status) {
+  return status == decode_status::ok ? 0 : status == decode_status::stream_misaligned ? 7 : 2;
+}
+
+/// The windows are built once.
+struct stream_under_test {
+  decoding_server server;
+  std::unique_ptr<stream_decoder> oracle = chain_stream();
+
+  stream_under_test() : server(setups()) {}
+  static std::vector<decoder_setup> setups() {
+    std::vector<decoder_setup> one;
+    one.push_back({{.id = kStreamId}, std::make_unique<decoding_unit>(chain_stream(), 1)});
+    return one;
+  }
+};
+
+/// Rounds with values and flags, in parts of any sizes, until a part is refused or the stream has its tail.
+void send_stream_readout(fuzz_input &input) {
+  static stream_under_test stream;
+  bytes reset, question;
+  append(reset, kStreamId);
+  require(call(stream.server, kResetFunctionId, reset, 0).status == 0, "a reset succeeds");
+  stream.oracle->reset();
+  for (const std::uint64_t number : {kStreamId, std::uint64_t{1}, std::uint64_t{0}, std::uint64_t{0}})
+    append(question, number);
+  bytes tail;
+  append(tail, kStreamId);
+  std::int32_t expected = 0;
+  for (std::uint64_t counter = 1; !input.empty() && expected == 0; ++counter) {
+    const bool is_last = input.take<std::uint8_t>() % 8 == 0;
+    if (is_last) {
+      append(tail, counter++);
+      const bool has_head = stream.oracle->pushed_bits() != 0;
+      require(call(stream.server, kBeginTailFunctionId, tail, 0).status == (has_head ? 0 : 7), "begin_tail");
+      if (!has_head)
+        return;
+    }
+    const readout_part part(input, kStreamId, counter);
+    const std::span<const std::uint8_t> arrays = std::span(part.payload).subspan(48);
+    const stream_values known{arrays.subspan(part.first_value - 48, part.first_flag - part.first_value), part.values,
+                              static_cast<soft_kind>(part.kind), arrays.subspan(part.first_flag - 48), part.flags};
+    decode_status status = decode_status::not_supported; // of an unknown kind
+    if (part.kind < 3 && is_last && part.bits > 1)
+      status = decode_status::stream_misaligned;
+    else if (part.kind < 3)
+      status = stream.oracle->push(arrays, is_last ? 0 : part.bits, known);
+    if (status == decode_status::ok && is_last && part.bits == 1)
+      status = stream.oracle->finish(arrays, 1);
+    expected = server_status_of(status);
+    require(call(stream.server, kEnqueueReadoutFunctionId, part.payload, 8).status == expected, "rounds with values");
+    const exchange got = call(stream.server, kGetCommittedFunctionId, question, 24);
+    require(got.status == expected, "get_committed");
+    if (expected == 0)
+      require(got.result.size() == 17 && got.result[0] == stream.oracle->committed_rounds() % 256 &&
+                  got.result[16] == stream.oracle->observables()[0],
+              "the frame of a stream with values");
+    if (is_last)
+      return;
   }
 }
 
@@ -198,10 +286,9 @@ void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
                                           kNameFunctionId,    kEnqueueReadoutFunctionId, kOneShotReadoutFunctionId};
   const auto choice = input.take<std::uint8_t>();
   const std::uint32_t function = choice < std::size(kFunctions) ? kFunctions[choice] : input.take<std::uint32_t>();
-  if (function == kEnqueueReadoutFunctionId && input.take<std::uint8_t>() % 4 != 0) {
-    send_readout(server, input);
-    return;
-  }
+  const unsigned way = function == kEnqueueReadoutFunctionId ? input.take<std::uint8_t>() % 4 : 0;
+  if (way != 0)
+    return way == 1 ? send_stream_readout(input) : send_readout(server, input);
   const auto taken = input.bytes(input.take<std::uint8_t>());
   const bytes payload(taken.begin(), taken.end());
   const exchange got = call(server, function, payload, 64);

@@ -32,6 +32,8 @@ constexpr double kDefaultRate = 0.01;
 
 /// The setting with the file of a table: docs/decoders/soft.md.
 constexpr std::string_view kReadout = "readout";
+/// A refusal of read_stream that is about the table.
+constexpr std::string_view kReadoutRefused = "readout: ";
 /// The setting of decoders that give gaps: docs/decoders/confidence.md.
 constexpr std::string_view kConfidence = "confidence";
 
@@ -302,14 +304,22 @@ std::string with_its_lines(const decoder_config &c, const std::string &text) {
   return text + (file.empty() ? " (a line of the field dem)" : " (a line of " + file + ")");
 }
 
-/// The rest of a plan with a table of a readout in the file `path`.
-expected<> plan_readout(const decoder_config &c, const std::string &path, decoder_plan &plan, memory_budget &budget) {
-  const auto text = read_model_text(path);
+/// The text of a table in the file `path`.
+expected<std::string> readout_text_of(const std::string &path, memory_budget &budget) {
+  auto text = read_model_text(path);
   if (text.failed())
     return reason(text.status(), "readout: " + text.text());
   constexpr std::uint64_t kBytesPerCharacter = 8; // a pair of two digits and two spaces is kept in 16 to 24 bytes
   if (expected<> result = budget.add(text->size() * kBytesPerCharacter); result.failed())
-    return result;
+    return result.reason();
+  return text;
+}
+
+/// The rest of a plan with a table of a readout in the file `path`.
+expected<> plan_readout(const decoder_config &c, const std::string &path, decoder_plan &plan, memory_budget &budget) {
+  const auto text = readout_text_of(path, budget);
+  if (text.failed())
+    return text.reason();
   auto table = parse_readout_table(*text, *plan.model);
   if (table.failed())
     return reason("readout: " + path + ": " + table.text());
@@ -323,19 +333,28 @@ expected<> plan_readout(const decoder_config &c, const std::string &path, decode
   return budget.add((c.limits.queue_length + std::uint64_t{1}) * facts.longest_bytes());
 }
 
-/// The rest of a plan for a stream.
-expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_workers> &workers, decoder_plan &plan,
-                       memory_budget &budget) {
+/// The rest of a plan for a stream. `readout`: the file of its table; "": none.
+expected<> plan_stream(const decoder_config &c, const std::shared_ptr<stream_workers> &workers,
+                       const std::string &readout, decoder_plan &plan, memory_budget &budget) {
   if (c.has_measurements || c.measurements != 0)
     return reason("D_sparse and measurements are for shots: the bits of a stream are detection events");
   if (c.syndrome_size != 0 && !c.has_checks)
     return reason("syndrome_size is for shots; a stream has no such size");
   if (c.has_checks)
     return reason("H_sparse has no loop; a stream needs dem or dem_file with one (repeat)");
-  auto source = read_stream(*plan.model, {.decoder = plan.name, .pool = workers});
+  stream_options options{.decoder = plan.name, .pool = workers};
+  if (!readout.empty()) {
+    auto text = readout_text_of(readout, budget);
+    if (text.failed())
+      return text.reason();
+    options.readout = std::move(*text);
+  }
+  auto source = read_stream(*plan.model, options);
+  if (source.failed() && source.text().starts_with(kReadoutRefused))
+    return reason(std::string(kReadoutRefused) + readout + ": " + source.text().substr(kReadoutRefused.size()));
   if (source.failed())
     return reason(with_its_lines(c, source.text()));
-  const auto facts = stream_facts(*source);
+  const auto facts = stream_facts(*source, options.readout);
   if (facts.failed())
     return facts.reason();
   const auto bytes = estimated_stream_bytes(*source, c.limits.queue_length);
@@ -363,14 +382,12 @@ expected<decoder_plan> plan_for(const decoder_config &c, const std::shared_ptr<s
   decoder_plan plan{std::move(*name), std::move(*model)};
   const std::string *const readout = setting_of(c, kReadout);
   if (c.stream) {
-    if (readout != nullptr)
-      return reason(
-          "decoder_custom_args.readout: a stream takes no soft values and no flags; only decoders of shots do");
     if (setting_of(c, kConfidence) != nullptr)
       return reason("decoder_custom_args.confidence: a stream gives no gaps; only decoders of shots do");
     if (expected<> result = check_merge_strategy(c, nullptr); result.failed())
       return result.reason();
-    if (expected<> result = plan_stream(c, workers, plan, budget); result.failed())
+    const std::string table = readout == nullptr ? "" : path_in(folder, *readout);
+    if (expected<> result = plan_stream(c, workers, table, plan, budget); result.failed())
       return result.reason();
     return plan;
   }
@@ -436,8 +453,9 @@ expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, decoder_
       plan.name, *plan.model, plan.heralds.empty() ? std::nullopt : std::optional<std::string_view>(plan.heralds));
   if (!made)
     return reason(made.machine_lacks ? CUDAQ_ERR_UNSUPPORTED : CUDAQ_ERR_INVALID_ARG, with_its_lines(c, made.error));
-  if (const char *const refusal = made.instance->refuses_probabilities(); refusal != nullptr && plan.readout != nullptr)
-    return reason(std::string("readout: ") + refusal);
+  if (plan.readout != nullptr)
+    if (const std::string refusal = refuses_readout(*made.instance, plan.readout->table()); !refusal.empty())
+      return reason("readout: " + refusal);
   const std::string *const confidence = setting_of(c, kConfidence);
   if (const char *const refusal = made.instance->refuses_gaps();
       refusal != nullptr && confidence != nullptr && *confidence != "0")

@@ -59,13 +59,14 @@ expected<settings_list> windows_of_foreign_settings(const settings_list &given) 
   return ours;
 }
 
-expected<model_facts> stream_facts(const stream_source &source) {
+expected<model_facts> stream_facts(const stream_source &source, const std::optional<std::string> &readout) {
   const repeating_model &model = source.model;
   const auto unrolled = model.unrolled(kDigestRepetitions);
   if (unrolled.failed())
     return unrolled.reason();
+  const std::uint64_t digest = model_digest(*unrolled) ^ source.heralds.digest(); // other heralds, other answers
   return model_facts{model.body_detectors(), 0, model.num_observables(),
-                     model_digest(*unrolled) ^ source.heralds.digest()}; // other heralds, other answers
+                     readout ? digest_with(digest, *readout) : digest};
 }
 
 std::string stream_name(const stream_options &options, const stream_decoder &made) {
@@ -120,10 +121,11 @@ expected<std::uint64_t> estimated_stream_bytes(const stream_source &source, std:
   const std::uint64_t kinds = std::lcm(2 * commit, body) / commit / 2;
   const std::uint64_t decoders = std::min(threads, (threads - 1) / kinds + 2);
   const std::uint64_t longest = std::max({model.head_detectors(), model.body_detectors(), model.tail_detectors()});
+  const std::uint64_t of_model = model_bytes(*unrolled) + 2 * source.heralds.bytes() + source.readout.bytes();
   return sizeof(served_decoder) + replay_bytes(model.num_observables()) +
-         (model_bytes(*unrolled) + 2 * source.heralds.bytes()) / std::max<std::uint64_t>(unrolled->num_detectors, 1) *
-             detectors * decoders +
-         queue_bytes(queue_length, (longest_stream_request_bits(longest) + 7) / 8);
+         of_model / std::max<std::uint64_t>(unrolled->num_detectors, 1) * detectors * decoders +
+         queue_bytes(queue_length, (longest_stream_request_bits(longest) + 7) / 8 +
+                                       longest_stream_request_values(source.readout.info()));
 }
 
 } // namespace cudaq::qec::realtime

@@ -8,6 +8,7 @@
 #include "lib/qec/stream/stream_factory.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace cudaq::qec::realtime {
@@ -18,8 +19,9 @@ namespace cudaq::qec::realtime {
 [[nodiscard]] expected<settings_list> windows_of_foreign_settings(const settings_list &given);
 
 /// What describe_decoder answers for such a stream: the digest is that of the model with four repetitions, so it does
-/// not depend on the number in the text, and of the heralds.
-[[nodiscard]] expected<model_facts> stream_facts(const stream_source &source);
+/// not depend on the number in the text, of the heralds, and of the text of the table of a readout.
+[[nodiscard]] expected<model_facts> stream_facts(const stream_source &source,
+                                                 const std::optional<std::string> &readout = {});
 
 /// The whole name of a stream's decoder, with the mode that it has: another stream of this name and of the same model
 /// has the same windows and the same inner decoder.

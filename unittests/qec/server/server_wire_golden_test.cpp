@@ -3,6 +3,7 @@
 #include "unittests/qec/server/confidence/server_gaps_support.h"
 #include "unittests/qec/server/readout/server_readout_support.h"
 #include "unittests/qec/server/server_stream_support.h"
+#include "unittests/qec/stream/stream_readout_support.h"
 #include "unittests/support/program_paths.h"
 
 #include <fstream>
@@ -78,8 +79,13 @@ TEST(ServerWire, AnswersTheGoldenFramesOfAStreamByteByByte) {
 TEST(ServerWire, AnswersTheGoldenFramesOfAReadoutByteByByte) {
   std::vector<decoder_setup> setups = one_setup({.id = 6}, readout_unit());
   setups.push_back({{.id = 3}, unit_for(rotated_model(10))});
+  setups.push_back({{.id = 4}, stream_unit_for(rotated_stream_model(3))});
+  const std::string chain = chain_dem();
+  setups.push_back(
+      {{.id = 7},
+       stream_unit_with(chain, {.decoder = "bp-osd", .commit = 2, .buffer = 2, .readout = chain_table(chain)})});
   decoding_server server(std::move(setups));
-  expect_golden_answers(server, kReadoutFrames, 25);
+  expect_golden_answers(server, kReadoutFrames, 56);
 }
 
 TEST(ServerWire, AnswersTheGoldenFramesWithGapsByteByByte) {
@@ -103,7 +109,7 @@ TEST(ServerWire, IsOnItsPageWithFramesOfTheExchanges) {
       ++found;
     }
   }
-  EXPECT_EQ(found, 18u);
+  EXPECT_EQ(found, 20u);
 }
 
 // Bytes after the fields are ignored in the functions of the existing system, and refused in the others.

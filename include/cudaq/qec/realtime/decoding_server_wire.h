@@ -63,7 +63,8 @@ typedef struct __attribute__((packed)) cudaq_qec_enqueue_syndromes_t {
  * Three arrays follow it, each from a whole byte, and nothing after them: ceil(num_bits / 8) bytes of bits; the soft
  * values of the next num_values measurements; ceil(num_flags / 4) bytes with the next flags of leakage, 2 bits each,
  * the first one lowest. A shot may come in several requests of enqueue_readout; all its values and flags must have come
- * with the last of its bits. */
+ * with the last of its bits. Rounds of a stream come with the next values and flags, or after them: those that a window
+ * needs must have come with the request that completes it, and all of the experiment with the last bits of the tail. */
 typedef struct __attribute__((packed)) cudaq_qec_enqueue_readout_t {
   uint64_t decoder_id;
   uint64_t counter;    /* as of enqueue_syndromes, in one sequence with it; of qec_decode_readout 0 */
@@ -139,7 +140,7 @@ typedef struct __attribute__((packed)) cudaq_qec_stream_description_t {
   uint64_t missing_tail_bits; /* after begin_tail: bits that have not come yet; else 0 */
 } cudaq_qec_stream_description_t;
 
-/* The three last fields are 0 for a decoder without a table of a readout. */
+/* The three last fields are 0 for a decoder without a table of a readout. Those of a stream are of a repetition. */
 typedef struct __attribute__((packed)) cudaq_qec_readout_description_t {
   cudaq_qec_stream_description_t stream;
   uint64_t num_measurements; /* soft values of a shot */

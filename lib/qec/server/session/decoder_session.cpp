@@ -157,12 +157,15 @@ void decoder_session::latch(server_status why) noexcept {
 }
 
 void decoder_session::note_failure(decode_status status) noexcept {
-  const char *const fault = status == decode_status::internal_error || unit_->is_refused() ? unit_->fault() : "";
+  const bool has_fault = status == decode_status::internal_error || unit_->is_refused() || unit_->is_stream();
+  const char *const fault = has_fault ? unit_->fault() : "";
   const std::uint64_t of_members = unit_->take_member_faults();
   // Of a race an internal error is that of its members; another status is a failure of its own.
   failures_ += status == decode_status::internal_error && of_members != 0 ? of_members : of_members + 1;
-  std::snprintf(last_failure_.data(), last_failure_.size(), "%s%s%s", decode_status_text(status),
-                *fault != '\0' ? ": " : "", fault);
+  // What is wrong with the values of a stream is the whole text.
+  const bool is_whole = unit_->is_stream() && status != decode_status::internal_error && *fault != '\0';
+  std::snprintf(last_failure_.data(), last_failure_.size(), "%s%s%s", is_whole ? "" : decode_status_text(status),
+                is_whole || *fault == '\0' ? "" : ": ", fault);
 }
 
 void decoder_session::note_refused_readout(const wire_request &request, const readout_facts &facts,

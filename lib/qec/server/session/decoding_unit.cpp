@@ -18,6 +18,13 @@ std::uint64_t longest_stream_request_bits(std::uint64_t longest_part) noexcept {
   return std::min(std::max(kUsualBits, longest_part), kMaxEnqueuedBits);
 }
 
+std::uint64_t longest_stream_request_values(const stream_values_info &of) noexcept {
+  constexpr std::uint64_t kUsualBytes = 1 << 13; // as many as those of the bits
+  const readout_facts longest{std::max(of.body_soft, of.other_soft), std::max(of.body_leakage, of.other_leakage),
+                              of.kinds};
+  return longest.any() ? std::max(kUsualBytes, longest.longest_bytes()) : 0;
+}
+
 decoding_unit::decoding_unit(std::unique_ptr<decoder> with, sparse_rows from_measurements, std::uint64_t bits_per_shot,
                              std::uint64_t digest)
     : decoder_(std::move(with)), num_detectors_(decoder_->num_detectors()),
@@ -36,11 +43,11 @@ decoding_unit::decoding_unit(std::unique_ptr<stream_decoder> with, std::uint64_t
       bits_per_shot_(0), digest_(digest) {}
 
 std::uint64_t decoding_unit::max_request_bytes() const noexcept {
-  const std::uint64_t bits =
-      is_stream() ? longest_stream_request_bits(
-                        std::max({stream_->head_detectors(), stream_->body_detectors(), stream_->tail_detectors()}))
-                  : longest_request_bits(bits_per_shot_, num_detectors_);
-  return (bits + 7) / 8 + readout().longest_bytes();
+  if (!is_stream())
+    return (longest_request_bits(bits_per_shot_, num_detectors_) + 7) / 8 + readout().longest_bytes();
+  const std::uint64_t bits = longest_stream_request_bits(
+      std::max({stream_->head_detectors(), stream_->body_detectors(), stream_->tail_detectors()}));
+  return (bits + 7) / 8 + longest_stream_request_values(stream_->values_info());
 }
 
 bool decoding_unit::same_shape(const decoding_unit &other) const noexcept {
@@ -48,7 +55,8 @@ bool decoding_unit::same_shape(const decoding_unit &other) const noexcept {
          num_detectors() == other.num_detectors() && num_observables() == other.num_observables() &&
          readout() == other.readout() && gap_bytes() == other.gap_bytes() &&
          (!is_stream() || (stream_->head_detectors() == other.stream_->head_detectors() &&
-                           stream_->tail_detectors() == other.stream_->tail_detectors()));
+                           stream_->tail_detectors() == other.stream_->tail_detectors() &&
+                           stream_->values_info() == other.stream_->values_info()));
 }
 
 std::string decoding_unit::shape_text() const {
@@ -56,7 +64,7 @@ std::string decoding_unit::shape_text() const {
   if (is_stream())
     return "is a stream with " + number_of(stream_->head_detectors(), "detector") + " in the head, " +
            std::to_string(num_detectors()) + " in a repetition, " + std::to_string(stream_->tail_detectors()) +
-           " in the tail," + observables;
+           " in the tail," + (readout().any() ? " " + readout().text() + " in a repetition," : "") + observables;
   return "has " + number_of(bits_per_shot(), "bit") + " per shot, " + (readout().any() ? readout().text() + ", " : "") +
          number_of(num_detectors(), "detector") + observables + (gap_bytes() != 0 ? " with gaps" : "");
 }

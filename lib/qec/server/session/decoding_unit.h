@@ -53,9 +53,11 @@ public:
 
   /// Of shots, before the first use: each shot needs what the table takes. Null: no table.
   void need_readout(std::unique_ptr<unit_readout> table) noexcept { readout_ = std::move(table); }
-  /// What each shot needs beside its bits.
+  /// What each shot, or repetition of a stream, needs beside its bits.
   [[nodiscard]] readout_facts readout() const noexcept {
-    return readout_ == nullptr ? readout_facts{} : readout_->facts();
+    return is_stream()           ? readout_facts_of(stream_->values_info())
+           : readout_ == nullptr ? readout_facts{}
+                                 : readout_->facts();
   }
 
   /// Bytes of a gap in answers: of a decoder that gives gaps 4, else 0.
@@ -135,5 +137,7 @@ private:
 [[nodiscard]] std::uint64_t longest_request_bits(std::uint64_t bits_per_shot, std::uint64_t num_detectors) noexcept;
 /// The same for a stream whose longest part (head, repetition or tail) has these detectors.
 [[nodiscard]] std::uint64_t longest_stream_request_bits(std::uint64_t longest_part) noexcept;
+/// The most bytes of soft values and flags of one request for a stream: at least those of each part.
+[[nodiscard]] std::uint64_t longest_stream_request_values(const stream_values_info &of) noexcept;
 
 } // namespace cudaq::qec::realtime

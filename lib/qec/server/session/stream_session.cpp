@@ -20,6 +20,10 @@ server_status status_of(decode_status status) noexcept {
     return server_status::deadline;
   case decode_status::not_converged:
     return server_status::not_converged;
+  case decode_status::not_supported: // more bits than the queue of the workers takes, or values that the table does not
+  case decode_status::buffer_too_small: // values are missing, or there are too many
+  case decode_status::bad_probability:  // a value or a flag that is none
+    return server_status::bad_request;
   default:
     return server_status::internal;
   }
@@ -33,14 +37,13 @@ stream_session::stream_session(std::unique_ptr<decoding_unit> with, bool sequenc
 
 server_status stream_session::answer_status(decode_status status) noexcept {
   const server_status answered = status_of(status);
-  if (answered == server_status::internal || answered == server_status::deadline ||
-      answered == server_status::not_converged)
+  if (answered != server_status::ok && answered != server_status::busy && answered != server_status::stream_misaligned)
     note_failure(status);
   return answered;
 }
 
 bool stream_session::may_exchange() const noexcept {
-  return phase_ == phase::broken || (phase_ == phase::rounds && unit().stream()->pushed_bits() == 0);
+  return phase_ == phase::broken || (phase_ == phase::rounds && unit().stream()->pushed_bits() == 0 && !has_values_);
 }
 
 stream_totals stream_session::totals() const noexcept {
@@ -57,25 +60,37 @@ stream_totals stream_session::totals() const noexcept {
 }
 
 server_status stream_session::append(const wire_request &request) noexcept {
+  stream_values known;
   if (request.function == wire_function::enqueue_readout) {
-    note_refused_readout(request, {}); // a stream takes none
-    return server_status::bad_request;
-  }
-  if (phase_ == phase::rounds) {
-    const std::uint64_t first = stream().pushed_bits();
-    const decode_status pushed = stream().push(request.bits, request.num_bits);
-    // A push that found no room, or was refused, has taken no bit.
-    if (detector_rates *const rates = used_unit().identity()->rates.get();
-        rates != nullptr && stream().pushed_bits() == first + request.num_bits)
-      rates->count_rounds(request.bits, first, request.num_bits);
-    if (pushed == decode_status::not_supported) // more than the queue of the workers takes
+    if (!unit().readout().any()) {
+      note_refused_readout(request, {}); // also without values
       return server_status::bad_request;
-    const server_status status = answer_status(pushed);
-    worst_lag_ = std::max(worst_lag_, stream().pushed_rounds() - stream().committed_rounds());
-    return status;
+    }
+    const readout_arrays arrays = arrays_of(request);
+    known = {arrays.soft, request.num_values, request.kind, arrays.leakage, request.num_flags};
   }
+  const server_status status = phase_ == phase::rounds ? append_rounds(request, known) : append_tail(request, known);
+  has_values_ = has_values_ || (status == server_status::ok && known.num_soft + known.num_leakage != 0);
+  return status;
+}
+
+server_status stream_session::append_rounds(const wire_request &request, const stream_values &known) noexcept {
+  const std::uint64_t first = stream().pushed_bits();
+  const server_status status = answer_status(stream().push(request.bits, request.num_bits, known));
+  // A push that found no room, or was refused, has taken no bit.
+  if (detector_rates *const rates = used_unit().identity()->rates.get();
+      rates != nullptr && stream().pushed_bits() == first + request.num_bits)
+    rates->count_rounds(request.bits, first, request.num_bits);
+  worst_lag_ = std::max(worst_lag_, stream().pushed_rounds() - stream().committed_rounds());
+  return status;
+}
+
+server_status stream_session::append_tail(const wire_request &request, const stream_values &known) noexcept {
   if (request.num_bits > stream().tail_detectors() - tail_.size())
     return server_status::stream_misaligned;
+  if (known.num_soft + known.num_leakage != 0) // the bits wait for the last of them
+    if (const server_status status = answer_status(stream().push({}, 0, known)); status != server_status::ok)
+      return status;
   tail_.append(request.bits, request.num_bits);
   return finish_if_complete();
 }
@@ -115,6 +130,7 @@ void stream_session::restart(bool for_good) noexcept {
   tail_.clear();
   std::ranges::fill(cleared_, std::uint8_t{0});
   framed_rounds_ = read_rounds_ = 0;
+  has_values_ = false;
   phase_ = for_good ? phase::broken : phase::rounds;
 }
 

@@ -45,6 +45,9 @@ private:
   stream_decoder &stream() noexcept { return *used_unit().stream(); }
   server_status append(const wire_request &request) noexcept override;
   server_status begin_tail() noexcept override;
+  /// Appends bits, with the values and flags that come with them.
+  server_status append_rounds(const wire_request &request, const stream_values &known) noexcept;
+  server_status append_tail(const wire_request &request, const stream_values &known) noexcept;
   server_status finish_if_complete() noexcept;
   /// The status for the answer. Counts the failure of a window: it latches, so it comes once.
   server_status answer_status(decode_status status) noexcept;
@@ -67,6 +70,7 @@ private:
   void corrections_cleared() noexcept override;
 
   phase phase_ = phase::rounds;
+  bool has_values_ = false;           ///< of a readout, perhaps before the first bits
   bit_buffer tail_;                   ///< so far
   std::vector<std::uint8_t> frame_;   ///< the observables that were read last
   std::vector<std::uint8_t> cleared_; ///< those when corrections were set to 0 last

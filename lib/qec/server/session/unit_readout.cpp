@@ -40,6 +40,10 @@ std::string readout_facts::text() const {
   return all;
 }
 
+readout_facts readout_facts_of(const stream_values_info &of) noexcept {
+  return {of.body_soft, of.body_leakage, of.kinds};
+}
+
 std::uint64_t digest_with(std::uint64_t digest, std::string_view file) noexcept {
   return (digest ^ crc32_of(file)) * 0x100000001b3U;
 }

@@ -14,7 +14,10 @@ observable k, so the corrections are the XOR of the rounds that are final.
 readout_frames.txt: the decoder has the id 6, 2 detectors, 1 observable, and takes 3 soft values and 5 flags. If only
 detector 0 has fired the observable is flipped, unless measurements 1 and 2, or measurement 1 and flag 4, say that two
 other errors have happened: a value of 7 or 8 is in the middle of the two results, and a flag is 2. The decoder with the
-id 3 is that of frames.txt.
+id 3 is that of frames.txt, and that with the id 4 the one of stream_frames.txt. The decoder with the id 7 decodes a
+stream without a queue; head, repetition and tail are one round of one detector, commit and buffer are 2. A round
+before the tail has a soft value and a flag. A pair of events in two rounds flips the observable, unless the value of
+the first round is in the middle, or its flag is 2.
 
 gaps_frames.txt: the decoder has the id 8, 2 detectors and 9 observables, and gives gaps. Without events nothing is
 flipped and each gap is 8. Detector 0 flips observables 0 and 8, and the gap of observable k is k + 1.5. Detector 1
@@ -168,6 +171,40 @@ enqueue_readout("values_without_a_table", 1, "1100000001", (3,), U8, (), BAD_REQ
 shot = struct.pack("<QQQQQII", 6, 0, 2, 3, 5, U4, 0) + arrays("10", (3, 7, 8), U4, NO_FLAG)
 exchange("one_shot_with_its_kind", ONE_SHOT_READOUT, shot, OK, packed("0"))
 exchange("one_shot_with_a_counter", ONE_SHOT_READOUT, shot[:8] + b"\1" + shot[9:], -BAD_REQUEST)
+enqueue_readout("no_values_without_a_table", 1, "100", (), U8, (), BAD_REQUEST, decoder=4)
+
+
+def rounds_with_values(name, counter, bits, values, kind, flags, status=OK):
+    enqueue_readout(name, counter, bits, values, kind, flags, status, decoder=7)
+
+
+NAN, SURE = float("nan"), (12, 12, 12, 12)
+rounds_with_values("a_round_with_its_value", 1, "1", (8,), U8, (0,))
+rounds_with_values("the_next_round", 2, "1", (12,), U8, (0,))
+rounds_with_values("two_rounds_with_values", 3, "00", (12, 12), U8, (0, 0))
+get_committed("a_misread_measurement", 7, 1, 0, 2, OK, 2, 4, "0")
+rounds_with_values("a_value_and_a_flag_before_their_round", 4, "", (12,), U8, (2,))
+enqueue("their_round", 7, 5, "1", OK)
+rounds_with_values("the_round_after_it", 6, "1", (12,), U8, (1,))
+get_committed("a_leaked_qubit", 7, 1, 0, 4, OK, 4, 6, "0")
+rounds_with_values("a_pair_of_sure_values", 7, "1100", SURE, U8, (0, 1, 1, 0))
+get_committed("an_error", 7, 1, 0, 8, OK, 8, 10, "1")
+begin_tail("begin_tail_with_all_values", 7, 8, OK)
+enqueue("the_tail", 7, 9, "0", OK)
+get_committed("all_with_values", 7, 1, 0, 1000, OK, 11, 11, "1")
+exchange("reset_7", RESET, struct.pack("<Q", 7), OK)
+rounds_with_values("half_bytes_of_three_rounds", 1, "110", (8, 12, 12), U4, (0, 0, 0))
+begin_tail("begin_tail_and_then_values", 7, 2, OK)
+rounds_with_values("the_tail_has_no_value", 3, "0", (12,), U4, (0,), BAD_REQUEST)
+for name, bits, values, kind, flags in (
+        ("rounds_without_their_values", "0000", (), U8, ()), ("values_without_flags", "0000", SURE, U8, ()),
+        ("a_flag_of_3", "0", (12,), U8, (3,)), ("a_value_that_is_none", "0000", (12, NAN, 12, 12), F32, (0, 0, 0, 0)),
+        ("values_of_far_rounds", "", 60 * (12,), U8, ())):
+    exchange("reset_before_" + name, RESET, struct.pack("<Q", 7), OK)
+    rounds_with_values(name, 1, bits, values, kind, flags, BAD_REQUEST)
+exchange("reset_before_two_kinds", RESET, struct.pack("<Q", 7), OK)
+rounds_with_values("half_a_byte", 1, "0", (12,), U4, (0,))
+rounds_with_values("a_byte_after_it", 2, "0", (12,), U8, (0,), BAD_REQUEST)
 write("readout_frames.txt")
 
 

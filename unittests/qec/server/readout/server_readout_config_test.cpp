@@ -2,7 +2,10 @@
 // The setting readout of a decoder's configuration.
 #include "lib/qec/server/hosted_server.h"
 #include "lib/qec/server/slot_size.h"
+#include "lib/qec/server/stream_builder.h"
 #include "unittests/qec/server/readout/server_readout_support.h"
+#include "unittests/qec/server/server_stream_support.h"
+#include "unittests/qec/stream/stream_readout_support.h"
 #include "unittests/support/scratch_folder.h"
 
 #include <fstream>
@@ -79,14 +82,43 @@ TEST(ServerReadoutConfig, RefusesATableThatCannotBeUsed) {
       {broken, "readout: r.txt", "bp-osd", kDem, "r.txt: line 4: error 7 is not one of the model, which has 3"},
       {no_kind, "readout: r.txt", "bp-osd", kDem, "r.txt: no kind of soft values suits all of its measurements"},
       {good, "readout: r.txt", "lookup", kDem, "readout: lookup"},
-      {good, "readout: r.txt", "bp-osd", "stream: true, " + kDem,
-       "decoder_custom_args.readout: a stream takes no soft values and no flags; only decoders of shots do"},
   };
   for (const auto &[in, settings, type, fields, text] : cases) {
     const std::string refusal = in.built(settings, type, fields).text();
     EXPECT_NE(refusal.find(text), std::string::npos) << type << ", " << settings << ": " << refusal;
     EXPECT_NE(refusal.find("decoders[0] (id 6): "), std::string::npos) << refusal;
     EXPECT_EQ(refusal.find("a line of the field dem"), std::string::npos) << refusal;
+  }
+}
+
+TEST(ServerReadoutConfig, GivesAStreamItsTable) {
+  const std::string dem = chain_dem(), table = chain_table(dem);
+  const configured one(table);
+  std::ofstream(one.folder.path() / "m.dem") << dem;
+  const std::string fields = "queue_length: 0, stream: true, dem_file: m.dem", windows = "commit: 2, buffer: 2";
+  auto setups = one.built("readout: r.txt, inner: bp-osd, " + windows, "sliding-window", fields);
+  ASSERT_TRUE(setups.ok()) << setups.text();
+  const std::string name = setups->front().unit->identity()->name;
+  EXPECT_EQ(name.find("readout"), std::string::npos) << "a client may not have this file: " << name;
+  const auto source = read_stream(dem, {.decoder = name, .readout = table});
+  ASSERT_TRUE(source.ok()) << source.text();
+  EXPECT_EQ(setups->front().unit->digest(), stream_facts(*source, table)->digest);
+  EXPECT_NE(setups->front().unit->digest(), stream_facts(*source)->digest);
+  decoding_server server(std::move(*setups));
+  EXPECT_EQ(server.decoders().front()->readout(), (readout_facts{1, 1, 0b111}));
+  const readout_shot rounds{"1100", {8, 12, 12, 12}, {0, 0, 0, 0}};
+  EXPECT_EQ(call(server, kEnqueueReadoutFunctionId, readout_payload(6, 0, rounds, soft_kind::u8)),
+            answered(server_status::ok));
+  EXPECT_EQ(call(server, kGetCommittedFunctionId, committed_payload(6, 1)), committed(2, 4, "0"));
+  const std::pair<std::string, std::string> refusals[] = {
+      {"readout: none.txt, inner: bp-osd, ", "none.txt"},
+      {"readout: m.dem, inner: bp-osd, ", "m.dem: line 1"},
+      {"readout: r.txt, inner: lookup, ", "readout: lookup does not take probabilities"}};
+  for (const auto &[settings, text] : refusals) {
+    const std::string refusal = one.built(settings + windows, "sliding-window", fields).text();
+    EXPECT_NE(refusal.find(text), std::string::npos) << settings << refusal;
+    EXPECT_NE(refusal.find("readout: "), std::string::npos) << refusal;
+    EXPECT_EQ(refusal.find("a line of m.dem"), std::string::npos) << refusal;
   }
 }
 
