@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from . import _native
 from ._links import BUSY_IS_AN_ANSWER, REQUEST_BYTES, Link
-from .arguments import (MAX_BYTES, SOFT_KINDS, bytes_of, leakage_bytes, positive_number, soft_bytes, stream_bits,
-                        whole_number)
+from .arguments import (MAX_BYTES, SOFT_KINDS, bytes_of, leakage_bytes, next_values, positive_number, soft_bytes,
+                        stream_bits, whole_number)
 from .decoders import Bits, DecodeError
 from .dispatcher import Answer
 
@@ -79,7 +79,7 @@ class Description(NamedTuple):
 
 
 class Readout(NamedTuple):
-    """What a decoder needs with each shot: docs/decoders/soft.md. All 0: nothing."""
+    """What a decoder needs with each shot, or a stream with each repetition: docs/decoders/soft.md. All 0: nothing."""
     measurements: int  #: soft values
     flags: int  #: flags of leakage
     kinds: tuple[str, ...]  #: of soft values, that the decoder takes: "f32", "u8", "u4"
@@ -140,7 +140,7 @@ class Client:
         self._lock, self._process = threading.RLock(), os.getpid()
         self._counters: dict[int, int] = {}  # of the last request with one, for each decoder
         self._described: dict[int | None, Description] = {}
-        self._readouts: dict[int, Readout] = {}
+        self._readouts: dict[int, tuple[Readout, bool]] = {}
         self._with_gaps: dict[int, bool] = {}
         self._boots: dict[int, int] = {}  # of the server, for each decoder: a router has several servers
         if transport == "udp":
@@ -183,14 +183,15 @@ class Client:
         return self._lock
 
     def enqueue(self, decoder_id: int, bits: npt.ArrayLike, *, count: int | None = None,
-                soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None,
+                soft: npt.NDArray[Any] | None = None, soft_kind: str | None = None, soft_count: int | None = None,
                 leakage: npt.ArrayLike | None = None) -> None:
         """Sends the next bits of a decoder: measurements or detection events of shots, or of the rounds of a stream.
 
         bits: bool or 0/1 of any shape, read row by row; or with `count` uint8 of packed bits, bit k in bit k % 8 of
             byte k // 8. More than a slot holds go in several requests.
         soft, soft_kind, leakage: of a decoder with a table of a readout, all values and flags of the shot that these
-            bits begin or end: as of Decoder.decode. They are sent before the bits if a slot does not hold both.
+            bits begin or end: as of Decoder.decode. Of a stream the next ones, of any number, also with soft_count: as
+            of StreamDecoder.push. They are sent before the bits if a slot does not hold both.
         The client counts the requests of each decoder; the counter begins anew with reset(). So reset a decoder before
         its first bits if another client has used it. After a TimeoutError the request may have been executed or not:
         if it was not, the next call raises SYNDROMES_DROPPED. An error that loses bits stays until reset().
@@ -203,7 +204,7 @@ class Client:
                 raise ValueError(f"the server's slots have {slot_bytes} bytes, too few for a request with bits: "
                                  f"at least {REQUEST_BYTES + HEAD_BYTES + 1} (--slot-size of the server)")
             if soft is not None or leakage is not None:
-                whole = self._send_readout(decoder_id, packed, count, soft, soft_kind, leakage,
+                whole = self._send_readout(decoder_id, packed, count, soft, soft_kind, soft_count, leakage,
                                            slot_bytes - REQUEST_BYTES - READOUT_HEAD_BYTES)
                 if whole:
                     return
@@ -214,14 +215,19 @@ class Client:
                               + packed[first // 8:(first + part + 7) // 8].tobytes())
 
     def _send_readout(self, decoder_id: int, packed: npt.NDArray[np.uint8], count: int,
-                      soft: npt.NDArray[Any] | None, soft_kind: str | None, leakage: npt.ArrayLike | None,
-                      room: int) -> bool:
+                      soft: npt.NDArray[Any] | None, soft_kind: str | None, soft_count: int | None,
+                      leakage: npt.ArrayLike | None, room: int) -> bool:
         """Sends values and flags, with the bits if a slot holds all: then True."""
         if decoder_id not in self._readouts:
-            self._readouts[decoder_id] = self.readout(decoder_id)
-        measurements, flags, _ = self._readouts[decoder_id]
-        values, kind = soft_bytes(soft, None, measurements, soft_kind)
-        of_flags = leakage_bytes(leakage, None, flags)
+            self._readouts[decoder_id] = self._readout_of(decoder_id)
+        (measurements, flags, _), is_stream = self._readouts[decoder_id]
+        if is_stream:
+            values, measurements, kind, of_flags, flags = next_values(soft, soft_kind, soft_count, leakage)
+        elif soft_count is not None:
+            raise ValueError("soft_count is for streams: a shot has a value of each measurement")
+        else:
+            values, kind = soft_bytes(soft, None, measurements, soft_kind)
+            of_flags = leakage_bytes(leakage, None, flags)
         width = (32, 8, 4)[kind]
 
         def send(bits: bytes, num_bits: int, part: bytes, num_values: int, more: bytes, num_flags: int) -> None:
@@ -246,13 +252,19 @@ class Client:
         return False
 
     def readout(self, decoder_id: int) -> Readout:
-        """What a decoder needs with each shot. Of a server of an earlier version: nothing. Raises ValueError if the
-        server's slots are too small for the answer."""
+        """What a decoder needs with each shot, or with each repetition. Of a server of an earlier version: nothing.
+        Raises ValueError if the server's slots are too small for the answer."""
+        return self._readout_of(decoder_id)[0]
+
+    def _readout_of(self, decoder_id: int) -> tuple[Readout, bool]:
+        """The same, and whether it is a stream."""
         result = self._long_description(decoder_id, 3, READOUT_BYTES, "what the decoder needs")
         if result is None:
-            return Readout(0, 0, ())
+            return Readout(0, 0, ()), False
+        shot_bits, = struct.unpack_from("<Q", result, 8)
         measurements, flags, kinds = struct.unpack_from("<QQQ", result, 72)
-        return Readout(measurements, flags, tuple(name for k, name in enumerate(SOFT_KINDS) if kinds >> k & 1))
+        return (Readout(measurements, flags, tuple(name for k, name in enumerate(SOFT_KINDS) if kinds >> k & 1)),
+                shot_bits == 0)
 
     def gives_gaps(self, decoder_id: int) -> bool:
         """Whether the answers of a decoder have gaps (docs/decoders/confidence.md): of a server of an earlier version
