@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from cudaq_realtime import Answer, Client, DecodeError, ServerError
 
-GOLDEN = pathlib.Path(__file__).parents[1] / "qec/server/golden"
+GOLDEN = pathlib.Path(__file__).parents[2] / "qec/server/golden"
 SLOT_SIZE = 128
 MODEL = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1 L1"
 LOOP = """repeat 9 {
