@@ -4,7 +4,7 @@
 
 namespace cudaq::realtime::tools::test {
 
-std::vector<written_page> pages_to_write(const std::filesystem::path &) {
+std::vector<written_page> pages_to_write(const std::filesystem::path &folder) {
   std::vector<written_page> all = {
       {"latency --quick", {"All cases", "Ratios to the floors", "Closed loop, 32 B: histogram", "Pipelined"}}};
   if (run_program("demo --help").exit_code != 0)
@@ -16,10 +16,11 @@ std::vector<written_page> pages_to_write(const std::filesystem::path &) {
   all.push_back({"pipeline --shots 500 --decoder lookup --dem " + model + ".dem --in " + model + ".dets.b8 --obs_in " +
                      model + ".obs.b8",
                  {"Latency histogram", "Stages of the mean latency", "Timeline"}});
-  all.push_back({"decode --dem " + model + ".dem --in " + model + ".dets.b8 --obs_in " + model +
-                     ".obs.b8 --out /dev/null --decoder lookup",
-                 {"Shots", "Model", "Logical errors"},
-                 false});
+  const std::string decode =
+      "decode --dem " + model + ".dem --in " + model + ".dets.b8 --obs_in " + model + ".obs.b8 --out /dev/null ";
+  all.push_back({decode + "--decoder lookup", {"Shots", "Model", "Logical errors"}, false});
+  all.push_back({decode + "--decoder bp-osd --confidence " + (folder / "gaps.txt").string(),
+                 {"Logical errors", "Wrong and discarded shots"}});
   return all;
 }
 
