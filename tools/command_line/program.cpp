@@ -22,8 +22,6 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::string_view kOutOfMemory = ": out of memory: std::bad_alloc where nothing may be thrown\n";
-
 std::string joined(int argc, char **argv) {
   std::string line;
   for (int i = 0; i < argc; ++i)
@@ -37,8 +35,11 @@ bool names_json(int argc, char **argv) {
                      [](std::string_view word) { return word == "--json" || word.starts_with("--json="); });
 }
 
-/// A library or the project's own code has turned a refused allocation into this text.
-bool is_about_memory(std::string_view text) { return text.find("std::bad_alloc") != text.npos; }
+/// A library, the loader or the project's own code has turned a refused allocation into this text.
+bool is_about_memory(std::string_view text) {
+  constexpr std::string_view kTexts[] = {"std::bad_alloc", "out of memory", "annot allocate"}; // also strerror's
+  return std::ranges::any_of(kTexts, [text](std::string_view part) { return text.find(part) != text.npos; });
+}
 
 /// Memory that is refused in a function that must not throw ends the program: CLI11's look-up of an option allocates,
 /// and is noexcept; its validators allocate before main. The status is that of a refusal, so that a service is started
@@ -49,8 +50,7 @@ std::terminate_handler usual_terminate = nullptr; ///< written before a second t
     if (const std::exception_ptr failure = std::current_exception())
       std::rethrow_exception(failure);
   } catch (const std::bad_alloc &) {
-    for (const std::string_view part : {std::string_view(program_invocation_short_name), kOutOfMemory})
-      (void)!write(STDERR_FILENO, part.data(), part.size()); // allocates nothing
+    write_parts({program_invocation_short_name, ": out of memory: std::bad_alloc where nothing may be thrown\n"});
     _exit(kExitRefused);
   } catch (...) { // the usual handler prints what it is
   }

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ public:
       return;
     try {
       std::thread([status] { watch(status); }).detach(); // it uses nothing that is destroyed
-    } catch (const std::system_error &) {                // no thread is left: as without this object
+    } catch (const std::exception &) {                   // no thread or memory is left: as without this object
     }
   }
 

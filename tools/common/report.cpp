@@ -71,7 +71,18 @@ bool are_stdout_and_stderr_one_file() {
          out.st_ino == err.st_ino;
 }
 
-void print_refusal(const std::string &name, const std::string &reason) { print_error("{}: {}\n", name, reason); }
+void write_parts(std::initializer_list<std::string_view> parts) noexcept {
+  for (const std::string_view part : parts)
+    (void)!write(STDERR_FILENO, part.data(), part.size());
+}
+
+void print_refusal(const std::string &name, const std::string &reason) noexcept {
+  try {
+    print_error("{}: {}\n", name, reason);
+  } catch (const std::exception &) { // no memory for the line
+    write_parts({name, ": ", reason, "\n"});
+  }
+}
 
 void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write) {
   std::ofstream file(path);
@@ -182,11 +193,16 @@ int output::finish(json body, const std::string &problem, int status, const run_
 }
 
 int output::refuse(const std::string &reason, int status) const noexcept {
+  bool has_name = false;
   try {
-    print_refusal(options_.name(), reason);
+    const std::string name = options_.name();
+    has_name = true;
+    print_refusal(name, reason);
     write_report(report_of(json::object(), reason, status, false));
   } catch (const std::exception &) {
     reported_ = true; // there is no place for a message, or the message is that the report cannot be written
+    if (!has_name)    // no memory
+      write_parts({options_.program, ": ", reason, "\n"});
   }
   return status;
 }

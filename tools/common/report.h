@@ -9,11 +9,13 @@
 #include <cstdio>
 #include <fmt/core.h>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -101,8 +103,11 @@ void write_log_line(std::FILE *stream, const std::string &line) noexcept;
 /// Why not all of stdout could be written; "" if it was, or if stdout was closed at the start.
 std::string stdout_problem();
 
-/// One message on stderr: "<name>: <reason>", with the name of output_options.
-void print_refusal(const std::string &name, const std::string &reason);
+/// Writes to stderr without memory and without a stream: for where memory is refused.
+void write_parts(std::initializer_list<std::string_view> parts) noexcept;
+
+/// One message on stderr: "<name>: <reason>", with the name of output_options. Without memory, too.
+void print_refusal(const std::string &name, const std::string &reason) noexcept;
 
 /// Writes a file that the user named with `option`. Throws usage_error with both names if that fails.
 void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write);

@@ -280,6 +280,10 @@ public:
     if (has_deadlines())
       j["late_shots"] = late_shots_;
     j["shot_ns"] = latency_json(totals_.shot_ns);
+    if (!totals_.wins.empty()) { // of their kinds before the first value: a null one is not whole if memory is refused
+      j["race_members"] = json::array();
+      j["race_wins"] = json::object();
+    }
     for (const auto &[member, wins] : totals_.wins) {
       j["race_members"].push_back({{"name", member}, {"answers", wins}});
       json &of_name = j["race_wins"][member]; // members may have the same name

@@ -122,8 +122,9 @@ std::vector<realtime_step> realtime_setup::steps() const {
 }
 
 json realtime_setup::as_json() const {
-  json all;
-  for (const realtime_step &step : steps())
+  const std::vector<realtime_step> made = steps();
+  json all = made.empty() ? json() : json::array();
+  for (const realtime_step &step : made)
     all.push_back({{"what", step.what}, {"applied", step.why.empty()}, {"why", step.why}});
   return all;
 }

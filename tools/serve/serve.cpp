@@ -386,12 +386,13 @@ int serving::report(const std::string &problem) {
     const server_ns::decode_failures failures = decoder->failures();
     out_.log("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
     const auto identity = decoder->identity();
-    json answers = json::object(), wins;
+    json answers = json::object(), stages = json::object(), wins, stream;
     for (std::size_t status = 0; status < counts.by_status.size(); ++status)
       answers[status_label(status)] = counts.by_status[status];
+    if (!identity->members.empty())
+      wins = json::object();
     for (std::size_t k = 0; k < identity->members.size(); ++k)
       wins[identity->members[k]] = identity->wins[k].value();
-    json stream, stages;
     for (std::size_t s = 0; s < server_ns::kRequestStages.size(); ++s)
       stages[server_ns::kRequestStages[s]] =
           times_json(decoder->times().read(static_cast<server_ns::request_stage>(s)));

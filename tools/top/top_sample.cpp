@@ -157,7 +157,7 @@ json percentile_json(const sampled_times &times, double percent) {
 }
 
 json stages_json(const sampled_decoder &d) {
-  json stages;
+  json stages = d.stages.empty() ? json() : json::object();
   for (const sampled_stage &stage : d.stages)
     stages[stage.name] = {{"count", stage.times.count},
                           {"p50", percentile_json(stage.times, 50)},
