@@ -71,7 +71,11 @@ TEST(DecodingClient, AnswersWithBusyIfNothingWasExecutedInTheTime) {
     played_server server([&](const played_request &, std::size_t) { return played_answer{status, {}}; });
     udp_client client(server.port(), CUDAQ_QEC_CLIENT_NEVER);
     cudaq_qec_client_answer_t answer;
-    ASSERT_EQ(client.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, kBody, answer, 100 * kMs), CUDAQ_OK) << cudaq_qec_client_error();
+    cudaq_status_t called = CUDAQ_ERR_TIMEOUT;
+    for (int call = 0; called == CUDAQ_ERR_TIMEOUT && call < 50;
+         ++call) // a busy core: the last frame may have no answer
+      called = client.call(CUDAQ_QEC_ENQUEUE_SYNDROMES, kBody, answer, 100 * kMs);
+    ASSERT_EQ(called, CUDAQ_OK) << cudaq_qec_client_error();
     EXPECT_EQ(answer.status, status);
     EXPECT_GT(answer.attempts, 1u);
   }
