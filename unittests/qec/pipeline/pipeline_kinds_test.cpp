@@ -42,8 +42,9 @@ struct counted_hooks {
 
 // Known failure 18.
 TEST_P(PipelineKinds, EveryRequestIsAnsweredOnceAndTheHooksAreCalledAroundEachLaunch) {
-  for (const int workers : {1, 3, 64}) {
-    any_rig r(GetParam(), 20 * kSecond, workers, 16, 1000);
+  for (const auto &[workers, slots] : {std::pair{1, 1}, {1, 8}, {3, 2}, {2, 33}, {64, 128}}) {
+    SCOPED_TRACE(std::to_string(workers) + " workers, " + std::to_string(slots) + " slots");
+    any_rig r(GetParam(), 20 * kSecond, workers, slots, 1000);
     counted_hooks hooks(r);
     hooks.alone = workers == 1;
     r.pipeline().start();
@@ -55,6 +56,7 @@ TEST_P(PipelineKinds, EveryRequestIsAnsweredOnceAndTheHooksAreCalledAroundEachLa
     EXPECT_EQ(hooks.wrong, 0);
     EXPECT_EQ(r.pipeline().stats().submitted, 1000u);
     EXPECT_EQ(r.pipeline().stats().completed, 1000u);
+    EXPECT_EQ(r.pipeline().stats().dispatched, 1000u);
   }
 }
 

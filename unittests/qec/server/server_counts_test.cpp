@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One answer, one count: what the counters of a decoder say.
+// One answer, one count, and its time: what the counters of a decoder say.
 #include "unittests/qec/server/server_stream_support.h"
 #include "unittests/qec/server/server_threads_support.h"
+#include "unittests/support/threads_named.h"
 
+#include <array>
+#include <cstddef>
+#include <memory>
 #include <numeric>
+#include <thread>
 
+namespace cudaq::qec::realtime::test {
 namespace {
 
-using namespace cudaq::qec::realtime;
-using namespace cudaq::qec::realtime::test;
+// One answer, one count: what the counters of a decoder say.
 
 std::uint64_t answers(const served_decoder &decoder, server_status status) {
   return decoder.counts().by_status[static_cast<std::size_t>(status)];
@@ -173,4 +178,178 @@ TEST(ServerCounts, MayBeReadWhileTheDecoderWorksAndIsExchanged) {
   EXPECT_EQ(server.decoders()[0]->counts().shots, 100U);
 }
 
+// The times of a decoder's requests, stage by stage.
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+rt::time_histogram::snapshot times(decoding_server &server, request_stage stage) {
+  return server.decoders()[0]->times().read(stage);
+}
+
+TEST(StageTimes, SayWhereARequestWaited) {
+  rt::shared_word<std::uint32_t> open;
+  started_server running(one_setup({.id = 1, .queue_length = 3}, unit_with_gate(open)));
+  decoding_server &server = running.server;
+  requester &client = running.client;
+  const std::uint32_t first = client.send(kOneShotFunctionId, packed("1"));
+  ASSERT_TRUE(rt::wait_until(soon(), [&] { return server.decoders()[0]->begun() == 1; }));
+  const std::uint32_t second = client.send(kOneShotFunctionId, packed("1")),
+                      third = client.send(kOneShotFunctionId, packed("1")),
+                      refused = client.send(kOneShotFunctionId, packed("1"));
+  EXPECT_EQ(client.answer(refused).status, -5) << "the queue is full";
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  open.store(1);
+  for (const std::uint32_t number : {first, second, third})
+    EXPECT_EQ(client.answer(number).status, 0);
+  ASSERT_TRUE(rt::wait_until(soon(), [&] { return server.idle(); }));
+  for (const request_stage stage : {request_stage::accepted, request_stage::queued, request_stage::taken,
+                                    request_stage::decoded, request_stage::answered, request_stage::whole})
+    EXPECT_EQ(times(server, stage).count, 3U) << kRequestStages[static_cast<std::size_t>(stage)];
+  EXPECT_GE(times(server, request_stage::decoded).max_ns, 30 * kMs) << "the first one was decoded";
+  EXPECT_GE(times(server, request_stage::taken).sum_ns, 60 * kMs) << "the others were in the queue";
+  EXPECT_GE(times(server, request_stage::whole).sum_ns, 90 * kMs);
+}
+
+TEST(StageTimes, AddUpToTheWholeTime) {
+  started_server running(one_setup({.id = 1, .queue_length = 8}, unit_for(rotated_model(4))));
+  decoding_server &server = running.server;
+  requester &client = running.client;
+  for (int k = 0; k < 100; ++k)
+    EXPECT_EQ(client.call(kOneShotFunctionId, packed("1000")).status, 0);
+  ASSERT_TRUE(rt::wait_until(soon(), [&] { return server.idle(); }));
+  std::uint64_t sum = 0;
+  for (const request_stage stage : {request_stage::accepted, request_stage::queued, request_stage::taken,
+                                    request_stage::decoded, request_stage::answered})
+    sum += times(server, stage).sum_ns;
+  const std::uint64_t whole = times(server, request_stage::whole).sum_ns;
+  // Each part is rounded down, and the counters of two cores may differ by some ticks.
+  EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(whole), 100 * 1000.0);
+  EXPECT_GT(whole, 100U * 100U);
+}
+
+TEST(StageTimes, WithoutAQueueAreThoseOfTheDecode) {
+  rt::shared_word<std::uint32_t> open;
+  decoding_server server(one_setup({.id = 1}, unit_with_gate(open)));
+  std::thread opens([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    open.store(1);
+  });
+  EXPECT_EQ(call(server, kOneShotFunctionId, packed("1")).status, 0);
+  opens.join();
+  EXPECT_GE(times(server, request_stage::decoded).max_ns, 10 * kMs);
+  for (const request_stage stage :
+       {request_stage::accepted, request_stage::queued, request_stage::taken, request_stage::answered}) {
+    EXPECT_EQ(times(server, stage).count, 1U);
+    EXPECT_EQ(times(server, stage).max_ns, 0U);
+  }
+}
+
+TEST(StageTimes, OfThreadsThatSubmitAtOnceAreNotLost) {
+  decoding_server server(one_setup({.id = 1}, unit_for(rotated_model(4))));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&server] {
+      for (int k = 0; k < 2000; ++k)
+        EXPECT_EQ(call(server, kOneShotFunctionId, packed("1000")).status, 0);
+    });
+  for (std::thread &t : threads)
+    t.join();
+  EXPECT_EQ(times(server, request_stage::decoded).count, 6000U);
+  EXPECT_EQ(times(server, request_stage::whole).count, 6000U);
+}
+
+// The threads that decoders share.
+
+std::vector<decoder_setup> setups_of(std::uint64_t decoders, std::uint32_t queue_length) {
+  std::vector<decoder_setup> setups;
+  for (std::uint64_t id = 0; id < decoders; ++id)
+    setups.push_back({{.id = id, .queue_length = queue_length}, unit_for(rotated_model(4))});
+  return setups;
+}
+
+TEST(ServerPool, ServesManyDecodersWithAFewThreadsInTheOrderOfEachDecoder) {
+  constexpr std::uint64_t kDecoders = 300, kRounds = 20;
+  decoding_server server(setups_of(kDecoders, kRounds));
+  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK, 3).text(), "");
+  EXPECT_EQ(cudaq::realtime::test::threads_named("qec-decode-").size(), 3U);
+  std::deque<requester> clients; // one for each decoder, so that order() is that of the decoder
+  for (std::uint64_t id = 0; id < kDecoders; ++id)
+    clients.emplace_back(server);
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint64_t counter = 0; counter < kRounds; ++counter)
+        for (std::uint64_t id = t; id < kDecoders; id += 2)
+          clients[id].send(kEnqueueFunctionId, enqueue_payload(id, counter, "0110"));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_TRUE(server.stop(soon()));
+  std::vector<std::uint32_t> ascending;
+  for (std::uint32_t k = 0; k < kRounds; ++k)
+    ascending.push_back(k);
+  for (requester &client : clients) {
+    ASSERT_EQ(client.order(), ascending);
+    for (std::uint32_t k = 0; k < kRounds; ++k)
+      ASSERT_EQ(client.answer(k), answered(server_status::ok)); // a counter out of order would not be ok
+  }
+}
+
+TEST(ServerPool, ServesTheOthersWhileADecoderIsSlow) {
+  rt::shared_word<std::uint32_t> open;
+  std::vector<decoder_setup> setups = setups_of(3, 4);
+  setups[0].unit = unit_with_gate(open);
+  started_server running(std::move(setups), 2);
+  requester &client = running.client;
+  const std::uint32_t slow = client.send(kEnqueueFunctionId, enqueue_payload(0, 0, "1"));
+  for (std::uint64_t counter = 0; counter < 3; ++counter)
+    for (const std::uint64_t id : {1U, 2U})
+      EXPECT_EQ(client.call(kEnqueueFunctionId, enqueue_payload(id, counter, "0110")), answered(server_status::ok));
+  EXPECT_EQ(client.answers_to(slow), 0u);
+  open.store(1);
+  EXPECT_EQ(client.answer(slow), answered(server_status::ok));
+}
+
+TEST(ServerPool, ForgetsADecoderThatIsFreed) {
+  // As after the end of the threads: workers of streams still wake the decoders, which are freed one after the other.
+  const rt::tick_clock ticks;
+  worker_pool pool(2);
+  held_slots slots;
+  rt::counter answers;
+  const answer_receiver receiver{
+      [](void *user, const cudaq_host_job_t &, const server_answer &) { static_cast<rt::counter *>(user)->add(); },
+      &answers};
+  const decoder_limits limits{.queue_length = 1};
+  bytes result(64);
+  const bytes reset = reset_payload(0);
+  const auto wake = [&](served_decoder &decoder) {
+    server_answer now;
+    request_moments moments;
+    EXPECT_FALSE(decoder.submit(read_request(kResetFunctionId, reset), result, {}, now, moments));
+  };
+  alignas(served_decoder) std::array<std::byte, sizeof(served_decoder)> place;
+  served_decoder *const freed = new (place.data()) served_decoder(limits, unit_for(rotated_model(1)), ticks);
+  served_decoder other(limits, unit_for(rotated_model(1)), ticks);
+  freed->connect(receiver, pool, slots, nullptr);
+  other.connect(receiver, pool, slots, nullptr);
+  wake(*freed);
+  std::destroy_at(freed);
+  place.fill(std::byte{0xff}); // a thread that uses it ends the test
+  wake(other);
+  ASSERT_EQ(pool.start("pool-test-", 1, CUDAQ_WAIT_BLOCK, [] { return true; }).text(), "");
+  EXPECT_TRUE(rt::wait_until(soon(), [&] { return answers.value() == 1; }));
+  EXPECT_TRUE(pool.stop(soon()));
+}
+
+TEST(ServerPool, HasAsManyThreadsAsCoresOrTheSetting) {
+  const std::uint32_t cores = std::max(std::thread::hardware_concurrency(), 8U);
+  const decoding_server two(setups_of(2, 4)), many(setups_of(cores + 5, 1)), without_queue(setups_of(3, 0));
+  EXPECT_EQ(two.threads_for(0), 2U);
+  EXPECT_EQ(two.threads_for(1), 1U);
+  EXPECT_EQ(many.threads_for(0), cores);
+  EXPECT_EQ(many.threads_for(cores + 2), cores + 2);
+  EXPECT_EQ(without_queue.threads_for(0), 0U);
+}
+
 } // namespace
+} // namespace cudaq::qec::realtime::test
