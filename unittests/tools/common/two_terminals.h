@@ -38,6 +38,8 @@ protected:
     if (contains(read_file(scratch_.path() / "serve.err"), "PyMatching"))
       GTEST_SKIP() << "this build has no PyMatching";
     ASSERT_TRUE(contains(ready, "QEC_DECODING_SERVER_READY")) << ready << read_file(scratch_.path() / "serve.err");
+    EXPECT_EQ(value_in(ready, "transport"), GetParam().transport);
+    EXPECT_EQ(ready.find(" slots="), ready.rfind(" slots=")) << ready;
     port_ = value_in(ready, "port");
   }
 

@@ -3,7 +3,10 @@
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <regex>
+#include <sys/stat.h>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -146,19 +149,124 @@ TEST(DecodeProgram, AutoTakesNoPredecoderAndSaysSo) {
 
 TEST(DecodeProgram, AutoTakesBpOsdForAColourCodeAndSaysWhy) {
   SKIP_WITHOUT_PYMATCHING();
-  const std::string run = "decode --out /dev/null --dem " + kColorCode.file("dem") + " --in " +
-                          kColorCode.file("dets") + " --obs_in " + kColorCode.file("obs");
-  const program_result r = run_program(run);
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_TRUE(
-      contains(r.out, "decoder         auto took bp-osd, because its first choice refuses the model: pymatching"))
-      << r.out;
+  const std::string shots = " --dem " + kColorCode.file("dem") + " --in " + kColorCode.file("dets") + " --obs_in " +
+                            kColorCode.file("obs"),
+                    run = "decode --out /dev/null" + shots;
+  for (const std::string &command : {run, "demo --rate 0 --shots 100" + shots, "pipeline --shots 100" + shots}) {
+    const program_result r = run_program(command);
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_TRUE(contains(r.out,
+                         "auto took bp-osd, because its first choice refuses the model: pymatching decoder: line "
+                         "2: a component has 3 detectors"))
+        << r.out;
+  }
   const auto j = run_good_program(run + " --json"), named = run_good_program(run + " --json --decoder bp-osd");
   ASSERT_FALSE(j.is_discarded() || named.is_discarded());
   EXPECT_EQ(j.at("decoder"), "bp-osd");
   EXPECT_TRUE(contains(j.at("decoder_choice"), "detectors, matching takes one or two"));
   EXPECT_EQ(j.at("logical_errors"), named.at("logical_errors"));
   EXPECT_FALSE(named.contains("decoder_choice"));
+}
+
+// What `--decoder auto` takes: the reports name it, and the reason comes before the work.
+
+TEST(DecodeChoice, IsReportedBeforeTheFirstShotComes) {
+  SKIP_WITHOUT_PYMATCHING();
+  const scratch_folder scratch;
+  const std::string fifo = (scratch.path() / "shots").string();
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int shots = open(fifo.c_str(), O_RDWR | O_CLOEXEC); // a writer, so that the program can open it
+  ASSERT_GE(shots, 0);
+  const std::string command = "timeout -k 2 60 '" + std::string(CUDAQ_TOOL_PATH) +
+                              "' decode --out /dev/null --in_format dets --dem '" + kColorCode.file("dem") +
+                              "' --in '" + fifo + "'";
+  std::FILE *const out = popen(command.c_str(), "r");
+  ASSERT_NE(out, nullptr);
+  std::array<char, 4096> line{};
+  ASSERT_NE(std::fgets(line.data(), line.size(), out), nullptr);
+  EXPECT_TRUE(contains(line.data(), "decoder         auto took bp-osd, because its first choice refuses"))
+      << line.data();
+  const std::string text = read_file(kColorCode.file("dets"));
+  EXPECT_EQ(write(shots, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(shots);
+  std::string rest;
+  while (std::fgets(line.data(), line.size(), out) != nullptr)
+    rest += line.data();
+  EXPECT_EQ(pclose(out), 0);
+  EXPECT_TRUE(contains(rest, "decoded         128 shots")) << rest;
+  EXPECT_FALSE(contains(rest, "auto took")) << "once";
+}
+
+TEST(DecodeChoice, AStreamNamesTheDecoderOfItsWindowsAndTheReason) {
+  SKIP_WITHOUT_PYMATCHING();
+  const scratch_folder scratch;
+  const auto decoded = [&](const std::string &round, const std::string &errors, const std::string &bits) {
+    std::ofstream(scratch.path() / "m.dem") << "repeat 9 {\n" + round + errors + "shift_detectors(1) " +
+                                                   std::to_string(bits.size()) + "\n}\n" + round + "error(0.1) D0\n";
+    std::ofstream shots(scratch.path() / "s.01");
+    for (int k = 0; k < 10; ++k)
+      shots << bits << "\n";
+    shots.close();
+    return "decode --stream --commit 2 --buffer 2 --out /dev/null --dem " + (scratch.path() / "m.dem").string() +
+           " --in " + (scratch.path() / "s.01").string();
+  };
+  const std::string graph = decoded("detector(0) D0\n", "error(0.1) D0 D1 L0\nerror(0.1) D0\n", "0");
+  auto j = run_good_program(graph + " --json");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_EQ(j.at("decoder"), "pymatching");
+  EXPECT_FALSE(j.contains("decoder_choice"));
+  EXPECT_TRUE(contains(j.at("stream"), "a repetition has 1 detector in 1 round; pymatching; sequential"));
+  const std::string hyper = decoded("detector(0) D0\ndetector(0) D1\ndetector(0) D2\n",
+                                    "error(0.1) D0 D1 D2 L0\nerror(0.1) D0\nerror(0.1) D1\nerror(0.1) D2\n", "000");
+  j = run_good_program(hyper + " --json");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_EQ(j.at("decoder"), "bp-osd");
+  EXPECT_TRUE(contains(j.at("decoder_choice"), "auto took bp-osd, because its first choice refuses "));
+  const std::string text = run_program(hyper).out;
+  EXPECT_TRUE(text.starts_with("decoder         auto took bp-osd, because")) << text;
+  EXPECT_TRUE(contains(text, "; bp-osd; sequential")) << text;
+}
+
+// The pages of `decode --html` say what was measured, and whether anything was checked.
+
+class DecodePages : public decode_files_test {
+protected:
+  [[nodiscard]] std::string page_of(const std::string &options) const {
+    const std::string page = (scratch_.path() / "page.html").string();
+    const program_result r = run_program("decode --decoder lookup --out /dev/null " + options + " --html " + page);
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    return read_file(page);
+  }
+  /// The green result of a page.
+  static constexpr const char *kGood = "<p class=\"result good\">Good: every check passed";
+};
+
+TEST_F(DecodePages, ARunWithoutObservablesAndPredictionsCheckedNothing) {
+  const std::string set = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  const std::string data = "--dem " + set + ".dem --in " + set + ".dets.b8";
+  const std::string page = page_of(data);
+  EXPECT_TRUE(contains(page, "<p class=\"result \">Nothing was checked: the shots came without"));
+  EXPECT_FALSE(contains(page, "Good:"));
+  EXPECT_TRUE(contains(page_of(data + " --obs_in " + set + ".obs.b8"), kGood));
+}
+
+TEST_F(DecodePages, OfStreamsHaveTheDecodeTimeOfWindows) {
+  const std::string model = file("m.dem", "repeat 9 {\ndetector(0) D0\nerror(0.1) D0 D1 L0\nerror(0.1) D0\n"
+                                          "shift_detectors(1) 1\n}\ndetector(0) D0\nerror(0.1) D0\n");
+  const std::string data =
+      "--stream --commit 2 --buffer 2 --dem " + model + " --in " + file("s.01", "0\n0\n0\n0\n0\n0\n0\n0\n0\n0\n");
+  const std::string page = page_of(data);
+  for (const char *title : {">decode time (logarithmic)<", ">windows (logarithmic)<", "<th>windows</th>",
+                            "Nothing was checked: the stream came without observables (--obs_in)"})
+    EXPECT_TRUE(contains(page, title)) << title;
+  for (const char *word : {"latency", "requests", "Good:"})
+    EXPECT_FALSE(contains(page.substr(0, page.find("All figures")), word)) << word;
+  EXPECT_TRUE(contains(page_of(data + " --obs_in " + file("o.01", "0\n")), kGood));
+}
+
+TEST_F(DecodePages, TheHelpPromisesPlotsOfStreamsOnly) {
+  const std::string help = std::regex_replace(run_program("decode --help").out, std::regex("\\s+"), " ");
+  EXPECT_TRUE(contains(help, "report as one HTML page, into FILE; with plots of the windows if --stream")) << help;
 }
 
 } // namespace

@@ -22,6 +22,23 @@ protected:
     EXPECT_TRUE(contains(r.err, text)) << options << "\n" << r.err;
     EXPECT_EQ(r.out, out) << options;
   }
+  /// Decodes shots.01 by model.dem into out.01.
+  [[nodiscard]] program_result decode(const std::string &decoder, const std::string &more = "",
+                                      const std::string &input = "/dev/null") const {
+    return run_program("decode --dem " + path("model.dem") + " --in " + path("shots.01") + " --out " + path("out.01") +
+                           " --decoder '" + decoder + "' " + more,
+                       CUDAQ_TOOL_PATH, input);
+  }
+  void expect_refused(const std::string &decoder, const std::string &more, const std::string &why) const {
+    const program_result r = decode(decoder, more);
+    EXPECT_EQ(r.exit_code, 2) << decoder << " " << more;
+    EXPECT_TRUE(contains(r.err, why)) << more << "\n" << r.err;
+  }
+  void expect_answers(const program_result &r, const std::string &answers) const {
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(read_file(path("out.01")), answers);
+  }
+
   const scratch_folder scratch_;
 };
 

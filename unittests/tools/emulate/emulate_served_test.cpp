@@ -31,8 +31,10 @@ TEST_P(TwoTerminals, GiveTheRecordedPredictions) {
   for (std::string line; !(line = server_->line()).empty();)
     last = line;
   const int processed = std::atoi(value_in(last, "count").c_str());
+  const int leave = std::string(GetParam().name) == "ShmRing" ? 3 : 0; // frames that free the ring of a client
   EXPECT_GE(processed, 4004) << last;
-  EXPECT_LE(processed, 4014) << "5 queries each for model and name, and none after one without an answer in time";
+  EXPECT_LE(processed, 4014 + leave)
+      << "5 queries each for model and name, and none after one without an answer in time";
   EXPECT_EQ(server_->wait(), 0);
 }
 
@@ -73,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, TwoTerminals,
                                          shape{"RoceRing", "roce", CUDAQ_ROCE_PROVIDER, "--port=0 --peer-port=0"},
                                          shape{"RoceUnified", "roce", CUDAQ_ROCE_PROVIDER,
                                                "--port=0 --peer-port=0 --unified"},
+                                         shape{"ShmRing", "shm", CUDAQ_SHM_PROVIDER, "--name="},
                                          shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
                          [](const auto &one) { return std::string(one.param.name); });
 
@@ -271,47 +274,6 @@ TEST_P(Reports, AsAPageAndAsHistogramsHaveEachAnswerAndEachLoss) {
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, Reports,
                          testing::Values(shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --unified"}),
-                         [](const auto &one) { return std::string(one.param.name); });
-
-// 2184 detectors do not fit into the 256 bytes that slots have otherwise.
-using LargeShots = TwoTerminals;
-TEST_P(LargeShots, GetSlotsOfTheRightSizeOnBothSides) {
-  const auto config = scratch_.path() / "large.yaml";
-  std::ofstream(config) << "decoders:\n  - id: 0\n    type: pymatching\n    dem_file: " << CUDAQ_TEST_DATA
-                        << "/surface_z_d13_p0.005.dem\n";
-  const auto serve = [&](const std::vector<std::string> &more) {
-    std::vector<std::string> words = {"serve", "--config", config.string(), "--transport", GetParam().library, "--"};
-    std::istringstream options(GetParam().options);
-    for (std::string option; options >> option;)
-      words.push_back(option == "--name=" ? option + name_ + "-large" : option);
-    words.insert(words.end(), more.begin(), more.end());
-    return std::make_unique<running_program>(words, scratch_.path() / "large.err");
-  };
-  const auto play = [&](const std::string &ready, const std::string &more) {
-    const bool shm = std::string(GetParam().transport) == "shm";
-    return run_program("emulate --json --config d13 --shots 50 --transport " + std::string(GetParam().transport) +
-                       (shm ? " --name " + name_ + "-large" : " --port " + value_in(ready, "port")) + " " + more);
-  };
-  {
-    const auto server = serve({});
-    const std::string ready = server->line();
-    EXPECT_EQ(value_in(ready, "slot_size"), "384") << read_file(scratch_.path() / "large.err");
-    const program_result r = play(ready, "--timeout 30");
-    EXPECT_EQ(r.exit_code, 0) << r.err;
-    EXPECT_EQ(r.json().at("shots_answered"), 50);
-  }
-  if (std::string(GetParam().transport) == "shm")
-    return; // the client reads the size from the segment
-  const auto server = serve({"--slot-size=512"});
-  const program_result r = play(server->line(), "--timeout 30 --window 1");
-  EXPECT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_EQ(r.json().at("shots_answered"), 50) << "the server has larger slots than the shots need";
-}
-INSTANTIATE_TEST_SUITE_P(Shapes, LargeShots,
-                         testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
-                                         shape{"RoceUnified", "roce", CUDAQ_ROCE_PROVIDER,
-                                               "--port=0 --peer-port=0 --unified"},
-                                         shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
                          [](const auto &one) { return std::string(one.param.name); });
 
 TEST(Emulate, RefusesWhatItCannotUse) {

@@ -99,17 +99,6 @@ TEST(PipelineProgram, RefusesANetworkThatNoGpuTakesAsAFileThatCannotBeUsed) {
       << r.err;
 }
 
-TEST(PipelineProgram, NothingIsPredecodedWithoutTheOption) {
-  if (!qec::realtime::pymatching_available())
-    GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
-  const auto j = run_good_pipeline("--config d7 --noise 0.005 --shots 500 --workers 1");
-  ASSERT_FALSE(j.is_discarded());
-  EXPECT_EQ(j.at("config").at("engine"), "passthrough");
-  EXPECT_EQ(j.at("event_reduction"), 0.0);
-  EXPECT_EQ(j.at("logical_errors").at("with_predecoder"), j.at("logical_errors").at("matcher_alone"));
-  EXPECT_EQ(j.at("accuracy_warning"), "");
-}
-
 // Known failure 40.
 TEST(PipelineProgram, HelpAndReportSayWhatThePredecoderCosts) {
   const program_result help = run_program("pipeline --help");
@@ -125,16 +114,21 @@ TEST(PipelineProgram, HelpAndReportSayWhatThePredecoderCosts) {
 }
 
 // Known failure 41.
-TEST(PipelineProgram, AutoTakesNoPredecoderAndSaysWhy) {
+TEST(PipelineProgram, NothingIsPredecodedByAutoOrWithoutTheOption) {
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
-  for (const char *decoder : {"pymatching", "pymatching-correlated"}) {
-    const auto j =
-        run_good_pipeline(std::string("--predecoder auto --shots 200 --workers 1 --noise 0.005 --decoder ") + decoder);
+  const std::string automatic = "--predecoder auto --decoder ";
+  for (const std::string &options :
+       {std::string("--config d7"), automatic + "pymatching", automatic + "pymatching-correlated"}) {
+    const auto j = run_good_pipeline("--shots 200 --workers 1 --noise 0.005 " + options);
     ASSERT_FALSE(j.is_discarded());
     EXPECT_EQ(j.at("config").at("engine"), "passthrough");
-    EXPECT_TRUE(contains(j.at("config").at("choice"), "auto takes no predecoder"));
+    EXPECT_EQ(j.at("event_reduction"), 0.0);
     EXPECT_EQ(j.at("logical_errors").at("with_predecoder"), j.at("logical_errors").at("matcher_alone"));
+    EXPECT_EQ(j.at("accuracy_warning"), "");
+    if (options.starts_with(automatic)) {
+      EXPECT_TRUE(contains(j.at("config").at("choice"), "auto takes no predecoder"));
+    }
   }
 }
 

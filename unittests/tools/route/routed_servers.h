@@ -70,7 +70,6 @@ public:
 
   static std::string name(std::uint32_t node) { return "node" + std::to_string(node); }
   running_program &node(std::uint32_t number) { return *nodes_[number]; }
-  bool runs(std::uint32_t number) const { return nodes_[number] != nullptr; }
   int port(std::uint32_t number) const { return ports_[number].number(); }
   std::uint32_t count() const { return static_cast<std::uint32_t>(nodes_.size()); }
   std::string errors() const { return read_file(folder_ / "stderr"); }
@@ -184,12 +183,6 @@ public:
     });
   }
   std::uint64_t sent() const { return sent_; }
-  std::uint64_t good_shots() const {
-    std::uint64_t sum = 0;
-    for (const stream &s : streams_)
-      sum += s.good;
-    return sum;
-  }
   std::uint64_t answers(std::int32_t status) const {
     const auto found = by_status_.find(status);
     return found == by_status_.end() ? 0 : found->second;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live counters, and readers that do not behave.
 #include "lib/base/runner.h"
+#include "lib/transport/roce/roce_icrc.h"
+#include "lib/transport/roce/roce_packet.h"
+#include "lib/transport/roce/roce_wire.h"
 #include "tools/top/counters_reader.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/helper_thread.h"
@@ -11,6 +14,7 @@
 #include <atomic>
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -181,6 +185,166 @@ TEST_F(Serve, TakesTheSocketOfAKilledServerOnly) {
   write(file, "text");
   expect_refused(file, 2, "it is a file that is no socket");
   EXPECT_EQ(read_file(file), "text");
+}
+
+// What a transport counts is shown by the server: datagrams and packets that are good, short, twice, or broken.
+
+bytes request_frame(std::uint32_t number) {
+  const cudaq_rpc_header_t header = {CUDAQ_RPC_MAGIC_REQUEST, kOneShot, 1, number, 0};
+  bytes frame(sizeof header + 1);
+  std::memcpy(frame.data(), &header, sizeof header);
+  frame.back() = 1; // detector 0
+  return frame;
+}
+
+detail::udp_address loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  detail::udp_address out;
+  std::memcpy(&out.bytes, &address, sizeof address);
+  out.length = sizeof address;
+  return out;
+}
+
+/// Its datagrams have identification 0, because the socket is not connected.
+class datagram_sender {
+public:
+  explicit datagram_sender(const std::string &ready)
+      : to_(loopback(static_cast<std::uint16_t>(std::stoi(ready.substr(ready.find("port=") + 5))))),
+        fd_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    const int never_in_parts = IP_PMTUDISC_DO;
+    EXPECT_EQ(setsockopt(fd_, IPPROTO_IP, IP_MTU_DISCOVER, &never_in_parts, sizeof never_in_parts), 0);
+    detail::udp_address own = loopback(0);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr *>(&own.bytes), own.length), 0);
+    socklen_t size = sizeof own.bytes;
+    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr *>(&own.bytes), &size), 0);
+    path_ = {own, to_};
+  }
+  ~datagram_sender() { close(fd_); }
+  datagram_sender(const datagram_sender &) = delete;
+  datagram_sender &operator=(const datagram_sender &) = delete;
+
+  void send(const bytes &datagram) const {
+    EXPECT_EQ(
+        sendto(fd_, datagram.data(), datagram.size(), 0, reinterpret_cast<const sockaddr *>(&to_.bytes), to_.length),
+        static_cast<ssize_t>(datagram.size()));
+  }
+  bool answered() const {
+    char datagram[65536];
+    pollfd readable{fd_, POLLIN, 0};
+    return poll(&readable, 1, kLimitMs) > 0 && recv(fd_, datagram, sizeof datagram, 0) >= 24;
+  }
+  const detail::roce_path &path() const { return path_; }
+
+private:
+  const detail::udp_address to_;
+  const int fd_;
+  detail::roce_path path_;
+};
+
+struct ServeTransport : Serve {
+  std::string counters_path() const { return (folder_.path() / "counters").string(); }
+  std::vector<std::string> over(const std::string &transport, const std::vector<std::string> &options) const {
+    std::vector<std::string> all{"serve",      "--config",      yaml(), "--transport", transport,
+                                 "--counters", counters_path(), "--",   "--port=0"};
+    all.insert(all.end(), options.begin(), options.end());
+    return all;
+  }
+  /// `lines` without the prefix: family, labels after the transport, value. An answer may arrive before it is counted.
+  void expect_lines(const std::string &transport, const std::vector<std::string> &lines) const {
+    std::string missing, text;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+    do {
+      text = counters_at(counters_path());
+      missing.clear();
+      for (const std::string &line : lines) {
+        const std::size_t at = line.find_first_of(", ");
+        const std::string whole = "\ncudaq_transport_" + line.substr(0, at) + "{transport=\"" + transport + "\"" +
+                                  line.substr(at, line.rfind(' ') - at) + "}" + line.substr(line.rfind(' ')) + "\n";
+        if (!contains(text, whole))
+          missing += whole;
+      }
+    } while (!missing.empty() && std::chrono::steady_clock::now() < limit);
+    EXPECT_EQ(missing, "") << text;
+    EXPECT_TRUE(text.ends_with("# EOF\n"));
+  }
+};
+
+TEST_F(ServeTransport, ShowsItsTransportsCountersOverUdp) {
+  running_program server(over("udp", {"--replay-window=16"}), err());
+  const datagram_sender sender(server.line());
+  sender.send(request_frame(1));
+  ASSERT_TRUE(sender.answered()) << read_file(err());
+  sender.send(request_frame(1));
+  ASSERT_TRUE(sender.answered()) << "from the replay window";
+  sender.send(bytes(10, 1));                                                 // short
+  sender.send(bytes(23, 2));                                                 // short
+  sender.send(bytes(24, 3));                                                 // without the magic number
+  const bytes whole = request_frame(2), cut(whole.begin(), whole.end() - 1); // its payload is missing
+  sender.send(cut);
+  ASSERT_TRUE(sender.answered()) << "BAD_ARG_LEN";
+  sender.send(request_frame(3));
+  ASSERT_TRUE(sender.answered());
+  expect_lines("udp", {"received_total 7", "accepted_total 2", "sent_total 4", "dropped_total,reason=\"short\" 2",
+                       "dropped_total,reason=\"magic\" 1", "dropped_total,reason=\"long\" 0",
+                       "refused_total,reason=\"truncated\" 1", "refused_total,reason=\"busy\" 0", "replayed_total 1",
+                       "unanswered_total 0", "errors_total,reason=\"send\" 0", "peers 1"});
+  EXPECT_FALSE(contains(counters_at(counters_path()), "cudaq_transport_packets_total"));
+  const program_result top = run_program("top --count 1 --interval 0.1 --counters " + counters_path());
+  for (const char *const line : {"transport dropped, short            0                2\n",
+                                 "transport dropped, magic            0                1\n",
+                                 "transport refused, truncated            0                1\n"})
+    EXPECT_TRUE(contains(top.out, line)) << line << top.out << top.err;
+  server.until([&] { return contains(read_file(err()), "clients: "); });
+  EXPECT_TRUE(std::regex_search(
+      read_file(err()),
+      std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z cudaq-realtime: clients: 1 came, 0 went; 1 now\n)")))
+      << read_file(err());
+}
+
+/// A SEND of one packet, whose last four bytes make `finding` of it.
+bytes packet_with(std::uint32_t psn, const bytes &frame, const detail::roce_path &path, detail::icrc_finding finding) {
+  detail::roce_packet packet;
+  packet.qp = detail::kServerQp;
+  packet.psn = psn;
+  packet.payload = frame;
+  bytes datagram(detail::kMaxHeaderBytes + frame.size() + 3 + detail::kIcrcBytes);
+  datagram.resize(detail::write_roce_packet(packet, datagram.data()));
+  detail::seal_with_icrc(path, datagram);
+  // 1 in 32768 ends belongs to another identification of the IPv4 header; most belong to none.
+  for (std::uint32_t end = 0; end < 10'000'000 && detail::check_icrc(path, datagram) != finding; ++end)
+    std::memcpy(datagram.data() + datagram.size() - sizeof end, &end, sizeof end);
+  EXPECT_EQ(detail::check_icrc(path, datagram), finding);
+  return datagram;
+}
+
+TEST_F(ServeTransport, ShowsItsTransportsCountersOverRoce) {
+  using detail::icrc_finding;
+  running_program server(over("roce", {"--replay-window=16", "--peer-port=0"}), err());
+  const datagram_sender sender(server.line());
+  const auto packet = [&](std::uint32_t psn, std::uint32_t request, icrc_finding finding) {
+    return packet_with(psn, request_frame(request), sender.path(), finding);
+  };
+  const bytes first = packet(1, 1, icrc_finding::verified);
+  sender.send(first);
+  ASSERT_TRUE(sender.answered()) << read_file(err());
+  sender.send(first); // late, and the request is a duplicate
+  ASSERT_TRUE(sender.answered()) << "from the replay window";
+  sender.send(bytes(8, 1)); // short
+  for (const std::uint32_t psn : {2u, 3u, 4u})
+    sender.send(packet(psn, 2, icrc_finding::wrong));
+  sender.send(packet(5, 3, icrc_finding::partly)); // the numbers 2 to 4 were not taken
+  ASSERT_TRUE(sender.answered());
+  sender.send(packet(6, 4, icrc_finding::verified));
+  ASSERT_TRUE(sender.answered());
+  expect_lines("roce", {"packets_total 8", "packets_ending_message_total 4", "packets_inside_message_total 0",
+                        "packets_dropped_total,reason=\"short\" 1", "packets_dropped_total,reason=\"icrc\" 3",
+                        "packets_dropped_total,reason=\"rkey\" 0", "packets_not_verified_total,icrc=\"unverified\" 1",
+                        "packets_not_verified_total,icrc=\"off\" 0", "packets_late_total 1", "packets_lost_total 3",
+                        "received_total 4", "accepted_total 3", "replayed_total 1", "sent_total 4",
+                        "dropped_total,reason=\"short\" 0", "peers 1"});
 }
 
 } // namespace

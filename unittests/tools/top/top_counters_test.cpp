@@ -126,19 +126,6 @@ TEST(TopSample, ShowsTheNodesOfARouter) {
   EXPECT_TRUE(has(text, "on the counters of each node")) << text;
 }
 
-TEST(TopSample, SaysThatATextIsNeitherOfAServerNorOfARouter) {
-  EXPECT_THROW(
-      {
-        try {
-          static_cast<void>(parse_counters("another_total 7\n# EOF\n"));
-        } catch (const std::runtime_error &e) {
-          EXPECT_STREQ(e.what(), "it does not give the counters of a server or a router");
-          throw;
-        }
-      },
-      std::runtime_error);
-}
-
 /// A socket that readers of counters connect to.
 class TopReading : public testing::Test {
 protected:

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/shots/own_data.h"
+#include "tools/shots/stream_sampler.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+/// Repetitions of two rounds of 2 detectors; errors reach into the head, over a repetition, and from the tail back.
+std::string model_text(const char *p) {
+  const std::string error = std::string("error(") + p + ") ";
+  return "detector(0) D0\ndetector(0) D1\n" + error + "D0 D2 L0\n" + error + "D1\nshift_detectors(1) 2\nrepeat 50 {\n" +
+         "detector(0) D0\ndetector(0) D1\ndetector(1) D2\ndetector(1) D3\n" + error + "D0 D4 L1\n" + error +
+         "D1 D6 ^ D3 L0\n" + error + "D2 D3\nshift_detectors(2) 4\n}\n" +
+         "detector(0) D0\ndetector(0) D1\ndetector(1) D2\n" + error + "D0 D2 L0\n" + error + "D1 D2 L1\n";
+}
+
+qec::repeating_model parsed(const std::string &text) {
+  auto model = qec::repeating_model::of(text, *qec::round_rule::parse("time"));
+  if (model.failed())
+    throw std::runtime_error(model.text());
+  return std::move(*model);
+}
+
+struct sampled_experiment {
+  std::vector<std::uint8_t> events, observables;
+  bool operator==(const sampled_experiment &) const = default;
+};
+
+sampled_experiment whole(stream_sampler &sampler, std::uint64_t seed, std::uint64_t k) {
+  sampled_experiment all;
+  sampler.begin(seed, k);
+  for (std::uint64_t round = 0; round < sampler.rounds(); ++round) {
+    const auto bits = sampler.next_round();
+    all.events.insert(all.events.end(), bits.begin(), bits.end());
+  }
+  all.observables.assign(sampler.observables().begin(), sampler.observables().end());
+  return all;
+}
+
+TEST(StreamSampler, FlipsWhatTheUnrolledModelFlipsIfEveryErrorHappens) {
+  const qec::repeating_model model = parsed(model_text("1"));
+  for (const std::uint64_t repetitions : {1U, 2U, 3U, 7U, 40U}) {
+    const auto unrolled = model.unrolled(repetitions);
+    ASSERT_TRUE(unrolled.ok());
+    std::vector<std::uint8_t> events(unrolled->num_detectors), observables(1);
+    for (const qec::dem_component &c : unrolled->components) {
+      for (const std::uint64_t d : unrolled->detectors_of(c))
+        events[d] ^= 1;
+      for (const std::uint64_t o : unrolled->observables_of(c))
+        observables[0] = static_cast<std::uint8_t>(observables[0] ^ 1U << o);
+    }
+    stream_sampler sampler(model, repetitions);
+    EXPECT_EQ(sampler.rounds(), 1 + 2 * repetitions + 2);
+    EXPECT_EQ(sampler.rounds_before_tail(), 1 + 2 * repetitions);
+    const sampled_experiment got = whole(sampler, 1, 0);
+    EXPECT_EQ(got.events, events) << repetitions;
+    EXPECT_EQ(got.observables, observables) << repetitions;
+  }
+}
+
+TEST(StreamSampler, GivesTheSameRoundsForTheSameSeedAndNumber) {
+  const qec::repeating_model model = parsed(model_text("0.2"));
+  stream_sampler first(model, 100), second(model, 100);
+  EXPECT_EQ(whole(first, 5, 3), whole(second, 5, 3));
+  EXPECT_NE(whole(first, 5, 3), whole(second, 5, 4));
+  EXPECT_NE(whole(first, 5, 3), whole(second, 6, 3));
+}
+
+TEST(StreamSampler, HasTheProbabilitiesOfTheModelInEveryRepetition) {
+  const qec::repeating_model model = parsed(model_text("0.1"));
+  constexpr std::uint64_t kRepetitions = 40000;
+  stream_sampler sampler(model, kRepetitions);
+  const sampled_experiment got = whole(sampler, 11, 0);
+  // Detector 0 of a repetition: its own error, and that of the repetition before it.
+  std::uint64_t flipped = 0;
+  for (std::uint64_t r = 1; r < kRepetitions; ++r)
+    flipped += got.events[2 + 4 * r];
+  const double p = 2 * 0.1 * 0.9, n = static_cast<double>(kRepetitions - 1);
+  EXPECT_NEAR(static_cast<double>(flipped) / n, p, 5 * std::sqrt(p * (1 - p) / n));
+}
+
+TEST(ErrorRate, OfARepeatedSetHasTheIntervalOfItsDifferentShots) {
+  const auto once = error_rate{6, 1000}.interval_95(), again = error_rate{1200, 200000, 1000}.interval_95(),
+             part = error_rate{6, 1000, 2000}.interval_95();
+  EXPECT_DOUBLE_EQ(again.low, once.low);
+  EXPECT_DOUBLE_EQ(again.high, once.high);
+  EXPECT_DOUBLE_EQ(part.low, once.low) << "fewer than the set has";
+  EXPECT_DOUBLE_EQ((error_rate{0, 5000, 1000}.interval_95().high), (error_rate{0, 1000}.interval_95().high));
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools
