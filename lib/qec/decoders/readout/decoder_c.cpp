@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <exception>
 #include <utility>
 
@@ -16,7 +17,8 @@ namespace qec = cudaq::qec::realtime;
 struct cudaq_qec_decoder {
   std::unique_ptr<qec::decoder> instance;
   std::unique_ptr<qec::readout_table> readout; ///< may be null
-  std::vector<qec::error_probability> list, of_readout;
+  qec::shot_probabilities list;                ///< of the shot
+  std::vector<qec::error_probability> joined, of_readout;
   std::string readout_fault;
   const char *fault = ""; ///< of the last decode
 };
@@ -50,11 +52,12 @@ int32_t create(const char *name, std::string_view dem, const cudaq_qec_decoder_o
   return CUDAQ_QEC_DECODER_OK;
 }
 
-/// Replaces `list` by what the shot knows. Throws std::bad_alloc.
+static_assert(sizeof(qec::error_probability) == sizeof(cudaq_qec_error_probability_t) &&
+              offsetof(qec::error_probability, probability) == offsetof(cudaq_qec_error_probability_t, probability));
+
+/// Replaces `list` by what the shot knows; without a table it stays where the caller has it. Throws std::bad_alloc.
 qec::decode_status take_list(cudaq_qec_decoder &with, const cudaq_qec_shot_t &shot) {
-  with.list.clear();
-  for (size_t k = 0; k < shot.num_probabilities; ++k)
-    with.list.push_back({shot.probabilities[k].error, shot.probabilities[k].probability});
+  with.list = {reinterpret_cast<const qec::error_probability *>(shot.probabilities), shot.num_probabilities};
   if (with.readout == nullptr) {
     if (shot.soft_bytes == 0 && shot.leakage_bytes == 0)
       return qec::decode_status::ok;
@@ -67,7 +70,9 @@ qec::decode_status take_list(cudaq_qec_decoder &with, const cudaq_qec_shot_t &sh
                                                           with.of_readout, with.readout_fault);
   if (status != qec::decode_status::ok)
     with.fault = with.readout_fault.c_str();
-  with.list.insert(with.list.end(), with.of_readout.begin(), with.of_readout.end());
+  with.joined.assign(with.list.begin(), with.list.end());
+  with.joined.insert(with.joined.end(), with.of_readout.begin(), with.of_readout.end());
+  with.list = with.joined;
   return status;
 }
 
