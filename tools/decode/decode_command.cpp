@@ -16,7 +16,7 @@ at a deadline of the decoder, or do not converge, are counted: their answer is t
 With --stream the input is one experiment of any length, and the model has a loop. Format 01: lines of one or more
 rounds; b8: each round a row of whole bytes. When rounds become final, a line "ROUNDS OBSERVABLES" comes out: how many
 rounds are final, and the observables that they flip (b8: 8 bytes and the observables). At the end of the input the last
-bits are the model's tail.
+bits are the model's tail. --soft and --leakage then have the values of this experiment, one after another.
 
 Examples:
   cudaq-realtime decode --dem model.dem --in shots.b8 --out predictions.01
@@ -31,9 +31,8 @@ Examples:
 void add_stream_options(CLI::App &decode, decode_options &o) {
   CLI::Option *const stream =
       decode.add_flag("--stream", o.stream, "decode one experiment of any length, round by round, by windows");
-  for (const char *of_shots :
-       {"--threads", "--predecoder", "--predictions", "--predictions_format", "--in_includes_appended_observables",
-        "--confidence", "--flags", "--readout", "--late", "--svg"})
+  for (const char *of_shots : {"--threads", "--predecoder", "--predictions", "--predictions_format",
+                               "--in_includes_appended_observables", "--confidence", "--flags", "--late", "--svg"})
     stream->excludes(decode.get_option(of_shots));
   const auto add_length = [&](const char *name, std::uint64_t &rounds, const char *text) {
     decode.add_option(name, rounds, text)

@@ -10,6 +10,7 @@
 #include "tools/decode/decode.h"
 #include "tools/decode/round_reader.h"
 #include "tools/decode/several_shots.h"
+#include "tools/decode/value_input.h"
 
 #include <algorithm>
 #include <bit>
@@ -57,6 +58,10 @@ public:
                              static_cast<stream_run *>(self)->keep_frame(rounds, observables);
                            }});
     in_.stop_when(&interrupt_guard::interrupted);
+    if (!o.readout.empty()) {
+      values_.emplace(o, stream_->values_info());
+      values_->stop_when(&interrupt_guard::interrupted);
+    }
     if (o.data.obs_in.given())
       truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), qec::shot_bits{0, stream_->num_observables()},
                      "--obs_in_format");
@@ -100,6 +105,8 @@ public:
         has_ended_ ? "" : " of an input with more", format_ns(static_cast<double>(wall_ns_)),
         format_rate(wall_ns_ == 0 ? 0 : rounds / static_cast<double>(wall_ns_) * 1e9), stream_->description());
     text += fmt::format("parts           {}\n", parts_of(model_));
+    if (values_)
+      text += fmt::format("readout         {} by {}\n", values_->text(), options_.readout);
     text += fmt::format("windows         {}, {} a round{}", stream_->windows(), format_ns(round_mean_ns()),
                         options_.workers == 0 ? "" : " for the reading thread");
     text += window_ns_.count() == 0 ? "\n" : fmt::format("; each: {}\n", latency_line(window_ns_));
@@ -178,22 +185,39 @@ private:
         check(status);
       }
       const round_reader::found found = in_.next();
-      if (found == round_reader::found::stop)
+      const bool is_tail = found == round_reader::found::tail;
+      if (found == round_reader::found::stop || (values_ && !values_->read_to(wanted_values(is_tail))))
         return;
+      const qec::stream_values known = values_ ? values_->next() : qec::stream_values{};
       const std::uint64_t begin = now_ns(), windows = stream_->windows();
-      has_ended_ = found == round_reader::found::tail;
-      const qec::decode_status status = has_ended_ ? stream_->finish(in_.bits(), in_.count())
-                                                   : qec::push_when_free(*stream_, in_.bits(), in_.count());
+      has_ended_ = is_tail;
+      const qec::decode_status status = has_ended_ ? stream_->finish(in_.bits(), in_.count(), known)
+                                                   : qec::push_when_free(*stream_, in_.bits(), in_.count(), known);
       const std::uint64_t now = now_ns();
       busy_ns_ += now - begin;
       check(status);
       if (options_.workers == 0 && stream_->windows() != windows)
         window_ns_.record(now - begin);
       write_frames();
-      if (has_ended_)
-        return check(wait_for_windows());
+      if (has_ended_) {
+        check(wait_for_windows());
+        if (values_)
+          values_->check_end();
+        return;
+      }
       display.show(stream_->pushed_rounds(), now);
     }
+  }
+
+  /// With the bits of in_: those that a window needs now. A device may write the others later.
+  [[nodiscard]] qec::readout_place wanted_values(bool is_tail) const {
+    const std::uint64_t bits = stream_->pushed_bits();
+    if (!is_tail)
+      return qec::needed_values(*stream_, bits + in_.count());
+    const qec::stream_values_info of = stream_->values_info();
+    const std::uint64_t repetitions = (bits - model_.head_detectors()) / model_.body_detectors();
+    return {static_cast<std::int64_t>(of.other_soft + repetitions * of.body_soft),
+            static_cast<std::int64_t>(of.other_leakage + repetitions * of.body_leakage)};
   }
 
   void check(qec::decode_status status) const {
@@ -264,6 +288,7 @@ private:
   std::vector<std::uint8_t> kept_bits_, written_bits_;
   const std::unique_ptr<qec::stream_decoder> stream_; ///< after what its workers use
   round_reader in_;
+  std::optional<stream_value_input> values_;
   const qec::shot_format out_format_;
   qec::shot_writer out_;
   std::optional<qec::shot_reader> truth_;
@@ -277,12 +302,15 @@ private:
 } // namespace
 
 int run_decode_stream(const decode_options &o, const std::string &dem_text, const output &out) {
-  const auto source = qec::read_stream(dem_text, {.decoder = o.decoder,
-                                                  .commit = o.commit,
-                                                  .buffer = o.buffer,
-                                                  .rounds = o.rounds,
-                                                  .workers = o.workers,
-                                                  .heralds = o.heralds});
+  qec::stream_options options{.decoder = o.decoder,
+                              .commit = o.commit,
+                              .buffer = o.buffer,
+                              .rounds = o.rounds,
+                              .workers = o.workers,
+                              .heralds = o.heralds};
+  if (!o.readout.empty())
+    options.readout = read_readout_file(o);
+  const auto source = qec::read_stream(dem_text, options);
   qec::stream_result made =
       source.ok() ? qec::make_stream_decoder(*source) : qec::stream_result{nullptr, "stream decoder: " + source.text()};
   if (!made)

@@ -61,7 +61,7 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
     refuse(stream, "a run without --rounds", {"--cycle-us", "--workers"});
     refuse(!stream, "--rounds",
            {"--protocol", "--rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data", "--sample",
-            "--in", "--obs_in", "--predictions", "--readout"});
+            "--in", "--obs_in", "--predictions", "--soft", "--leakage"});
     refuse(o.data.given(), "shots that are not those of --dem and --in", {"--readout"});
     refuse(!o.sample, "--sample, which draws the values", {"--soft"});
     refuse(o.transport != "ring", "--transport " + o.transport, {"--readout"});

@@ -78,6 +78,7 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"pace_ratio", r.pace.has_plan() ? json(r.pace.ratio()) : json()},
           {"pace_worst_rounds", r.pace.has_plan() ? json(r.pace.worst_lag()) : json()},
           {"rounds_per_experiment", plan.rounds()},
+          {"readout", plan.readout().any() ? json(plan.readout().text()) : json()},
           {"server_decoder", served.empty() ? json() : json(served)},
           {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
           {"shots", r.experiments},
@@ -142,7 +143,8 @@ stream_plan plan_of(const emulate_options &o, const std::string &text, const std
     try {
       return {text,      takes_served ? served : o.decoder,
               o.workers, o.rounds,
-              o.seed,    takes_served ? kServedCheckLimit : std::chrono::nanoseconds::max()};
+              o.seed,    takes_served ? kServedCheckLimit : std::chrono::nanoseconds::max(),
+              o};
     } catch (const usage_error &e) {
       if (!takes_served)
         throw;
@@ -172,12 +174,13 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
     theirs = query_facts(*to, o, next_id);
   const std::string served = theirs ? query_name(*to, o, next_id) : "";
   stream_plan plan = plan_of(o, dem_text, served);
-  model_query model = compare_stream(o, theirs, plan.facts());
+  model_query model = compare_stream(o, theirs, plan.facts(), plan.readout());
   bytes = stream_player::payload_bytes(plan);
   if (!over_network(o)) // the slots are the server's: require_room refuses those that are too small
     o.slot_size = std::max(o.slot_size, static_cast<std::uint32_t>(bytes + CUDAQ_RPC_HEADER_SIZE));
   if (!theirs && !size_is_given && over_network(o)) { // the same choice as that of `serve`
-    o.slot_size = qec::usual_slot_size(std::max(plan.facts().detectors, plan.facts().observables));
+    o.slot_size = qec::usual_slot_size(
+        std::max(qec::bits_with_readout(plan.facts().detectors, plan.readout()), plan.facts().observables));
     if (o.slot_size == 0)
       throw usage_error("a repetition of the model does not fit into a slot: give --slot-size");
     to.reset();
@@ -192,6 +195,8 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   const std::size_t slot = o.slot_size;
   to->require_room(slot - CUDAQ_RPC_HEADER_SIZE);
   out.text("experiment    {} rounds, one each {} us, sampled; {}\n", plan.rounds(), o.cycle_us, plan.description());
+  if (plan.readout().any())
+    out.text("readout       {} in a repetition, drawn; sent as {}\n", plan.readout().text(), o.soft_kind);
   out.text("link          {}; at most {} requests\n", to->describe(), stream_player::max_open(o));
   if (!model.note.empty())
     out.text("note          {}\n", model.note);

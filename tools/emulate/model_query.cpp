@@ -59,6 +59,32 @@ std::optional<server_description> query_decoder(link &to, const emulate_options 
   return server_description{*model, qec::read_server_facts(answer->result), qec::read_readout_facts(answer->result)};
 }
 
+/// A decoder takes what its shots, or repetitions, have. `theirs`: nothing: an older server, which takes none, or one
+/// whose slots are too small for the answer.
+void check_readout(std::uint64_t id, const std::optional<qec::readout_facts> &theirs, const qec::readout_facts &own,
+                   qec::soft_kind kind, bool is_stream) {
+  const qec::readout_facts takes = theirs.value_or(qec::readout_facts{});
+  const std::string decoder = fmt::format("decoder {} of the server", id);
+  if (!own.any() && takes.any())
+    throw usage_error(
+        fmt::format("{} needs {} with each {}", decoder, takes.text(),
+                    is_stream ? "repetition: give --readout" : "shot: give --readout, and --soft or --leakage"));
+  if (!own.any())
+    return;
+  if (!theirs)
+    throw usage_error(
+        fmt::format("{} does not tell which soft values it takes: the server is of an earlier version, or its slots "
+                    "have less than {} bytes",
+                    decoder, CUDAQ_RPC_HEADER_SIZE + qec::kReadoutDescriptionBytes));
+  if (!takes.any())
+    throw usage_error(
+        fmt::format("{} takes no soft values and no flags: its configuration needs the setting readout", decoder));
+  const bool has_kind = takes.measurements == 0 || takes.takes(kind);
+  if (takes.measurements != own.measurements || takes.flags != own.flags || !has_kind)
+    throw usage_error(fmt::format("{} takes {}, the table of --readout {}{}", decoder, takes.text(), own.text(),
+                                  has_kind ? "" : "; give another --soft_kind"));
+}
+
 } // namespace
 
 std::optional<server_description> query_facts(link &to, const emulate_options &o, std::uint32_t &next_id) {
@@ -71,7 +97,7 @@ std::optional<server_description> query_facts(link &to, const emulate_options &o
 }
 
 model_query compare_stream(const emulate_options &o, const std::optional<server_description> &theirs,
-                           const qec::model_facts &own) {
+                           const qec::model_facts &own, const qec::readout_facts &readout) {
   model_query query;
   const std::uint64_t id = o.decoder_ids.front();
   if (!theirs)
@@ -83,38 +109,11 @@ model_query compare_stream(const emulate_options &o, const std::optional<server_
                                        id, text_of(model), text_of(own));
   if (model.detectors != own.detectors || model.observables != own.observables)
     throw usage_error(both);
+  check_readout(id, theirs->readout, readout, o.kind(), true);
   if (model.digest != own.digest)
     query.note = both;
   return query;
 }
-
-namespace {
-
-/// A decoder takes what its shots have. `theirs`: nothing: an older server, which takes none, or one whose slots are
-/// too small for the answer.
-void check_readout(std::uint64_t id, const std::optional<qec::readout_facts> &theirs, const recorded_readout *own) {
-  const qec::readout_facts takes = theirs.value_or(qec::readout_facts{});
-  const std::string decoder = fmt::format("decoder {} of the server", id);
-  if (own == nullptr && takes.any())
-    throw usage_error(
-        fmt::format("{} needs {} with each shot: give --readout, and --soft or --leakage", decoder, takes.text()));
-  if (own == nullptr)
-    return;
-  if (!theirs)
-    throw usage_error(
-        fmt::format("{} does not tell which soft values it takes: the server is of an earlier version, or its slots "
-                    "have less than {} bytes",
-                    decoder, CUDAQ_RPC_HEADER_SIZE + qec::kReadoutDescriptionBytes));
-  if (!takes.any())
-    throw usage_error(
-        fmt::format("{} takes no soft values and no flags: its configuration needs the setting readout", decoder));
-  const bool has_kind = takes.measurements == 0 || takes.takes(own->kind());
-  if (takes.measurements != own->facts().measurements || takes.flags != own->facts().flags || !has_kind)
-    throw usage_error(fmt::format("{} takes {}, the table of --readout {}{}", decoder, takes.text(),
-                                  own->facts().text(), has_kind ? "" : "; give another --soft_kind"));
-}
-
-} // namespace
 
 model_query query_model(link &to, const emulate_options &o, const qec::shot_set &shots, const recorded_readout *readout,
                         std::uint32_t first_id) {
@@ -145,7 +144,8 @@ model_query query_model(link &to, const emulate_options &o, const qec::shot_set 
     if ((server ? model.bits_per_shot : model.detectors) != own.detectors || model.observables != own.observables)
       throw usage_error(both);
     if (server)
-      check_readout(o.decoder_ids[k], theirs->readout, readout);
+      check_readout(o.decoder_ids[k], theirs->readout, readout != nullptr ? readout->facts() : qec::readout_facts{},
+                    o.kind(), false);
     if (model.bits_per_shot == model.detectors && model.digest != own.digest)
       query.note = both;
   }

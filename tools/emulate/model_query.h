@@ -35,9 +35,9 @@ model_query query_model(link &to, const emulate_options &options, const cudaq::q
 /// The facts of the stream that the options name; nothing: the server does not tell. Throws api_error if none listens,
 /// and usage_error if the server has no such decoder, or if it decodes shots.
 std::optional<server_description> query_facts(link &to, const emulate_options &options, std::uint32_t &next_id);
-/// What they say beside those of --dem, whose `detectors` are those of a repetition. Throws usage_error as above.
+/// What they say beside those of --dem and --readout, which are those of a repetition. Throws usage_error as above.
 model_query compare_stream(const emulate_options &options, const std::optional<server_description> &theirs,
-                           const qec::model_facts &own);
+                           const qec::model_facts &own, const qec::readout_facts &readout);
 
 /// After a run with errors: what is to be said about the server, if it was started again since `before`, or ends. "":
 /// nothing, or it does not answer. `next_id`: of the next request.

@@ -27,11 +27,13 @@ void pack(std::span<const std::uint8_t> round, std::vector<std::uint8_t> &packed
 } // namespace
 
 stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder, std::size_t workers,
-                         std::uint64_t rounds, std::uint64_t seed, std::chrono::nanoseconds check_limit)
+                         std::uint64_t rounds, std::uint64_t seed, std::chrono::nanoseconds check_limit,
+                         const readout_files &readout)
     : seed_(seed), check_limit_(check_limit) {
-  const std::string name = has_limit() ? with_decode_limit(decoder) : decoder;
-  source_ = std::make_unique<qec::stream_source>(
-      value_or_throw(qec::read_stream(dem_text, {.decoder = name, .workers = workers})));
+  qec::stream_options options{.decoder = has_limit() ? with_decode_limit(decoder) : decoder, .workers = workers};
+  if (!readout.readout.empty())
+    options.readout = read_readout_file(readout);
+  source_ = std::make_unique<qec::stream_source>(value_or_throw(qec::read_stream(dem_text, options)));
   const qec::repeating_model &model = source_->model;
   if (has_limit())
     if (const std::uint64_t bytes = value_or_throw(qec::estimated_stream_bytes(*source_, 0));
@@ -39,26 +41,52 @@ stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder
       throw usage_error(fmt::format("{}: it needs about {} bytes here, and a decoder that only the server names may "
                                     "take {}",
                                     decoder, bytes, kServedDecoderBytes));
-  facts_ = value_or_throw(qec::stream_facts(*source_));
+  facts_ = value_or_throw(qec::stream_facts(*source_, options.readout));
+  readout_ = qec::readout_facts_of(source_->readout.info());
   qec::stream_result made = qec::make_stream_decoder(*source_);
   if (!made)
     refuse(made.machine_lacks, made.error);
   reference_ = std::move(made.instance);
-  sampler_ = std::make_unique<stream_sampler>(model, repetitions_for(model, rounds));
+  const std::uint64_t repetitions = repetitions_for(model, rounds);
+  if (readout_.any())
+    values_.emplace(source_->readout, readout.kind(), repetitions);
+  sampler_ = std::make_unique<stream_sampler>(model, repetitions, values_ ? &*values_ : nullptr);
   for (const auto *const part : {&model.head(), &model.body(), &model.tail()})
     for (const std::uint64_t size : *part)
       max_round_bits_ = std::max(max_round_bits_, size);
   // The windows do not depend on the bits: the first one ends after commit + buffer rounds, and makes commit final.
   std::uint64_t pushed = 0;
-  const std::vector<std::uint8_t> zeros((max_round_bits_ + 7) / 8);
+  const std::vector<std::uint8_t> zeros(max_round_bits_);
   while (qec::complete_rounds(*reference_) == 0) {
     const std::uint64_t size = model.first_detector(pushed + 1) - model.first_detector(pushed);
-    if (const qec::decode_status status = reference_->push(zeros, size); status != qec::decode_status::ok)
+    const qec::decode_status status = push_round(std::span(zeros).first(static_cast<std::size_t>(size)));
+    if (status != qec::decode_status::ok)
       throw usage_error(fmt::format("{}: {}", decoder, qec::decode_status_text(status, reference_->fault())));
     ++pushed;
   }
   commit_ = qec::complete_rounds(*reference_);
   buffer_ = pushed - commit_;
+}
+
+std::uint64_t stream_plan::values_with(std::uint64_t bits) const noexcept {
+  if (!values_)
+    return 0;
+  const std::uint64_t head = source_->model.head_detectors(), body = source_->model.body_detectors();
+  const qec::stream_values_info of = source_->readout.info();
+  return of.other_soft + (bits - std::min(bits, head) + body - 1) / body * of.body_soft;
+}
+
+qec::decode_status stream_plan::push_round(std::span<const std::uint8_t> bits) {
+  pack(bits, packed_);
+  qec::stream_values known;
+  if (values_) {
+    const std::uint64_t from = pushed_values_;
+    pushed_values_ = values_with(reference_->pushed_bits() + bits.size());
+    soft_.clear();
+    values_->append(from, pushed_values_, soft_);
+    known = {soft_, pushed_values_ - from, values_->kind()};
+  }
+  return qec::push_when_free(*reference_, packed_, bits.size(), known);
 }
 
 stream_sampler &stream_plan::begin(std::uint64_t k) {
@@ -94,6 +122,7 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames,
   } all{frames, frame_bytes()};
   static_cast<void>(begin(k));
   reference_->reset();
+  pushed_values_ = 0;
   qec::listen(*reference_, {.user = &all, .released = [](void *user, std::uint64_t rounds, auto observables) {
                               static_cast<comparison *>(user)->compare(rounds, observables);
                             }});
@@ -102,16 +131,14 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames,
   const std::uint64_t wanted = frames.committed.empty() ? 0 : frames.committed.back();
   const std::uint64_t played = unsolved_after.value_or(0);
   const auto begun = std::chrono::steady_clock::now();
-  std::vector<std::uint8_t> packed, tail;
+  std::vector<std::uint8_t> tail;
   constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
   qec::decode_status status = qec::decode_status::ok;
   bool too_slow = false;
   for (std::uint64_t round = 0; round < rounds_before_tail() && status == qec::decode_status::ok && !too_slow &&
                                 (round < played || qec::complete_rounds(*reference_) < wanted);
        ++round) {
-    const std::span<const std::uint8_t> bits = sampler_->next_round();
-    pack(bits, packed);
-    status = qec::push_when_free(*reference_, packed, bits.size());
+    status = push_round(sampler_->next_round());
     too_slow = is_too_slow(begun);
   }
   const bool is_whole = status == qec::decode_status::ok && !too_slow &&
@@ -121,8 +148,8 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames,
       const std::span<const std::uint8_t> bits = sampler_->next_round();
       tail.insert(tail.end(), bits.begin(), bits.end());
     }
-    pack(tail, packed);
-    static_cast<void>(reference_->finish(packed, tail.size()));
+    pack(tail, packed_);
+    static_cast<void>(reference_->finish(packed_, tail.size()));
   }
   std::vector<std::uint8_t> last(frame_bytes());
   if (!too_slow) {

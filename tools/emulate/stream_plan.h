@@ -5,6 +5,7 @@
 #include "lib/qec/server/session/wire_requests.h"
 #include "lib/qec/stream/stream_factory.h"
 #include "lib/qec/stream/window_set.h"
+#include "tools/shots/recorded_readout.h"
 #include "tools/shots/stream_sampler.h"
 
 #include <chrono>
@@ -36,10 +37,12 @@ public:
   /// `decoder`: a name such as sliding-window:inner=pymatching,commit=5; it must be the server's. `workers`: threads
   /// that decode here; as with the server's stream_workers, from 2 on windows are parallel if the name has no mode.
   /// `rounds`: at least those of the head, one repetition and the tail; else the next number that ends with a whole
-  /// repetition. `check_limit`: of one check, and less for a window; none for a decoder that the user has named. Throws
-  /// usage_error with the reason.
+  /// repetition. `check_limit`: of one check, and less for a window; none for a decoder that the user has named.
+  /// `readout`: a table that is not "": rounds come with soft values, which are drawn. Throws usage_error with the
+  /// reason.
   stream_plan(const std::string &dem_text, const std::string &decoder, std::size_t workers, std::uint64_t rounds,
-              std::uint64_t seed, std::chrono::nanoseconds check_limit = std::chrono::nanoseconds::max());
+              std::uint64_t seed, std::chrono::nanoseconds check_limit = std::chrono::nanoseconds::max(),
+              const readout_files &readout = {});
 
   [[nodiscard]] std::uint64_t rounds() const noexcept { return sampler_->rounds(); }
   [[nodiscard]] std::uint64_t rounds_before_tail() const noexcept { return sampler_->rounds_before_tail(); }
@@ -55,6 +58,13 @@ public:
   [[nodiscard]] std::size_t frame_bytes() const noexcept {
     return static_cast<std::size_t>((facts_.observables + 7) / 8);
   }
+  /// Null: rounds have no soft values.
+  [[nodiscard]] const drawn_values *values() const noexcept { return values_ ? &*values_ : nullptr; }
+  /// What each repetition has.
+  [[nodiscard]] const qec::readout_facts &readout() const noexcept { return readout_; }
+  /// The values that must be sent with the first `bits` bits before the tail: those of all repetitions that these are
+  /// in, and those of head and tail, whose numbers are known together.
+  [[nodiscard]] std::uint64_t values_with(std::uint64_t bits) const noexcept;
   /// What describe_decoder must answer.
   [[nodiscard]] const qec::model_facts &facts() const noexcept { return facts_; }
   [[nodiscard]] const std::string &description() const noexcept { return reference_->description(); }
@@ -67,6 +77,8 @@ public:
                                   std::optional<std::uint64_t> unsolved_after = {});
 
 private:
+  /// Decodes a round here, with its values.
+  [[nodiscard]] qec::decode_status push_round(std::span<const std::uint8_t> bits);
   [[nodiscard]] bool has_limit() const noexcept { return check_limit_ != std::chrono::nanoseconds::max(); }
   /// The check that began at this time has reached its limit, or a window of it.
   [[nodiscard]] bool is_too_slow(std::chrono::steady_clock::time_point begun) const;
@@ -75,7 +87,11 @@ private:
   const std::chrono::nanoseconds check_limit_;
   std::unique_ptr<qec::stream_source> source_;
   std::unique_ptr<qec::stream_decoder> reference_;
+  std::optional<drawn_values> values_;
   std::unique_ptr<stream_sampler> sampler_;
+  std::vector<std::uint8_t> packed_, soft_; ///< of the round that is decoded here
+  std::uint64_t pushed_values_ = 0;         ///< of the reference
+  qec::readout_facts readout_;
   qec::model_facts facts_;
   std::uint64_t commit_ = 0, buffer_ = 0, max_round_bits_ = 0;
 };

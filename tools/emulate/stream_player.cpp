@@ -41,7 +41,10 @@ std::vector<std::string> problems_of(const stream_play_result &r, bool interrupt
 }
 
 std::size_t stream_player::payload_bytes(const stream_plan &plan) {
-  return std::max(qec::kEnqueueHeadBytes + static_cast<std::size_t>((plan.max_round_bits() + 7) / 8),
+  const std::size_t round = static_cast<std::size_t>((plan.max_round_bits() + 7) / 8);
+  // Values may go in requests of their own, before the bits.
+  return std::max(plan.values() == nullptr ? qec::kEnqueueHeadBytes + round
+                                           : qec::kEnqueueReadoutHeadBytes + std::max(round, sizeof(float)),
                   qec::kGetCommittedBytes);
 }
 
@@ -50,8 +53,8 @@ std::uint32_t stream_player::id_window(const emulate_options &options) { return 
 stream_player::stream_player(const emulate_options &options, stream_plan &plan, link &to, std::size_t slot_bytes,
                              std::function<std::uint64_t()> clock)
     : options_(options), plan_(plan), link_(to),
-      max_bits_(std::min<std::size_t>(8 * (slot_bytes - CUDAQ_RPC_HEADER_SIZE - qec::kEnqueueHeadBytes),
-                                      qec::kMaxEnqueuedBits)),
+      head_bytes_(plan.values() == nullptr ? qec::kEnqueueHeadBytes : qec::kEnqueueReadoutHeadBytes),
+      max_bytes_(std::min<std::size_t>(slot_bytes - CUDAQ_RPC_HEADER_SIZE - head_bytes_, qec::kMaxEnqueuedBits / 8)),
       clock_(std::move(clock)), cycle_ns_(options.cycle_us * 1e3),
       timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)) {}
 
@@ -106,7 +109,13 @@ bool stream_player::turn() {
   return worked;
 }
 
-/// Adds rounds that are due to the next request, as far as they fit, and not over the begin of the tail.
+bool stream_player::has_room_for(std::uint64_t bits, std::uint64_t values) const {
+  return (bits + 7) / 8 + (plan_.values() == nullptr ? 0 : (values * bits_of(plan_.values()->kind()) + 7) / 8) <=
+         max_bytes_;
+}
+
+/// Adds rounds that are due to the next request, with their values, as far as they fit, and not over the begin of the
+/// tail. The values of a round that does not fit with them go before it.
 void stream_player::collect_rounds(std::uint64_t now) {
   if (!waits_for_server())
     quiet_since_ns_ = now;
@@ -118,8 +127,14 @@ void stream_player::collect_rounds(std::uint64_t now) {
       round_.assign(next.begin(), next.end());
       ++sampled_;
     }
-    if (num_bits_ + round_.size() > max_bits_)
+    const std::uint64_t all_values =
+        phase_ == phase::rounds ? plan_.values_with(sent_bits_ + num_bits_ + round_.size()) : next_values_;
+    if (!has_room_for(num_bits_ + round_.size(), all_values - sent_values_)) {
+      if (num_bits_ == 0 && plan_.values() != nullptr)
+        next_values_ = std::min(all_values, sent_values_ + 8 * max_bytes_ / bits_of(plan_.values()->kind()));
       return;
+    }
+    next_values_ = all_values;
     bits_.resize((num_bits_ + round_.size() + 7) / 8);
     for (const std::uint8_t bit : round_) {
       bits_[num_bits_ / 8] = static_cast<std::uint8_t>(bits_[num_bits_ / 8] | bit << num_bits_ % 8);
@@ -137,8 +152,10 @@ bool stream_player::send_bits(std::uint64_t now) {
     return tail_begun_;
   }
   collect_rounds(now);
-  if (num_bits_ == 0 || !send(kind::enqueue, now))
+  if ((num_bits_ == 0 && next_values_ == sent_values_) || !send(kind::enqueue, now))
     return false;
+  sent_bits_ += num_bits_;
+  sent_values_ = next_values_;
   bits_.clear();
   num_bits_ = 0;
   const std::uint64_t sent = sampled_ - (round_.empty() ? 0 : 1);
@@ -186,10 +203,19 @@ bool stream_player::send(kind what, std::uint64_t now) {
   };
   put(options_.decoder_ids.front());
   if (what == kind::enqueue) {
+    const drawn_values *const values = plan_.values();
     put(counter_ + 1);
-    put(0); // mapping id
+    if (values == nullptr)
+      put(0); // mapping id
     put(num_bits_);
+    if (values != nullptr) {
+      put(next_values_ - sent_values_);
+      put(0);                                          // flags
+      put(static_cast<std::uint64_t>(values->kind())); // and a 0 after it
+    }
     payload_.insert(payload_.end(), bits_.begin(), bits_.end());
+    if (values != nullptr)
+      values->append(sent_values_, next_values_, payload_);
   } else if (what == kind::begin_tail) {
     put(counter_ + 1);
   } else if (what == kind::read) {
@@ -207,7 +233,8 @@ bool stream_player::send(kind what, std::uint64_t now) {
 bool stream_player::transmit(kind what, const std::vector<std::uint8_t> &payload, std::uint64_t now) {
   if (std::ranges::any_of(open_, [&](const open_call &r) { return next_id_ - r.id >= id_window(options_); }))
     return false;
-  const std::uint32_t function = what == kind::enqueue      ? qec::kEnqueueFunctionId
+  const std::uint32_t enqueue = plan_.values() == nullptr ? qec::kEnqueueFunctionId : qec::kEnqueueReadoutFunctionId;
+  const std::uint32_t function = what == kind::enqueue      ? enqueue
                                  : what == kind::begin_tail ? qec::kBeginTailFunctionId
                                  : what == kind::read       ? qec::kGetCommittedFunctionId
                                                             : qec::kResetFunctionId;
@@ -276,6 +303,7 @@ void stream_player::begin_experiment(std::uint64_t now) {
   bits_.clear();
   round_.clear();
   num_bits_ = counter_ = sampled_ = sent_ = committed_ = wanted_ = 0;
+  sent_bits_ = sent_values_ = next_values_ = 0;
   result_.first_tenth_ns = result_.last_tenth_ns = 0;
   tail_begun_ = false;
   refused_.clear();

@@ -112,6 +112,7 @@ private:
   std::uint64_t rounds_due(std::uint64_t now) const;
   bool send(kind what, std::uint64_t now);
   bool send_bits(std::uint64_t now);
+  [[nodiscard]] bool has_room_for(std::uint64_t bits, std::uint64_t values) const;
   bool send_read(std::uint64_t now);
   bool send_refused(std::uint64_t now);
   bool transmit(kind what, const std::vector<std::uint8_t> &payload, std::uint64_t now);
@@ -131,7 +132,7 @@ private:
   const emulate_options &options_;
   stream_plan &plan_;
   link &link_;
-  const std::size_t max_bits_; ///< of one enqueue request
+  const std::size_t head_bytes_, max_bytes_; ///< of one request with bits: before its arrays, and of these
   const std::function<std::uint64_t()> clock_;
   const double cycle_ns_;
   const std::uint64_t timeout_ns_;
@@ -143,10 +144,13 @@ private:
   std::vector<open_call> refused_;
   busy_backoff bits_busy_, read_busy_;
   std::uint32_t next_id_ = 0;
-  std::vector<std::uint8_t> bits_;           ///< packed, of the next enqueue request
-  std::vector<std::uint8_t> round_;          ///< sampled, but in no request yet; one byte a detector
-  std::vector<std::uint8_t> payload_;        ///< of any request
-  std::uint64_t num_bits_ = 0;               ///< in bits_
+  std::vector<std::uint8_t> bits_;    ///< packed, of the next enqueue request
+  std::vector<std::uint8_t> round_;   ///< sampled, but in no request yet; one byte a detector
+  std::vector<std::uint8_t> payload_; ///< of any request
+  std::uint64_t num_bits_ = 0;        ///< in bits_
+  std::uint64_t sent_bits_ = 0;       ///< before the tail, in requests that were sent
+  /// Soft values that were sent, and those with which the next request ends.
+  std::uint64_t sent_values_ = 0, next_values_ = 0;
   std::uint64_t counter_ = 0;                ///< of the last enqueue or begin_tail
   std::uint64_t sampled_ = 0, sent_ = 0;     ///< rounds; sent_: in requests that were sent
   std::uint64_t committed_ = 0, wanted_ = 0; ///< rounds: in the last frame; in the last read

@@ -4,6 +4,7 @@
 
 #include "lib/qec/decoding/model_sampler.h"
 #include "lib/qec/stream/repeating_model.h"
+#include "tools/shots/drawn_values.h"
 
 #include <cstdint>
 #include <random>
@@ -23,10 +24,13 @@ std::uint64_t repetitions_for(const qec::repeating_model &model, std::uint64_t r
 ///
 /// An error of a repetition flips detectors of its neighbours, too. So a round is complete only when no later part can
 /// flip its detectors; until then its bits are kept in a ring.
+///
+/// With values of a readout the errors that it names happen as often as the values of the experiment say.
 class stream_sampler {
 public:
-  /// `repetitions`: at least 1. `model` must outlive the sampler. Throws usage_error if the model cannot be unrolled.
-  stream_sampler(const qec::repeating_model &model, std::uint64_t repetitions);
+  /// `repetitions`: at least 1. `values`: null, or those of the experiments. Both must outlive the sampler. Throws
+  /// usage_error if the model cannot be unrolled.
+  stream_sampler(const qec::repeating_model &model, std::uint64_t repetitions, drawn_values *values = nullptr);
 
   /// Begins experiment number k: the same rounds for the same seed and k.
   void begin(std::uint64_t seed, std::uint64_t k);
@@ -41,19 +45,28 @@ public:
   [[nodiscard]] std::uint64_t rounds_before_tail() const noexcept { return before_tail_; }
 
 private:
+  /// An error whose probability values say.
+  struct read_error {
+    double rest;
+    std::vector<qec::read_errors::reading> readings; ///< of the first repetition, or of an experiment with one
+    std::vector<std::uint64_t> detectors, observables;
+  };
   /// The errors of one part of the model with one repetition.
   struct part {
-    qec::model_sampler sampler;
+    qec::model_sampler sampler; ///< of all but those that are read
+    std::vector<read_error> read;
     std::uint64_t lowest; ///< detector that they flip; UINT64_MAX: none
   };
-  static part part_of(const qec::detector_error_model &whole, std::size_t begin, std::size_t end);
+  static part part_of(const qec::detector_error_model &whole, std::size_t begin, std::size_t end,
+                      std::uint64_t first_error, const qec::read_errors &read);
   void sample_next();
   [[nodiscard]] std::uint64_t complete() const noexcept;
   std::uint8_t &bit(std::uint64_t detector) noexcept { return ring_[detector & (ring_.size() - 1)]; }
 
   const qec::repeating_model &model_;
   const std::uint64_t repetitions_, before_tail_;
-  std::vector<part> parts_; ///< head, repetition, tail
+  drawn_values *const values_; ///< may be null
+  std::vector<part> parts_;    ///< head, repetition, tail
   std::vector<std::uint8_t> shot_, observables_, ring_, round_;
   std::mt19937_64 random_;
   std::uint64_t next_round_ = 0, next_detector_ = 0;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The endless experiments of `emulate`, against a decoding server of this process, with a clock of the test.
+#include "unittests/qec/stream/stream_readout_support.h"
+#include "unittests/support/scratch_folder.h"
 #include "unittests/tools/emulate/stream_rig.h"
+
+#include <fstream>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -305,6 +309,30 @@ TEST(StreamPlayer, EndsWhenTheServerIsSilentOrHasEnded) {
   const stream_play_result ended = closed.play();
   EXPECT_TRUE(ended.stalled);
   EXPECT_EQ(ended.ended, 0U);
+}
+
+TEST(StreamPlayer, SendsTheValuesOfItsRoundsAlsoInSlotsThatDoNotHoldBoth) {
+  const qec::test::stream_readout_case of(kStreamDem);
+  std::string table = of.table; // without its flags
+  table.erase(table.find("flag 0 "));
+  table.erase(table.find("flags "), table.find("gaussian") - table.find("flags "));
+  const cudaq::realtime::test::scratch_folder folder;
+  readout_files files;
+  files.readout = (folder.path() / "readout.txt").string();
+  std::ofstream(files.readout) << table;
+  const std::string decoder = "sliding-window:inner=bp-osd,commit=2,buffer=3";
+  for (const std::size_t slot_bytes : {24U + 48U + 4U, 24U + 48U + 11U, 256U}) {
+    stream_rig r(3, 60, decoder, {.decoder = "bp-osd", .commit = 2, .buffer = 3, .readout = table}, 0, files);
+    r.slot_bytes = slot_bytes;
+    r.options.cycle_us = 5;
+    const stream_play_result got = r.play();
+    EXPECT_EQ(got.notes, std::vector<std::string>{});
+    EXPECT_EQ(got.ended, 3U);
+    EXPECT_EQ(got.rounds, 180U);
+    EXPECT_EQ(got.mismatches, 0U);
+    EXPECT_EQ(r.to.requests[qec::kEnqueueFunctionId], 0U);
+    EXPECT_GT(r.to.requests[qec::kEnqueueReadoutFunctionId], slot_bytes == 256 ? 100U : 180U);
+  }
 }
 
 } // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/shots/own_data.h"
 #include "tools/shots/stream_sampler.h"
+#include "unittests/qec/model_text.h"
 
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 
 namespace cudaq::realtime::tools {
@@ -80,6 +82,85 @@ TEST(StreamSampler, HasTheProbabilitiesOfTheModelInEveryRepetition) {
     flipped += got.events[2 + 4 * r];
   const double p = 2 * 0.1 * 0.9, n = static_cast<double>(kRepetitions - 1);
   EXPECT_NEAR(static_cast<double>(flipped) / n, p, 5 * std::sqrt(p * (1 - p) / n));
+}
+
+/// A round has one detector, and fires if its measurement is misread: value k is of round k.
+struct read_model {
+  std::string text, table;
+  qec::repeating_model model;
+
+  read_model() : text(text_of()), table(table_of(text)), model(parsed(text)) {}
+  qec::stream_readout readout() const {
+    auto table_of_text = qec::parse_readout_table(table, qec::decoder_model(text));
+    return std::move(*qec::stream_readout::make((*table_of_text)->contents(), model));
+  }
+
+private:
+  static std::string text_of() {
+    const std::string round = "detector(0) D0\nerror(1e-9) D0 L0\n";
+    return round + "shift_detectors(1) 1\nrepeat 5 {\n" + round + "shift_detectors(1) 1\n}\n" + round;
+  }
+  static std::string table_of(const std::string &text) {
+    std::string lines;
+    for (int k = 0; k < 7; ++k)
+      lines += "misread " + std::to_string(k) + " 0 " + std::to_string(k) + " 0\n";
+    return qec::test::head_of_text("cudaq-realtime-readout 1", text) + "measurements 7\ngaussian 0 12 3 2.5 0.25\n" +
+           lines;
+  }
+};
+
+TEST(StreamSampler, HasErrorsAsOftenAsTheDrawnValuesSay) {
+  const read_model of;
+  const qec::stream_readout readout = of.readout();
+  constexpr std::uint64_t kRepetitions = 40000, kRounds = kRepetitions + 2;
+  drawn_values values(readout, qec::soft_kind::f32, kRepetitions);
+  EXPECT_EQ(values.total(), kRounds);
+  stream_sampler sampler(of.model, kRepetitions, &values);
+  const sampled_experiment got = whole(sampler, 3, 1);
+  std::vector<std::uint8_t> bytes;
+  values.append(0, kRounds, bytes);
+  double sure = 0, unsure = 0, mean = 0; // expected events
+  std::uint64_t sure_events = 0, unsure_events = 0;
+  for (std::uint64_t k = 0; k < kRounds; ++k) {
+    float value = 0;
+    std::memcpy(&value, bytes.data() + 4 * k, sizeof value);
+    mean += static_cast<double>(value) / kRounds;
+    const double p = readout.calibrations()[0].misread_of(static_cast<double>(value));
+    (p > 0.2 ? unsure : sure) += p;
+    (p > 0.2 ? unsure_events : sure_events) += got.events[k];
+  }
+  EXPECT_GT(unsure, 100);
+  EXPECT_GT(sure, 100);
+  EXPECT_NEAR(static_cast<double>(unsure_events), unsure, 5 * std::sqrt(unsure));
+  EXPECT_NEAR(static_cast<double>(sure_events), sure, 5 * std::sqrt(sure));
+  EXPECT_NEAR(mean, 0.75 * 12 + 0.25 * 3, 0.1);
+}
+
+TEST(StreamSampler, SendsTheSameDrawnValuesInEachKindAndInParts) {
+  const read_model of;
+  const qec::stream_readout readout = of.readout();
+  drawn_values floats(readout, qec::soft_kind::f32, 5), halves(readout, qec::soft_kind::u4, 5);
+  std::vector<std::uint8_t> as_floats, as_halves, first, last;
+  floats.begin(8, 2);
+  halves.begin(8, 2);
+  floats.append(0, 7, as_floats);
+  halves.append(0, 7, as_halves);
+  ASSERT_EQ(as_floats.size(), 28U);
+  ASSERT_EQ(as_halves.size(), 4U);
+  for (std::size_t k = 0; k < 7; ++k) {
+    float value = 0;
+    std::memcpy(&value, as_floats.data() + 4 * k, sizeof value);
+    const auto level = static_cast<unsigned>(std::lround(std::clamp(value, 0.0F, 15.0F)));
+    EXPECT_EQ(unsigned{as_halves[k / 2]} >> 4 * (k % 2) & 15U, level) << k;
+  }
+  floats.append(0, 3, first);
+  floats.append(3, 7, last);
+  first.insert(first.end(), last.begin(), last.end());
+  EXPECT_EQ(first, as_floats);
+  floats.begin(8, 3);
+  last.clear();
+  floats.append(0, 7, last);
+  EXPECT_NE(last, as_floats) << "another experiment";
 }
 
 TEST(ErrorRate, OfARepeatedSetHasTheIntervalOfItsDifferentShots) {

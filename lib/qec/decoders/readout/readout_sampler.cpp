@@ -34,22 +34,29 @@ double normal(std::mt19937_64 &random) {
 
 } // namespace
 
+std::string refuses_draws(const readout_calibration &calibration, soft_kind kind) {
+  if (!calibration.misread.empty())
+    return " has levels, and does not say how often each of them comes; accepted: gaussian";
+  const auto &[mean_of_0, mean_of_1, sigma, share] = calibration.both;
+  const double highest = highest_of(kind);
+  if (kind != soft_kind::f32 && (std::min(mean_of_0, mean_of_1) < 0 || std::max(mean_of_0, mean_of_1) > highest))
+    return " has a mean that no value of this kind has; accepted: 0 to " + std::to_string(std::lround(highest)) +
+           ", or the kind f32";
+  return "";
+}
+
+double as_kind(double value, soft_kind kind) noexcept {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return kind == soft_kind::f32 ? static_cast<double>(static_cast<float>(std::clamp(value, -kLargest, kLargest)))
+                                : static_cast<double>(std::lround(std::clamp(value, 0.0, highest_of(kind))));
+}
+
 expected<readout_sampler> readout_sampler::of(const detector_error_model &model, const readout_table &table,
                                               soft_kind kind) {
-  const double highest = highest_of(kind);
-  for (const auto &[measurement, number] : table.contents().readings) {
-    const readout_calibration &calibration = table.contents().calibrations[number];
-    const auto refuse = [&, at = measurement, of = number](const std::string &why) {
-      return reason("values of measurement " + std::to_string(at) + " cannot be drawn: calibration " +
-                    std::to_string(of) + why);
-    };
-    if (!calibration.misread.empty())
-      return refuse(" has levels, and does not say how often each of them comes; accepted: gaussian");
-    const auto &[mean_of_0, mean_of_1, sigma, share] = calibration.both;
-    if (kind != soft_kind::f32 && (std::min(mean_of_0, mean_of_1) < 0 || std::max(mean_of_0, mean_of_1) > highest))
-      return refuse(" has a mean that no value of this kind has; accepted: 0 to " +
-                    std::to_string(std::lround(highest)) + ", or the kind f32");
-  }
+  for (const auto &[measurement, number] : table.contents().readings)
+    if (const std::string why = refuses_draws(table.contents().calibrations[number], kind); !why.empty())
+      return reason("values of measurement " + std::to_string(measurement) + " cannot be drawn: calibration " +
+                    std::to_string(number) + why);
   return readout_sampler(model, table, kind);
 }
 
@@ -74,15 +81,14 @@ void readout_sampler::draw_value(std::mt19937_64 &random, const readout_table::c
                                  std::span<std::uint8_t> soft) const {
   const readout_calibration::gaussians &of = all_.calibrations[reading.calibration].both;
   const double mean = uniform(random) <= of.share_of_1 ? of.mean_of_1 : of.mean_of_0; // drawn first by each compiler
-  const double value = mean + of.sigma * normal(random);
+  const double value = as_kind(mean + of.sigma * normal(random), kind_);
   const auto at = static_cast<std::size_t>(reading.measurement);
   if (kind_ == soft_kind::f32) {
-    constexpr double kLargest = std::numeric_limits<float>::max();
-    const auto written = static_cast<float>(std::clamp(value, -kLargest, kLargest));
+    const auto written = static_cast<float>(value);
     std::memcpy(soft.data() + 4 * at, &written, sizeof written);
     return;
   }
-  const auto level = static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0, highest_of(kind_))));
+  const auto level = static_cast<std::uint8_t>(value);
   if (kind_ == soft_kind::u8)
     soft[at] = level;
   else

@@ -17,11 +17,16 @@
 
 namespace cudaq::qec::realtime {
 
+/// Why no value of a measurement with this calibration can be drawn, as the end of a sentence about it: levels do not
+/// say how often each of them comes, and a mean may be no value of this kind. "": it can.
+[[nodiscard]] std::string refuses_draws(const readout_calibration &calibration, soft_kind kind);
+/// A value as this kind has it: of u8 and u4 the nearest level.
+[[nodiscard]] double as_kind(double value, soft_kind kind) noexcept;
+
 /// One thread at a time.
 class readout_sampler {
 public:
-  /// `table`: of this model; it must live longer. Fails for a calibration of levels: how often each level comes is not
-  /// in it; and for one with a mean that is no value of this kind.
+  /// `table`: of this model; it must live longer. Fails with refuses_draws.
   [[nodiscard]] static expected<readout_sampler> of(const detector_error_model &model, const readout_table &table,
                                                     soft_kind kind);
 
