@@ -197,6 +197,20 @@ TEST(DecoderC, LeavesNoGapOfAnEarlierShotInRoomThatIsTooSmall) {
   EXPECT_EQ(gaps[1], -1);
 }
 
+TEST(DecoderC, RefusesATableWithAProbabilityThatTheDecoderDoesNotTake) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  const std::string model = "error(0.1) D0\nerror(0.01) D0 D1 L0\nerror(0.1) D1\n";
+  for (const std::string probability : {"0.4", "0.6"}) {
+    const std::string text =
+        head_of_text("cudaq-realtime-readout 1", model) + "flags 1\nflag 0 2 1 " + probability + "\n";
+    const cudaq_qec_decoder_options_t options = with_readout(text);
+    EXPECT_EQ(c_decoder("pymatching", &options, model).status, CUDAQ_QEC_DECODER_OK) << probability;
+    const std::string refusal = c_decoder("pymatching-correlated", &options, model).error;
+    const bool is_refused = refusal.starts_with("readout: a probability of the shot is not from 0 to 1");
+    EXPECT_EQ(is_refused, probability == "0.6") << refusal;
+  }
+}
+
 TEST(DecoderC, IsNotMadeOfWrongArguments) {
   char error[200] = "";
   int nothing = 0;
@@ -212,9 +226,8 @@ TEST(DecoderC, IsNotMadeOfWrongArguments) {
   const std::string other = head_of_text("cudaq-realtime-readout 1", "another") + "flags 1\n";
   const std::string right = head_of_text("cudaq-realtime-readout 1", kModel) + "flags 1\n";
   const std::string heralds = heralds_text(kModel, "detectors 2\n");
-  const std::string above_half = right + "flag 0 2 0 0.6\n";
   cudaq_qec_decoder_options_t of_other = with_readout(other), of_lookup = with_readout(right), old = of_lookup,
-                              of_correlated = with_readout(above_half), of_heralds{};
+                              of_heralds{};
   old.struct_size = 8;
   of_heralds.struct_size = sizeof of_heralds;
   of_heralds.heralds = heralds.data();
@@ -226,11 +239,6 @@ TEST(DecoderC, IsNotMadeOfWrongArguments) {
   } cases[] = {{"no-such", nullptr, "unknown decoder"},
                {"bp-osd", &of_other, "readout: line 2: the file is for the model"},
                {"lookup", &of_lookup, "readout: lookup does not take probabilities"},
-               {"pymatching-correlated", &of_correlated,
-                pymatching_available()
-                    ? "readout: a probability of the shot is not from 0 to 1, or its error is listed "
-                      "twice or cannot be replaced: "
-                    : "PyMatching"},
                {"lookup", &of_heralds, "heralds: lookup does not take probabilities"},
                {"bp-osd", &old, "struct_size is not that of this version"}};
   for (const auto &[name, options, why] : cases) {

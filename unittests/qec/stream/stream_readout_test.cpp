@@ -290,8 +290,9 @@ TEST_F(StreamReadout, OfTablesThatNoStreamCanHaveIsRefused) {
   };
   const std::string once = "error(0.1) D0 L0\ndetector(0) D0\nshift_detectors(1) 1\nrepeat 1 {\nerror(0.1) D0\n"
                            "detector(0) D0\nshift_detectors(1) 1\n}\nerror(0.1) D0\ndetector(0) D0\n";
-  std::string above_half = good; // of each flag
-  for (std::size_t at = 0; (at = above_half.find(" 0.4\n", at)) != std::string::npos; ++at)
+  const stream_readout_case repetition(repetition_dem(5, 0.02, 1, 15));
+  std::string above_half = repetition.table; // of each flag
+  for (std::size_t at = 0; (at = above_half.find(" 0.3", at)) != std::string::npos; ++at)
     above_half.replace(at, 4, " 0.6");
   const struct {
     std::string dem, table, decoder, refusal;
@@ -310,8 +311,9 @@ TEST_F(StreamReadout, OfTablesThatNoStreamCanHaveIsRefused) {
        "pymatching", "how many soft values a repetition of the loop has is not known"},
       {dem, "cudaq-realtime-readout 1\nmodel 00000000\nflags 1\n", "pymatching", "readout: line 2"},
       {dem, "", "pymatching", "readout: line 1"},
-      {dem, above_half, "pymatching", ""},
-      {dem, above_half, "pymatching-correlated", "readout: a probability of the shot is not from 0 to 1"},
+      {repetition.dem, above_half, "pymatching", ""},
+      {repetition.dem, repetition.table, "pymatching-correlated", ""},
+      {repetition.dem, above_half, "pymatching-correlated", "readout: a probability of the shot is not from 0 to 1"},
   };
   for (const auto &one : cases) {
     const std::string error =

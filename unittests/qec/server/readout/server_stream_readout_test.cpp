@@ -271,7 +271,7 @@ TEST(ServerStreamReadout, GivesTheSameEndWithWorkersWhoseQueueIsFull) {
   const auto unit = chain_unit({.mode = stream_mode::parallel}); // the oracle
   stream_decoder &oracle = *unit->stream();
   decoding_server server =
-      server_for(chain_unit({.mode = stream_mode::parallel, .pool = workers.instance, .queue_rounds = 16}));
+      server_for(chain_unit({.mode = stream_mode::parallel, .pool = workers.instance, .queue_rounds = 20}));
   readout_client client{server};
   std::mt19937 random(5);
   for (int n = 0; n < 20; ++n) {
