@@ -54,23 +54,28 @@ TEST_P(DecoderOutOfMemory, EveryFailedAllocationCostsOneShotOnly) {
   std::vector<std::uint64_t> events(set.num_detectors);
   double gap = 0;
   decode_details details;
-  if (with->refuses_gaps() == nullptr)
+  std::vector<error_probability> list;
+  if (with->refuses_gaps() == nullptr) { // without a list no matcher is needed, and nothing is allocated
     details.gaps = {&gap, 1};
+    list.push_back({0, parse_or_throw(set.dem_text).components[0].probability});
+    std::uint8_t out = 0; // the first list makes the matchers of lists
+    ASSERT_EQ(with->decode(std::span(events).first(0), {&out, 1}, list, &details), decode_status::ok);
+  }
+  decode_details *const wanted = list.empty() ? nullptr : &details;
   long failures = 0;
-  const std::uint64_t shots = details.gaps.empty() ? 40 : 15; // two decodes each
+  const std::uint64_t shots = list.empty() ? 40 : 15; // two decodes each
   for (std::uint64_t shot = 0; shot < shots; ++shot) {
     const std::size_t count = unpack_events(set.detection_row(shot), set.num_detectors, events).count;
     const auto fired = std::span<const std::uint64_t>(events).first(count);
     for (long after = 0; after < 60; ++after) {
       std::uint8_t out = 0xEE;
       allocations_left = after;
-      const decode_status status =
-          details.gaps.empty() ? with->decode(fired, {&out, 1}) : with->decode(fired, {&out, 1}, details);
+      const decode_status status = with->decode(fired, {&out, 1}, list, wanted);
       allocations_left = -1;
       ASSERT_TRUE(status == decode_status::ok || status == decode_status::internal_error);
       EXPECT_EQ(out, status == decode_status::ok ? set.prediction_row(shot)[0] : 0);
       failures += status != decode_status::ok;
-      ASSERT_EQ(with->decode(fired, {&out, 1}), decode_status::ok);
+      ASSERT_EQ(with->decode(fired, {&out, 1}, list, wanted), decode_status::ok);
       EXPECT_EQ(out, set.prediction_row(shot)[0]) << "shot " << shot << " after " << after;
     }
   }
