@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/decode/value_input.h"
 
-#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "tools/common/report.h"
 

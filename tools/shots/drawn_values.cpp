@@ -4,10 +4,8 @@
 #include "lib/qec/decoders/readout/readout_sampler.h"
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/splitmix.h"
-#include "lib/qec/server/session/unit_readout.h"
 #include "tools/common/report.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
