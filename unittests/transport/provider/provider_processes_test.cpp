@@ -130,7 +130,7 @@ TEST_P(ProviderProcesses, IncrementAStringOfAnyLength) {
     for (std::size_t i = 0; i < size; ++i)
       text[i] = static_cast<std::uint8_t>(i + size);
     ASSERT_TRUE(client->send(size, kIncrement, text, 1234));
-    expect_incremented(*client, size, text, 1234);
+    ASSERT_NO_FATAL_FAILURE(expect_incremented(*client, size, text, 1234));
   }
   const detail::roce_counters &packets = client->packets();
   EXPECT_EQ(packets.packets_lost.value(), 0u);
