@@ -13,7 +13,7 @@ namespace cudaq::realtime::tools {
 namespace qec = cudaq::qec::realtime;
 
 /// Drawn from the Gaussians of the table: value k depends on the seed, the experiment and k alone, so it need not be
-/// kept. Its distance from the mean is one of 16384 that are drawn once: a value takes a few nanoseconds.
+/// kept. Its distance from the mean is one of 16384 that are drawn once.
 class drawn_values {
 public:
   /// `readout` must outlive it. Throws usage_error: it has flags, which are not drawn, or no values of this kind.
