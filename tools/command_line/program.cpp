@@ -42,24 +42,37 @@ bool is_about_memory(std::string_view text) {
 }
 
 /// Memory that is refused in a function that must not throw ends the program: CLI11's look-up of an option allocates,
-/// and is noexcept; its validators allocate before main. The status is that of a refusal, so that a service is started
-/// again.
-std::terminate_handler usual_terminate = nullptr; ///< written before a second thread is there
+/// and is noexcept, like steps of libstdc++'s directories, which end without an exception; CLI11's validators allocate
+/// before main. The status is that of a refusal, so that a service is started again.
+std::terminate_handler usual_terminate = nullptr;       ///< written before a second thread is there
+constinit thread_local bool memory_was_refused = false; ///< by operator new, which calls its handler then
+[[noreturn]] void note_refused_memory() {
+  memory_was_refused = true;
+  throw std::bad_alloc();
+}
 [[noreturn]] void end_without_memory() {
+  bool is_about_memory = memory_was_refused;
   try {
     if (const std::exception_ptr failure = std::current_exception())
       std::rethrow_exception(failure);
   } catch (const std::bad_alloc &) {
+    is_about_memory = true;
+  } catch (...) { // the usual handler prints what it is
+    is_about_memory = false;
+  }
+  if (is_about_memory) {
     write_parts({program_invocation_short_name, ": out of memory: std::bad_alloc where nothing may be thrown\n"});
     _exit(kExitRefused);
-  } catch (...) { // the usual handler prints what it is
   }
   usual_terminate();
   std::abort();
 }
 
 /// Before the constructors of all objects of the program, which have no priority.
-[[gnu::constructor(101)]] void end_with_a_status() { usual_terminate = std::set_terminate(&end_without_memory); }
+[[gnu::constructor(101)]] void end_with_a_status() {
+  usual_terminate = std::set_terminate(&end_without_memory);
+  std::set_new_handler(&note_refused_memory);
+}
 
 /// Runs the subcommand. An exception becomes a message and an exit status.
 int run_chosen(const chosen_command &chosen, const output &out) {

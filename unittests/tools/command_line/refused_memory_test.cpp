@@ -31,7 +31,7 @@ TEST(RefusedMemory, EndsAProgramWithAStatusAndAText) {
   } rows[] = {
       {"serve --check " + config, 40},
       {"serve --config " + config + " --transport udp --timeout 0.01 -- --unified", 20}, // a provider is loaded
-      {decode + " --decoder 'race:pymatching|bp-osd' --json " + scratch.path().string() + "/report.json", 30},
+      {decode + " --decoder 'race:relay-bp|bp-osd' --json " + scratch.path().string() + "/report.json", 30},
   };
   for (const auto &[arguments, samples] : rows) {
     SCOPED_TRACE(arguments);

@@ -372,8 +372,11 @@ decoder_result make_race_decoder(const decoder_model &model, decoder_settings &s
       members.emplace_back(name, std::move(made.instance));
     }
     auto race = std::make_unique<race_decoder>(std::move(members), takes_first);
-    if (expected<> result = race->start(); result.failed())
-      return failed(result.text());
+    if (expected<> result = race->start(); result.failed()) { // a thread
+      decoder_result refused = failed(result.text());
+      refused.machine_lacks = true;
+      return refused;
+    }
     return {std::move(race), {}};
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());
