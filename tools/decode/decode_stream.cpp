@@ -179,14 +179,11 @@ private:
   void decode() {
     progress display({"decode", "rounds"});
     for (;;) {
-      if (!in_.has_next()) { // next() may wait
-        const qec::decode_status status = wait_for_windows();
-        out_.flush();
-        check(status);
-      }
+      if (!in_.has_next()) // next() may wait
+        write_final();
       const round_reader::found found = in_.next();
       const bool is_tail = found == round_reader::found::tail;
-      if (found == round_reader::found::stop || (values_ && !values_->read_to(wanted_values(is_tail))))
+      if (found == round_reader::found::stop || !read_values(is_tail))
         return;
       const qec::stream_values known = values_ ? values_->next() : qec::stream_values{};
       const std::uint64_t begin = now_ns(), windows = stream_->windows();
@@ -200,13 +197,30 @@ private:
         window_ns_.record(now - begin);
       write_frames();
       if (has_ended_) {
-        check(wait_for_windows());
+        write_final();
         if (values_)
-          values_->check_end();
+          values_->check_end(); // may wait
         return;
       }
       display.show(stream_->pushed_rounds(), now);
     }
+  }
+
+  /// Before a wait for the input: its writer may wait for these frames.
+  void write_final() {
+    const qec::decode_status status = wait_for_windows();
+    out_.flush();
+    check(status);
+  }
+
+  /// False: stopped.
+  bool read_values(bool is_tail) {
+    if (!values_)
+      return true;
+    const qec::readout_place wanted = wanted_values(is_tail);
+    if (!values_->has(wanted))
+      write_final();
+    return values_->read_to(wanted);
   }
 
   /// With the bits of in_: those that a window needs now. A device may write the others later.
@@ -221,9 +235,14 @@ private:
   }
 
   void check(qec::decode_status status) const {
-    if (status != qec::decode_status::ok)
-      throw usage_error(fmt::format("{}: window {}, from round {}: {}", in_.name(), stream_->windows(),
-                                    stream_->committed_rounds(), qec::decode_status_text(status, stream_->fault())));
+    if (status == qec::decode_status::ok)
+      return;
+    const std::string fault = stream_->fault(); // what is wrong with a value is the whole text
+    throw usage_error(fmt::format("{}: window {}, from round {}: {}", in_.name(), stream_->windows(),
+                                  stream_->committed_rounds(),
+                                  status == qec::decode_status::bad_probability && !fault.empty()
+                                      ? fault
+                                      : qec::decode_status_text(status, fault.c_str())));
   }
 
   /// Until all windows whose rounds have come are decoded; then their frames are written.

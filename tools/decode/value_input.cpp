@@ -90,6 +90,11 @@ void stream_value_input::stop_when(const std::function<bool()> &stop_requested) 
       (*one)->stop_when(stop_requested);
 }
 
+bool stream_value_input::has(qec::readout_place all) const noexcept {
+  return (!soft_ || soft_->has(static_cast<std::uint64_t>(all.value))) &&
+         (!leakage_ || leakage_->has(static_cast<std::uint64_t>(all.flag)));
+}
+
 bool stream_value_input::read_to(qec::readout_place all) {
   return (!soft_ || soft_->read_to(static_cast<std::uint64_t>(all.value))) &&
          (!leakage_ || leakage_->read_to(static_cast<std::uint64_t>(all.flag)));

@@ -5,6 +5,7 @@
 #include "lib/qec/stream/stream_readout.h"
 #include "tools/shots/recorded_readout.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -25,6 +26,10 @@ public:
   /// Reads the next ones, until `number` have come in all. It does not wait for more. False: stopped. Throws
   /// shot_file_error if the file ends before.
   bool read_to(std::uint64_t number);
+  /// read_to(number) would not wait.
+  [[nodiscard]] bool has(std::uint64_t number) const noexcept {
+    return waiting() >= (skip_ + (number - std::min(number, come_)) * width_ + 7) / 8;
+  }
   /// Of the last read_to: the bytes from the first one of its values on, and how many.
   [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept { return packed_; }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -53,6 +58,8 @@ public:
   stream_value_input(const readout_files &files, const qec::stream_values_info &of);
 
   void stop_when(const std::function<bool()> &stop_requested);
+  /// read_to(all) would not wait.
+  [[nodiscard]] bool has(qec::readout_place all) const noexcept;
   /// Reads until these have come. False: stopped. Throws shot_file_error.
   bool read_to(qec::readout_place all);
   /// Of the last read_to, until the next one.

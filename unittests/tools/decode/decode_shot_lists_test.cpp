@@ -218,7 +218,6 @@ TEST_F(DecodeReadout, IsRefusedWithAReason) {
   expect_wrong("--soft - --leakage -", "only one of them can be stdin");
   expect_wrong(both(), "--readout: lookup does not take probabilities of a shot", "lookup");
   expect_wrong(both() + " --predecoder local", "--readout, --predecoder local: a predecoder knows");
-  expect_wrong(both() + " --stream", "--readout");
   expect_wrong("--leakage " + path("leakage") + " --soft " + path("none"), "none");
   file("leakage", std::string("\0\0\3\2", 4));
   expect_wrong(both(), "shot 2: flag 0 has the value 3, accepted: 0, 1, 2\nshots decoded before that: 2");

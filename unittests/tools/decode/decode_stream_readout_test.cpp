@@ -2,9 +2,13 @@
 // `cudaq-realtime decode --stream --readout`: rounds that come with soft values and flags.
 #include "unittests/qec/server/readout/server_readout_support.h"
 #include "unittests/qec/stream/stream_readout_support.h"
+#include "unittests/tools/common/served_program.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
+#include <fcntl.h>
 #include <random>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -113,6 +117,37 @@ TEST_F(DecodeStreamReadout, ReadsOnlyTheValuesThatItsWindowsNeed) {
   file("leakage", one_.leakage().substr(0, 5));
   expect_refusal(options(of_kind("u8")), "leakage: it ends after 20 flags, and the rounds up to here need 22",
                  frames_until(20));
+}
+
+// What gives the values may wait for a frame.
+TEST_F(DecodeStreamReadout, WritesFinalFramesBeforeItWaitsForAValue) {
+  for (const char *workers : {"0", "1"}) {
+    const std::string soft = path(std::string("fifo") + workers), out = path(std::string("out") + workers);
+    ASSERT_EQ(mkfifo(soft.c_str(), 0600), 0);
+    const int fifo = open(soft.c_str(), O_RDWR | O_CLOEXEC);
+    running_program program({"decode",      "--stream",
+                             "--dem",       path("model.dem"),
+                             "--in",        path("rounds.01"),
+                             "--decoder",   "bp-osd",
+                             "--commit",    "2",
+                             "--buffer",    "2",
+                             "--readout",   path("readout.txt"),
+                             "--soft",      soft,
+                             "--soft_kind", "u8",
+                             "--leakage",   path("leakage"),
+                             "--workers",   workers,
+                             "--out",       out},
+                            path("err"));
+    const std::string values = one_.soft(qec::realtime::soft_kind::u8), first = frames_until(30);
+    ASSERT_EQ(write(fifo, values.data(), 31), 31);
+    program.until([&] { return read_file(out) == first; });
+    EXPECT_EQ(read_file(out), first) << read_file(path("err"));
+    ASSERT_EQ(write(fifo, values.data() + 31, values.size() - 31), static_cast<ssize_t>(values.size() - 31));
+    program.until([&] { return read_file(out) == one_.frames; });
+    close(fifo);
+    EXPECT_EQ(program.wait(), 0) << read_file(path("err"));
+    EXPECT_EQ(read_file(out), one_.frames);
+  }
 }
 
 TEST_F(DecodeStreamReadout, RefusesFilesThatAreNotThoseOfTheExperiment) {
