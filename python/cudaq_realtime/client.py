@@ -24,6 +24,7 @@ Gaps = npt.NDArray[np.float32]
 
 UINT64_MAX = 2**64 - 1
 MAX_BITS = 65536  # of one request of a stream
+MAX_VALUE_BYTES = 8192  # soft values and flags of one
 HEAD_BYTES, READOUT_HEAD_BYTES = 32, 48  # of enqueue requests before their arrays
 READOUT_BYTES = 96  # of the answer to describe_decoder that ends with the readout
 GAPS_BYTES = 104  # and with the bytes of a gap
@@ -140,7 +141,7 @@ class Client:
         self._lock, self._process = threading.RLock(), os.getpid()
         self._counters: dict[int, int] = {}  # of the last request with one, for each decoder
         self._described: dict[int | None, Description] = {}
-        self._readouts: dict[int, tuple[Readout, bool]] = {}
+        self._readouts: dict[int, tuple[Readout, int]] = {}
         self._with_gaps: dict[int, bool] = {}
         self._boots: dict[int, int] = {}  # of the server, for each decoder: a router has several servers
         if transport == "udp":
@@ -191,7 +192,8 @@ class Client:
             byte k // 8. More than a slot holds go in several requests.
         soft, soft_kind, leakage: of a decoder with a table of a readout, all values and flags of the shot that these
             bits begin or end: as of Decoder.decode. Of a stream the next ones, of any number, also with soft_count: as
-            of StreamDecoder.push. They are sent before the bits if a slot does not hold both.
+            of StreamDecoder.push. They are sent before the bits if a slot does not hold both; of a stream only if the
+            bits are at most those of its longest part, else ValueError, and nothing is sent.
         The client counts the requests of each decoder; the counter begins anew with reset(). So reset a decoder before
         its first bits if another client has used it. After a TimeoutError the request may have been executed or not:
         if it was not, the next call raises SYNDROMES_DROPPED. An error that loses bits stays until reset().
@@ -220,8 +222,8 @@ class Client:
         """Sends values and flags, with the bits if a slot holds all: then True."""
         if decoder_id not in self._readouts:
             self._readouts[decoder_id] = self._readout_of(decoder_id)
-        (measurements, flags, _), is_stream = self._readouts[decoder_id]
-        if is_stream:
+        (measurements, flags, _), longest_part = self._readouts[decoder_id]
+        if longest_part:
             values, measurements, kind, of_flags, flags = next_values(soft, soft_kind, soft_count, leakage)
         elif soft_count is not None:
             raise ValueError("soft_count is for streams: a shot has a value of each measurement")
@@ -234,10 +236,15 @@ class Client:
             self._counted("enqueue_readout", decoder_id, struct.pack("<QQQII", num_bits, num_values, num_flags, kind, 0)
                           + bits + part + more)
 
-        if packed.nbytes + values.nbytes + of_flags.nbytes <= room and count <= MAX_BITS:
+        num_bytes = values.nbytes + of_flags.nbytes
+        if packed.nbytes + num_bytes <= room and count <= MAX_BITS and (
+                not longest_part or num_bytes <= MAX_VALUE_BYTES):
             send(packed.tobytes(), count, values.tobytes(), measurements, of_flags.tobytes(), flags)
             return True
-        step = room // 4 * 4  # whole values
+        if count > longest_part > 0:  # values that come long before their bits are refused, and the stream is lost
+            raise ValueError(f"one request does not hold these {count} bits with their values: send at most "
+                             f"{longest_part} bits at a time, or use larger slots (--slot-size of the server)")
+        step = min(room, MAX_VALUE_BYTES if longest_part else room) // 4 * 4  # whole values
         if step <= 0:
             raise ValueError(f"the server's slots have room for {max(room, 0)} bytes of soft values, accepted: "
                              "4 or more (--slot-size of the server)")
@@ -256,15 +263,15 @@ class Client:
         Raises ValueError if the server's slots are too small for the answer."""
         return self._readout_of(decoder_id)[0]
 
-    def _readout_of(self, decoder_id: int) -> tuple[Readout, bool]:
-        """The same, and whether it is a stream."""
+    def _readout_of(self, decoder_id: int) -> tuple[Readout, int]:
+        """The same, and of a stream the detectors of its longest part: head, repetition or tail; else 0."""
         result = self._long_description(decoder_id, 3, READOUT_BYTES, "what the decoder needs")
         if result is None:
-            return Readout(0, 0, ()), False
-        shot_bits, = struct.unpack_from("<Q", result, 8)
+            return Readout(0, 0, ()), 0
+        detectors, shot_bits, *_, head, tail = struct.unpack_from("<QQQQQQQQ", result)
         measurements, flags, kinds = struct.unpack_from("<QQQ", result, 72)
         return (Readout(measurements, flags, tuple(name for k, name in enumerate(SOFT_KINDS) if kinds >> k & 1)),
-                shot_bits == 0)
+                0 if shot_bits else max(detectors, head, tail, 1))
 
     def gives_gaps(self, decoder_id: int) -> bool:
         """Whether the answers of a decoder have gaps (docs/decoders/confidence.md): of a server of an earlier version

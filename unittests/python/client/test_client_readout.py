@@ -118,6 +118,19 @@ def test_values_that_a_slot_does_not_hold_are_sent_before_the_bits(kind, width):
     assert got["leakage"] == "".join(f"{flag & 1}{flag >> 1}" for flag in leakage)
 
 
+def test_rounds_that_no_request_holds_with_their_values_are_refused_before_they_are_sent():
+    def answers(request):
+        return [response(request, 0, readout_of(2, 0, shot_bits=0) if request[4:8] == struct.pack("<I", DESCRIBE)
+                         else b"")]
+
+    with Peer(answers, slot_size=120) as peer, Client("udp", peer.address, slot_size=120, timeout=60) as client:
+        with pytest.raises(ValueError, match="at most 2 bits at a time"):
+            client.enqueue(7, [0] * 100, soft=np.zeros(100, np.float32))
+        assert len(peer.requests) == 1, "only the question what the decoder takes"
+        client.enqueue(7, bits("10"), soft=np.zeros(2, np.float32))
+        assert len(peer.requests) == 2
+
+
 @pytest.mark.parametrize("slot_size", [64, 72, 75])
 def test_a_slot_without_room_for_values_is_refused(slot_size):
     def answers(request):
