@@ -73,7 +73,9 @@ std::uint64_t stream_plan::values_with(std::uint64_t bits) const noexcept {
     return 0;
   const std::uint64_t head = source_->model.head_detectors(), body = source_->model.body_detectors();
   const qec::stream_values_info of = source_->readout.info();
-  return of.other_soft + (bits - std::min(bits, head) + body - 1) / body * of.body_soft;
+  const std::uint64_t usual = of.other_soft + (bits - std::min(bits, head) + body - 1) / body * of.body_soft;
+  // A window needs more if an error of its last round is of a measurement of the next repetition.
+  return std::max(usual, static_cast<std::uint64_t>(qec::needed_values(*reference_, bits).value));
 }
 
 qec::decode_status stream_plan::push_round(std::span<const std::uint8_t> bits) {

@@ -63,7 +63,7 @@ public:
   /// What each repetition has.
   [[nodiscard]] const qec::readout_facts &readout() const noexcept { return readout_; }
   /// The values that must be sent with the first `bits` bits before the tail: those of all repetitions that these are
-  /// in, and those of head and tail, whose numbers are known together.
+  /// in, those of head and tail, whose numbers are known together, and what windows need.
   [[nodiscard]] std::uint64_t values_with(std::uint64_t bits) const noexcept;
   /// What describe_decoder must answer.
   [[nodiscard]] const qec::model_facts &facts() const noexcept { return facts_; }

@@ -23,6 +23,12 @@ std::uint64_t number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
   return number;
 }
 
+/// Of a request: any server takes these, also with a queue.
+std::size_t max_bytes(const stream_plan &plan) {
+  constexpr std::size_t kUsualBytes = 8192;
+  return std::max(kUsualBytes, static_cast<std::size_t>((plan.max_round_bits() + 7) / 8));
+}
+
 } // namespace
 
 std::vector<std::string> problems_of(const stream_play_result &r, bool interrupted, std::uint64_t wanted) {
@@ -54,7 +60,7 @@ stream_player::stream_player(const emulate_options &options, stream_plan &plan, 
                              std::function<std::uint64_t()> clock)
     : options_(options), plan_(plan), link_(to),
       head_bytes_(plan.values() == nullptr ? qec::kEnqueueHeadBytes : qec::kEnqueueReadoutHeadBytes),
-      max_bytes_(std::min<std::size_t>(slot_bytes - CUDAQ_RPC_HEADER_SIZE - head_bytes_, qec::kMaxEnqueuedBits / 8)),
+      max_bytes_(std::min<std::size_t>(slot_bytes - CUDAQ_RPC_HEADER_SIZE - head_bytes_, max_bytes(plan))),
       clock_(std::move(clock)), cycle_ns_(options.cycle_us * 1e3),
       timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)) {}
 

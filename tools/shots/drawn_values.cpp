@@ -7,9 +7,9 @@
 #include "tools/common/report.h"
 
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 #include <numbers>
+#include <random>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -311,6 +311,19 @@ TEST(StreamPlayer, EndsWhenTheServerIsSilentOrHasEnded) {
   EXPECT_EQ(ended.ended, 0U);
 }
 
+// A server with a queue has places for 8 KiB of bits.
+TEST(StreamPlayer, SendsNoLongerRequestThanAnyServerTakesAlsoInLargeSlots) {
+  stream_rig r(1, 100'000);
+  r.slot_bytes = 1 << 20;
+  r.options.cycle_us = 0;
+  r.options.window = 64;
+  const stream_play_result got = r.play();
+  EXPECT_EQ(got.ended, 1U);
+  EXPECT_EQ(got.mismatches, 0U);
+  EXPECT_LE(r.to.longest, 32U + 8192U);
+  EXPECT_GT(r.to.longest, 8192U) << "it lags";
+}
+
 TEST(StreamPlayer, SendsTheValuesOfItsRoundsAlsoInSlotsThatDoNotHoldBoth) {
   const qec::test::stream_readout_case of(kStreamDem);
   std::string table = of.table; // without its flags

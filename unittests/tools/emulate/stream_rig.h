@@ -29,6 +29,7 @@ public:
     if (room == 0)
       return false;
     ++requests[function];
+    longest = std::max(longest, payload.size());
     reply out;
     out.header.request_id = id;
     out.header.ptp_timestamp = timestamp;
@@ -70,6 +71,7 @@ public:
   std::function<fate(std::uint32_t function)> judge;
   std::function<void(std::uint32_t function, std::vector<std::uint8_t> &result)> spoil;
   std::map<std::uint32_t, std::uint64_t> requests; ///< by function
+  std::size_t longest = 0;                         ///< bytes of a request
   int room = 1;
   int held_looks = 0;                 ///< the server pauses for so many looks at its answers
   bool lives = true, is_slow = false; ///< slow: several requests are open
