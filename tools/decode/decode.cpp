@@ -521,6 +521,8 @@ void print_note(const decode_options &o, const output &out, const std::string &t
 
 int run_decode(const decode_options &o, const output &out) {
   std::optional<output_file> svg; // before the check, which compares other files with it
+  if (o.svg == "-")
+    throw usage_error("--svg: name a file; stdout has the observables");
   if (!o.svg.empty())
     svg.emplace("--svg", o.svg);
   check(o, out);
@@ -545,7 +547,10 @@ int run_decode(const decode_options &o, const output &out) {
   if (picture) {
     const std::string drawn = picture->svg();
     if (drawn.empty())
-      print_note(o, out, fmt::format("picture         none: no shot is that of --svg-shot {}\n", o.svg_shot));
+      print_note(o, out,
+                 fmt::format("picture         none, {} is unchanged: {}\n", o.svg,
+                             picture->has_shot() ? "places of detectors are too far apart"
+                                                 : fmt::format("no shot is that of --svg-shot {}", o.svg_shot)));
     else
       svg->write([&drawn](std::ostream &file) { file << drawn; });
   }

@@ -87,7 +87,9 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
       decode, "--svg-shot", o.svg_shot,
       "the shot of --svg: event: the first one with an event; wrong: the first logical error; or its number, from 0",
       {"event", "wrong"},
-      +[](const std::string &word) { return word.find_first_not_of("0123456789") == std::string::npos; })
+      +[](const std::string &word) {
+        return word.find_first_not_of("0123456789") == std::string::npos && (word == "0" || word.find('0') != 0);
+      })
       ->needs(svg);
   add_decoder_option(decode, o.decoder, "decoder");
   add_choice(

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -158,7 +159,8 @@ std::string decode_picture::svg() const {
   } else {
     title += "without an answer: " + found.failure;
   }
-  return svg_file(correction_plot(detectors_, errors, title + (is_failure_ ? ", which is wrong" : "")));
+  const std::string plot = correction_plot(detectors_, errors, title + (is_failure_ ? ", which is wrong" : ""));
+  return plot.empty() ? "" : svg_file(plot);
 }
 
 } // namespace cudaq::realtime::tools

@@ -23,7 +23,8 @@ public:
   /// A shot that was decoded, in the order of the input: keeps the first one that --svg-shot names.
   void offer(std::uint64_t shot, std::span<const std::uint8_t> events, qec::shot_probabilities probabilities,
              bool is_failure);
-  /// Decodes that shot again and draws it. "" without such a shot.
+  [[nodiscard]] bool has_shot() const noexcept { return shot_.has_value(); }
+  /// Decodes that shot again and draws it. "" without such a shot, or if its places cannot be drawn.
   [[nodiscard]] std::string svg() const;
 
 private:

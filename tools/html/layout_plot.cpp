@@ -163,7 +163,7 @@ std::string drawn(const panels &of, const plotted_error &error) {
   if (error.detectors.size() == 2 && by_panel.size() == 2) {
     const auto &[panel, later] = *by_panel.rbegin();
     const panels::point from = of.moved(of.in_panel(by_panel.begin()->second[0]), panel), to = of.at(later[0]);
-    if (std::hypot(from.x - to.x, from.y - to.y) > 0.1)
+    if (std::max(std::abs(from.x - to.x), std::abs(from.y - to.y)) > 0.1)
       out += line_between(error.flips ? "s3 d1 flips" : "s0 d1", from, to);
   }
   return out;
@@ -173,8 +173,9 @@ std::string drawn(const panels &of, const plotted_error &error) {
 
 std::string correction_plot(const std::vector<plotted_detector> &detectors, const std::vector<plotted_error> &errors,
                             const std::string &title) {
-  if (detectors.empty() || std::ranges::any_of(detectors, [](const plotted_detector &d) {
-        return !std::isfinite(d.x) || !std::isfinite(d.y) || !std::isfinite(d.time);
+  constexpr double kFarthest = 1e100; // differences are numbers, too
+  if (detectors.empty() || !std::ranges::all_of(detectors, [](const plotted_detector &d) {
+        return std::abs(d.x) <= kFarthest && std::abs(d.y) <= kFarthest && std::isfinite(d.time);
       }))
     return "";
   const panels of(detectors);
