@@ -8,6 +8,16 @@
 #include <utility>
 
 namespace cudaq::qec::realtime {
+namespace {
+
+/// Of a reload that is refused: what two tables may differ in.
+std::string values_text(const stream_values_info &of) {
+  const readout_facts others{of.other_soft, of.other_leakage, of.kinds};
+  return " " + readout_facts_of(of).text() + " in a repetition, " + (others.any() ? others.text() : "none") +
+         " in head and tail together,";
+}
+
+} // namespace
 
 std::uint64_t longest_request_bits(std::uint64_t bits_per_shot, std::uint64_t num_detectors) noexcept {
   return std::max(std::min(bits_per_shot, kMaxEnqueuedBits), num_detectors);
@@ -64,7 +74,7 @@ std::string decoding_unit::shape_text() const {
   if (is_stream())
     return "is a stream with " + number_of(stream_->head_detectors(), "detector") + " in the head, " +
            std::to_string(num_detectors()) + " in a repetition, " + std::to_string(stream_->tail_detectors()) +
-           " in the tail," + (readout().any() ? " " + readout().text() + " in a repetition," : "") + observables;
+           " in the tail," + (readout().any() ? values_text(stream_->values_info()) : "") + observables;
   return "has " + number_of(bits_per_shot(), "bit") + " per shot, " + (readout().any() ? readout().text() + ", " : "") +
          number_of(num_detectors(), "detector") + observables + (gap_bytes() != 0 ? " with gaps" : "");
 }
