@@ -92,6 +92,49 @@ TEST_P(Heralds, ComeWithAListOfTheShot) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Heralds, testing::ValuesIn(kinds_that_take_lists()), kind_name);
 
+// The model of the shot alone: of a surface code, whose every fifth error belongs to a herald.
+TEST(HeraldsOfMatching, AnswerAsADecoderThatIsMadeForTheShotAlone) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  for (const char *name : {"surface_z_d3_p0.005", "surface_z_d5_p0.005"}) {
+    const shot_set set = load_committed(name);
+    detector_error_model model = parse_or_throw(set.dem_text);
+    std::vector<std::uint64_t> lost;
+    for (dem_component &c : model.components)
+      if (c.mechanism % 5 == 0) {
+        c.probability = 1e-9;
+        if (lost.empty() || lost.back() != c.mechanism)
+          lost.push_back(c.mechanism);
+      }
+    const std::string text = text_of(model);
+    const std::uint64_t first = model.num_detectors;
+    std::string lines = "detectors " + std::to_string(first + lost.size()) + "\n";
+    for (std::size_t k = 0; k < lost.size(); ++k)
+      lines += "herald " + std::to_string(first + k) + " " + std::to_string(lost[k]) + " 0.5\n";
+    const auto tested = make_heralded("pymatching", text, lines);
+    std::mt19937 random(7);
+    for (std::uint64_t shot = 0; shot < 24; ++shot) {
+      std::vector<std::uint64_t> events;
+      for (std::uint64_t d = 0; d < first; ++d)
+        if ((set.detection_row(shot * 7)[d / 8] >> d % 8 & 1) != 0)
+          events.push_back(d);
+      std::vector<std::uint64_t> with_heralds = events;
+      shot_list list;
+      for (std::size_t k = 0; k < lost.size(); ++k)
+        if (random() % 10 == 0) {
+          with_heralds.push_back(first + k);
+          list.push_back({lost[k], 0.5});
+        }
+      // One error more gives its weights the same scale.
+      const auto alone =
+          make_or_throw("pymatching", model_of_shot(model, list, 1e-9) + "error(9.999999717180685e-10) D" +
+                                          std::to_string(first) + " D" + std::to_string(first + 1) + "\n");
+      const weighed_answer got = weigh(*tested, with_heralds), expected = weigh(*alone, events);
+      EXPECT_EQ(got.found, expected.found) << name << " shot " << shot;
+      EXPECT_NEAR(got.weight, expected.weight, 1e-9) << name << " shot " << shot;
+    }
+  }
+}
+
 TEST(HeraldsOfMatching, HaveEdgesBetweenTheDetectorsOfTheShot) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const auto tested = make_heralded("pymatching:edges=1", kModel, kLines);

@@ -2,16 +2,13 @@
 // What the readout of a shot says: soft values of measurements, and flags of leakage. The oracles are the densities of
 // the two Gaussians, a decoder that is made for one shot alone, and every set of errors.
 #include "lib/qec/decoders/readout/readout_content.h"
-#include "lib/qec/decoders/readout/readout_sampler.h"
 #include "unittests/qec/every_error_set.h"
 #include "unittests/qec/model_text.h"
 #include "unittests/qec/shot_lists.h"
 
 #include <cmath>
 #include <cstring>
-#include <gtest/gtest.h>
 #include <limits>
-#include <stdexcept>
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -173,6 +170,104 @@ TEST(Readout, IsRefusedWithTheValueThatIsWrong) {
   }
 }
 
+// Of a surface code, each third error is a measurement's, some of them of two measurements; each seventh a flag's.
+TEST(Readout, AnswersAsADecoderThatIsMadeForTheShotAlone) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  for (const char *name : {"surface_z_d3_p0.005", "surface_z_d5_p0.005"}) {
+    const shot_set set = load_committed(name);
+    const detector_error_model model = parse_or_throw(set.dem_text);
+    std::vector<std::uint64_t> all;
+    for (const dem_component &c : model.components)
+      if (all.empty() || all.back() != c.mechanism)
+        all.push_back(c.mechanism);
+    std::string misreads, flags;
+    std::uint64_t measurements = 0, num_flags = 0;
+    for (const std::uint64_t error : all) {
+      if (error % 3 == 0) {
+        misreads += "misread " + std::to_string(error) + " 0.0015";
+        for (std::uint64_t k = 0; k < 1 + error % 2; ++k)
+          misreads += " " + std::to_string(measurements++) + " 0";
+        misreads += "\n";
+      }
+      if (error % 7 == 0)
+        flags += "flag " + std::to_string(num_flags++) + " 2 " + std::to_string(error) + " 0.5\n";
+    }
+    const auto table = table_of("measurements " + std::to_string(measurements) + "\nflags " +
+                                    std::to_string(num_flags) + "\ngaussian 0 1 -1 0.6 0.5\n" + misreads + flags,
+                                set.dem_text);
+    const auto tested = make_or_throw("pymatching", set.dem_text);
+    std::mt19937 random(5);
+    std::normal_distribution<float> noise(0, 0.6F);
+    for (std::uint64_t shot = 0; shot < 16; ++shot) {
+      std::vector<std::uint64_t> events;
+      for (std::uint64_t d = 0; d < model.num_detectors; ++d)
+        if ((set.detection_row(shot * 7)[d / 8] >> d % 8 & 1) != 0)
+          events.push_back(d);
+      std::vector<float> values(measurements);
+      for (float &value : values)
+        value = (random() % 2 == 0 ? 1 : -1) + noise(random);
+      std::vector<std::uint8_t> leakage(table->leakage_bytes());
+      for (std::uint64_t k = 0; k < num_flags; ++k)
+        leakage[k / 4] |= static_cast<std::uint8_t>((random() % 20 == 0 ? 2U : 0U) << 2 * (k % 4));
+      const listing made = list_of(*table, bytes_of(values), soft_kind::f32, leakage);
+      ASSERT_EQ(made.status, decode_status::ok) << made.fault;
+      // One error more gives its weights the same scale.
+      const auto alone =
+          make_or_throw("pymatching", model_of_shot(model, made.list, 1e-9) + "error(9.999999717180685e-10) D" +
+                                          std::to_string(model.num_detectors) + " D" +
+                                          std::to_string(model.num_detectors + 1) + "\n");
+      const weighed_answer got = weigh(*tested, events, made.list), expected = weigh(*alone, events);
+      EXPECT_EQ(got.found, expected.found) << name << " shot " << shot;
+      EXPECT_NEAR(got.weight, expected.weight, 1e-9) << name << " shot " << shot;
+    }
+  }
+}
+
+// A repetition code of distance 3 with two rounds and a last one: data errors, and each measurement that two detectors
+// share, or one.
+TEST(Readout, GivesTheLeastWeightOfAllSetsOfErrors) {
+  std::vector<random_error> errors;
+  std::string lines = "measurements 4\ngaussian 0 1 -1 0.7 0.5\n";
+  for (unsigned round = 0; round < 3; ++round)
+    for (unsigned qubit = 0; qubit < 3; ++qubit) {
+      const unsigned left = qubit == 0 ? 0 : 1U << (2 * round + qubit - 1),
+                     right = qubit == 2 ? 0 : 1U << (2 * round + qubit);
+      errors.push_back({left | right, qubit == 0 ? 1U : 0U, 0.05 + 0.01 * qubit + 0.02 * round});
+    }
+  for (unsigned measurement = 0; measurement < 4; ++measurement) {
+    lines += "misread " + std::to_string(errors.size()) + " 0.01 " + std::to_string(measurement) + " 0\n";
+    errors.push_back({std::uint64_t{1} << measurement | std::uint64_t{1} << (measurement + 2), 0, 0.06});
+  }
+  const std::string model = dem_of(errors);
+  const auto table = table_of(lines, model);
+  for (const char *kind : {"pymatching", "bp-osd"}) {
+    if (kind[0] == 'p' && !pymatching_available())
+      continue;
+    const auto tested = make_or_throw(kind, model);
+    std::mt19937 random(9);
+    std::normal_distribution<float> noise(0, 0.7F);
+    for (int shot = 0; shot < 12; ++shot) {
+      std::vector<float> values(4);
+      for (float &value : values)
+        value = 1 + noise(random);
+      std::vector<random_error> of_shot = errors;
+      for (std::size_t k = 0; k < 4; ++k)
+        of_shot[9 + k].probability = either(0.01, misread(static_cast<double>(values[k]), 1, -1, 0.7, 0.5));
+      const listing made = list_of(*table, bytes_of(values), soft_kind::f32);
+      for (const auto &[syndrome, of_observables] : try_every_set(of_shot)) {
+        double least = std::numeric_limits<double>::infinity();
+        for (const auto &[observables, weight] : of_observables)
+          least = std::min(least, weight);
+        const weighed_answer got = weigh(*tested, indices_of(syndrome), made.list);
+        ASSERT_EQ(got.found.status, decode_status::ok);
+        if (kind[0] == 'p') { // bp-osd is not exact
+          EXPECT_NEAR(of_observables.at(got.found.observables[0]), least, 1e-4) << syndrome;
+        }
+      }
+    }
+  }
+}
+
 class ReadoutFile : public testing::Test {
 protected:
   static void expect_refusal(const std::string &text, const std::string &why, const std::string &model = kModel) {
@@ -224,119 +319,6 @@ TEST_F(ReadoutFile, IsRefusedWithTheLineThatIsWrong) {
   const std::string with_zero = "error(0) D0\nerror(0.1) D0\n";
   expect_refusal(head_of_text("cudaq-realtime-readout 1", with_zero) + "flags 1\nflag 0 2 0 0.5\n",
                  "error 0 has the probability 0 in the model", with_zero);
-}
-
-// Shots whose soft values are drawn: errors happen as often as the values say.
-
-/// Each error flips a detector of its own. Error 0 is misread by measurement 0, with 0.0478 on average; error 2 is that
-/// of flag 0.
-constexpr const char *kSampledModel = "error(0.0569) D0 L0\nerror(0.1) D1\nerror(0.001) D2\n";
-constexpr const char *kSampledLines =
-    "measurements 2\nflags 1\ngaussian 0 1 -1 0.6 0.5\nmisread 0 0.01 0 0\nflag 0 2 2 0.5\n";
-constexpr std::size_t kShots = 100000;
-
-std::unique_ptr<readout_table> sampled_table(const std::string &lines) {
-  readout_table_result read =
-      read_readout_table(head_of_text("cudaq-realtime-readout 1", kSampledModel) + lines, kSampledModel);
-  if (!read)
-    throw std::runtime_error(read.error);
-  return std::move(read.instance);
-}
-
-struct shot {
-  decode_status status = decode_status::ok;
-  std::uint8_t events = 0, observables = 0;
-  std::vector<std::uint8_t> soft;
-  bool operator==(const shot &) const = default;
-};
-
-/// The flag of each second shot is 2.
-std::vector<shot> shots_of(const readout_table &table, soft_kind kind, std::uint64_t seed, std::size_t count = kShots) {
-  auto sampler = readout_sampler::of(*parse_dem(kSampledModel), table, kind);
-  if (sampler.failed())
-    throw std::runtime_error(sampler.text());
-  std::mt19937_64 random(seed);
-  std::vector<shot> shots(count);
-  std::string fault;
-  for (std::size_t k = 0; k < count; ++k) {
-    shots[k].soft.resize(table.soft_bytes(kind));
-    const std::uint8_t flags = k % 2 == 0 ? 0 : 2;
-    shots[k].status =
-        sampler->sample(random, {&flags, 1}, {{&shots[k].events, 1}, {&shots[k].observables, 1}, shots[k].soft}, fault);
-  }
-  return shots;
-}
-
-/// A count of independent shots is near what is expected.
-void expect_near(double count, double expected, const char *what) {
-  EXPECT_NEAR(count, expected, 5 * std::sqrt(expected) + 1) << what;
-}
-
-TEST(ReadoutSampler, ErrorsHappenAsOftenAsTheValuesOfTheShotSay) {
-  const auto table = sampled_table(kSampledLines);
-  double sure = 0, sure_errors = 0, sure_expected = 0, unsure = 0, unsure_errors = 0, unsure_expected = 0;
-  double errors = 0, others = 0, leaked = 0, unleaked = 0;
-  std::size_t number = 0;
-  for (const shot &one : shots_of(*table, soft_kind::f32, 1)) {
-    ASSERT_EQ(one.status, decode_status::ok);
-    EXPECT_EQ(one.observables, one.events & 1);
-    float value = 0, unused = 1;
-    std::memcpy(&value, one.soft.data(), sizeof value);
-    std::memcpy(&unused, one.soft.data() + sizeof value, sizeof unused);
-    ASSERT_EQ(unused, 0) << "it misreads nothing";
-    const double misread = 1 / (1 + std::exp(std::abs(2 * value / 0.36)));
-    const bool is_error = (one.events & 1) != 0;
-    (misread < 0.05 ? sure : unsure) += 1;
-    (misread < 0.05 ? sure_errors : unsure_errors) += is_error;
-    (misread < 0.05 ? sure_expected : unsure_expected) += merged_probability(0.01, misread);
-    errors += is_error;
-    others += one.events >> 1 & 1;
-    (number++ % 2 == 0 ? unleaked : leaked) += one.events >> 2 & 1;
-  }
-  expect_near(sure_errors, sure_expected, "sure");
-  expect_near(unsure_errors, unsure_expected, "unsure");
-  EXPECT_GT(unsure_errors / unsure, 10 * sure_errors / sure);
-  expect_near(errors, 0.0569 * kShots, "the average is that of the model");
-  expect_near(others, 0.1 * kShots, "not in the table");
-  expect_near(unleaked, 0.001 * kShots / 2, "the flag is 0");
-  expect_near(leaked, 0.5 * kShots / 2, "the flag is 2");
-}
-
-TEST(ReadoutSampler, RoundsToTheLevelsOfAKindAndRepeatsItselfBySeed) {
-  const auto table = sampled_table("measurements 2\nflags 1\ngaussian 0 12 3 2 0.25\nmisread 0 0.01 1 0\n");
-  double ones = 0;
-  for (const shot &one : shots_of(*table, soft_kind::u4, 2))
-    ones += one.soft[0] >> 4 < 7.5;
-  EXPECT_EQ(shots_of(*table, soft_kind::u8, 3, 10), shots_of(*table, soft_kind::u8, 3, 10));
-  EXPECT_NE(shots_of(*table, soft_kind::u8, 3, 10), shots_of(*table, soft_kind::u8, 4, 10));
-  // Of 12 and 3 each with standard deviation 2, 1.2 % are on the wrong side of 7.5.
-  expect_near(ones, (0.25 * 0.988 + 0.75 * 0.012) * kShots, "share of 1");
-}
-
-TEST(ReadoutSampler, RefusesLevelsMeansOutsideTheKindAndWrongFlags) {
-  const auto refusal = [](const std::string &lines, soft_kind kind) {
-    return readout_sampler::of(*parse_dem(kSampledModel), *sampled_table(lines), kind).text();
-  };
-  std::string levels = "measurements 1\nlevels 0";
-  for (int k = 0; k < 16; ++k)
-    levels += " " + std::to_string(k - 7.5);
-  EXPECT_EQ(refusal(levels + "\nmisread 0 0.01 0 0\n", soft_kind::u4),
-            "values of measurement 0 cannot be drawn: calibration 0 has levels, and does not say how often each of "
-            "them comes; accepted: gaussian");
-  EXPECT_EQ(refusal(kSampledLines, soft_kind::u4),
-            "values of measurement 0 cannot be drawn: calibration 0 has a mean that no value of this kind has; "
-            "accepted: 0 to 15, or the kind f32");
-  const auto table = sampled_table(kSampledLines);
-  auto sampler = readout_sampler::of(*parse_dem(kSampledModel), *table, soft_kind::f32);
-  ASSERT_TRUE(sampler.ok()) << sampler.text();
-  std::mt19937_64 random(1);
-  std::uint8_t events = 0, observables = 0, soft[8] = {};
-  const std::uint8_t flags = 3;
-  std::string fault;
-  EXPECT_EQ(sampler->sample(random, {&flags, 1}, {{&events, 1}, {&observables, 1}, soft}, fault),
-            decode_status::bad_probability);
-  EXPECT_EQ(fault, "flag 0 has the value 3, accepted: 0, 1, 2");
-  EXPECT_EQ(events, 0);
 }
 
 } // namespace

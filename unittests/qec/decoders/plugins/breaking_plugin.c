@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plug-in that breaks the promise of its setting break=WHAT, and without it keeps all. It takes models whose error k
- * flips detector k alone, so the errors of a shot are its events. plugin_faults_test.cpp says what each must lead to.
+ * flips detector k alone, so the errors of a shot are its events. decoder_plugin_test.cpp says what each must lead to.
  */
 #include "cudaq/qec/decoding/decoder_plugin.h"
 
