@@ -42,21 +42,22 @@ struct counted_hooks {
 
 // Known failure 18.
 TEST_P(PipelineKinds, EveryRequestIsAnsweredOnceAndTheHooksAreCalledAroundEachLaunch) {
+  constexpr int kRequests = 300;
   for (const auto &[workers, slots] : {std::pair{1, 1}, {1, 8}, {3, 2}, {2, 33}, {64, 128}}) {
     SCOPED_TRACE(std::to_string(workers) + " workers, " + std::to_string(slots) + " slots");
-    any_rig r(GetParam(), 20 * kSecond, workers, slots, 1000);
+    any_rig r(GetParam(), 20 * kSecond, workers, slots, kRequests);
     counted_hooks hooks(r);
     hooks.alone = workers == 1;
     r.pipeline().start();
-    r.stream(1000);
+    r.stream(kRequests);
     r.pipeline().stop();
     EXPECT_TRUE(r.pipeline().last_stop().drained) << r.pipeline().last_stop().text;
-    EXPECT_EQ(hooks.before, 1000);
-    EXPECT_EQ(hooks.after, 1000);
+    EXPECT_EQ(hooks.before, kRequests);
+    EXPECT_EQ(hooks.after, kRequests);
     EXPECT_EQ(hooks.wrong, 0);
-    EXPECT_EQ(r.pipeline().stats().submitted, 1000u);
-    EXPECT_EQ(r.pipeline().stats().completed, 1000u);
-    EXPECT_EQ(r.pipeline().stats().dispatched, 1000u);
+    EXPECT_EQ(r.pipeline().stats().submitted, std::uint64_t{kRequests});
+    EXPECT_EQ(r.pipeline().stats().completed, std::uint64_t{kRequests});
+    EXPECT_EQ(r.pipeline().stats().dispatched, std::uint64_t{kRequests});
   }
 }
 
