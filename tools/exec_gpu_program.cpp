@@ -41,14 +41,14 @@ std::vector<char *> own_arguments(std::string &text) {
     throw std::runtime_error(
         fmt::format("{}: cannot start {}: {}", what, program.string(), std::generic_category().message(errno)));
 #ifdef CUDAQ_TOOL_HAS_DEVICE_PROGRAM
-  throw std::runtime_error(
-      fmt::format("{}: needs {}, which is not built: cmake --build <build folder> --target cudaq-realtime-tool-gpu",
-                  what, program.string()));
+  throw std::runtime_error(fmt::format(
+      "{}: a GPU needs {}, which is not built: cmake --build <build folder> --target cudaq-realtime-tool-gpu", what,
+      program.string()));
 #else
-  throw std::runtime_error(
-      fmt::format("{}: this build has no device kernels, because no nvcc (CUDA 12.6 or newer) was found when it was "
-                  "configured; build it on a machine with nvcc",
-                  what));
+  throw std::runtime_error(fmt::format(
+      "{}: this build has no device kernels for a GPU, because no nvcc (CUDA 12.6 or newer) was found when it was "
+      "configured; build it on a machine with nvcc",
+      what));
 #endif
 }
 

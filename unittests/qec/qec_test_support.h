@@ -70,7 +70,7 @@ inline std::vector<std::uint8_t> bits(std::uint64_t num_observables, const std::
 }
 
 /// The kinds of decoders with exact answers that were built in; tests of both run once per kind. If PyMatching was not
-/// built in, pymatching_golden_test reports it with a skip.
+/// built in, matching_golden_test reports it with a skip.
 inline std::vector<std::string> decoder_kinds() {
   if (pymatching_available())
     return {"pymatching", "lookup"};

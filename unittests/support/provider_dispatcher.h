@@ -43,9 +43,14 @@ public:
   provider_dispatcher(const provider_dispatcher &) = delete;
   provider_dispatcher &operator=(const provider_dispatcher &) = delete;
 
+  /// For a program that is no GoogleTest: a call that failed is only printed.
+  [[nodiscard]] bool is_running() const {
+    cudaq_dispatcher_state_t state = CUDAQ_DISPATCHER_CREATED;
+    return cudaq_dispatcher_get_state(get, &state) == CUDAQ_OK && state == CUDAQ_DISPATCHER_RUNNING;
+  }
   /// The number of requests that it has processed.
   std::uint64_t stop() {
-    cudaq_dispatcher_stop(get);
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(get));
     return processed_;
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool alone: times, sleep and end. stream_workers_test.cpp and server_pool_test.cpp have its users.
+// The pool alone: times, sleep and end. stream_workers_test.cpp has its users.
 #include "lib/qec/stream/worker_pool.h"
 
 #include <gtest/gtest.h>

@@ -132,6 +132,7 @@ TEST_F(MissingMachine, AGpuThatIsNotThereIsStatus3InEachCommand) {
   };
   for (const auto &[command, text] : rows)
     expect_refused(command, text);
+  expect_error_report("demo --device gpu --shots 10 --json", 3, "demo", "GPU");
 }
 
 TEST_F(MissingMachine, FilesAndDisksThatAreUsedUpAreStatus3) {

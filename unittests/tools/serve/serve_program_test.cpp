@@ -141,8 +141,8 @@ TEST_F(Serve, RefusesWhatItCannotUse) {
   expect_refused(udp + "-- --port=0 --bind=here", "a numeric IPv4 or IPv6 address is accepted");
   expect_refused(udp + "-- --port=70000", "a number from 0 to 65535 is accepted");
   expect_refused(good + " --transport /nonexistent.so", "cannot be loaded");
-  expect_refused(good + " --transport " + CUDAQ_TEST_STUCK_DECODER, "it is no provider of a transport");
-  expect_refused(udp + "--counters " + file + " -- --port=0", "is no socket");
+  expect_refused(good + " --transport '" + CUDAQ_TEST_STUCK_DECODER + "'", "it is no provider of a transport");
+  expect_refused(udp + "--counters '" + file + "' -- --port=0", "is no socket");
   expect_refused(udp + "--counters /nonexistent/socket -- --port=0", "No such file or directory");
   expect_refused(good + transport + " --prometheus-port 70000", "--prometheus-port");
   expect_refused(good + transport + " -- --slot-size=24 --socket=" + socket().string(),

@@ -193,7 +193,7 @@ TEST_P(ProviderProcesses, ServeOthersWhenClientsAreKilled) {
 }
 
 TEST_P(ProviderProcesses, AnswerManyMessagesWithoutAFault) {
-  const std::uint64_t messages = campaign_messages(kSanitized ? 10000 : roce() ? 50000 : 100000);
+  const std::uint64_t messages = campaign_messages(kSanitized ? 10000 : roce() || shm() ? 50000 : 100000);
   const geometry g{128, 64};
   const auto server = serve(g);
   const auto client = call(g, *server, 64);

@@ -39,7 +39,10 @@ public:
       : dispatcher_(
             host_config({num_slots, 256}), ring, plane,
             [this](cudaq_dispatcher_t *d) { return cudaq_dispatcher_set_function_table(d, &table_); },
-            options_on(core)) {}
+            options_on(core)) {
+    if (!dispatcher_.is_running())
+      end_measurement("the dispatcher does not run");
+  }
 
 private:
   static cudaq_dispatcher_options_t options_on(int core) {

@@ -98,6 +98,8 @@ int server(bool unified, std::vector<std::string> options) {
     provider_dispatcher dispatcher(config, ring, unified ? &plane : nullptr, [&](cudaq_dispatcher_t *d) {
       return cudaq_dispatcher_set_function_table(d, &table);
     });
+    if (!dispatcher.is_running())
+      return fail("the dispatcher does not run");
     report(std::string("READY ") + endpoint);
     provider.table->connect(provider.handle);
     provider.table->launch(provider.handle);
