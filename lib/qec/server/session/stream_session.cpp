@@ -37,7 +37,9 @@ stream_session::stream_session(std::unique_ptr<decoding_unit> with, bool sequenc
 
 server_status stream_session::answer_status(decode_status status) noexcept {
   const server_status answered = status_of(status);
-  if (answered != server_status::ok && answered != server_status::busy && answered != server_status::stream_misaligned)
+  const bool is_too_long = status == decode_status::not_supported && *unit().fault() == '\0'; // no fault of values
+  if (answered != server_status::ok && answered != server_status::busy &&
+      answered != server_status::stream_misaligned && !is_too_long)
     note_failure(status);
   return answered;
 }

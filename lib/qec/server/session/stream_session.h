@@ -49,8 +49,8 @@ private:
   server_status append_rounds(const wire_request &request, const stream_values &known) noexcept;
   server_status append_tail(const wire_request &request, const stream_values &known) noexcept;
   server_status finish_if_complete() noexcept;
-  /// The status for the answer. Counts the failure of a window, which latches and so comes once, and a request that the
-  /// stream refuses.
+  /// The status for the answer. Counts the failure of a window, which latches and so comes once, and a request with
+  /// values that the stream refuses.
   server_status answer_status(decode_status status) noexcept;
   void restart(bool for_good) noexcept override;
   server_answer decode_one(const wire_request &request, std::span<std::uint8_t>) noexcept override {
