@@ -4,16 +4,26 @@
 // memory: which are refused, the texts, and what AUTO makes instead.
 #include "unittests/environment/child_process.h"
 #include "unittests/fault_injection/served_ring.h"
+#include "unittests/support/fake_cuda/endless_kernel.h"
 #include "unittests/support/fault_points.h"
 #include "unittests/support/sanitized.h"
 
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <thread>
 
 namespace cudaq::realtime::test {
 namespace {
+
+/// A dispatcher that was refused, runs or has run: stops and frees all of it.
+void end(const served_ring &s) {
+  if (s.producer != nullptr) {
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_close(s.producer));
+  }
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(s.dispatcher));
+  CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(s.memory));
+  CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(s.manager));
+  fake_cuda::release(s.words);
+}
 
 class LostDevice : public ::testing::Test {
 protected:
@@ -114,11 +124,7 @@ TEST_F(LostDevice, ADeviceThatIsThereRefusesAWrongOrderOfDestroyCalls) {
   CUDAQ_ASSERT_OK(s.start());
   EXPECT_EQ(cudaq_ringbuffer_destroy(s.memory), CUDAQ_ERR_STATE);
   EXPECT_EQ(cudaq_dispatch_manager_destroy(s.manager), CUDAQ_ERR_STATE);
-  CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_close(s.producer)); // before the dispatcher's end
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(s.dispatcher));      // stops it
-  CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(s.memory));
-  CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(s.manager));
-  fake_cuda::release(s.words);
+  end(s);
 }
 
 // The destructors of the process run, while a kernel serves a ring on which a handle is open.
@@ -228,13 +234,8 @@ TEST_F(MappingRefusals, AMachineThatCanMakeThemSaysHow) {
 
 // Freeing memory waits for all kernels of the device.
 TEST_F(MappingRefusals, AutoFallsBackBesideAKernelThatRuns) {
-  std::atomic<bool> ends{false};
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  fake_cuda::launch(stream, [&] {
-    while (!ends)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  });
+  endless_kernel kernel;
+  ASSERT_EQ(kernel.made, cudaSuccess);
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
   faults::arm(1, 1, "cudaHostAlloc"); // the block for the answers, after the requests were mapped
@@ -242,21 +243,8 @@ TEST_F(MappingRefusals, AutoFallsBackBesideAKernelThatRuns) {
   EXPECT_EQ(faults::disarm(), 1u);
   EXPECT_EQ(info_of(memory).memory_kind, CUDAQ_MEMORY_MAPPED);
   EXPECT_EQ(fake_cuda::violations(), "");
-  ends = true;
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  kernel.end();
   CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
-  cudaStreamDestroy(stream);
-}
-
-/// A dispatcher that was refused or has run: frees all of it.
-void end(const served_ring &s) {
-  if (s.producer != nullptr) {
-    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_close(s.producer));
-  }
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(s.dispatcher));
-  CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(s.memory));
-  CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(s.manager));
-  fake_cuda::release(s.words);
 }
 
 TEST_F(MappingRefusals, ADispatcherOfAnotherDeviceIsRefused) {

@@ -2,16 +2,14 @@
 // lib/gpu_memory/gdrcopy_memory.cpp, on a double of GDRCopy's library and a CUDA runtime without a GPU: what is asked
 // of the module, and that everything is given back, whichever call fails.
 #include "lib/gpu_memory/mapping_ways.h"
+#include "unittests/support/fake_cuda/endless_kernel.h"
 #include "unittests/support/fake_cuda/fake_cuda.h"
 #include "unittests/support/fault_points.h"
 #include "unittests/support/gdrcopy_double/gdrcopy_double.h"
 #include "unittests/support/program_paths.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <gtest/gtest.h>
-#include <thread>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -102,13 +100,8 @@ TEST_F(GdrCopy, ARefusedCallIsNamedAndLeavesNothing) {
 
 // Freeing memory waits for all kernels of the device.
 TEST_F(GdrCopy, MemoryOfARefusedCallIsKeptForAnOwnerAndNotFreedBesideAKernel) {
-  std::atomic<bool> ends{false};
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  fake_cuda::launch(stream, [&] {
-    while (!ends)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  });
+  endless_kernel kernel;
+  ASSERT_EQ(kernel.made, cudaSuccess);
   std::vector<mapping_result> refused;
   mapping_result out;
   double_->fails = "gdr_pin_buffer";
@@ -116,10 +109,8 @@ TEST_F(GdrCopy, MemoryOfARefusedCallIsKeptForAnOwnerAndNotFreedBesideAKernel) {
                "gdr_pin_buffer refused");
   EXPECT_EQ(refused.size(), 1u);
   EXPECT_EQ(fake_cuda::violations(), "");
-  ends = true;
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  kernel.end();
   refused.clear();
-  cudaStreamDestroy(stream);
 }
 
 // What the module has not ended is ended with its handle, and the memory is freed.
