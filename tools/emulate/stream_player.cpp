@@ -2,6 +2,7 @@
 #include "tools/emulate/stream_player.h"
 
 #include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
+#include "lib/qec/server/session/decoding_unit.h"
 #include "tools/emulate/play_loop.h"
 #include "tools/emulate/player.h"
 
@@ -25,8 +26,7 @@ std::uint64_t number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
 
 /// Of a request: any server takes these, also with a queue.
 std::size_t max_bytes(const stream_plan &plan) {
-  constexpr std::size_t kUsualBytes = 8192;
-  return std::max(kUsualBytes, static_cast<std::size_t>((plan.max_round_bits() + 7) / 8));
+  return static_cast<std::size_t>((qec::longest_stream_request_bits(plan.max_round_bits()) + 7) / 8);
 }
 
 } // namespace
