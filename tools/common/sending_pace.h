@@ -37,6 +37,10 @@ public:
   [[nodiscard]] std::uint64_t worst_lag() const noexcept { return worst_lag_; }
   /// It took at most 1 % longer, and no experiment was far too late at any time.
   [[nodiscard]] bool kept() const noexcept { return is_quick() && !was_too_late_; }
+  /// The same, but it may be as late as `allowed_ns` at any time, if that is more than it may be else.
+  [[nodiscard]] bool kept_within(double allowed_ns) const noexcept {
+    return kept() || (is_quick() && static_cast<double>(worst_lag_) * planned_ns_ / rounds_ <= allowed_ns);
+  }
   /// "kept: a round each 2.00 us, at worst 7 rounds late"; "NOT kept: a round each 3.10 us instead of 2.00 us, 65 % of
   /// the rate"; "NOT kept: a round each 2.00 us, but at worst 19215 rounds late"; "none".
   [[nodiscard]] std::string text() const {

@@ -96,6 +96,9 @@ player::player(const emulate_options &options, const shot_plan &plan, bool check
     : options_(options), plan_(plan), check_(check), link_(to), clock_(std::move(clock)),
       timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)),
       gap_ns_(options.rate == 0 ? 0 : static_cast<std::uint64_t>(1e9 / options.rate)),
+      // In a search a pause of the client, shorter than its bound, is no lack of the server's.
+      allowed_late_ns_(options.search_rate ? std::max(gap_ns_, static_cast<std::uint64_t>(options.search_p999_us * 1e3))
+                                           : gap_ns_),
       duration_ns_(static_cast<std::uint64_t>(options.duration_s * 1e9)), server_(options.protocol == "server"),
       streams_(streams(options)), owners_(id_window(options), kFree),
       max_shots_(duration_ns_ != 0 ? UINT64_MAX : options.shots) {
@@ -136,7 +139,7 @@ bool player::begin_shot(stream &s, std::uint64_t now) {
   const std::uint64_t due = gap_ns_ == 0 ? now : begin_ns_ + result_.shots * gap_ns_;
   if (begun_all() || now < due)
     return false;
-  result_.late += gap_ns_ != 0 && now - due > gap_ns_;
+  result_.late += gap_ns_ != 0 && now - due > allowed_late_ns_;
   s.due_ns = due;
   s.shot = plan_.shot_of(result_.shots++);
   s.at = !server_ ? step::decode : s.needs_reset ? step::reset : step::enqueue;

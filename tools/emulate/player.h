@@ -124,7 +124,7 @@ private:
   link &link_;
   const std::function<std::uint64_t()> clock_;
   run_trace *trace_ = nullptr;
-  const std::uint64_t timeout_ns_, gap_ns_;
+  const std::uint64_t timeout_ns_, gap_ns_, allowed_late_ns_;
   const std::uint64_t duration_ns_; ///< 0: until all shots are sent
   const bool server_;
   std::vector<stream> streams_;

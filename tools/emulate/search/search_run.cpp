@@ -83,7 +83,7 @@ std::string failure_of(const stream_play_result &r, const stream_plan &plan, dou
   std::vector<std::string> why = problems_of(r, false, 1);
   if (r.undecided.total() != 0) // the stream ended there
     why.push_back(fmt::format("a window without an answer after {} of {} rounds", r.rounds, plan.rounds()));
-  else if (!r.pace.kept())
+  else if (!r.pace.kept_within(static_cast<double>(bound)))
     why.push_back("pace " + r.pace.text());
   rate_trial trial;
   set_latencies(trial, r.window_time);
@@ -121,8 +121,8 @@ int run_rate_search(const emulate_options &options, const shot_plan &plan, bool 
       {"schema_version", kEmulateSchemaVersion},
       {"method", "runs at evenly spaced rates; shots are sent by the clock, never by the answers; times are those of "
                  "whole shots, from the scheduled time to the last answer (CLOCK_MONOTONIC); a rate holds if each of "
-                 "its runs has nothing lost, late (begun more than one interval after its time) or wrong, and p99.9 "
-                 "below the bound; doubled until one fails, then bisected"},
+                 "its runs has nothing lost, late (begun later after its time than the bound, or than one interval if "
+                 "that is longer) or wrong, and p99.9 below the bound; doubled until one fails, then bisected"},
       {"link", to.describe()},
       {"protocol", o.protocol},
       {"streams", player::streams(o)},
@@ -158,7 +158,8 @@ int run_stream_search(const emulate_options &options, stream_plan &plan, link &t
        "runs of one experiment, the same in each; rounds are due by the clock, never by the answers; times are "
        "those of windows, from the time when the last round of the window was due to the answer that has its "
        "corrections (CLOCK_MONOTONIC); a rate holds if each of its runs has nothing lost or wrong, keeps its "
-       "pace, its lag does not grow from the first to the last tenth, and p99.9 is below the bound; doubled "
+       "pace (at worst as late as the bound), its lag does not grow from the first to the last tenth, and p99.9 is "
+       "below the bound; doubled "
        "until one fails, then bisected"},
       {"link", to.describe()},
       {"protocol", "stream"},

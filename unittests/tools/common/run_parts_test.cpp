@@ -215,6 +215,10 @@ TEST(SendingPace, IsNotKeptByAnExperimentThatWasFarTooLateAndMadeUpForIt) {
   EXPECT_FALSE(pace.kept());
   EXPECT_EQ(pace.ratio(), 1);
   EXPECT_EQ(pace.text(), "NOT kept: a round each 1.00 us, but at worst 1001 rounds late");
+  EXPECT_TRUE(pace.kept_within(1'001'000));
+  EXPECT_FALSE(pace.kept_within(1'000'000));
+  pace.add(1000, 1000, 100'000'000, 0);
+  EXPECT_FALSE(pace.kept_within(1e12)) << "slower than planned";
 }
 
 TEST(SendingPace, AsFastAsItGoesIsNoPace) {

@@ -427,6 +427,28 @@ TEST(Player, BeginsShotsAtTheirTimes) {
   EXPECT_LE(b.now_ns, 910'000u);
 }
 
+TEST(Player, AShotOfASearchIsLateIfItBeginsLaterThanTheBound) {
+  struct pause {
+    bool search;
+    double bound_us;
+    std::uint64_t late;
+  };
+  // Five shots are due in a pause of 450 us: 450, 350, 250, 150 and 50 us before its end.
+  for (const pause &p : {pause{false, 1000, 4}, pause{true, 1000, 0}, pause{true, 300, 2}, pause{true, 20, 4}}) {
+    play_bench b(20);
+    b.options.rate = 1e4;
+    b.options.search_rate = p.search;
+    b.options.search_p999_us = p.bound_us;
+    player play = b.begin();
+    while (play.turn(), b.now_ns < 500'000) {
+    }
+    b.now_ns += 450'000;
+    while (!play.done())
+      play.turn();
+    EXPECT_EQ(play.result().late, p.late) << p.search << ", " << p.bound_us;
+  }
+}
+
 TEST(Player, SendsNoMoreAfterAnInterrupt) {
   play_bench b;
   player play = b.begin();
