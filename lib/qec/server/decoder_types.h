@@ -40,7 +40,7 @@ struct foreign_setting {
   std::string_view accepted; ///< values without effect, separated by |; "*": every value; "": none
   std::string_view reason;   ///< why an accepted value has no effect, or another one is refused
 };
-/// What the published documentation of the existing server names; docs/transport/server.md has the same rows.
+/// What the published documentation of the existing server names; docs/transport/server_config.md has the same rows.
 [[nodiscard]] std::span<const foreign_type> foreign_types() noexcept;
 [[nodiscard]] std::span<const foreign_setting> foreign_settings() noexcept;
 

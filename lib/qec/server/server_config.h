@@ -26,7 +26,7 @@ struct learn_settings {
   std::string ties;                 ///< file of groups of tied errors; "": none
 };
 
-/// One element of `decoders`. docs/transport/server.md describes the fields.
+/// One element of `decoders`. docs/transport/server_config.md describes the fields.
 struct decoder_config {
   std::string place; ///< "line 3, column 5: decoders[0]"
   decoder_limits limits;

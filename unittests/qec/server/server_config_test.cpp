@@ -188,7 +188,7 @@ TEST(ServerConfig, RefusesDecodersThatItDoesNotHaveByName) {
 }
 
 TEST(ServerConfig, AcceptsOrRefusesEachSettingOfTheExistingServerByItsValue) {
-  const auto page = read_whole_file(CUDAQ_TEST_SERVER_PAGE);
+  const auto page = read_whole_file(CUDAQ_TEST_SERVER_SETTINGS_PAGE);
   ASSERT_TRUE(page.ok()) << page.text();
   const auto words_of = [](std::string_view list) {
     std::vector<std::string> words;

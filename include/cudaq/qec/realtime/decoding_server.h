@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decoding server inside a program, in C11: decoders from a configuration, for requests of a dispatcher or of the
  * program itself. Library: libcudaq-qec-server. `cudaq-realtime serve` is such a program. decoding_server_wire.h has
- * functions, payloads and statuses; docs/transport/server_wire.md has their rules, server.md the configuration.
+ * functions, payloads and statuses; docs/transport/server_wire.md has their rules, server_config.md the configuration.
  * docs/examples/decoding_server/decoding_server.c uses it.
  *
  * Threads: submit, call and the functions that get counts, times and rates by any number of threads at once; create,
