@@ -109,6 +109,7 @@ OFFENCES = {
         ({"include/cudaq/realtime/long.h": lines(CODE, 601)}, "include/cudaq/realtime/long.h: 601 lines, at most 600"),
         ({"lib/base/long.cpp": lines(CODE, 401)}, "warning: lib/base/long.cpp: 401 lines, more than 400"),
         ({"lib/base/open.cpp": CODE + "// TO" "DO: more\n"}, "lib/base/open.cpp:2: unfinished"),
+        ({"docs/concepts/long.md": TEXT + "word " * 896 + "end\n"}, "docs/concepts/long.md: 901 words, at most 900"),
         ({"lib/base/blank.cpp": CODE + "int i; \n"}, "lib/base/blank.cpp:2: blanks"),
         ({"lib/base/tab.cpp": CODE + "\tint i;\n"}, "lib/base/tab.cpp:2: a tab"),
         ({"lib/base/cut.cpp": CODE + "int i;"}, "lib/base/cut.cpp: must end with one newline"),

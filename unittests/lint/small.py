@@ -3,13 +3,14 @@
 """Files stay small and finished: at most as many lines as LIMITS allows, no notes of unfinished work, no trailing
 blanks, one newline at the end. Of a file that is longer than USUAL the check prints a warning: perhaps it has two
 subjects. A class stays in one file; it is not cut only because of its length. The check reads every text file that
-people write."""
+people write. A page of docs/concepts is read at one sitting: at most WORDS words."""
 import fnmatch
 import re
 
 import tree
 
 USUAL = 400
+WORDS = 900
 # The first pattern that matches a path decides. A * also matches slashes.
 LIMITS = (
     ("*.md", None),  # prose is divided by subject, not by length
@@ -49,6 +50,8 @@ for path in paths:
         problems.append(f"{path}: {len(lines) - 1} lines, at most {max_lines}")
     elif max_lines and len(lines) - 1 > USUAL:
         warnings.append(f"warning: {path}: {len(lines) - 1} lines, more than {USUAL}")
+    if path.match("docs/concepts/*.md") and len(content.split()) > WORDS:
+        problems.append(f"{path}: {len(content.split())} words, at most {WORDS}")
     if not content.endswith("\n") or content.endswith("\n\n"):
         problems.append(f"{path}: must end with one newline")
     for number, line in enumerate(lines, 1):
