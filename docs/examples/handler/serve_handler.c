@@ -19,6 +19,7 @@ int main(int argc, char **argv) {
   cudaq_dispatch_manager_t *manager;
   cudaq_dispatcher_t *dispatcher;
   cudaq_ringbuffer_t ring;
+  cudaq_cpu_dataplane_t dataplane; /* in place of the ring, of a provider with --unified */
   char endpoint[256];
   volatile int end = 0;
   uint64_t processed = 0;
@@ -33,14 +34,21 @@ int main(int argc, char **argv) {
   TRY(cudaq_bridge_create_from_library(&bridge, argv[1], argc - 2, argv + 2));
   TRY(cudaq_bridge_get_ring_geometry(bridge, &config.num_slots, &config.slot_size));
   TRY(cudaq_bridge_get_endpoint_info(bridge, endpoint, sizeof endpoint));
-  TRY(cudaq_bridge_get_transport_context(bridge, RING_BUFFER, &ring));
+  const int has_ring = cudaq_bridge_get_transport_context(bridge, RING_BUFFER, &ring) == CUDAQ_OK;
+  if (!has_ring) {
+    TRY(cudaq_bridge_get_cpu_dataplane(bridge, &dataplane));
+    config.kernel_type = CUDAQ_KERNEL_UNIFIED;
+    config.skip_tx_markers = 0;
+  }
   TRY(cudaq_dispatch_manager_create(&manager));
   TRY(cudaq_dispatcher_create(manager, &config, &dispatcher));
   TRY(cudaq_dispatcher_options_init(&options, sizeof options));
   options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER; /* a peer with a wrong id gets a status, not silence */
   options.wait_policy = CUDAQ_WAIT_SPIN_YIELD;              /* the cores may have other work */
   TRY(cudaq_dispatcher_set_options(dispatcher, &options));
-  if (serve(dispatcher, &ring, &end, &processed) != 0)
+  if (!has_ring)
+    TRY(cudaq_dispatcher_set_cpu_dataplane(dispatcher, &dataplane));
+  if (serve(dispatcher, has_ring ? &ring : NULL, &end, &processed) != 0)
     return fprintf(stderr, "%s\n", cudaq_last_error_message()), 1;
   printf("SERVER_READY %s\n", endpoint);
   fflush(stdout);
