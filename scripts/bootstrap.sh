@@ -20,6 +20,7 @@ must|file:/usr/include/nlohmann/json.hpp|nlohmann-json3-dev|the JSON output of t
 must|file:/usr/include/fmt/format.h|libfmt-dev|the text output of the program
 may|file:/usr/include/vulkan/vulkan_core.h|libvulkan-dev|rings with requests in device memory
 may|file:/usr/include/yaml-cpp/parser.h|libyaml-cpp-dev|the configuration of `serve` and `route`
+may|cmd:dtrace|systemtap-sdt-dev|static probes in the decoding server
 may|file:/usr/include/ucp/api/ucp.h|libucx-dev|the provider ucx and `route`: many decoding servers
 may|file:/usr/include/infiniband/verbs.h|libibverbs-dev|the provider cpu_roce, for RDMA adapters
 may|cmd:ccache|ccache|keeping all objects for later builds, also of other clones
