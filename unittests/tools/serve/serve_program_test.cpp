@@ -197,6 +197,10 @@ TEST_F(ServeCheck, RefusesWhatTheServerRefusesWithTheSameTextAndStatus) {
       {one + "lookup\n    queue_length: -1\n", "queue_length"},
       {one + "lookup\n    dem_file: model.dem\n", "more than one model"},
       {"decoders:\n  - {id: 6, type: pymatching, dem: 'error(0.1) D0 D1 D2 L0'}\n", "decoders[0] (id 6): "},
+      {one + "bp-osd\n    decoder_custom_args: {readout: missing.txt}\n", "readout: "},
+      {one + "bp-osd:heralds=missing.txt\n", "heralds: "},
+      {one + "bp-osd\n    learn: {shots: 1}\n", "learn.shots"},
+      {one + "lookup\n    decoder_custom_args: {confidence: 1}\n", "\"confidence\""},
       {one + CUDAQ_TEST_SOCKET_PROVIDER + "\n", "cudaq_qec_decoder_plugin_get"},
       {one + "lookup\n  - {id: 6, type: lookup, dem: 'error(0.1) D0 L0'}\n", "id"},
       {one + "lookup\n    queue_length: 65536\n    measurements: 1048576\n    D_sparse: [0, -1]\n", "MiB, at most"}};
