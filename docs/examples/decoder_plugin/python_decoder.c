@@ -5,8 +5,8 @@
  *
  * The file has a function make(model), which gets the text of the model and returns a function. That one is called with
  * the events of each shot, a list of detectors, and returns a list of the observables that have flipped, or None if it
- * has not converged. Slow: a call takes some microseconds, and Python runs one at a time, whatever the threads. It does
- * not obey a deadline, as it has no decode_until: a server counts a shot that was late, but the call runs to its end. */
+ * has not converged. Slow: a call takes some microseconds, and Python runs one at a time, whatever the threads.
+ * It obeys no deadline, as it has no decode_until: a server counts a shot as late, but the call runs to its end. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cudaq/qec/decoding/decoder_plugin.h>

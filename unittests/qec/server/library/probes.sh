@@ -3,7 +3,8 @@
 # The static probes of the server's library: probes.sh LIBRARY COMPILER. Skipped where it was built without sys/sdt.h.
 set -euo pipefail
 library=$1
-header=$(echo '#include <sys/sdt.h>' | "$2" -E -x c++ - 2>/dev/null | grep -o '"[^"]*/sys/sdt.h"' | head -n 1 | tr -d '"') || true
+included=$(echo '#include <sys/sdt.h>' | "$2" -E -x c++ - 2>/dev/null) || true
+header=$(grep -o -m 1 '"[^"]*/sys/sdt.h"' <<<"$included" | tr -d '"') || true
 [ -n "$header" ] || {
   echo "SKIP: no sys/sdt.h (systemtap-sdt-dev): the library has no probes"
   exit 77
