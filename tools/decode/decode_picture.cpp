@@ -42,8 +42,13 @@ void add_targets(std::vector<std::uint64_t> &sum, std::span<const std::uint64_t>
 } // namespace
 
 decode_picture::decode_picture(const decode_options &o, const std::string &dem_text) : options_(o), model_(dem_text) {
-  if (o.predecoder != "passthrough")
-    throw usage_error("--svg, --predecoder: the correction is that of a decoder alone");
+  if (o.predecoder != "auto") {
+    auto made = qec::make_predecoder(o.predecoder, model_);
+    if (made.failed())
+      throw usage_error("--predecoder: " + made.text());
+    if (!is_passthrough(**made))
+      predecoder_ = std::move(*made);
+  }
   if (const auto errors = model_.errors(); errors.ok() && (*errors)->num_detectors > kMaxDetectors)
     throw usage_error(fmt::format("--svg: {} has {}, and a picture at most {}", o.data.dem,
                                   number_of((*errors)->num_detectors, "detector"), kMaxDetectors));
@@ -123,13 +128,35 @@ void decode_picture::add_errors(std::span<const std::uint64_t> errors, correctio
     }
 }
 
+/// Leaves the residual in `events`. What the predecoder has found flipped.
+std::vector<std::uint64_t> decode_picture::predecode(std::vector<std::uint64_t> &events) const {
+  const qec::predecoder_layout &layout = predecoder_->layout();
+  std::vector<std::uint8_t> shot(layout.input_bytes());
+  std::vector<std::uint64_t> output((layout.bytes() + 7) / 8), flipped;
+  static_cast<void>(qec::pack_events(events, layout.num_detectors, shot));
+  if (predecoder_->run(shot, output) != qec::decode_status::ok)
+    return {}; // all events are left
+  const auto bytes = std::as_bytes(std::span<const std::uint64_t>(output));
+  const auto bits = [bytes](std::size_t offset, std::uint64_t count, std::vector<std::uint64_t> &to) {
+    to.clear();
+    static_cast<void>(qec::for_each_event(
+        {reinterpret_cast<const std::uint8_t *>(bytes.data()) + offset, static_cast<std::size_t>((count + 7) / 8)},
+        count, [&to](std::uint64_t k) { to.push_back(k); }));
+  };
+  bits(layout.dense_offset(), layout.num_detectors, events);
+  bits(layout.frame_offset(), layout.num_observables, flipped);
+  return flipped;
+}
+
 decode_picture::correction decode_picture::decode() const {
+  correction found;
+  found.events = events_;
+  const auto flipped = predecoder_ ? predecode(found.events) : std::vector<std::uint64_t>{};
   std::vector<std::uint8_t> bytes(decoder_->observable_bytes());
   std::vector<std::uint64_t> errors(static_cast<std::size_t>(decoder_->num_errors()));
   std::vector<qec::correction_edge> edges(errors.empty() ? static_cast<std::size_t>(decoder_->num_detectors()) : 0);
   qec::decode_details details{.edges = edges, .errors = errors};
-  const qec::decode_status status = decoder_->decode(events_, bytes, probabilities_, &details);
-  correction found;
+  const qec::decode_status status = decoder_->decode(found.events, bytes, probabilities_, &details);
   if (!details.has_solution) {
     found.failure = qec::decode_status_text(status, decoder_->fault());
     return found;
@@ -140,6 +167,7 @@ decode_picture::correction decode_picture::decode() const {
     add_edges(std::span(edges).first(details.num_edges), found);
   else
     add_errors(std::span(errors).first(details.num_errors), found);
+  add_targets(found.observables, flipped);
   return found;
 }
 
@@ -152,14 +180,22 @@ std::string decode_picture::svg() const {
     errors.push_back({{found.errors[k].begin(), found.errors[k].end()}, found.flips[k]});
   std::string title = fmt::format("Shot {}, {}: {}, ", *shot_, decoder_->name(), number_of(events_.size(), "event"));
   if (found.failure.empty()) {
-    title += fmt::format("{} of the correction; it flips ", number_of(errors.size(), "error"));
+    if (predecoder_)
+      title += fmt::format("{} left by {}, ", found.events.size(), predecoder_->name());
+    title += fmt::format("{}{}; it flips ", number_of(errors.size(), "error"), predecoder_ ? "" : " of the correction");
     for (std::size_t k = 0; k < found.observables.size(); ++k)
       title += fmt::format("{}L{}", k == 0 ? "" : ", ", found.observables[k]);
     title += found.observables.empty() ? "no observable" : "";
   } else {
     title += "without an answer: " + found.failure;
   }
-  const std::string plot = correction_plot(detectors_, errors, title + (is_failure_ ? ", which is wrong" : ""));
+  auto detectors = detectors_;
+  for (std::size_t d = 0; predecoder_ && d < detectors.size(); ++d) {
+    const bool is_left = std::ranges::binary_search(found.events, std::uint64_t{d});
+    detectors[d].removed = detectors[d].fired && !is_left;
+    detectors[d].made = !detectors[d].fired && is_left;
+  }
+  const std::string plot = correction_plot(detectors, errors, title + (is_failure_ ? ", which is wrong" : ""));
   return plot.empty() ? "" : svg_file(plot);
 }
 

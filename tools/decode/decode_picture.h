@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `decode --svg`: the correction of one shot over the places of its code.
+// `decode --svg`: the correction of one shot over the places of its code, and what a predecoder has removed before.
 #pragma once
 
 #include "lib/qec/decoding/decoder_model.h"
+#include "lib/qec/decoding/predecoder.h"
 #include "tools/decode/decode.h"
 #include "tools/html/html_plots.h"
 
@@ -33,14 +34,17 @@ private:
     std::vector<bool> flips;                        ///< whether it flips an observable
     std::vector<std::uint64_t> observables;         ///< that flip
     std::string failure;                            ///< "": there is an answer
+    std::vector<std::uint64_t> events;              ///< that the predecoder has left
   };
   [[nodiscard]] correction decode() const;
+  std::vector<std::uint64_t> predecode(std::vector<std::uint64_t> &events) const;
   void add_edges(std::span<const qec::correction_edge> edges, correction &to) const;
   void add_errors(std::span<const std::uint64_t> errors, correction &to) const;
 
   const decode_options &options_;
   const qec::decoder_model model_;
   std::vector<plotted_detector> detectors_;
+  std::unique_ptr<qec::predecoder> predecoder_; ///< null: the decoder gets all events
   std::unique_ptr<qec::decoder> decoder_;
   std::optional<std::uint64_t> shot_;
   std::vector<std::uint64_t> events_;

@@ -81,6 +81,7 @@ std::string layout_plot(const std::vector<plotted_place> &places);
 struct plotted_detector {
   double x, y, time;
   bool fired;
+  bool removed = false, made = false; ///< by a predecoder: an event that fired, one that did not
 };
 /// An error of a correction.
 struct plotted_error {
@@ -90,7 +91,8 @@ struct plotted_error {
 /// A correction over the places of a code, a panel for each time. An error is a line between its two detectors, and of
 /// more a star; one with a single detector is a short line to the nearest side of the panel, as a model does not say to
 /// which side of the code. One that joins two times has a ring at each of its detectors, and a dashed line in the later
-/// panel if two of them are at different places. y goes downwards. "" without detectors, or if one has no place.
+/// panel if two of them are at different places. An event that a predecoder has removed is pale, and one that it has
+/// made is a ring. y goes downwards. "" without detectors, or if one has no place.
 std::string correction_plot(const std::vector<plotted_detector> &detectors, const std::vector<plotted_error> &errors,
                             const std::string &title);
 

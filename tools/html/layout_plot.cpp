@@ -182,9 +182,14 @@ std::string correction_plot(const std::vector<plotted_detector> &detectors, cons
   std::string out = fmt::format(R"(<text class="heading" x="6" y="20">{}</text>)", html_text(title)) + of.frames();
   for (const plotted_error &error : errors)
     out += drawn(of, error);
-  for (std::size_t d = 0; d < detectors.size(); ++d)
-    out += dot_at(detectors[d].fired ? "f1" : "detector", of.at(d), detectors[d].fired ? of.dot() : 0.5 * of.dot(),
-                  fmt::format("D{}", d));
+  for (std::size_t d = 0; d < detectors.size(); ++d) {
+    const bool fired = detectors[d].fired;
+    out += dot_at(!fired                 ? "detector"
+                  : detectors[d].removed ? "f1 removed"
+                                         : "f1",
+                  of.at(d), fired ? of.dot() : 0.5 * of.dot(), fmt::format("D{}", d));
+    out += detectors[d].made ? ring_at("s1 d0", of.at(d), of.dot()) : "";
+  }
   const double y = of.bottom() + 14;
   const auto label = [y](double x, const char *text) {
     return fmt::format(R"(<text x="{}" y="{}">{}</text>)", x, y + 4, text);

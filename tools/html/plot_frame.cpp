@@ -21,7 +21,7 @@ line.s0,line.s1,line.s2,line.s3{stroke-width:3}
 .s1{stroke-dasharray:7 4}.s2{stroke-dasharray:2 3}.s3{stroke-dasharray:10 3 2 3}
 .d0,.interval{stroke-dasharray:none}.d1{stroke-dasharray:7 4}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:10 3 2 3}
 .heading{font-size:14px;font-weight:600}.frame{fill:none;stroke:var(--soft);stroke-width:1}
-.detector{fill:var(--soft)}.ring{fill:none;stroke-width:2}line.flips{stroke-width:5}
+.detector{fill:var(--soft)}.removed{fill-opacity:.3}.ring{fill:none;stroke-width:2}line.flips{stroke-width:5}
 .f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}
 )css";
 

@@ -65,6 +65,20 @@ TEST_F(DecodePicture, HasEachErrorOfTheCorrection) {
     }
 }
 
+TEST_F(DecodePicture, HasTheEventsThatAPredecoderRemovesPale) {
+  for (const auto &[events, title] :
+       {std::pair{"1,2\n", "2 events, 0 left by local, 0 errors; it flips no observable<"},
+        std::pair{"0\n", "1 event, 0 left by local, 0 errors; it flips L0<"}}) {
+    const program_result r = decode(events, "--predecoder local");
+    if (contains(r.err, "lookup")) // a build without PyMatching
+      GTEST_SKIP() << r.err;
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    const std::string svg = read_file(path("shot.svg"));
+    EXPECT_TRUE(contains(svg, title)) << svg;
+    EXPECT_EQ(count(svg, "<circle class=\"f1 removed\""), events == std::string("0\n") ? 1U : 2U) << svg;
+  }
+}
+
 TEST_F(DecodePicture, IsOfTheFirstShotWithAnEventAWrongOneOrANumber) {
   file("truth.01", "0\n1\n1\n0\n"); // the third answer is wrong
   const std::string shots = "\n0\n1,2\n0\n";
