@@ -63,7 +63,7 @@ public:
   std::vector<report_figure> found;
 
   /// `shots` of the objects around this one, -1 if they have none: those that were played, answered or not.
-  void look(const json &object, const std::string &path, double shots) {
+  void visit(const json &object, const std::string &path, double shots) {
     for (const char *name : {"shots_sent", "submitted", "shots"})
       if (const double n = number(object, name); n >= 0) {
         shots = n;
@@ -81,11 +81,11 @@ public:
       else if (value.is_number() && name.ends_with("_ns_per_shot"))
         add({below, "time", "ns", value.template get<double>(), 0, 0, {}});
       else if (value.is_object())
-        look(value, below, shots);
+        visit(value, below, shots);
       else if (value.is_array())
         for (std::size_t i = 0; i < value.size(); ++i)
           if (value[i].is_object())
-            look(value[i], element_path(below, value[i], i), shots);
+            visit(value[i], element_path(below, value[i], i), shots);
     }
   }
 
@@ -131,7 +131,7 @@ std::string text_of(const json &object, const char *name, const char *otherwise)
 
 std::vector<report_figure> figures_of(const json &report) {
   figure_search search;
-  search.look(report, "", -1);
+  search.visit(report, "", -1);
   return std::move(search.found);
 }
 

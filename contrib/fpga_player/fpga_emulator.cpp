@@ -127,9 +127,9 @@ int run_fpga(const fpga_options &o, const output &out) {
   spin_then_yield idle(kFpgaSpins);
   for (std::uint32_t turn = 0; !interrupts.interrupted(); ++turn) {
     const bool played = player.turn();
-    // While a window is open its answer is looked for first; hosts can wait.
-    const bool looks = !player.plays() || turn % kTurnsPerControl == 0;
-    const bool worked = (looks && control.turn(registers)) || played;
+    // While a window is open its answer is polled for first; hosts can wait.
+    const bool control_is_due = !player.plays() || turn % kTurnsPerControl == 0;
+    const bool worked = (control_is_due && control.turn(registers)) || played;
     if (const std::string note = player.take_note(); !note.empty())
       print_error("cudaq-realtime-fpga-player emulate: pass {}: {}\n", player.result().passes, note);
     if (worked)

@@ -21,7 +21,7 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::size_t kMaxNotes = 5;
-constexpr auto kLookAgain = std::chrono::milliseconds(5);
+constexpr auto kPollInterval = std::chrono::milliseconds(5);
 
 struct played_back {
   std::uint32_t answered = 0, wrong = 0, unknown = 0, samples = 0;
@@ -143,7 +143,7 @@ void player_host::wait_for_answers(const interrupt_guard &interrupts) {
       break;
     if (static_cast<double>(now_ns() - since) > limit_ns)
       break;
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kPollInterval);
   }
   if (interrupts.interrupted())
     stop();

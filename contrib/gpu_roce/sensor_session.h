@@ -45,9 +45,9 @@ public:
 
   /// False: shutdown, or the queue pair has failed.
   CUDAQ_REALTIME_HOST_DEVICE bool poll(void **request, void **response) {
-    for (std::uint32_t looks = 1;; ++looks) {
+    for (std::uint32_t polls = 1;; ++polls) {
       // The flag may be across the bus.
-      if (looks % kLooksPerShutdown == 0 && load_relaxed(*shutdown_) != 0)
+      if (polls % kPollsPerShutdown == 0 && load_relaxed(*shutdown_) != 0)
         return false;
       queue_entry c;
       if (!adapter_.poll(context_.received, c))
@@ -80,7 +80,7 @@ public:
       adapter_.finish_send();
   }
 
-  static constexpr std::uint32_t kLooksPerShutdown = 1024;
+  static constexpr std::uint32_t kPollsPerShutdown = 1024;
   static constexpr std::uint32_t kPageBits = 0xFFF;
   static constexpr std::uint32_t kQueueLength = 64;       ///< receive requests that the host has posted
   static constexpr std::uint32_t kWriteWithImmediate = 1; ///< MLX5_CQE_RESP_WR_IMM

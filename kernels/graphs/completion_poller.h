@@ -17,7 +17,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE completion_poller(const graph_state_view &view, const slot_ring &r)
       : v_(view), ring_(r.template with_scope<Scope>()) {}
 
-  /// Looks at every instance once. Called by all lanes of the group.
+  /// Polls every instance once. Called by all lanes of the group.
   CUDAQ_REALTIME_HOST_DEVICE void round() {
     for (std::uint32_t first = 0; first < v_.num_graphs; first += Group::kWidth) {
       const std::uint32_t i = first + Group::lane();

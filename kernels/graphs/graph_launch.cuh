@@ -125,7 +125,7 @@ public:
   /// Without a dispatcher: requests the end of the run and waits for it. False: it did not end within `limit`; the
   /// request stands.
   bool end_within(std::chrono::nanoseconds limit) {
-    constexpr auto kBetweenLooks = std::chrono::microseconds(50);
+    constexpr auto kPollInterval = std::chrono::microseconds(50);
     if (!running())
       return true;
     const auto until = std::chrono::steady_clock::now() + limit;
@@ -135,7 +135,7 @@ public:
         error = set_stop(1, own_);
       if (std::chrono::steady_clock::now() >= until)
         return false;
-      std::this_thread::sleep_for(kBetweenLooks);
+      std::this_thread::sleep_for(kPollInterval);
     }
     return true;
   }

@@ -35,7 +35,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void arrive() const { note(graph_presence::there); }
   enum class call { wait, serve, leave };
   /// After arrive(): what to do now. With `serve`, everything that the last holder wrote is visible.
-  CUDAQ_REALTIME_HOST_DEVICE call look() const {
+  CUDAQ_REALTIME_HOST_DEVICE call poll() const {
     const std::uint32_t token = load_acquire<std::uint32_t, kDevice>(words_.token);
     if (token != number_ && token != kTokenEnd &&
         (token != kTokenFree || !claim_word<std::uint32_t, kDevice>(words_.token, kTokenFree, number_)))

@@ -140,7 +140,7 @@ __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
   const graph_rotation rotation(words, p.dispatch.reports->fault, p.number, p.members);
   if (threadIdx.x == 0) {
     rotation.arrive();
-    while ((shared.call = rotation.look()) == graph_rotation::call::wait) {
+    while ((shared.call = rotation.poll()) == graph_rotation::call::wait) {
     }
     shared.poller_ends = 0;
   }

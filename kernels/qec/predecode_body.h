@@ -116,12 +116,12 @@ CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Group &group, const std::uin
   return total;
 }
 
-/// Reads a payload of `size` bytes, in whole words. Bits beyond the last detector must be zero, as on the CPU. early:
-/// the thread's own word, if it has one.
+/// Reads a payload of `size` bytes, in whole words. Bits beyond the last detector must be zero, as on the CPU.
+/// own_word: the thread's, read before, if it has one.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE decode_status load_payload(const Group &group, const predecoder_layout &layout,
                                                  std::uint32_t readable, const std::uint64_t *payload,
-                                                 std::uint32_t size, std::uint64_t early, std::uint64_t *fired) {
+                                                 std::uint32_t size, std::uint64_t own_word, std::uint64_t *fired) {
   const auto words = static_cast<std::uint32_t>(layout.dense_words());
   if (size < layout.input_bytes())
     return decode_status::buffer_too_small;
@@ -130,7 +130,7 @@ CUDAQ_QEC_HOST_DEVICE decode_status load_payload(const Group &group, const prede
   bool bad = false;
   for (std::uint32_t w = group.thread(); w < (size + 7) / 8; w += group.threads()) {
     const bool known = w == group.thread() && w < words;
-    const std::uint64_t word = (known ? early : payload[w]) & low_bits(8 * (size - 8 * w));
+    const std::uint64_t word = (known ? own_word : payload[w]) & low_bits(8 * (size - 8 * w));
     const std::uint64_t legal = w < words ? low_bits(layout.num_detectors - 64 * w) : 0;
     bad = bad || (word & ~legal) != 0;
     if (w < words)
@@ -146,8 +146,8 @@ CUDAQ_QEC_HOST_DEVICE decode_status load_shot(const Group &group, const predecod
                                               std::uint64_t *fired) {
   const std::uint64_t *const payload = frame + CUDAQ_RPC_HEADER_SIZE / sizeof(std::uint64_t);
   // Loaded together with the header: each round trip to a mapped slot takes a microsecond.
-  const std::uint64_t early = group.thread() < layout.dense_words() ? payload[group.thread()] : 0;
-  return load_payload(group, layout, readable, payload, static_cast<std::uint32_t>(frame[1]), early, fired);
+  const std::uint64_t own_word = group.thread() < layout.dense_words() ? payload[group.thread()] : 0;
+  return load_payload(group, layout, readable, payload, static_cast<std::uint32_t>(frame[1]), own_word, fired);
 }
 
 template <class Group>
@@ -172,8 +172,8 @@ CUDAQ_QEC_HOST_DEVICE inline std::uint32_t place_of(const predecode_scratch &s, 
 
 /// Step 3.
 template <class Group>
-CUDAQ_QEC_HOST_DEVICE void look_at_neighbours(const Group &group, const predecode_job &job, const predecode_scratch &s,
-                                              std::uint32_t events) {
+CUDAQ_QEC_HOST_DEVICE void find_neighbours(const Group &group, const predecode_job &job, const predecode_scratch &s,
+                                           std::uint32_t events) {
   const auto team = group.team();
   for (std::uint32_t first = 0; first < events; first += team.teams) {
     const std::uint32_t i = first + team.number;
@@ -200,7 +200,7 @@ CUDAQ_QEC_HOST_DEVICE inline bool is_mutual(const predecode_scratch &s, const ev
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE void decide_listed(const Group &group, const predecode_job &job, const predecode_scratch &s,
                                          std::uint32_t events) {
-  look_at_neighbours(group, job, s, events);
+  find_neighbours(group, job, s, events);
   group.sync();
   for (std::uint32_t i = group.thread(); i < events; i += group.threads()) {
     const event_facts mine = s.facts[i];

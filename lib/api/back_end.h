@@ -78,7 +78,7 @@ public:
   /// soon as it can, and finish waits for it.
   virtual expected<> start(wiring &w) = 0;
   /// State of the run. Only between start and finish. Any thread.
-  virtual run_phase look() const = 0;
+  virtual run_phase observe() const = 0;
   /// Ends the run. CUDAQ_ERR_TIMEOUT: the run did not end by the deadline; may be called again. Any other error: the
   /// run has ended with this error, which is returned once. `timeout_ns` is only for the error text.
   virtual expected<> finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) = 0;

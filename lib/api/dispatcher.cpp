@@ -88,13 +88,13 @@ cudaq_dispatcher_state_t cudaq_dispatcher_t::shown(phase p) {
 
 cudaq_dispatcher_state_t cudaq_dispatcher_t::state() const {
   for (;;) {
-    const run_word::snapshot now = run_.look();
+    const run_word::snapshot now = run_.load();
     if (now.phase != phase::running)
       return shown(now.phase);
-    const run_phase seen = path_->look();
+    const run_phase seen = path_->observe();
     if (seen == run_phase::going || seen == run_phase::ending) {
       // Still in the phase of that run: else another thread may have reported a later state before the look.
-      if (const run_word::snapshot after = run_.look();
+      if (const run_word::snapshot after = run_.load();
           after.phase != phase::running || after.generation != now.generation)
         continue;
       return seen == run_phase::going ? CUDAQ_DISPATCHER_RUNNING : CUDAQ_DISPATCHER_STOPPING;

@@ -65,10 +65,10 @@ expected<> end_loop_here(std::unique_ptr<cudaq_dispatcher_t> &dispatcher,
                          std::unique_ptr<cudaq_dispatch_manager_t> &manager, std::uint64_t grace_period_ns) {
   // The pool's threads use these objects, so this waits until the handlers return. The loop has waited for graphs
   // already.
-  constexpr std::uint64_t kLook = 100000000;
+  constexpr std::uint64_t kStopInterval = 100000000;
   expected<> result;
   do
-    result = dispatcher->stop(dispatcher->graph_runs() && !dispatcher->threads_run() ? 0 : kLook);
+    result = dispatcher->stop(dispatcher->graph_runs() && !dispatcher->threads_run() ? 0 : kStopInterval);
   while (result.status() == CUDAQ_ERR_TIMEOUT && (dispatcher->threads_run() || !dispatcher->graph_runs()));
   if (result.status() != CUDAQ_ERR_TIMEOUT)
     return result;

@@ -24,7 +24,7 @@ namespace cudaq::realtime::detail {
 /// one per request, a value returns after 2^60 requests of the slot.
 ///
 /// Which thread may call which function:
-///   look, phase, generation   Any thread. The caller sees everything written before the step that set the value.
+///   load, phase, generation   Any thread. The caller sees everything written before the step that set the value.
 ///   start_at, enter, finish   Only the thread that has the request, and only in a phase from which no other thread
 ///                             claims it: they store without checking whether the word has changed.
 ///   claim                     Any thread. Of several threads that claim the same step one succeeds. It sees all writes
@@ -42,12 +42,12 @@ public:
   /// True if the word can hold `last`. Users assert this for their last phase.
   static constexpr bool fits(Phase last) { return static_cast<std::uint64_t>(last) <= kPhaseMask; }
 
-  snapshot look() const {
+  snapshot load() const {
     const std::uint64_t word = word_.load();
     return {word >> kPhaseBits, static_cast<Phase>(word & kPhaseMask)};
   }
-  Phase phase() const { return look().phase; }
-  std::uint64_t generation() const { return look().generation; }
+  Phase phase() const { return load().phase; }
+  std::uint64_t generation() const { return load().generation; }
 
   /// Sets the generation and the phase.
   void start_at(std::uint64_t generation, Phase phase = Phase{}) { word_.store(pack(generation, phase)); }

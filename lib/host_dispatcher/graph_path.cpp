@@ -29,7 +29,7 @@ std::uint32_t graph_path::turn(thread_counters &here) {
     work += collect_handed_over(here);
   if (workers_.busy())
     work += collect_ended(here);
-  if (workers_.failed() && steady_clock::now() >= next_failed_look_)
+  if (workers_.failed() && steady_clock::now() >= next_failure_check_)
     work += answer_failed_launches(here);
   if (workers_.backlog()) {
     if (fault() != 0)
@@ -108,7 +108,7 @@ std::uint32_t graph_path::collect_handed_over(thread_counters &here) {
         if (fault() != 0)
           return; // fail_all has answered it
         launched(worker, job.slot, job.generation, result.error, here);
-        next_failed_look_ = {};
+        next_failure_check_ = {};
       });
 }
 
@@ -137,7 +137,7 @@ std::uint32_t graph_path::answer_failed_launches(thread_counters &here) {
   if (stuck != 0)
     fail_all(stuck, here);
   if (workers_.failed())
-    next_failed_look_ = steady_clock::now() + kPeriod;
+    next_failure_check_ = steady_clock::now() + kPeriod;
   return count;
 }
 

@@ -93,7 +93,7 @@ private:
 
   static constexpr steady_clock::time_point kNotWatching{};
   steady_clock::time_point fault_watch_ = kNotWatching; ///< time of the next call of graph_launcher::fault
-  steady_clock::time_point next_failed_look_;           ///< time of the next look at failed launches
+  steady_clock::time_point next_failure_check_;         ///< time of the next check of failed launches
 };
 
 } // namespace cudaq::realtime::detail

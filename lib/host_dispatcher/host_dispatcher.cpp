@@ -166,10 +166,10 @@ void host_dispatcher::loop() {
     leave_ring();
 }
 
-// Looks after every request, but not at every poll: reading two more words would delay the next request.
+// Reads them after every request, but not at every poll: reading two more words would delay the next request.
 bool host_dispatcher::stop_seen() {
-  const bool look = empty_turns_ == 0 || empty_turns_ >= kResyncTurns || ++polls_ % 16 == 0;
-  return look && stop_requested();
+  const bool due = empty_turns_ == 0 || empty_turns_ >= kResyncTurns || ++polls_ % 16 == 0;
+  return due && stop_requested();
 }
 
 bool host_dispatcher::is_own_thread() const { return serving_for == this; }
@@ -382,7 +382,7 @@ expected<> host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::
                        "status is CUDAQ_HOST_CALL_DEFERRED: a completion cannot defer; pass the final status");
   // Only these words of the record are read before the claim: the slot may have another request by now.
   const job_record &record = (*jobs)[job.slot];
-  const job_state::snapshot seen = record.state.look();
+  const job_state::snapshot seen = record.state.load();
   if (seen.generation == job.generation && record.owner.peek() != this)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u belongs to another dispatcher",
                        job.request_id, job.slot);
@@ -498,7 +498,7 @@ void host_dispatcher::give_up_deferred_jobs() {
   job_table &jobs = *setup_.jobs;
   for (std::uint32_t i = 0; i < jobs.num_slots; ++i) {
     job_record &record = jobs[i];
-    const job_state::snapshot seen = record.state.look(); // read before the owner: a later job has another generation
+    const job_state::snapshot seen = record.state.load(); // read before the owner: a later job has another generation
     if (seen.phase != job_phase::deferred || record.owner.peek() != this)
       continue;
     // Before the other words of the record are read: on a shared ring another member may write them for the next

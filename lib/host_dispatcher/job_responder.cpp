@@ -10,10 +10,10 @@ void job_responder::handler_returned(job_table &jobs, std::uint32_t slot, std::u
   if (record.state.claim(generation, job_phase::running, response.now ? job_phase::completing : job_phase::deferred)) {
     if (!response.now)
       return;
-  } else if (record.state.claim(generation, job_phase::early, job_phase::completer_publishes)) {
+  } else if (record.state.claim(generation, job_phase::storing_completion, job_phase::completer_publishes)) {
     return;
   } else {
-    response = record.early;
+    response = record.completion;
   }
   publish(jobs, slot, response, here);
 }
@@ -23,9 +23,9 @@ bool job_responder::complete(job_table &jobs, std::uint32_t slot, std::uint64_t 
   job_record &record = jobs[slot];
   job_state &state = record.state;
   bool mine = state.claim(generation, job_phase::deferred, job_phase::completing);
-  if (!mine && state.claim(generation, job_phase::running, job_phase::early)) {
-    record.early = response;
-    if (state.claim(generation, job_phase::early, job_phase::completion_stored))
+  if (!mine && state.claim(generation, job_phase::running, job_phase::storing_completion)) {
+    record.completion = response;
+    if (state.claim(generation, job_phase::storing_completion, job_phase::completion_stored))
       return true;
     // The claim failed: the handler has returned in the meantime.
     mine = state.claim(generation, job_phase::completer_publishes, job_phase::completing);

@@ -10,7 +10,7 @@ recent_requests::recent_requests(std::uint32_t count, std::chrono::nanoseconds l
     : life_(life), answer_bytes_(answer_bytes), ids_(count), records_(count),
       answers_(new std::uint8_t[count * answer_bytes]) {}
 
-recent_requests::evidence recent_requests::look(const request_identity &again) const noexcept {
+recent_requests::evidence recent_requests::search(const request_identity &again) const noexcept {
   evidence e;
   const std::uint64_t size = std::min<std::uint64_t>(count_, records_.size());
   for (std::uint64_t age = 0; age < size; ++age) {
@@ -54,7 +54,7 @@ recent_requests::found recent_requests::find(const request_identity &again, requ
     same_ids += id == again.id ? 1U : 0U;
   if (same_ids == 0)
     return {};
-  const evidence e = look(again);
+  const evidence e = search(again);
   if (!e.is_there || !proves(e, again, wanted))
     return {};
   const std::size_t place = place_of(e.age);

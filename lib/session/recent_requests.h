@@ -76,7 +76,7 @@ private:
     bool is_there = false;
   };
 
-  [[nodiscard]] evidence look(const request_identity &again) const noexcept;
+  [[nodiscard]] evidence search(const request_identity &again) const noexcept;
   [[nodiscard]] static bool proves(const evidence &e, const request_identity &again, request_proof wanted) noexcept;
   [[nodiscard]] std::size_t place_of(std::uint64_t age) const noexcept { return (count_ - 1 - age) % records_.size(); }
 

@@ -15,12 +15,12 @@ namespace cudaq::realtime::detail {
 /// Phases of a job. A request is taken from a slot only in phase open.
 ///
 ///   open -> queued -> running -> completing -> (published by the thread that ran the handler) -> open
-///                     running -> deferred -> completing -> (published by the completer) -> open
-///                     running -> early -> completion_stored -> (published by the thread that ran the handler) -> open
-///                                early -> completer_publishes -> completing -> (published by the completer) -> open
+///   running -> deferred -> completing -> (published by the completer) -> open
+///   running -> storing_completion -> completion_stored -> (published by the thread that ran the handler) -> open
+///              storing_completion -> completer_publishes -> completing -> (published by the completer) -> open
 ///
 /// Lines 3 and 4: a completion comes while the handler still runs. The handler may still read its payload, and the
-/// producer may refill an answered slot. Therefore the completer stores the answer in the record (early), and it is
+/// producer may refill an answered slot. Therefore the completer stores the answer in the record, and it is
 /// published after the handler has returned. If the answer is stored by then (completion_stored), the thread that ran
 /// the handler publishes it. If not (completer_publishes), the completer does.
 enum class job_phase : std::uint32_t {
@@ -28,7 +28,7 @@ enum class job_phase : std::uint32_t {
   queued,              ///< accepted, waits for a thread
   running,             ///< its handler runs
   deferred,            ///< its handler has returned without an answer; the thread that claims the job answers
-  early,               ///< a completion is being stored while the handler runs
+  storing_completion,  ///< a completion is being stored while the handler runs
   completion_stored,   ///< the completion is stored; the handler still runs
   completer_publishes, ///< the handler has returned while the completion was being stored
   completing,          ///< claimed; the answer is being published
@@ -50,7 +50,7 @@ struct alignas(64) job_record {
   request req;
   judgement what; ///< serve, or answer with a status
   shared_word<const ring_member *> owner;
-  handler_result early;         ///< a completion that came while the handler ran
+  handler_result completion;    ///< a completion that came while the handler ran
   bool marked = false;          ///< tx holds IN_FLIGHT, and rx is cleared or is being cleared
   std::uint32_t cuda_error = 0; ///< why a graph's launch or run failed
   std::uint64_t taken_at = 0;   ///< in ticks of its owner's handler_times

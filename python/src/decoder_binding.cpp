@@ -290,7 +290,7 @@ public:
           std::string fault;
           for (std::size_t i = begin; i < begin + count && !stop.load(std::memory_order_relaxed); ++i) {
             if (is_caller)
-              signals.look();
+              signals.check();
             shot_probabilities of_shot;
             if (ends_of_flags.size() != 0) {
               const std::uint64_t first_flag = i == 0 ? 0 : ends_of_flags.data()[i - 1];
@@ -349,7 +349,7 @@ public:
       }
       for (std::size_t t = 0; t < threads; ++t)
         while (!ended.try_acquire_for(std::chrono::milliseconds(signal_watch::kPause_ms)))
-          signals.look();
+          signals.check();
     }
     return *std::min_element(faults.begin(), faults.end());
   }

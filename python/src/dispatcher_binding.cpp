@@ -159,7 +159,7 @@ public:
       if (served_->memory == nullptr)
         throw std::runtime_error("the dispatcher is closed");
       const cudaq_ringbuffer_t *const ring = &served_->ring;
-      auto next_look = begin;
+      auto next_signal_check = begin;
       const auto wait_for = [&](auto done) {
         while (!done()) {
           if (!runs() && !done()) // stop answers what it has accepted
@@ -167,8 +167,8 @@ public:
           const auto now = clock::now();
           if (std::chrono::duration<double>(now - begin).count() > timeout)
             throw std::runtime_error("no answer within " + std::to_string(timeout) + " s: does the handler return?");
-          if (now >= next_look) { // Ctrl-C
-            next_look = now + std::chrono::milliseconds(50);
+          if (now >= next_signal_check) { // Ctrl-C
+            next_signal_check = now + std::chrono::milliseconds(50);
             const gil_held acquired;
             if (PyErr_CheckSignals() != 0)
               throw nb::python_error();

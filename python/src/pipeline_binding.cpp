@@ -316,7 +316,7 @@ public:
     staged_->start(
         {std::vector<clock::time_point>(shots), out.data(), statuses.data(), latencies_ns.data(), stage_ns.data()});
     const std::uint64_t before = pipeline.stats().completed;
-    const clock::time_point begin = next_look_ = clock::now();
+    const clock::time_point begin = next_signal_check_ = clock::now();
     try {
       rt::ring_buffer_injector injector = pipeline.create_injector();
       for (std::size_t i = 0; i < shots; ++i) {
@@ -365,9 +365,9 @@ private:
   /// Of the thread that sends. Once in a while it lets Python act on a signal, which may raise KeyboardInterrupt.
   void wait_a_moment() {
     std::this_thread::yield();
-    if (clock::now() < next_look_)
+    if (clock::now() < next_signal_check_)
       return;
-    next_look_ = clock::now() + std::chrono::milliseconds(50);
+    next_signal_check_ = clock::now() + std::chrono::milliseconds(50);
     const gil_held locked;
     if (PyErr_CheckSignals() != 0)
       throw nb::python_error();
@@ -376,7 +376,7 @@ private:
   std::unique_ptr<staged_pipeline> staged_;
   std::timed_mutex run_; ///< one run at a time
   process_of_threads threads_, in_run_;
-  clock::time_point next_look_;
+  clock::time_point next_signal_check_;
 };
 
 int traverse(PyObject *self, visitproc visit, void *arg) {

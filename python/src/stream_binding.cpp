@@ -154,14 +154,14 @@ private:
       const stream_progress now = stream_->wait_committed(UINT64_MAX, soon());
       if (now.is_final || now.status != decode_status::ok)
         return now.status;
-      signals.look();
+      signals.check();
     }
   }
 
   /// In parts, so that a long push sees Ctrl-C; in smaller ones if the queue of the workers never takes so many bits.
   decode_status push_all(std::span<const std::uint8_t> bits, std::uint64_t count) {
     signal_watch signals;
-    for (;; signals.look()) {
+    for (;; signals.check()) {
       // Before push: the workers may make all rounds final after it, and then nothing more would come.
       const std::uint64_t committed = stream_->committed_rounds();
       const std::uint64_t part = std::min(count, max_bits_);
@@ -184,7 +184,7 @@ private:
   /// All at once: the stream knows which values belong to which bits. Waits as push_all.
   decode_status push_with(std::span<const std::uint8_t> bits, std::uint64_t count, const stream_values &known) {
     signal_watch signals;
-    for (;; signals.look()) {
+    for (;; signals.check()) {
       const std::uint64_t committed = stream_->committed_rounds();
       const decode_status status = stream_->push(bits, count, known);
       if (status != decode_status::busy)

@@ -71,12 +71,12 @@ private:
   const PyGILState_STATE state_;
 };
 
-/// Ctrl-C in a call that has given the GIL back. look() asks Python for signals at most every 20 ms, which costs a
+/// Ctrl-C in a call that has given the GIL back. check() asks Python for signals at most every 20 ms, which costs a
 /// reading of a coarse clock otherwise. Only Python's main thread finds any.
 class signal_watch {
 public:
   /// Throws nanobind::python_error: what the handler of a signal has raised, mostly KeyboardInterrupt.
-  void look() {
+  void check() {
     const std::int64_t now = coarse_ms();
     if (now - last_ms_ < kPause_ms)
       return;

@@ -75,12 +75,12 @@ public:
     if (share_core_)
       std::this_thread::yield();
     if (polls_ % kPollsPerClockRead == 0)
-      look();
+      check_clock();
   }
 
 private:
   static constexpr std::uint64_t kPollsPerClockRead = 1u << 16;
-  void look() {
+  void check_clock() {
     const std::uint64_t now = now_ns();
     if (polls_ == kPollsPerClockRead)
       begin_ns_ = now;

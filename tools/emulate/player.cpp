@@ -13,8 +13,8 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::size_t kMaxNotes = 5;
-constexpr std::uint32_t kTurnsPerLook = 256; ///< between two looks for losses
-constexpr int kMaxAnswers = 1024;            ///< of one turn: a server that floods must not keep the player in it
+constexpr std::uint32_t kTurnsPerLossCheck = 256; ///< between two checks for losses
+constexpr int kMaxAnswers = 1024;                 ///< of one turn: a server that floods must not keep the player in it
 
 void put(std::vector<std::uint8_t> &to, std::uint64_t number) {
   for (int byte = 0; byte < 8; ++byte)
@@ -129,8 +129,8 @@ bool player::turn() {
     if (!s.waits && s.busy.is_over(now))
       worked = send(n, now) || worked;
   }
-  if (++turns_ % kTurnsPerLook == 0)
-    look_for_losses(now);
+  if (++turns_ % kTurnsPerLossCheck == 0)
+    check_losses(now);
   return worked;
 }
 
@@ -310,7 +310,7 @@ void player::finish_shot(stream &s, std::span<const std::uint8_t> correction, st
   result_.logical_errors += shots.has_observables() && !std::ranges::equal(correction, shots.observable_row(s.shot));
 }
 
-void player::look_for_losses(std::uint64_t now) {
+void player::check_losses(std::uint64_t now) {
   for (stream &s : streams_)
     if (s.waits && now > s.sent_ns + timeout_ns_) {
       link_.give_up(s.id);
@@ -323,10 +323,10 @@ void player::look_for_losses(std::uint64_t now) {
       s.waits = false;
       reset_or_end_shot(s, true);
     }
-  look_for_stall(now); // lost requests are given up first: the others may have waited for the places of their ids
+  check_stall(now); // lost requests are given up first: the others may have waited for the places of their ids
 }
 
-void player::look_for_stall(std::uint64_t now) {
+void player::check_stall(std::uint64_t now) {
   if (open_ != 0 && !link_.alive()) {
     result_.stalled = true;
     result_.notes.push_back(link_.end_text());

@@ -114,8 +114,8 @@ private:
   void finish_shot(stream &s, std::span<const std::uint8_t> correction, std::uint64_t now);
   void reset_or_end_shot(stream &s, bool unanswered);
   void end_shot(stream &s);
-  void look_for_losses(std::uint64_t now);
-  void look_for_stall(std::uint64_t now);
+  void check_losses(std::uint64_t now);
+  void check_stall(std::uint64_t now);
   void note(const stream &s, const std::string &what);
 
   const emulate_options &options_;

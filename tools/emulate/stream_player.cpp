@@ -15,8 +15,8 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::size_t kMaxNotes = 5;
-constexpr std::uint32_t kTurnsPerLook = 256; ///< between two looks for losses
-constexpr int kMaxAnswers = 1024;            ///< of one turn: a server that floods must not keep the player in it
+constexpr std::uint32_t kTurnsPerLossCheck = 256; ///< between two checks for losses
+constexpr int kMaxAnswers = 1024;                 ///< of one turn: a server that floods must not keep the player in it
 
 std::uint64_t number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
   std::uint64_t number = 0;
@@ -110,8 +110,8 @@ bool stream_player::turn() {
     worked = send_bits(now) || worked;
   if (plays)
     worked = send_read(now) || worked;
-  if (++turns_ % kTurnsPerLook == 0)
-    look_for_losses(now);
+  if (++turns_ % kTurnsPerLossCheck == 0)
+    check_losses(now);
   return worked;
 }
 
@@ -409,7 +409,7 @@ bool stream_player::waits_for_server() const {
   return !open_.empty() || !refused_.empty() || num_bits_ != 0 || !round_.empty() || phase_ != phase::rounds;
 }
 
-void stream_player::look_for_losses(std::uint64_t now) {
+void stream_player::check_losses(std::uint64_t now) {
   const std::size_t lost = std::erase_if(open_, [&](const open_call &r) {
     if (now < r.sent_ns + timeout_ns_)
       return false;

@@ -126,7 +126,7 @@ private:
   void begin_experiment(std::uint64_t now);
   void end_experiment(bool complete);
   void fail(const std::string &why);
-  void look_for_losses(std::uint64_t now);
+  void check_losses(std::uint64_t now);
   void note(const std::string &what);
 
   const emulate_options &options_;

@@ -67,7 +67,7 @@ bool replay_player::take_answers() {
     repeats_ = repeats_ && request.waits;
     if (!request.waits)
       result_.round_trip.record(clock_() - request.sent_ns);
-    take(request.recorded, *answer);
+    compare(request.recorded, *answer);
   }
   return any;
 }
@@ -101,7 +101,7 @@ bool replay_player::send_next(std::uint64_t now) {
   return true;
 }
 
-void replay_player::take(const qec::recorded_request &recorded, const link_answer &answer) {
+void replay_player::compare(const qec::recorded_request &recorded, const link_answer &answer) {
   ++result_.answered;
   if (!recorded.is_answered || !recorded.is_whole()) {
     ++result_.not_compared;

@@ -69,7 +69,7 @@ private:
   };
   bool take_answers();
   bool send_next(std::uint64_t now);
-  void take(const qec::recorded_request &recorded, const link_answer &answer);
+  void compare(const qec::recorded_request &recorded, const link_answer &answer);
   [[nodiscard]] std::size_t waiting() const;
 
   const options options_;

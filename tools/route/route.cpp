@@ -201,7 +201,7 @@ void routing::run(signal_events &signals) {
       if (fd.revents != 0)
         listeners_.answer(fd.fd, [this] { return route_counters_text(engine_, config_.nodes, transport_); });
     announce_notes();
-    client_log_.look();
+    client_log_.poll();
     signals.clear();
     if (signals.end_is_wanted())
       return;

@@ -20,15 +20,15 @@ std::chrono::nanoseconds long_decode(std::uint64_t deadline_ns) noexcept {
 decode_log::decode_log(cudaq::qec::realtime::decoding_server &server)
     : server_(server), decoders_(server.decoders().size()) {}
 
-void decode_log::look() {
+void decode_log::poll() {
   const clock::time_point now = clock::now();
   for (std::size_t k = 0; k < decoders_.size(); ++k)
-    look_at_decode(*server_.decoders()[k], decoders_[k], now);
+    poll_decode(*server_.decoders()[k], decoders_[k], now);
   if (now - failures_logged_ >= 1s) // a decoder may fail in each shot
-    look_at_failures();
+    poll_failures();
 }
 
-void decode_log::look_at_failures() {
+void decode_log::poll_failures() {
   for (std::size_t k = 0; k < decoders_.size(); ++k) {
     const auto &decoder = *server_.decoders()[k];
     const cudaq::qec::realtime::decode_failures found = decoder.failures();
@@ -41,7 +41,7 @@ void decode_log::look_at_failures() {
 }
 
 /// The time counts from the first look that has seen the decode, so it is too short by the time between two looks.
-void decode_log::look_at_decode(cudaq::qec::realtime::served_decoder &decoder, seen &before, clock::time_point now) {
+void decode_log::poll_decode(cudaq::qec::realtime::served_decoder &decoder, seen &before, clock::time_point now) {
   const std::uint64_t begun = decoder.begun();
   if (begun != before.begun || !decoder.is_serving()) {
     before.begun = begun;

@@ -15,26 +15,26 @@ namespace cudaq::realtime::tools {
 /// 1 s; 10 s without a deadline.
 [[nodiscard]] std::chrono::nanoseconds long_decode(std::uint64_t deadline_ns) noexcept;
 
-/// One thread calls look() again and again, about ten times a second. The threads that decode do nothing for it.
+/// One thread calls poll() again and again, about ten times a second. The threads that decode do nothing for it.
 class decode_log {
 public:
   /// `server` must live longer. Throws std::bad_alloc.
   explicit decode_log(cudaq::qec::realtime::decoding_server &server);
 
   /// Prints a line for each decoder with new failures, at most once a second; and one for each decode that takes long.
-  void look();
+  void poll();
 
 private:
   using clock = std::chrono::steady_clock;
-  /// What the last looks have seen of a decoder.
+  /// What the last polls have seen of a decoder.
   struct seen {
     std::uint64_t failures = 0, begun = 0;
-    std::optional<clock::time_point> serving_since; ///< the same request, at each look since
+    std::optional<clock::time_point> serving_since; ///< the same request, at each poll since
     bool reported = false;                          ///< its line is printed
   };
 
-  void look_at_failures();
-  void look_at_decode(cudaq::qec::realtime::served_decoder &decoder, seen &before, clock::time_point now);
+  void poll_failures();
+  void poll_decode(cudaq::qec::realtime::served_decoder &decoder, seen &before, clock::time_point now);
 
   cudaq::qec::realtime::decoding_server &server_;
   std::vector<seen> decoders_;

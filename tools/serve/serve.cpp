@@ -127,7 +127,7 @@ public:
   [[nodiscard]] bool finish_reload();
 
 private:
-  void look_around(int wait_ms);
+  void control_turn(int wait_ms);
   void begin_reload() noexcept;
   void begin_go_back();
   void log_learning();
@@ -225,7 +225,7 @@ void serving::run() {
         announce_queue_pair();
         announced = true;
       }
-      look_around(connected ? 100 : 0);
+      control_turn(connected ? 100 : 0);
     } catch (const std::bad_alloc &) { // the decoders serve without this thread
       std::this_thread::sleep_for(10ms);
     }
@@ -243,7 +243,7 @@ void serving::end_if_idle() {
     signals_.begin_end();
 }
 
-void serving::look_around(int wait_ms) {
+void serving::control_turn(int wait_ms) {
   std::vector<pollfd> fds;
   for (const int fd : listeners_.descriptors())
     fds.push_back({fd, POLLIN, 0});
@@ -259,9 +259,9 @@ void serving::look_around(int wait_ms) {
   if ((!reload_task_ || reload_task_->ended()) && signals_.take_go_back())
     begin_go_back();
   answer_a_reader(fds); // before the lines, which may find no memory again and again
-  decode_log_.look();
-  client_log_.look();
-  long_message_log_.look();
+  decode_log_.poll();
+  client_log_.poll();
+  long_message_log_.poll();
   log_learning();
 }
 

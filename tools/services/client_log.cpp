@@ -7,7 +7,7 @@
 
 namespace cudaq::realtime::tools {
 
-void client_log::look() {
+void client_log::poll() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_)
     return;

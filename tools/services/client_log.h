@@ -8,14 +8,14 @@
 
 namespace cudaq::realtime::tools {
 
-/// One thread calls look() again and again. A transport that does not know its clients (clients_of) has no lines.
+/// One thread calls poll() again and again. A transport that does not know its clients (clients_of) has no lines.
 class client_log {
 public:
   /// `transport` must live longer.
   explicit client_log(const provider_service &transport) : transport_(transport) {}
 
   /// Prints a line if clients have come or gone since the last one, at most once a second.
-  void look();
+  void poll();
 
 private:
   const provider_service &transport_;

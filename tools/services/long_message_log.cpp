@@ -5,7 +5,7 @@
 
 namespace cudaq::realtime::tools {
 
-void long_message_log::look() {
+void long_message_log::poll() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_)
     return;

@@ -10,7 +10,7 @@
 
 namespace cudaq::realtime::tools {
 
-/// One thread calls look() again and again.
+/// One thread calls poll() again and again.
 class long_message_log {
 public:
   /// `transport` must live longer. `needed`: bytes of the longest request that is expected; 0: no slot is so large.
@@ -18,8 +18,8 @@ public:
       : transport_(transport), needed_(std::move(needed)) {}
 
   /// Prints a line if there were such messages since the last one, at most once a second: each message of a control
-  /// system may be too long. Throws std::bad_alloc: the next look prints it.
-  void look();
+  /// system may be too long. Throws std::bad_alloc: the next poll prints it.
+  void poll();
 
 private:
   const provider_service &transport_;

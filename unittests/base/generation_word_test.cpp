@@ -20,8 +20,8 @@ static_assert(sizeof(word_type) == 8, "one compare-and-swap must cover the word"
 static_assert(word_type::fits(static_cast<phase>(15)) && !word_type::fits(static_cast<phase>(16)));
 
 void expect_state(const word_type &word, std::uint64_t generation, phase expected) {
-  EXPECT_EQ(word.look().generation, generation);
-  EXPECT_EQ(word.look().phase, expected);
+  EXPECT_EQ(word.load().generation, generation);
+  EXPECT_EQ(word.load().phase, expected);
   EXPECT_EQ(word.generation(), generation);
   EXPECT_EQ(word.phase(), expected);
 }

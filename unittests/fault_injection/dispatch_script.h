@@ -172,8 +172,8 @@ protected:
     next_slot_ = (next_slot_ + 1) % kSlots;
     cudaq_host_ringbuffer_write_rpc_request(&ring, slot, function_id, &payload, 1, 7, 0);
     cudaq_host_ringbuffer_signal_slot(&ring, slot);
-    const auto look = [&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr); };
-    const auto answered = [&] { return look() == CUDAQ_TX_READY || look() == CUDAQ_TX_ERROR; };
+    const auto poll_tx = [&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr); };
+    const auto answered = [&] { return poll_tx() == CUDAQ_TX_READY || poll_tx() == CUDAQ_TX_ERROR; };
     if (!soon([&] { return done() || answered(); }))
       return CUDAQ_ERR_TIMEOUT;
     return answered() ? take(slot) : CUDAQ_OK;

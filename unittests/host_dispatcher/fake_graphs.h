@@ -289,10 +289,12 @@ public:
                                                             request_id, 0));
     cudaq_host_ringbuffer_signal_slot(&ring.ring, slot);
   }
-  cudaq_tx_status_t look(std::uint32_t slot, int *error = nullptr) const {
+  cudaq_tx_status_t tx_status(std::uint32_t slot, int *error = nullptr) const {
     return cudaq_host_ringbuffer_poll_tx_flag(&ring.ring, slot, error);
   }
-  bool answered(std::uint32_t slot) const { return look(slot) == CUDAQ_TX_READY || look(slot) == CUDAQ_TX_ERROR; }
+  bool answered(std::uint32_t slot) const {
+    return tx_status(slot) == CUDAQ_TX_READY || tx_status(slot) == CUDAQ_TX_ERROR;
+  }
   std::int32_t status_of(std::uint32_t slot) const {
     cudaq_rpc_response_t header{};
     const void *result = nullptr;
@@ -344,12 +346,12 @@ protected:
     plan.workers = {fake_worker(1, 0, first_completion_), fake_worker(2, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES)};
   }
   static void expect_answer(const graph_rig &rig, std::uint32_t slot, std::int32_t status) {
-    ASSERT_TRUE(eventually([&] { return rig.look(slot) == CUDAQ_TX_READY; })) << rig.dispatcher.describe();
+    ASSERT_TRUE(eventually([&] { return rig.tx_status(slot) == CUDAQ_TX_READY; })) << rig.dispatcher.describe();
     EXPECT_EQ(rig.status_of(slot), status);
   }
   static void expect_error(const graph_rig &rig, std::uint32_t slot, int error) {
     int found = 0;
-    ASSERT_TRUE(eventually([&] { return rig.look(slot, &found) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
+    ASSERT_TRUE(eventually([&] { return rig.tx_status(slot, &found) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
     EXPECT_EQ(found, error);
   }
   checked_function one{1, 1000}, two{2, 1000};

@@ -18,7 +18,7 @@ protected:
     rig.device->hook_work = 2;
     rig.device->next_error = 400;
     rig.send(0, 2, 5, 1);
-    ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+    ASSERT_TRUE(eventually([&] { return rig.tx_status(0) == CUDAQ_TX_IN_FLIGHT; }));
   }
 };
 
@@ -127,7 +127,7 @@ TEST_F(GraphRun, AFailedLaunchIsAnsweredAfterTheWorkOfItsHookAndDelaysNoOther) {
   ASSERT_NO_FATAL_FAILURE(fail_after_hook_work(rig));
   rig.send(1, 1, 5, 2);
   expect_answer(rig, 1, 0);
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_IN_FLIGHT);
   EXPECT_EQ(rig.device->recoveries.load(), 0u);
   rig.device->hook_work = 0;
   ASSERT_NO_FATAL_FAILURE(expect_error(rig, 0, 400));
@@ -145,7 +145,7 @@ TEST_F(GraphRun, TheDriverIsNotQueriedAboutAFailedLaunchInEveryTurn) {
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took.count(), 18 * 50);
   rig.device->hook_work = 0;
-  EXPECT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_ERROR; }));
+  EXPECT_TRUE(eventually([&] { return rig.tx_status(0) == CUDAQ_TX_ERROR; }));
 }
 
 // Known failure 12.
@@ -153,10 +153,10 @@ TEST_F(GraphRun, StopWaitsForWhatAHookHasQueuedAndSaysSo) {
   graph_rig rig(plan);
   ASSERT_NO_FATAL_FAILURE(fail_after_hook_work(rig));
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(50)));
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT) << "the hook's work may still read the slot";
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_IN_FLIGHT) << "the hook's work may still read the slot";
   rig.device->hook_work = 0;
   EXPECT_TRUE(rig.stop());
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_ERROR);
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_ERROR);
 }
 
 // Known failure 9.
@@ -178,7 +178,7 @@ TEST_F(GraphRun, TheCallerCannotCompleteAJobThatTheLibraryAnswers) {
   const detail::expected<> result = rig.dispatcher.complete_deferred(job, 3, 0);
   EXPECT_EQ(result.status(), CUDAQ_ERR_STATE);
   EXPECT_NE(result.text().find("CALLER_PUBLISHES"), std::string::npos) << result.text();
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_IN_FLIGHT);
   rig.device->hold(false);
   expect_answer(rig, 0, 0);
 }
@@ -267,7 +267,7 @@ TEST_F(GraphRun, ALoopOnTheCallersThreadDoesNotWaitWithoutLimitForAGraph) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kDeadline / 2);
   EXPECT_TRUE(rig.dispatcher.graph_runs());
   expect_answer(rig, 1, CUDAQ_RPC_ERR_SHUTTING_DOWN);
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT) << "the graph still uses the slot";
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_IN_FLIGHT) << "the graph still uses the slot";
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(10)));
   rig.device->hold(false);
   EXPECT_TRUE(rig.stop());
@@ -301,7 +301,7 @@ TEST_F(GraphRun, AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
   ASSERT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&rig.ring.ring, 0) == 1; }));
   rig.send(0, 2, 5, 2);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "the slot's first job is not over";
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_EMPTY) << "the slot's first job is not over";
   rig.device->trap();
   ASSERT_NO_FATAL_FAILURE(expect_error(rig, 0, kFakeError));
   EXPECT_EQ(rig.stats().responded, 2u);
@@ -332,7 +332,7 @@ TEST_F(GraphRun, ALaunchThatFailsAfterItsGraphHasAnsweredLeavesTheAnswerAlone) {
     rig.send(0, 2, 5, 1);
     EXPECT_TRUE(eventually([&] { return rig.dispatcher.fault() != 0; })) << rig.dispatcher.describe();
     EXPECT_TRUE(rig.stop());
-    EXPECT_EQ(rig.look(0), collected ? CUDAQ_TX_EMPTY : CUDAQ_TX_READY);
+    EXPECT_EQ(rig.tx_status(0), collected ? CUDAQ_TX_EMPTY : CUDAQ_TX_READY);
     EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&rig.ring.ring, 0), collected ? 1 : 0);
     const cudaq_dispatcher_stats_t stats = rig.stats();
     EXPECT_EQ(stats.responded, 1u);

@@ -163,7 +163,7 @@ TEST_F(GraphWorker, ARequestWhoseLaunchFailedHasNoTime) {
   graph_rig rig(plan);
   rig.device->next_error = 400;
   rig.send(0, 1, 5, 1);
-  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_ERROR; }));
+  ASSERT_TRUE(eventually([&] { return rig.tx_status(0) == CUDAQ_TX_ERROR; }));
   rig.send(1, 1, 5, 2);
   expect_answer(rig, 1, 0);
   cudaq_handler_times_t times{};
@@ -207,7 +207,7 @@ TEST_F(GraphWorker, AFaultFailsWhatIsPendingAndWhatComesLaterAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10)); // milliseconds, if it has a core
   EXPECT_EQ(rig.dispatcher.fault(), kFakeError);
   rig.send(3, 1, 5, 4);
-  ASSERT_TRUE(eventually([&] { return rig.look(3) == CUDAQ_TX_ERROR; }));
+  ASSERT_TRUE(eventually([&] { return rig.tx_status(3) == CUDAQ_TX_ERROR; }));
   EXPECT_EQ(rig.stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_DEVICE_FAULT)], 4u);
   EXPECT_TRUE(rig.stop());
 }
@@ -245,7 +245,7 @@ TEST_F(GraphWorker, StopWaitsForGraphsAndSaysSoWhenOneHangs) {
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(50)));
   EXPECT_NE(rig.dispatcher.describe().find("slot 0, generation"), std::string::npos);
   expect_answer(rig, 1, CUDAQ_RPC_ERR_SHUTTING_DOWN);
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_IN_FLIGHT);
   rig.device->hold(false);
   EXPECT_TRUE(rig.stop());
   expect_answer(rig, 0, 0);
@@ -265,7 +265,7 @@ TEST_F(GraphWorker, StopDoesNotAnswerAfterTheCallerHasRaisedTheTxFlag) {
   cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
   rig.send(0, 2, 5, 2); // the slot is free: rx was cleared at the launch
   EXPECT_TRUE(eventually([&] { return rig.stop(std::chrono::milliseconds(200)); }));
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "the slot was answered twice";
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_EMPTY) << "the slot was answered twice";
   EXPECT_EQ(rig.stats().responded, 1u);
 }
 
@@ -291,7 +291,7 @@ TEST_F(GraphWorker, OnlyTheJobThatAWorkerHoldsCanBeCompleted) {
   ASSERT_TRUE(eventually([&] { return ready.load() == 2; })) << "the worker must take the next request";
   EXPECT_TRUE(rig.dispatcher.complete_deferred(job, 3, 0).ok());
   expect_answer(rig, 0, 3);
-  EXPECT_EQ(rig.look(1), CUDAQ_TX_IN_FLIGHT);
+  EXPECT_EQ(rig.tx_status(1), CUDAQ_TX_IN_FLIGHT);
   EXPECT_EQ(rig.dispatcher.complete_deferred(job, 4, 0).status(), CUDAQ_ERR_STATE) << "a stale job";
   ASSERT_TRUE(rig.dispatcher.worker_job(0, job).ok());
   EXPECT_TRUE(rig.dispatcher.complete_deferred(job, 5, 0).ok());

@@ -224,12 +224,12 @@ TEST_F(HandedLaunch, WhoseRequestTheCallerHasAnsweredIsNotAnsweredByAFault) {
   std::thread caller([&] { EXPECT_EQ(offers.run(), 0); });
   EXPECT_TRUE(eventually([&] { return raised.load(); }));
   rig.device->trap();
-  EXPECT_TRUE(eventually([&] { return rig.look(1) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_READY);
+  EXPECT_TRUE(eventually([&] { return rig.tx_status(1) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_READY);
   returns = true;
   caller.join();
   EXPECT_TRUE(rig.stop());
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_READY);
+  EXPECT_EQ(rig.tx_status(0), CUDAQ_TX_READY);
   const cudaq_dispatcher_stats_t stats = rig.stats();
   EXPECT_EQ(stats.responded, 2u);
   EXPECT_EQ(stats.in_flight, 0u);

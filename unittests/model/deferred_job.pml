@@ -12,7 +12,7 @@
  *
  * Mutants: MUTANT_EARLY_PUBLISHES, MUTANT_NO_PASS_ON, MUTANT_CLAIM_BY_TEST_AND_STORE, MUTANT_OWN_ANSWER_UNCLAIMED. */
 
-mtype = { running, deferred, early, completion_stored, completer_publishes, completing, done };
+mtype = { running, deferred, storing_completion, completion_stored, completer_publishes, completing, done };
 
 mtype phase = running;
 bool handler_returned = false;
@@ -69,7 +69,7 @@ proctype handler() {
 #ifdef MUTANT_NO_PASS_ON
     publish(early_by)
 #else
-    claim(early, completer_publishes, won);
+    claim(storing_completion, completer_publishes, won);
     if
     :: won
     :: else -> publish(early_by)
@@ -85,7 +85,7 @@ proctype completer(byte me) {
   if
   :: mine
   :: else ->
-    claim(running, early, won);
+    claim(running, storing_completion, won);
     if
     :: won ->
 #ifdef MUTANT_EARLY_PUBLISHES
@@ -93,7 +93,7 @@ proctype completer(byte me) {
       phase = completing
 #else
       early_by = me;
-      claim(early, completion_stored, won);
+      claim(storing_completion, completion_stored, won);
       if
       :: won -> over = true; accepted[me] = true
       :: else -> claim(completer_publishes, completing, mine)

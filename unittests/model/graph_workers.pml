@@ -54,7 +54,7 @@
 #define RESPONSE 64
 #define REFUSAL 128 /* an error frame */
 
-mtype = { open, queued, running, early, completion_stored, completer_publishes, deferred, completing };
+mtype = { open, queued, running, storing_completion, completion_stored, completer_publishes, deferred, completing };
 
 /* The ring. */
 bit rx[NSLOTS];
@@ -258,11 +258,11 @@ inline complete(s, g, what) {
   if
   :: won
   :: else ->
-    claim(s, g, running, early, won);
+    claim(s, g, running, storing_completion, won);
     if
     :: won ->
       tx_data[s] = what;
-      claim(s, g, early, completion_stored, accepted);
+      claim(s, g, storing_completion, completion_stored, accepted);
       if
       :: accepted -> won = false
       :: else -> claim(s, g, completer_publishes, completing, won)
@@ -353,7 +353,7 @@ inline end_launch() {
 #ifdef REACH_EARLY
     early_seen = true;
 #endif
-    claim(s, g, early, completer_publishes, won);
+    claim(s, g, storing_completion, completer_publishes, won);
     if
     :: won
     :: else -> publish(s, tx_data[s], ADDRESS)
@@ -434,7 +434,7 @@ inline end_failed(w) {
 #ifdef REACH_FAILED_AND_COMPLETED
     assert(false); /* reached */
 #endif
-    claim(s, g, early, completer_publishes, won);
+    claim(s, g, storing_completion, completer_publishes, won);
     if
     :: won
     :: else -> publish(s, tx_data[s], ADDRESS)

@@ -275,16 +275,16 @@ serve_one:
 #ifdef MUTANT_RESYNC_WITHOUT_REREAD
         :: found < NSLOTS && READY((cursor + found) % NSLOTS) -> back = found
 #else
-        :: found < NSLOTS && READY((cursor + found) % NSLOTS) -> seen = 1; goto look_again
+        :: found < NSLOTS && READY((cursor + found) % NSLOTS) -> seen = 1; goto search_again
 #endif
         :: found < NSLOTS && STOPS((cursor + found) % NSLOTS) -> found = 0; goto release_role
-        :: else -> found++; goto look_again
+        :: else -> found++; goto search_again
         fi
       :: !STOPS(cursor) && seen -> // a later slot is filled: read the skipped slots again
         if
         :: back == found
         :: back < found && READY((cursor + back) % NSLOTS)
-        :: else -> back++; goto look_again
+        :: else -> back++; goto search_again
         fi
       fi;
       atomic { s = (cursor + back) % NSLOTS; found = 0; seen = 0; back = 0 }
@@ -298,7 +298,7 @@ serve_one:
 #endif
   od;
 #ifdef RESYNC
-look_again:
+search_again:
   atomic { s = 0; role = 0 };
   goto end_poll;
 #endif

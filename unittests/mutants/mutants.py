@@ -63,7 +63,7 @@ MUTANTS = {
         "host_dispatcher_test",
         "Flavours/DeferredCompletion.PayloadIsInTheSlotIfTheOptionIsSetOrTheResultIsElsewhere/OneSlot"),
     "late_return_wins_over_an_early_completion": (
-        HOST + "job_responder.cpp", "    response = record.early;", "    response.now = true;",
+        HOST + "job_responder.cpp", "    response = record.completion;", "    response.now = true;",
         "host_dispatcher_test", "Flavours/DeferredCompletion.BeforeTheReturnOfTheHandlerIsTheAnswer/Pool"),
     "stop_answers_deferred_requests_as_if_no_response_came": (
         HOST + "host_dispatcher.cpp", "{true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, counters_[kSharedCounters]",

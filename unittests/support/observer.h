@@ -96,7 +96,7 @@ inline bool calls_are_counted() { return &__real_cudaq_dispatcher_start != nullp
 class observed_states {
 public:
   /// `start_is_possible`: a call of start may have run since the look before this one began.
-  std::string look(int state, bool start_is_possible) {
+  std::string see(int state, bool start_is_possible) {
     if (state < 0 || state >= kStates)
       return "unknown state " + std::to_string(state);
     const int before = state_;
@@ -115,7 +115,7 @@ private:
 /// Counters that never decrease.
 class observed_counters {
 public:
-  std::string look(const cudaq_dispatcher_stats_t &now) {
+  std::string see(const cudaq_dispatcher_stats_t &now) {
     std::string wrong;
     const auto check = [&](const char *name, std::uint64_t before, std::uint64_t value) {
       if (value < before && wrong.empty())
@@ -160,10 +160,10 @@ public:
     pthread_sigmask(SIG_SETMASK, &all, &before);
     thread_ = std::thread([this] {
       while (!end_.load()) {
-        look();
+        observe();
         std::this_thread::sleep_for(std::chrono::microseconds(path_ == observed_path::host ? 200 : 1000));
       }
-      look();
+      observe();
     });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -175,7 +175,7 @@ public:
   dispatcher_observer &operator=(const dispatcher_observer &) = delete;
 
 private:
-  void look() {
+  void observe() {
     const std::uint64_t starts_ended = start_calls.ended.load();
     cudaq_dispatcher_state_t state{};
     expect(cudaq_dispatcher_get_state(dispatcher_, &state) == CUDAQ_OK, "get_state fails");
@@ -185,15 +185,15 @@ private:
     expect(cudaq_dispatcher_get_stats(dispatcher_, &stats) == CUDAQ_OK, "get_stats fails");
     see_state(static_cast<int>(stats.state));
     starts_ended_ = starts_ended;
-    expect(counters_.look(stats));
-    look_at_processed();
+    expect(counters_.see(stats));
+    poll_processed();
   }
 
   void see_state(int state) {
-    expect(states_.look(state, !calls_are_counted() || start_calls.begun.load() > starts_ended_));
+    expect(states_.see(state, !calls_are_counted() || start_calls.begun.load() > starts_ended_));
   }
 
-  void look_at_processed() {
+  void poll_processed() {
     const std::uint64_t rewired = set_control_calls.ended.load();
     std::uint64_t now = 0;
     // Only reading: the interface takes the dispatcher as non-const.

@@ -40,13 +40,13 @@ CUDAQ_REALTIME_HOST_DEVICE inline void *ring_attach(void *storage, void *ctx, vo
   return session->context.num_slots == 0 ? nullptr : session;
 }
 
-/// False: shutdown. The flag may be across the bus, so it is read at every 256th look only.
+/// False: shutdown. The flag may be across the bus, so it is read at every 256th poll only.
 CUDAQ_REALTIME_HOST_DEVICE inline bool ring_poll(void *session, void **request, void **response) {
   auto &s = *static_cast<ring_hooks_session *>(session);
   const cudaq_ringbuffer_t &ring = s.context.ring;
   const std::uint32_t slot = s.context.next;
-  for (std::uint32_t looks = 1; shared(ring.rx_flags[slot]).load(cuda::memory_order_acquire) == 0; ++looks) {
-    if (looks % 256 == 0 && shared(*s.shutdown).load(cuda::memory_order_relaxed) != 0)
+  for (std::uint32_t polls = 1; shared(ring.rx_flags[slot]).load(cuda::memory_order_acquire) == 0; ++polls) {
+    if (polls % 256 == 0 && shared(*s.shutdown).load(cuda::memory_order_relaxed) != 0)
       return false;
 #if !defined(__CUDA_ARCH__)
     std::this_thread::yield();

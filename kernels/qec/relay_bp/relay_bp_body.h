@@ -104,7 +104,7 @@ public:
 
   /// Decodes the syndrome in memory.syndrome: writes the lightest solution after the chain's record in device memory,
   /// and the record to memory.progress (of the block of rank 0). In each iteration the last thread of that block calls
-  /// watch.limit(seen), the most steps of the chain, with what watch.look() returned in the iteration before: a look
+  /// watch.limit(seen), the most steps of the chain, with what watch.poll() returned in the iteration before: a poll
   /// may take as long as an iteration. All threads call it, and synchronise after it.
   template <class Watch>
   CUDAQ_QEC_HOST_DEVICE void run(const Watch &watch) {
@@ -273,7 +273,7 @@ private:
       const std::uint32_t stop = now.record.steps + 1 >= watch.limit(seen) ? 1 : 0;
       for (std::uint32_t part = 0; part < job_.parts; ++part)
         *group_.of_part(&now.stop[parity], part) = stop;
-      seen = watch.look();
+      seen = watch.poll();
     }
     for (std::uint32_t w = group_.thread(); w < job_.num_words() && !is_last; w += group_.threads())
       residual[w] = m_.syndrome[w];

@@ -23,8 +23,8 @@ using cudaq::realtime::detail::store_release;
 
 /// How long a kernel may take to end after it was cancelled or its time has passed.
 constexpr std::uint64_t kPatienceNs = 2000000000;
-/// Looks for the answer between two looks at the state of the kernel, which are CUDA calls.
-constexpr std::uint32_t kLooks = 4096;
+/// Polls for the answer between two queries of the state of the kernel, which are CUDA calls.
+constexpr std::uint32_t kPollsPerQuery = 4096;
 
 /// The kernel has this much shared memory of its own in a cluster.
 constexpr std::size_t kStaticBytes = (sizeof(relay_job) + 127) / 128 * 128;
@@ -198,13 +198,13 @@ private:
   bool await(const decode_control &control) noexcept {
     std::uint64_t gives_up = kNoDeadline;
     bool cancelled = false;
-    for (std::uint32_t look = 1; !claim_word(*worker_.ready_flag, 1, 2); ++look) {
+    for (std::uint32_t poll = 1; !claim_word(*worker_.ready_flag, 1, 2); ++poll) {
       cudaq::realtime::detail::cpu_relax();
       if (control.cancel != nullptr && !cancelled && load_relaxed(*control.cancel) != 0) {
         cancelled = true;
         store_relaxed(*cancel_.host<std::uint32_t>(), number_);
       }
-      if (look % kLooks != 0)
+      if (poll % kPollsPerQuery != 0)
         continue;
       const std::uint64_t now = monotonic_ns();
       if (gives_up == kNoDeadline && (cancelled || now >= control.deadline_ns))

@@ -27,7 +27,7 @@ public:
   void begin(int device_id) {
     device &d = of(device_id);
     const std::lock_guard lock(d.mutex);
-    d.look_for_ends();
+    d.find_ended();
     d.ending.reserve(d.running + 1); // so that the end allocates nothing
     d.kept.reserve(d.kept.size() + d.running + 1);
     ++d.running;
@@ -70,7 +70,7 @@ public:
     const std::lock_guard lock(d.mutex);
     last.has_failed = !frees;
     d.ending.push_back(std::move(last));
-    d.look_for_ends();
+    d.find_ended();
     if (frees && d.running == 0)
       d.kept.clear(); // under the lock: see begin()
   }
@@ -83,7 +83,7 @@ private:
     std::vector<instance> ending;
     std::vector<std::shared_ptr<void>> kept;
 
-    void look_for_ends() {
+    void find_ended() {
       std::erase_if(ending, [this](instance &i) {
         if (i.has_ended && !i.has_ended())
           return false;

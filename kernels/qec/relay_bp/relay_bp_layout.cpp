@@ -241,11 +241,11 @@ void relay_layout::spread_banks(std::uint32_t check_lanes) {
     first_lane += part.num_check_lanes;
     first_row += part.num_rows;
   }
-  constexpr std::size_t kLooks = 300'000'000, kFewestPasses = 4, kMaxPasses = 40;
-  std::size_t looks = 1; // of a pass
+  constexpr std::size_t kMaxPairs = 300'000'000, kFewestPasses = 4, kMaxPasses = 40;
+  std::size_t pairs = 1; // of a pass
   for (const std::vector<message> &messages : of_check)
-    looks += messages.size() * messages.size() / 2;
-  const std::size_t passes = std::clamp(kLooks / looks, kFewestPasses, kMaxPasses);
+    pairs += messages.size() * messages.size() / 2;
+  const std::size_t passes = std::clamp(kMaxPairs / pairs, kFewestPasses, kMaxPasses);
   for (std::size_t pass = 0; pass < passes; ++pass)
     for (std::vector<message> &messages : of_check)
       for (std::size_t a = 0; a < messages.size(); ++a)

@@ -39,7 +39,7 @@ CUDAQ_QEC_HOST_DEVICE inline relay_record *record_of(const relay_job &job, std::
 
 /// Called by all threads of the blocks of a chain after it.
 template <class Group>
-CUDAQ_QEC_HOST_DEVICE void publish(const Group &group, const relay_job &job, const relay_progress &now) {
+CUDAQ_QEC_HOST_DEVICE void report_end(const Group &group, const relay_job &job, const relay_progress &now) {
   group.arrive();
   group.wait(); // the solution is written
   if (group.thread() != 0 || group.rank() != 0)
@@ -92,7 +92,7 @@ public:
     std::uint32_t cancel;
   };
   CUDAQ_QEC_HOST_DEVICE static seen nothing() { return {UINT64_MAX, 0, 0}; }
-  CUDAQ_QEC_HOST_DEVICE seen look() const {
+  CUDAQ_QEC_HOST_DEVICE seen poll() const {
     return {detail::words::load_relaxed(job_.team->limit), detail::words::load_relaxed(end_word_),
             detail::words::load_relaxed(*job_.cancel)};
   }
@@ -123,7 +123,7 @@ struct relay_limit {
   const relay_job &job;
   using seen = std::uint64_t;
   CUDAQ_QEC_HOST_DEVICE static seen nothing() { return UINT64_MAX; }
-  CUDAQ_QEC_HOST_DEVICE seen look() const { return detail::words::load_relaxed(job.team->limit); }
+  CUDAQ_QEC_HOST_DEVICE seen poll() const { return detail::words::load_relaxed(job.team->limit); }
   CUDAQ_QEC_HOST_DEVICE std::uint64_t limit(seen now) const { return now; }
 };
 
@@ -167,7 +167,7 @@ CUDAQ_QEC_HOST_DEVICE void lead_shot(const Group &group, const relay_job &job, c
     detail::store_of_device(team.shot, shot + 1);
   const relay_watch<Group> watch(group, job, end_word, now);
   chain.run(watch);
-  detail::publish(group, job, now);
+  detail::report_end(group, job, now);
   if (polls) {
     for (;;) {
       // In this order: a chain sets `ready` before it counts its end.
@@ -179,7 +179,7 @@ CUDAQ_QEC_HOST_DEVICE void lead_shot(const Group &group, const relay_job &job, c
           now.reason = relay_status::complete;
         break;
       }
-      static_cast<void>(watch.limit(watch.look()));
+      static_cast<void>(watch.limit(watch.poll()));
       group.idle();
     }
   }
@@ -236,7 +236,7 @@ CUDAQ_QEC_HOST_DEVICE void follow(const Group &group, const relay_job &job, cons
       memory.syndrome[w] = job.syndrome[w];
     group.sync();
     chain.run(relay_limit{job});
-    detail::publish(group, job, now);
+    detail::report_end(group, job, now);
   }
 }
 

@@ -414,7 +414,7 @@ expected<> device_back_end::end_failed_launch(reason why) {
 
 cudaError_t device_back_end::stream_state(cudaStream_t stream) const { return query_stream(config_.device_id, stream); }
 
-run_phase device_back_end::look() const {
+run_phase device_back_end::observe() const {
   if (under_way_.load() == 0)
     return run_phase::ended;
   if (reports_.fault() != cudaSuccess) // other work may still be on the stream, but no kernel serves any more
@@ -422,7 +422,7 @@ run_phase device_back_end::look() const {
   const cudaError_t state = stream_state(kernel_stream_);
   if (state == cudaErrorNotReady)
     return run_phase::going;
-  // Looked at again: the kernel may have posted its fault, and ended, since the first look.
+  // Read again: the kernel may have posted its fault, and ended, since the first read.
   return state == cudaSuccess && reports_.fault() == cudaSuccess ? run_phase::ended : run_phase::faulted;
 }
 

@@ -26,7 +26,7 @@ public:
   expected<> check_ring(cudaq_ringbuffer_t &ring) const override;
   const char *missing_call(const wiring &w) const override;
   expected<> start(wiring &w) override;
-  run_phase look() const override;
+  run_phase observe() const override;
   expected<> finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
   const char *caller_is_inside() const override;
   void read_stats(cudaq_dispatcher_stats_t &out) const override;

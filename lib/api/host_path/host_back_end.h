@@ -17,7 +17,7 @@ public:
   }
   const char *missing_call(const wiring &w) const override;
   expected<> start(wiring &w) override { return begin_run(w, true); }
-  run_phase look() const override {
+  run_phase observe() const override {
     const run_phase seen = !host_.loop_ended() ? run_phase::going
                            : host_.ended()     ? run_phase::ended
                                                : run_phase::ending;

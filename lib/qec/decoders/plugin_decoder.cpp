@@ -445,15 +445,15 @@ private:
   std::uint64_t first_difference(std::span<const std::uint64_t> events, Each &&each) noexcept {
     const auto flip = [this](std::uint64_t detector) { odd_[detector] ^= 1; };
     std::uint64_t first = kBoundary;
-    const auto look = [&](std::uint64_t detector) {
+    const auto compare = [&](std::uint64_t detector) {
       if (odd_[detector] != 0)
         first = std::min(first, detector);
       odd_[detector] = 0;
     };
     each(flip);
     std::ranges::for_each(events, flip);
-    each(look);
-    std::ranges::for_each(events, look);
+    each(compare);
+    std::ranges::for_each(events, compare);
     return first;
   }
 

@@ -19,13 +19,13 @@ struct unpack_result {
   std::size_t count; ///< events written; 0 with any status but ok
 };
 
-/// Calls take(index) for every event of a bit-packed shot (detector k in bit k % 8 of byte k / 8, Stim's b8), in
+/// Calls visit(index) for every event of a bit-packed shot (detector k in bit k % 8 of byte k / 8, Stim's b8), in
 /// ascending order. buffer_too_small: `packed` is shorter than the detectors need; nothing is called.
 /// bad_detector_index: a bit after the last detector is set, in the last byte or in any byte after it; the events
-/// before it were taken.
-template <typename Take>
+/// before it were visited.
+template <typename Visit>
 [[nodiscard]] decode_status for_each_event(std::span<const std::uint8_t> packed, std::uint64_t num_detectors,
-                                           const Take &take) noexcept {
+                                           const Visit &visit) noexcept {
   if (packed.size() < num_detectors / 8 + (num_detectors % 8 != 0))
     return decode_status::buffer_too_small;
   for (std::size_t at = 0; at < packed.size(); at += sizeof(std::uint64_t)) {
@@ -40,7 +40,7 @@ template <typename Take>
     if (base + static_cast<std::uint64_t>(std::bit_width(word)) > num_detectors)
       return decode_status::bad_detector_index;
     for (; word != 0; word &= word - 1)
-      take(base + static_cast<std::uint64_t>(std::countr_zero(word)));
+      visit(base + static_cast<std::uint64_t>(std::countr_zero(word)));
   }
   return decode_status::ok;
 }

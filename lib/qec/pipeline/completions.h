@@ -25,7 +25,7 @@ public:
   /// Sets the handler; only while no thread takes turns.
   void set_handler(const experimental::completion_callback *handler) { handler_ = handler; }
 
-  /// Looks once at all open requests. Returns the number of completions.
+  /// Polls all open requests once. Returns the number of completions.
   std::uint32_t turn();
 
   // --- external rings, from any thread: no call waits or allocates, however late the handler is ---

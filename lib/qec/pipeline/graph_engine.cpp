@@ -69,7 +69,7 @@ void graph_engine::report_late_launch(int id) noexcept {
   worker &w = workers_[static_cast<std::size_t>(id)];
   if (!ring_.external()) // the consumer finds the answer in the slot
     return;
-  const launch_word::snapshot seen = w.launch.look();
+  const launch_word::snapshot seen = w.launch.load();
   cudaq_host_job_t job{};
   w.kept = w.kept || seen.phase == launch_phase::launched; // for end_stages
   if (seen.phase == launch_phase::launched && has_job(w, job)) {
@@ -140,7 +140,7 @@ void graph_engine::arm(worker &w, std::uint32_t slot) {
   if (with_cpu_stage_ && !ring_.in_place())
     std::memset(ring_.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
   if (ring_.external()) {
-    report_answered(w, w.launch.look()); // if no thread has reported yet that the last launch has failed
+    report_answered(w, w.launch.load()); // if no thread has reported yet that the last launch has failed
     record.request_id = header.request_id;
     w.slot.store(slot);
     w.request_id.store(header.request_id);
@@ -175,7 +175,7 @@ void graph_engine::launch_handed_over(int id) noexcept {
 
 bool graph_engine::take(int id, std::uint32_t &slot) {
   worker &w = workers_[static_cast<std::size_t>(id)];
-  const launch_word::snapshot seen = w.launch.look();
+  const launch_word::snapshot seen = w.launch.load();
   // A launch that fails on the own ring is left alone: the consumer finds the dispatcher's answer.
   if (seen.phase == launch_phase::none || (seen.phase == launch_phase::begun && !ring_.external()))
     return false;
@@ -192,10 +192,10 @@ bool graph_engine::take(int id, std::uint32_t &slot) {
   return true;
 }
 
-stage_outlook graph_engine::look_at(int id, std::uint64_t generation) noexcept {
+stage_condition graph_engine::check_stage(int id, std::uint64_t generation) noexcept {
   cudaq_host_job_t job{};
   const bool open = has_job(workers_[static_cast<std::size_t>(id)], job) && job.generation == generation;
-  return {open ? stage_outlook::outcome::open : stage_outlook::outcome::answered};
+  return {open ? stage_condition::outcome::open : stage_condition::outcome::answered};
 }
 
 bool graph_engine::release(int id, stage_end stage) noexcept {

@@ -32,7 +32,7 @@ public:
   void launch_handed_over(int worker) noexcept override;
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int, std::uint32_t) noexcept override { return {}; }
-  stage_outlook look_at(int worker, std::uint64_t generation) noexcept override;
+  stage_condition check_stage(int worker, std::uint64_t generation) noexcept override;
   bool release(int worker, stage_end stage) noexcept override;
   bool leave(int worker) noexcept override;
 

@@ -117,7 +117,7 @@ stage_launch host_engine::launch(int id, std::uint32_t slot) {
   return result;
 }
 
-stage_outlook host_engine::look_at(int id, std::uint64_t) {
+stage_condition host_engine::check_stage(int id, std::uint64_t) {
   const gpu_worker_resources &w = workers_[static_cast<std::size_t>(id)].resources;
   int error = 0;
   try {
@@ -127,7 +127,7 @@ stage_outlook host_engine::look_at(int id, std::uint64_t) {
   } catch (...) {
     error = cudaErrorUnknown;
   }
-  return {error == 0 ? stage_outlook::outcome::open : stage_outlook::outcome::failed, error};
+  return {error == 0 ? stage_condition::outcome::open : stage_condition::outcome::failed, error};
 }
 
 bool host_engine::release(int id, stage_end stage) noexcept {

@@ -21,7 +21,7 @@ public:
   bool has_threads() const override { return true; }
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int worker, std::uint32_t slot) override;
-  stage_outlook look_at(int worker, std::uint64_t generation) override;
+  stage_condition check_stage(int worker, std::uint64_t generation) override;
   bool release(int worker, stage_end stage) noexcept override;
   bool drop_queued() noexcept override;
 

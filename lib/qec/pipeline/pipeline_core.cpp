@@ -257,7 +257,7 @@ bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std
   const auto at = static_cast<std::uint32_t>(slot);
   const answer response = size != nullptr ? checked_answer(status, *size, ring_.max_payload())
                                           : framed_answer(ring_.tx_slot(at), ring_.max_payload());
-  return responder_.publish(at, generation, response);
+  return responder_.complete(at, generation, response);
 }
 
 request_state &pipeline_core::state_to_complete(int slot, int status) {
@@ -273,10 +273,10 @@ request_state &pipeline_core::state_to_complete(int slot, int status) {
 void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
   const in_flight_completions<false>::one inside(completers_);
   request_state &state = state_to_complete(slot, status);
-  request_state::snapshot seen = state.look();
+  request_state::snapshot seen = state.load();
   while (seen.phase == request_phase::completable &&
          !state.claim(seen.generation, request_phase::completable, request_phase::none))
-    seen = state.look(); // its worker has just moved it on, or another thread was faster
+    seen = state.load(); // its worker has just moved it on, or another thread was faster
   const bool given_up = seen.phase == request_phase::given_up;
   if (!given_up && seen.phase != request_phase::completable)
     throw std::logic_error("pipeline: complete_deferred: slot " + std::to_string(slot) + " has no deferred request");

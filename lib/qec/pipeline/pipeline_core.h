@@ -28,7 +28,7 @@
 //   worker 0    ready           stage_worker::is_ready       ready_flag 2; phase_ ready
 //               CPU stage       stage_worker::run_cpu_stage  state {7, completable}; 16 bytes in response_buffer
 //               own the answer  claim_answer                 state {7, none}
-//               answer          responder::publish           cudaq_host_complete_deferred writes the response header,
+//               answer          responder::complete          cudaq_host_complete_deferred writes the response header,
 //                                                            then tx = address of the slot, job {8, open}
 //               free worker     stage_worker::done           ready_flag 0; phase_ idle; graph_engine::release lets
 //                                                            the dispatcher launch worker 0 again
@@ -48,10 +48,11 @@
 //   deferred       The CPU stage returns DEFERRED_COMPLETION: the state stays {7, completable}, and the worker is free.
 //                  The thread that calls complete_deferred takes the state to {7, none} and answers.
 //   poll mode      The CPU stage returns 0, no answer yet: state {7, held} until the worker calls it again.
-//   early answer   Worker 0 answers before the row "deferred": job {7, early}, then {7, completion_stored}. The
-//                  dispatcher publishes when graph_engine::after_launch has returned. (If the worker is still storing
-//                  its answer then, the job is {7, completer_publishes}, and the worker publishes.)
-//   external ring  No ticket; request_id is the frame's. responder::publish notifies the consumer with
+//   early answer   Worker 0 answers before the row "deferred": job {7, storing_completion}, then {7,
+//                  completion_stored}. The dispatcher publishes when graph_engine::after_launch has returned. (If the
+//                  worker is still storing its answer then, the job is {7, completer_publishes}, and the worker
+//                  publishes.)
+//   external ring  No ticket; request_id is the frame's. responder::complete notifies the consumer with
 //                  completions::enqueue. The ring's own consumer collects the tx flag.
 //   stop           1. External ring: shutdown_ is 1, and the dispatcher accepts no more requests. Requests may finish
 //                     during the grace period.

@@ -224,11 +224,11 @@ void pipeline_core::give_up_requests() {
     responder_.taken();
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
     request_state &state = ring_.record(slot).state;
-    for (request_state::snapshot seen = state.look(); is_open(seen.phase); seen = state.look()) {
+    for (request_state::snapshot seen = state.load(); is_open(seen.phase); seen = state.load()) {
       const bool held = seen.phase == request_phase::held;
       if (!state.claim(seen.generation, seen.phase, held ? request_phase::none : request_phase::given_up))
         continue; // another thread has just moved it on
-      responder_.publish(slot, seen.generation, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+      responder_.complete(slot, seen.generation, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
       break;
     }
   }

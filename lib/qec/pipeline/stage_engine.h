@@ -17,7 +17,7 @@ struct stage_launch {
 };
 
 /// The state of a stage that a worker waits for, as far as its engine knows.
-struct stage_outlook {
+struct stage_condition {
   enum class outcome {
     open,     ///< it may end
     answered, ///< it will not end, and the dispatcher has answered the request with the device's error
@@ -64,7 +64,7 @@ public:
   /// Runs the stage, or finds that it was launched already.
   virtual stage_launch launch(int worker, std::uint32_t slot) = 0;
   /// The worker calls this from time to time while it waits. Throws nothing.
-  virtual stage_outlook look_at(int worker, std::uint64_t generation) = 0;
+  virtual stage_condition check_stage(int worker, std::uint64_t generation) = 0;
   /// The worker has finished the request that it took. False: its stage may still run, and the worker must not take
   /// another request before the stage has reported its end.
   virtual bool release(int worker, stage_end stage) noexcept = 0;

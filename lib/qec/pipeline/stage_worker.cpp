@@ -20,13 +20,13 @@ using experimental::DEFERRED_COMPLETION;
 namespace {
 // Values of a ready flag.
 constexpr int kIdle = 0, kReady = 1, kProcessing = 2;
-/// A waiting worker calls stage_engine::look_at() at most once in this time. It reads the clock once in kLooks looks:
-/// where other threads share its core, a look may take a time slice of each of them.
-constexpr auto kBetweenLooks = std::chrono::milliseconds(1);
-constexpr std::uint32_t kLooks = 32;
+/// A waiting worker calls stage_engine::check_stage() at most once in this time. It reads the clock once in
+/// kPollsPerClock polls: where other threads share its core, a poll may take a time slice of each of them.
+constexpr auto kCheckInterval = std::chrono::milliseconds(1);
+constexpr std::uint32_t kPollsPerClock = 32;
 } // namespace
 
-bool responder::publish(std::uint32_t slot, std::uint64_t generation, const answer &response) {
+bool responder::complete(std::uint32_t slot, std::uint64_t generation, const answer &response) {
   // After the answer the slot may belong to the next request, so all fields are read before.
   request_record &record = ring_.record(slot);
   if (response.stage_error != 0) // only then: a stop may have answered, and the record may be the next request's
@@ -101,7 +101,7 @@ std::uint32_t stage_worker::turn() {
     finish_early({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, stage_now());
     return 1;
   }
-  return ++looks_ % kLooks == 0 && is_time_to_look() && drop_lost_stage() ? 1 : 0;
+  return ++empty_polls_ % kPollsPerClock == 0 && check_is_due() && drop_lost_stage() ? 1 : 0;
 }
 
 stage_launch stage_worker::launch() {
@@ -211,20 +211,20 @@ void stage_worker::threw(const char *what) {
   finish_early({CUDAQ_RPC_ERR_HANDLER_THREW, 0}, stage_end::ended);
 }
 
-bool stage_worker::is_time_to_look() {
+bool stage_worker::check_is_due() {
   const auto now = steady_clock::now();
-  if (now - last_look_ < kBetweenLooks)
+  if (now - last_check_ < kCheckInterval)
     return false;
-  last_look_ = now;
+  last_check_ = now;
   return true;
 }
 
 /// For a failed device, whose stages never end.
 bool stage_worker::drop_lost_stage() {
-  const stage_outlook seen = engine_.look_at(id_, generation_);
-  if (seen.what == stage_outlook::outcome::open)
+  const stage_condition seen = engine_.check_stage(id_, generation_);
+  if (seen.what == stage_condition::outcome::open)
     return false;
-  if (seen.what == stage_outlook::outcome::failed) {
+  if (seen.what == stage_condition::outcome::failed) {
     responder_.stage_errors.add();
     finish_early({CUDAQ_RPC_ERR_DEVICE_FAULT, 0, seen.error}, stage_end::ended);
     return true;
@@ -252,7 +252,7 @@ void stage_worker::finish(const Response &make_response, stage_end stage) {
   {
     const in_flight_answers::one inside(in_flight_);
     if (claim_answer())
-      responder_.publish(slot_, generation_, make_response());
+      responder_.complete(slot_, generation_, make_response());
     else
       responder_.answered_twice.add();
   }

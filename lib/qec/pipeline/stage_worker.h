@@ -47,7 +47,7 @@ public:
 
   /// Answers a request that the caller has claimed (its phase is none, or given up by a stop). False: the dispatcher
   /// has answered it before, because of a stop or a fault of the device.
-  bool publish(std::uint32_t slot, std::uint64_t generation, const answer &response);
+  bool complete(std::uint32_t slot, std::uint64_t generation, const answer &response);
 
   /// A worker's request that the dispatcher has answered with an error.
   void report_device_fault(const answered_request &queued);
@@ -115,7 +115,7 @@ private:
   void finish_early(const answer &response, stage_end stage);
   void done(stage_end stage);
   stage_end stage_now() const { return phase_ == phase::ready ? stage_end::ended : stage_end::may_run; }
-  bool is_time_to_look();
+  bool check_is_due();
   bool drop_lost_stage();
   void show(activity what) { doing_.set(static_cast<std::uint32_t>(what)); }
 
@@ -130,8 +130,8 @@ private:
   std::uint32_t slot_ = 0;
   std::uint64_t generation_ = 0;
   std::size_t response_size_ = 0;
-  std::uint32_t looks_ = 0;                                       ///< looks that found the stage not ready
-  cudaq::realtime::detail::steady_clock::time_point last_look_{}; ///< the last call of stage_engine::look_at()
+  std::uint32_t empty_polls_ = 0;                                  ///< polls that found the stage not ready
+  cudaq::realtime::detail::steady_clock::time_point last_check_{}; ///< the last call of stage_engine::check_stage()
   shared_word<std::uint32_t> doing_, slot_seen_;
   alignas(64) in_flight_answers in_flight_;
 };

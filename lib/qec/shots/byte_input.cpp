@@ -40,11 +40,11 @@ ssize_t byte_input::read(std::span<char> to) {
 
 /// Waits until there is something to read. True: the reader is to stop.
 bool byte_input::wait_for_input_or_stop() const {
-  constexpr int kLookMs = 100;
+  constexpr int kPollMs = 100;
   if (!stop_requested_)
     return false;
   for (pollfd readable{fd_, POLLIN, 0}; !stop_requested_();)
-    if (poll(&readable, 1, kLookMs) > 0)
+    if (poll(&readable, 1, kPollMs) > 0)
       return stop_requested_();
   return true;
 }

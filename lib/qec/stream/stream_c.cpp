@@ -58,9 +58,9 @@ qec::stream_options cxx_options(const cudaq_qec_stream_options_t &c) {
 using cxx_call = qec::decode_status (qec::stream_decoder::*)(std::span<const std::uint8_t>, std::uint64_t,
                                                              const qec::stream_values &) noexcept;
 
-/// push or finish. `values`: null: none.
-int32_t take(cudaq_qec_stream_t *stream, cxx_call call, std::span<const uint8_t> bits, uint64_t count,
-             const cudaq_qec_stream_values_t *values) noexcept {
+/// `call` with the caller's values; null: none.
+int32_t push_or_finish(cudaq_qec_stream_t *stream, cxx_call call, std::span<const uint8_t> bits, uint64_t count,
+                       const cudaq_qec_stream_values_t *values) noexcept {
   if (stream == nullptr || (bits.data() == nullptr && !bits.empty()))
     return CUDAQ_QEC_STREAM_NOT_SUPPORTED;
   if (values == nullptr)
@@ -132,21 +132,21 @@ int32_t cudaq_qec_stream_get_info(const cudaq_qec_stream_t *stream, cudaq_qec_st
 }
 
 int32_t cudaq_qec_stream_push(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes, uint64_t count) {
-  return take(stream, kPush, {bits, bytes}, count, nullptr);
+  return push_or_finish(stream, kPush, {bits, bytes}, count, nullptr);
 }
 
 int32_t cudaq_qec_stream_finish(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes, uint64_t count) {
-  return take(stream, kFinish, {bits, bytes}, count, nullptr);
+  return push_or_finish(stream, kFinish, {bits, bytes}, count, nullptr);
 }
 
 int32_t cudaq_qec_stream_push_values(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes, uint64_t count,
                                      const cudaq_qec_stream_values_t *values) {
-  return take(stream, kPush, {bits, bytes}, count, values);
+  return push_or_finish(stream, kPush, {bits, bytes}, count, values);
 }
 
 int32_t cudaq_qec_stream_finish_values(cudaq_qec_stream_t *stream, const uint8_t *bits, size_t bytes, uint64_t count,
                                        const cudaq_qec_stream_values_t *values) {
-  return take(stream, kFinish, {bits, bytes}, count, values);
+  return push_or_finish(stream, kFinish, {bits, bytes}, count, values);
 }
 
 int32_t cudaq_qec_stream_get_values_info(const cudaq_qec_stream_t *stream, cudaq_qec_stream_values_info_t *info) {

@@ -111,7 +111,7 @@ decode_status stream_engine::push(std::span<const std::uint8_t> bits, std::uint6
     return result;
   readout_place taken;
   if (pool_ != nullptr) {
-    values_.take(known, taken, max_values(all));
+    values_.store(known, taken, max_values(all));
     store(bits, 0, count);
     if (bits_.peek() >= next_end_) {
       add_complete();
@@ -121,7 +121,7 @@ decode_status stream_engine::push(std::span<const std::uint8_t> bits, std::uint6
   }
   for (std::uint64_t from = 0; from < count;) {
     const std::uint64_t part = std::min(count - from, next_end_ - bits_.peek());
-    values_.take(known, taken, max_values(bits_.peek() + part));
+    values_.store(known, taken, max_values(bits_.peek() + part));
     store(bits, from, part);
     from += part;
     if (bits_.peek() != next_end_)
@@ -131,7 +131,7 @@ decode_status stream_engine::push(std::span<const std::uint8_t> bits, std::uint6
     if (const decode_status now = status(); now != decode_status::ok)
       return now;
   }
-  values_.take(known, taken, max_values(all)); // of a push without bits
+  values_.store(known, taken, max_values(all)); // of a push without bits
   return decode_status::ok;
 }
 
@@ -155,7 +155,7 @@ decode_status stream_engine::finish(std::span<const std::uint8_t> bits, std::uin
     repetitions_ = repetitions;
     total_rounds_.store(model().head().size() + repetitions_ * model().body().size() + model().tail().size());
     readout_place taken;
-    values_.take(known, taken, total);
+    values_.store(known, taken, total);
     store(bits, 0, count);
     add(added_, windows_.last_if_built(repetitions_), true);
   }

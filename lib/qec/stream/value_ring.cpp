@@ -97,7 +97,7 @@ decode_status value_ring::check(const stream_values &next, readout_place least, 
   return decode_status::ok;
 }
 
-void value_ring::take(const stream_values &next, readout_place &taken, readout_place max_come) noexcept {
+void value_ring::store(const stream_values &next, readout_place &taken, readout_place max_come) noexcept {
   if (next.num_soft != 0)
     kind_ = next.kind;
   const auto all = static_cast<std::int64_t>(next.num_soft), all_flags = static_cast<std::int64_t>(next.num_leakage);

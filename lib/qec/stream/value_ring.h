@@ -30,8 +30,8 @@ public:
   /// "": the last check was right.
   [[nodiscard]] const char *fault() const noexcept { return fault_.data(); }
   void forget_fault() noexcept { fault_.front() = '\0'; }
-  /// Takes values of `next`, which was checked, until `max_come` have come. `taken`: of these before, is changed.
-  void take(const stream_values &next, readout_place &taken, readout_place max_come) noexcept;
+  /// Stores values of `next`, which was checked, until `max_come` have come. `taken`: of these before, is changed.
+  void store(const stream_values &next, readout_place &taken, readout_place max_come) noexcept;
 
   /// Adds the probabilities of the errors of a window to the list, which has room. `base`: from which they count;
   /// `come`: what had come when the window was complete. Else the status, with the reason in `why`. For any thread.

@@ -12,8 +12,8 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr std::uint64_t kLongestWait = 200'000;     ///< ns, on one of several slots: another one may be answered before
-constexpr std::uint64_t kLookInterval = 10'000'000; ///< ns between looks at the connection
+constexpr std::uint64_t kLongestWait = 200'000; ///< ns, on one of several slots: another one may be answered before
+constexpr std::uint64_t kCheckInterval = 10'000'000; ///< ns between checks of the connection
 
 /// Slots are filled in ring order; answers come in any order.
 class shm_link final : public frame_link {
@@ -63,16 +63,16 @@ public:
       if (cudaq_host_ringbuffer_slot_available(&ring_, next_slot()) == 0) // not free yet, shortly after its answer
         ::sched_yield();
       else // a request that was answered BUSY is sent later
-        std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(time_ns, kLookInterval)));
+        std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(time_ns, kCheckInterval)));
       return;
     }
     const std::uint64_t limit = waiting_.size() == 1 ? time_ns : std::min(time_ns, kLongestWait);
     ended_ = cudaq_shm_client_wait(client_, waiting_.front(), limit) == CUDAQ_ERR_STATE;
   }
   [[nodiscard]] expected<> check() override {
-    // A wait looks at the connection only if it is long, and on one of its slots.
-    if (!ended_ && (last_look_ == 0 || now_ - last_look_ >= kLookInterval)) {
-      last_look_ = now_;
+    // A wait checks the connection only if it is long, and on one of its slots.
+    if (!ended_ && (last_check_ == 0 || now_ - last_check_ >= kCheckInterval)) {
+      last_check_ = now_;
       ended_ = cudaq_shm_client_alive(client_) == 0;
     }
     if (ended_ && !any_answered()) // the last answers are delivered
@@ -109,9 +109,9 @@ private:
   cudaq_shm_client_t *client_;
   cudaq_ringbuffer_t ring_{};
   std::uint64_t slot_size_ = 0, sent_ = 0;
-  std::uint64_t now_ = 0, last_look_ = 0; ///< at the connection
-  std::vector<std::uint32_t> ids_;        ///< for each slot: of its last request
-  std::vector<std::uint32_t> waiting_;    ///< slots, in the order in which they were sent
+  std::uint64_t now_ = 0, last_check_ = 0; ///< of the connection
+  std::vector<std::uint32_t> ids_;         ///< for each slot: of its last request
+  std::vector<std::uint32_t> waiting_;     ///< slots, in the order in which they were sent
   std::vector<std::uint8_t> answer_;
   bool ended_ = false;
 };

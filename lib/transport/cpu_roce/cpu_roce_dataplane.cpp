@@ -6,14 +6,14 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr std::uint32_t kPollsPerDropLook = 64;
+constexpr std::uint32_t kPollsPerDropCheck = 64;
 
 } // namespace
 
 cudaq_rx_status_t cpu_roce_dataplane::poll(std::uint32_t &slot) {
   const std::optional<std::uint32_t> arrived = exchange_.poll();
   if (!arrived) {
-    if (!taken_.empty() && (taken_.size() == exchange_.options().num_slots || ++empty_polls_ % kPollsPerDropLook == 0))
+    if (!taken_.empty() && (taken_.size() == exchange_.options().num_slots || ++empty_polls_ % kPollsPerDropCheck == 0))
       take_back_dropped();
     return CUDAQ_RX_EMPTY;
   }

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kTurnsPerDropLook = 64; // no peer waits for a dropped request
+constexpr std::uint32_t kTurnsPerDropCheck = 64; // no peer waits for a dropped request
 constexpr std::uint64_t kSleepNs = 50000;
 constexpr auto kFlushTime = 100ms;
 constexpr std::uint64_t kJoinTimeNs = 5000000000u;
@@ -45,16 +45,16 @@ void cpu_roce_ring::run() {
 std::uint32_t cpu_roce_ring::collect() {
   ++turns_;
   return static_cast<std::uint32_t>(
-      std::erase_if(in_flight_, [this](std::uint32_t slot) { return look_for_answer(slot); }));
+      std::erase_if(in_flight_, [this](std::uint32_t slot) { return poll_answer(slot); }));
 }
 
-bool cpu_roce_ring::look_for_answer(std::uint32_t slot) {
+bool cpu_roce_ring::poll_answer(std::uint32_t slot) {
   const std::uint64_t tx = load_acquire(exchange_.tx_flag(slot));
   if (tx == CUDAQ_TX_FLAG_IN_FLIGHT)
     return false;
   if (tx == 0) {
     // Dropped if both flags are 0; the dispatcher sets tx before it clears rx, so rx is read first.
-    if (turns_ % kTurnsPerDropLook != 0 && in_flight_.size() < exchange_.options().num_slots)
+    if (turns_ % kTurnsPerDropCheck != 0 && in_flight_.size() < exchange_.options().num_slots)
       return false;
     if (load_acquire(exchange_.rx_flag(slot)) != 0 || load_acquire(exchange_.tx_flag(slot)) != 0)
       return false;

@@ -24,7 +24,7 @@ private:
   void run();
   std::uint32_t collect();
   /// Returns true if the slot is the peer's again.
-  bool look_for_answer(std::uint32_t slot);
+  bool poll_answer(std::uint32_t slot);
   std::uint32_t receive();
 
   cpu_roce_exchange &exchange_;

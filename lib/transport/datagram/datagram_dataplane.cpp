@@ -7,7 +7,7 @@ namespace cudaq::realtime::detail {
 namespace {
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kPollsPerDropLook = 64;
+constexpr std::uint32_t kPollsPerDropCheck = 64;
 constexpr auto kFlushTime = 100ms; // as long as the ring shape
 constexpr auto kFlushPause = 50us;
 } // namespace
@@ -32,7 +32,7 @@ cudaq_rx_status_t datagram_dataplane::poll(std::uint32_t &slot) {
   }
   if (next_ready_ == ready_.size()) {
     send_waiting_answers();
-    if (free_.empty() || ++empty_polls_ % kPollsPerDropLook == 0)
+    if (free_.empty() || ++empty_polls_ % kPollsPerDropCheck == 0)
       take_back_dropped();
     receive();
     if (ready_.empty())

@@ -8,9 +8,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kTurnsPerDropLook = 64; // no client waits for a dropped request
-constexpr auto kSleepInFlight = 50us;           // an answer does not wake the thread
-constexpr auto kSleepIdle = 20ms;               // a datagram does; a stop waits so long
+constexpr std::uint32_t kTurnsPerDropCheck = 64; // no client waits for a dropped request
+constexpr auto kSleepInFlight = 50us;            // an answer does not wake the thread
+constexpr auto kSleepIdle = 20ms;                // a datagram does; a stop waits so long
 constexpr auto kFlushTime = 100ms, kFlushPause = 1ms;
 constexpr std::uint64_t kJoinTimeNs = 5000000000u;
 
@@ -91,7 +91,7 @@ std::uint32_t datagram_ring::collect() {
   for (const std::uint32_t slot : in_flight_) {
     if (num_queued_ == kUdpBatch)
       break;
-    closed += look_for_answer(slot);
+    closed += poll_answer(slot);
   }
   if (num_queued_ != 0) {
     const std::uint32_t done = exchange_.send_answers();
@@ -106,13 +106,13 @@ std::uint32_t datagram_ring::collect() {
   return std::max(closed, num_queued_);
 }
 
-bool datagram_ring::look_for_answer(std::uint32_t slot) {
+bool datagram_ring::poll_answer(std::uint32_t slot) {
   const std::uint64_t tx = load_acquire(exchange_.tx_flag(slot));
   if (tx == CUDAQ_TX_FLAG_IN_FLIGHT)
     return false;
   if (tx == 0) {
     // Dropped if both flags are 0; the dispatcher sets tx before it clears rx, so rx is read first.
-    if (turns_ % kTurnsPerDropLook != 0 && room_ != 0)
+    if (turns_ % kTurnsPerDropCheck != 0 && room_ != 0)
       return false;
     if (load_acquire(exchange_.rx_flag(slot)) != 0 || load_acquire(exchange_.tx_flag(slot)) != 0)
       return false;

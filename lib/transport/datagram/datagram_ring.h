@@ -37,7 +37,7 @@ private:
   void wait_for_work(std::uint32_t empty_turns);
   std::uint32_t collect();
   /// Queues the answer of a slot, if there is one. Returns true if the slot has changed.
-  bool look_for_answer(std::uint32_t slot);
+  bool poll_answer(std::uint32_t slot);
   std::uint32_t receive();
   void signal(std::uint32_t slot);
   void find_room();

@@ -54,11 +54,11 @@ public:
     const std::lock_guard<std::mutex> lock(mutex_);
     std::erase(instances_, provider);
   }
-  bool visit(const char *endpoint, const std::function<void(const provider_instance &)> &look) {
+  bool visit(const char *endpoint, const std::function<void(const provider_instance &)> &visitor) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const provider_instance *const provider : instances_)
       if (provider->endpoint() == endpoint) {
-        look(*provider);
+        visitor(*provider);
         return true;
       }
     return false;
@@ -100,8 +100,8 @@ std::unique_ptr<provider_instance> list_instance(std::unique_ptr<provider_instan
   return made;
 }
 
-expected<> visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look) {
-  if (!instance_list::get().visit(endpoint, look))
+expected<> visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &visitor) {
+  if (!instance_list::get().visit(endpoint, visitor))
     return make_reason(CUDAQ_ERR_INVALID_ARG, "endpoint '%.100s': no instance has this line", endpoint);
   return {};
 }

@@ -65,7 +65,7 @@ struct instance_entries {
 std::unique_ptr<provider_instance> list_instance(std::unique_ptr<provider_instance> made);
 
 /// Calls `look` for the instance with this endpoint line, which is not destroyed meanwhile.
-expected<> visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look);
+expected<> visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &visitor);
 
 /// Copies the counters of an instance. The struct begins with uint32_t struct_size, then one more uint32_t, then
 /// uint64_t fields; the caller's may have fewer of them.

@@ -196,8 +196,8 @@ bool shm_server::collect_all(std::uint32_t k) {
   const bool across_the_bus = memory_.gpu() != nullptr; // a read of rx takes about 1 us
   bool all_free = true;
   for (std::uint32_t i = 0; i < memory_.layout().num_slots; ++i) {
-    const bool looks_at_rx = all_free || !across_the_bus;
-    const std::uint64_t request = looks_at_rx ? load_acquire(rx[i]) : 0; // before tx, as the free test
+    const bool reads_rx = all_free || !across_the_bus;
+    const std::uint64_t request = reads_rx ? load_acquire(rx[i]) : 0; // before tx, as the free test
     const std::uint64_t answer = load_acquire(tx[i]);
     if (request == 0 && answer == 0)
       continue;

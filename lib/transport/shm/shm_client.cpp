@@ -27,8 +27,8 @@ using clock_type = std::chrono::steady_clock;
 using owned_file = cudaq::realtime::detail::file_handle; // the system also has a file_handle
 constexpr std::uint64_t kMillisecond = 1000000;
 constexpr std::uint64_t kLongestSleep = 100 * kMillisecond;
-constexpr std::uint64_t kAliveInterval = 10 * kMillisecond;   // between looks at the connection while it polls
-constexpr std::uint64_t kFarLookInterval = kMillisecond / 10; // between looks at an rx flag in the memory of a GPU
+constexpr std::uint64_t kAliveInterval = 10 * kMillisecond; // between looks at the connection while it polls
+constexpr std::uint64_t kFarRxInterval = kMillisecond / 10; // between reads of an rx flag in the memory of a GPU
 constexpr std::uint64_t kReplyPatience = 1000 * kMillisecond;
 void *const kRefused = MAP_FAILED; // NOLINT: the system's name for it is a cast
 
@@ -254,20 +254,20 @@ void pause_once(cudaq_shm_client_t &c, std::uint32_t slot, clock_type::time_poin
 }
 
 expected<> wait_for_answer(cudaq_shm_client_t &c, std::uint32_t slot, std::uint64_t timeout_ns) {
-  constexpr int kQuickLooks = 200; // at the tx flag only: a look at rx delays a server that stores to it
+  constexpr int kTxPolls = 200; // of the tx flag only: a read of rx delays a server that stores to it
   const auto begin = clock_type::now();
   const auto deadline = after(timeout_ns), spin_end = after(c.options.spin_ns);
-  auto next_alive = begin + std::chrono::nanoseconds(kAliveInterval), next_look = begin;
+  auto next_alive = begin + std::chrono::nanoseconds(kAliveInterval), next_rx_read = begin;
   for (;;) {
-    for (int i = 0; i < kQuickLooks; ++i) {
+    for (int i = 0; i < kTxPolls; ++i) {
       if (is_answered(c, slot))
         return {};
       cpu_relax();
     }
-    const bool looks_at_rx = c.requests == nullptr || clock_type::now() >= next_look; // else across the bus, about 1 us
-    if (looks_at_rx)
-      next_look = clock_type::now() + std::chrono::nanoseconds(kFarLookInterval);
-    if (looks_at_rx && is_free(c, slot))
+    const bool reads_rx = c.requests == nullptr || clock_type::now() >= next_rx_read; // else across the bus, about 1 us
+    if (reads_rx)
+      next_rx_read = clock_type::now() + std::chrono::nanoseconds(kFarRxInterval);
+    if (reads_rx && is_free(c, slot))
       return make_reason(CUDAQ_ERR_UNSUPPORTED, "slot %u is free: %s", slot, why_free(c.uses[slot]));
     pause_once(c, slot, spin_end, deadline);
     const auto now = clock_type::now();

@@ -4,8 +4,8 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr std::uint32_t kPollsBeforeLook = 256; // as the host path does on a ring
-constexpr std::uint32_t kSlotsOfALook = 128;
+constexpr std::uint32_t kPollsBeforeSeek = 256; // as the host path does on a ring
+constexpr std::uint32_t kSlotsOfASeek = 128;
 constexpr std::uint32_t kPollsBeforeScan = 64; // for dropped requests of dead clients: other clients wait meanwhile
 constexpr std::uint32_t kSlotsOfAScan = 64;
 constexpr std::uint32_t kPollsBeforeSleep = 2000; // some tens of microseconds
@@ -53,7 +53,7 @@ void shm_dataplane::read_phases() {
     const auto phase = static_cast<ring_phase>(r.phase.load());
     if (phase == ring_phase::open && !r.is_listed) {
       r.is_listed = true;
-      r.cursor = r.looked = 0;
+      r.cursor = r.sought = 0;
     }
     if (phase == ring_phase::leaving) {
       if (scans)
@@ -70,8 +70,8 @@ void shm_dataplane::read_phases() {
 /// tx_publish. This finds the others.
 void shm_dataplane::collect_some_dropped(client_ring &r) {
   for (std::uint32_t n = 0; r.held != 0 && n < kSlotsOfAScan; ++n) {
-    r.looked = next(r.looked);
-    collect_dropped(r, r.looked);
+    r.sought = next(r.sought);
+    collect_dropped(r, r.sought);
   }
 }
 
@@ -108,7 +108,7 @@ bool shm_dataplane::take(client_ring &r, std::uint32_t &slot) {
     return false;
   if (static_cast<ring_phase>(r.phase.peek()) != ring_phase::open)
     return false;
-  r.looked = 0;
+  r.sought = 0;
   held_[number] = 1;
   store_relaxed<std::uint64_t>(flags_[number], 1);
   ++r.held, ++total_held_;
@@ -117,21 +117,21 @@ bool shm_dataplane::take(client_ring &r, std::uint32_t &slot) {
   return true;
 }
 
-/// Moves the cursor to a request that a client has put out of order (docs/ring_protocol.md section 6). Looks at a
+/// Moves the cursor to a request that a client has put out of order (docs/ring_protocol.md section 6). Reads a
 /// bounded number of slots, and goes on in the next call. It ends at a slot in flight: the client fills the slots
 /// before that one first.
-void shm_dataplane::look_over(client_ring &r) {
-  for (std::uint32_t n = 0; n < kSlotsOfALook; ++n) {
-    const std::uint32_t i = (r.cursor + r.looked) % s_.layout.num_slots;
+void shm_dataplane::seek(client_ring &r) {
+  for (std::uint32_t n = 0; n < kSlotsOfASeek; ++n) {
+    const std::uint32_t i = (r.cursor + r.sought) % s_.layout.num_slots;
     collect_dropped(r, i); // a request that was dropped later than before the next poll is not in flight
     const bool in_flight = held_[r.first + i] != 0, ready = !in_flight && load_acquire(rx_flag(r, i)) != 0;
-    if (ready || in_flight || r.looked + 1 == s_.layout.num_slots) {
-      while (ready && r.cursor != i && load_acquire(rx_flag(r, r.cursor)) == 0) // the second look
+    if (ready || in_flight || r.sought + 1 == s_.layout.num_slots) {
+      while (ready && r.cursor != i && load_acquire(rx_flag(r, r.cursor)) == 0) // the second read
         r.cursor = next(r.cursor);
-      r.looked = 0;
+      r.sought = 0;
       return;
     }
-    ++r.looked;
+    ++r.sought;
   }
 }
 
@@ -144,13 +144,13 @@ bool shm_dataplane::any_ready() const {
 
 void shm_dataplane::after_empty_poll() {
   ++empty_polls_;
-  if (empty_polls_ % kPollsBeforeLook == 0)
+  if (empty_polls_ % kPollsBeforeSeek == 0)
     for (client_ring *r : listed_)
-      look_over(*r);
+      seek(*r);
   // While the loop holds a request, it has other work than to wait for the next one.
   if (s_.wait_ns != 0 && total_held_ == 0 && empty_polls_ >= kPollsBeforeSleep) {
     s_.bell->sleep(s_.wait_ns, [this] { return any_ready(); });
-    empty_polls_ = kPollsBeforeSleep - kPollsBeforeLook; // then one look over the rings in this many polls
+    empty_polls_ = kPollsBeforeSleep - kPollsBeforeSeek; // then one seek of the rings in this many polls
   }
 }
 

@@ -59,7 +59,7 @@ private:
     std::uint8_t *segment = nullptr;
     std::uint32_t first = 0;  ///< number of its slot 0
     std::uint32_t cursor = 0; ///< the next slot to look at
-    std::uint32_t looked = 0; ///< slots after the cursor that a look over the ring has passed
+    std::uint32_t sought = 0; ///< slots after the cursor that seek() has passed
     std::uint32_t held = 0;   ///< slots between rx_poll and their return
     bool is_listed = false;
   };
@@ -72,7 +72,7 @@ private:
   void collect_some_dropped(client_ring &r);
   bool take(client_ring &r, std::uint32_t &slot);
   void collect_dropped(client_ring &r, std::uint32_t i);
-  void look_over(client_ring &r);
+  void seek(client_ring &r);
   void after_empty_poll();
   bool any_ready() const;
   std::uint32_t next(std::uint32_t i) const { return i + 1 == s_.layout.num_slots ? 0 : i + 1; }

@@ -16,7 +16,7 @@ using namespace detail;
 /// The reports that the adapter will give, and the calls that it got, in order: "send 0", "repost 64".
 struct adapter_script {
   std::deque<queue_entry> completions;
-  std::uint32_t looks = 0, shutdown_after = 0; ///< 0: never
+  std::uint32_t polls = 0, shutdown_after = 0; ///< 0: never
   volatile int *shutdown = nullptr;
   std::vector<std::uint64_t> polled;
   std::vector<std::string> calls;
@@ -26,7 +26,7 @@ struct adapter_script {
 struct scripted_adapter {
   scripted_adapter(const gpu_roce_context &, const void *) {}
   bool poll(std::uint64_t index, queue_entry &out) {
-    if (++script.looks == script.shutdown_after)
+    if (++script.polls == script.shutdown_after)
       *script.shutdown = 1;
     if (script.completions.empty())
       return false;
@@ -130,7 +130,7 @@ TEST_F(SensorSession, PassesOverPagesThatThereAreNot) {
 TEST_F(SensorSession, LooksAtTheShutdownFlagEvery1024Looks) {
   script.shutdown_after = 1;
   EXPECT_EQ(next_page(), -1);
-  EXPECT_EQ(script.looks, 1023u) << "the 1024th look reads the flag instead";
+  EXPECT_EQ(script.polls, 1023u) << "the 1024th poll reads the flag instead";
 }
 
 TEST_F(SensorSession, LooksAtTheShutdownFlagAmongWrongPages) {
@@ -138,7 +138,7 @@ TEST_F(SensorSession, LooksAtTheShutdownFlagAmongWrongPages) {
     script.completions.push_back({kWrite, 100});
   script.shutdown_after = 1500;
   EXPECT_EQ(next_page(), -1);
-  EXPECT_EQ(script.looks, 2047u);
+  EXPECT_EQ(script.polls, 2047u);
 }
 
 TEST_F(SensorSession, ReturnsARequestAlthoughTheFlagIsSet) {

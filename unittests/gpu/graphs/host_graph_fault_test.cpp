@@ -13,7 +13,7 @@ protected:
                                                             slot + 100, 0));
     cudaq_host_ringbuffer_signal_slot(&ring.ring, slot);
   }
-  static cudaq_tx_status_t look(const host_ring &ring, std::uint32_t slot, int *error = nullptr) {
+  static cudaq_tx_status_t tx_status(const host_ring &ring, std::uint32_t slot, int *error = nullptr) {
     return cudaq_host_ringbuffer_poll_tx_flag(&ring.ring, slot, error);
   }
   static std::int32_t status_of(const host_ring &ring, std::uint32_t slot) {
@@ -50,19 +50,20 @@ TEST_F(GraphFault, ALaunchErrorFailsItsOwnRequestAndTheWorkerIsMadeAnew) {
     send(ring, 0, 1, 5);
     send(ring, 1, 2, 5);
     int error = 0;
-    ASSERT_TRUE(eventually([&] { return look(ring, 0, &error) > CUDAQ_TX_IN_FLIGHT; })) << rig.dispatcher->dump();
+    ASSERT_TRUE(eventually([&] { return tx_status(ring, 0, &error) > CUDAQ_TX_IN_FLIGHT; })) << rig.dispatcher->dump();
     if (markers) {
-      EXPECT_EQ(look(ring, 0, &error), CUDAQ_TX_ERROR);
+      EXPECT_EQ(tx_status(ring, 0, &error), CUDAQ_TX_ERROR);
       EXPECT_NE(error, 0);
       std::printf("the launch: %s\n", cudaGetErrorName(static_cast<cudaError_t>(error)));
     } else {
       EXPECT_EQ(status_of(ring, 0), CUDAQ_RPC_ERR_LAUNCH_FAILED);
     }
-    ASSERT_TRUE(eventually([&] { return look(ring, 1) == CUDAQ_TX_READY; })) << "the other worker must still answer";
+    ASSERT_TRUE(eventually([&] { return tx_status(ring, 1) == CUDAQ_TX_READY; }))
+        << "the other worker must still answer";
     EXPECT_EQ(rig.dispatcher->state(), CUDAQ_DISPATCHER_RUNNING);
     send(ring, 2, 1, 5);
-    ASSERT_TRUE(eventually([&] { return look(ring, 2) > CUDAQ_TX_IN_FLIGHT; })) << rig.dispatcher->dump();
-    EXPECT_EQ(look(ring, 2), CUDAQ_TX_READY) << "the same worker must answer, on a stream that works";
+    ASSERT_TRUE(eventually([&] { return tx_status(ring, 2) > CUDAQ_TX_IN_FLIGHT; })) << rig.dispatcher->dump();
+    EXPECT_EQ(tx_status(ring, 2), CUDAQ_TX_READY) << "the same worker must answer, on a stream that works";
     EXPECT_EQ(rig.dispatcher->stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_LAUNCH_FAILED)], 1u);
   }
 }
@@ -79,8 +80,8 @@ TEST_F(GraphFault, AHookThatThrowsFailsItsRequestOnlyBeforeTheLaunch) {
   ASSERT_NO_FATAL_FAILURE(rig.expect_start());
   send(ring, 0, 1, 5);
   send(ring, 1, 2, 5);
-  ASSERT_TRUE(eventually([&] { return look(ring, 0) == CUDAQ_TX_ERROR; }));
-  ASSERT_TRUE(eventually([&] { return look(ring, 1) == CUDAQ_TX_READY; }))
+  ASSERT_TRUE(eventually([&] { return tx_status(ring, 0) == CUDAQ_TX_ERROR; }));
+  ASSERT_TRUE(eventually([&] { return tx_status(ring, 1) == CUDAQ_TX_READY; }))
       << "the graph must run although the hook threw";
   EXPECT_EQ(status_of(ring, 1), 0);
   EXPECT_EQ(rig.dispatcher->stats().hook_failures, 2u);
@@ -140,8 +141,9 @@ TEST_P(GraphTrap, ATrapFailsWhatIsPendingAndWhatComesAndStopReturns) {
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint32_t slot = 0; slot < 4; ++slot) {
     int error = 0;
-    ASSERT_TRUE(eventually([&] { return look(*ring, slot, &error) > CUDAQ_TX_IN_FLIGHT; })) << rig->dispatcher->dump();
-    EXPECT_EQ(look(*ring, slot, &error), CUDAQ_TX_ERROR) << slot;
+    ASSERT_TRUE(eventually([&] { return tx_status(*ring, slot, &error) > CUDAQ_TX_IN_FLIGHT; }))
+        << rig->dispatcher->dump();
+    EXPECT_EQ(tx_status(*ring, slot, &error), CUDAQ_TX_ERROR) << slot;
     EXPECT_NE(error, 0) << slot;
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1200))
@@ -149,7 +151,7 @@ TEST_P(GraphTrap, ATrapFailsWhatIsPendingAndWhatComesAndStopReturns) {
   EXPECT_EQ(rig->dispatcher->state(), CUDAQ_DISPATCHER_FAILED);
   const auto later = std::chrono::steady_clock::now();
   send(*ring, 4, 2, 5);
-  ASSERT_TRUE(eventually([&] { return look(*ring, 4) == CUDAQ_TX_ERROR; }));
+  ASSERT_TRUE(eventually([&] { return tx_status(*ring, 4) == CUDAQ_TX_ERROR; }));
   EXPECT_LT(std::chrono::steady_clock::now() - later, std::chrono::milliseconds(100));
   const call_result stopped = CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop(rig->dispatcher->get));
   EXPECT_EQ(stopped.status, CUDAQ_ERR_CUDA);

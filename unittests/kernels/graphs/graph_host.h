@@ -291,7 +291,7 @@ private:
     for (;;) {
       rotation.arrive();
       graph_rotation::call next = graph_rotation::call::wait;
-      while ((next = rotation.look()) == graph_rotation::call::wait)
+      while ((next = rotation.poll()) == graph_rotation::call::wait)
         std::this_thread::sleep_for(std::chrono::microseconds(50)); // tests share few cores
       if (next == graph_rotation::call::leave)
         return;

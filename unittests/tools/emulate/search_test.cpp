@@ -110,7 +110,7 @@ TEST(StreamSearch, MeasuresEachWindowOfAPauseThoughOneFrameAnswersThemAll) {
   int requests = 0;
   r.to.judge = [&](std::uint32_t) {
     if (++requests == 1000)
-      r.to.held_looks = 8000; // of at least 50 ns: 400 rounds
+      r.to.held_polls = 8000; // of at least 50 ns: 400 rounds
     return server_link::fate::served;
   };
   const stream_play_result got = r.play();
@@ -158,7 +158,7 @@ TEST(StreamSearch, TakesNoRunWhoseLagGrowsUntilItsEnd) {
   stream_rig r(1, 20'000);
   int requests = 0;
   r.to.judge = [&](std::uint32_t) { // more and more
-    r.to.held_looks = ++requests / 100;
+    r.to.held_polls = ++requests / 100;
     return server_link::fate::served;
   };
   const stream_play_result got = r.play();

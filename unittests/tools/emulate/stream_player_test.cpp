@@ -75,7 +75,7 @@ TEST(StreamPlayer, TheCheckOfAnExperimentIsNoTimeOfTheRequestAfterIt) {
   playing = &player;
   r.to.judge = [&](std::uint32_t function) {
     if (is_checked && function == qec::kResetFunctionId)
-      r.to.held_looks = 1000; // the answer comes after some looks for losses
+      r.to.held_polls = 1000; // the answer comes after some checks for losses
     return server_link::fate::served;
   };
   for (int turn = 0; turn < 10'000'000 && !player.done(); ++turn)
@@ -101,7 +101,7 @@ TEST(StreamPlayer, AServerThatPausesBreaksThePaceAlthoughTheEndIsInTime) {
   int requests = 0;
   r.to.judge = [&](std::uint32_t) {
     if (++requests == 1000)
-      r.to.held_looks = 8000; // of at least 50 ns
+      r.to.held_polls = 8000; // of at least 50 ns
     return server_link::fate::served;
   };
   const stream_play_result got = r.play();

@@ -53,11 +53,11 @@ public:
     return true;
   }
   std::optional<link_answer> receive() override {
-    if (held_looks != 0) {
-      --held_looks;
+    if (held_polls != 0) {
+      --held_polls;
       return std::nullopt;
     }
-    if (waiting_.empty() || (is_slow && ++looks_ % 8 != 0))
+    if (waiting_.empty() || (is_slow && ++receives_ % 8 != 0))
       return std::nullopt;
     now_ = std::move(waiting_.front());
     waiting_.pop_front();
@@ -73,7 +73,7 @@ public:
   std::map<std::uint32_t, std::uint64_t> requests; ///< by function
   std::size_t longest = 0;                         ///< bytes of a request
   int room = 1;
-  int held_looks = 0;                 ///< the server pauses for so many looks at its answers
+  int held_polls = 0;                 ///< the server pauses for so many polls of its answers
   bool lives = true, is_slow = false; ///< slow: several requests are open
 
 private:
@@ -84,7 +84,7 @@ private:
   qec::decoding_server server_;
   std::deque<reply> waiting_;
   reply now_;
-  std::uint32_t looks_ = 0;
+  std::uint32_t receives_ = 0;
 };
 
 struct stream_rig {

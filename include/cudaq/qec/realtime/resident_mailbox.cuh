@@ -43,13 +43,13 @@ struct resident_mailboxes {
 };
 
 /// The life of a block. All threads of the group call it. group: thread(), sync(), any(bool), and idle(), which the
-/// first thread calls after each 64 looks that find nothing. stage(request) is called by all threads; its writes to the
+/// first thread calls after each 64 polls that find nothing. stage(request) is called by all threads; its writes to the
 /// output are visible to the worker's thread when all have returned.
 template <class Group, class Stage>
 CUDAQ_REALTIME_HOST_DEVICE void serve_mailbox(const Group &group, const resident_mailboxes &boxes, std::uint32_t worker,
                                               const Stage &stage) {
   namespace words = cudaq::realtime::detail;
-  constexpr std::uint32_t kLooks = 64; // between two looks at the word that ends the block
+  constexpr std::uint32_t kPollsPerEndCheck = 64; // between two reads of the word that ends the block
   volatile std::uint64_t &flag = boxes.flags[worker];
   resident_state &state = boxes.states[worker];
   const bool leads = group.thread() == 0;
@@ -57,9 +57,9 @@ CUDAQ_REALTIME_HOST_DEVICE void serve_mailbox(const Group &group, const resident
     words::store_release<std::uint32_t>(state.began, 1);
   for (;;) {
     bool found = false;
-    for (std::uint32_t look = 1; leads && !found; ++look) {
+    for (std::uint32_t poll = 1; leads && !found; ++poll) {
       found = words::load_acquire(flag) != 0;
-      if (found || look % kLooks != 0)
+      if (found || poll % kPollsPerEndCheck != 0)
         continue;
       if (words::load_acquire(boxes.flags[boxes.workers]) != 0)
         break;

@@ -27,9 +27,9 @@ void decoder_turn::leave_pool() noexcept {
 }
 
 bool decoder_turn::has_work() const noexcept {
-  const std::int64_t look = next_look_.load();
+  const std::int64_t check = next_check_.load();
   return can_go_on() || has_news_.load() != 0 ||
-         (look != kNoWait && (ends() || clock::now().time_since_epoch().count() >= look));
+         (check != kNoWait && (ends() || clock::now().time_since_epoch().count() >= check));
 }
 
 bool decoder_turn::work() noexcept {
@@ -129,7 +129,7 @@ void decoder_turn::answer_waits(bool new_stream) noexcept {
       answer = session_.serve(w.read, w.result, w.arrival, false);
     if (answer.waits) {
       const bool at_limit = now >= w.deadline;
-      if (!new_stream && !at_end && !at_limit && !slots_->is_wanted(w.job.slot, now - w.arrival >= kSlotLookTime))
+      if (!new_stream && !at_end && !at_limit && !slots_->is_wanted(w.job.slot, now - w.arrival >= kSlotCheckTime))
         return false;
       const server_status why = at_end ? server_status::not_ready : server_status::busy;
       answer = session_.refuse_waiting(w.read.request, why, w.arrival, !new_stream && !at_end && at_limit);
@@ -140,18 +140,18 @@ void decoder_turn::answer_waits(bool new_stream) noexcept {
     finish(w.job, w.result, answer, moments);
     return true;
   });
-  plan_next_look(now);
+  plan_next_check(now);
 }
 
-void decoder_turn::plan_next_look(clock::time_point now) noexcept {
+void decoder_turn::plan_next_check(clock::time_point now) noexcept {
   const auto count = [](clock::time_point time) { return static_cast<std::int64_t>(time.time_since_epoch().count()); };
-  const std::int64_t planned = next_look_.peek();
+  const std::int64_t planned = next_check_.peek();
   std::int64_t next = waits_.empty() ? kNoWait : count(waits_.front().deadline);
-  if (!waits_.empty() && slots_->must_look()) // one that is planned already stays: each plan takes the pool's mutex
-    next = std::min(next, planned != kNoWait && planned > count(now) ? planned : count(now + kSlotLookTime));
+  if (!waits_.empty() && slots_->must_poll()) // one that is planned already stays: each plan takes the pool's mutex
+    next = std::min(next, planned != kNoWait && planned > count(now) ? planned : count(now + kSlotCheckTime));
   if (next == planned)
     return;
-  next_look_.store(next);
+  next_check_.store(next);
   if (next != kNoWait)
     pool_->wake_at(*this, next);
 }

@@ -20,8 +20,8 @@ inline constexpr std::uint64_t kUsualRoundWaitNs = 1'000'000'000;
 /// Requests of a decoder that may wait for a round, if the queue is longer and held_slots allows it. A requester needs
 /// one.
 inline constexpr std::uint32_t kMaxRoundWaits = 8;
-/// While a request waits in a slot that may be wanted without a word of the transport: the time between two looks.
-inline constexpr std::chrono::milliseconds kSlotLookTime{1};
+/// While a request waits in a slot that may be wanted without a word of the transport: the time between two checks.
+inline constexpr std::chrono::milliseconds kSlotCheckTime{1};
 
 /// Called once for each request that submit has taken, by a thread of the pool. Must not throw.
 struct answer_receiver {
@@ -79,7 +79,7 @@ private:
   [[nodiscard]] server_answer wait_for_round(const request_queue::entry &entry,
                                              const request_moments &moments) noexcept;
   void answer_waits(bool new_stream) noexcept;
-  void plan_next_look(clock::time_point now) noexcept;
+  void plan_next_check(clock::time_point now) noexcept;
   void finish(const cudaq_host_job_t &job, std::span<const std::uint8_t> result, const server_answer &answer,
               const request_moments &moments) noexcept;
 
@@ -92,8 +92,8 @@ private:
   held_slots *slots_ = nullptr;
   request_recorder *recorder_ = nullptr;
   // Written by the thread that has the decoder.
-  std::vector<round_wait> waits_;                                         ///< by arrival; no copies
-  cudaq::realtime::detail::shared_word<std::int64_t> next_look_{kNoWait}; ///< at waits_: a deadline, or a slot
+  std::vector<round_wait> waits_;                                          ///< by arrival; no copies
+  cudaq::realtime::detail::shared_word<std::int64_t> next_check_{kNoWait}; ///< at waits_: a deadline, or a slot
   cudaq::realtime::detail::shared_word<std::uint32_t> held_; ///< 1: the first request of the queue waits for news
   cudaq::realtime::detail::counter answered_;
   // Written by others.

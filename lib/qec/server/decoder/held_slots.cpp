@@ -51,10 +51,10 @@ bool held_slots::take(std::uint32_t slot, std::size_t others, decoder_turn &deco
   return true;
 }
 
-bool held_slots::is_wanted(std::uint32_t slot, bool looks) noexcept {
+bool held_slots::is_wanted(std::uint32_t slot, bool polls) noexcept {
   if (slot >= count_)
     return false;
-  const std::uint32_t next = looks && must_look() ? transport_.next_slot(transport_.user) : count_;
+  const std::uint32_t next = polls && must_poll() ? transport_.next_slot(transport_.user) : count_;
   const std::lock_guard<std::mutex> lock(mutex_);
   return is_near(slot, last_) || (next < count_ && is_near(slot, (next + count_ - 1) % count_));
 }

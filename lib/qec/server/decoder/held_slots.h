@@ -47,11 +47,11 @@ public:
   // By the thread that has the decoder.
   /// `others`: slots that the decoder holds. False: it must not hold this one, too.
   [[nodiscard]] bool take(std::uint32_t slot, std::size_t others, decoder_turn &decoder) noexcept;
-  /// Half a lap is left until the transport needs the slot. `looks`: how far the transport has come counts, too.
+  /// Half a lap is left until the transport needs the slot. `polls`: how far the transport has come counts, too.
   /// Not at once: until the handler of this slot has returned, the position of the transport looks like a whole lap.
-  [[nodiscard]] bool is_wanted(std::uint32_t slot, bool looks) noexcept;
+  [[nodiscard]] bool is_wanted(std::uint32_t slot, bool polls) noexcept;
   /// A slot may be wanted without a call of arrive() that wakes the decoder: it asks again and again.
-  [[nodiscard]] bool must_look() const noexcept { return transport_.next_slot != nullptr; }
+  [[nodiscard]] bool must_poll() const noexcept { return transport_.next_slot != nullptr; }
   /// Of a slot that was taken, before its request is answered.
   void give_back(std::uint32_t slot) noexcept;
 

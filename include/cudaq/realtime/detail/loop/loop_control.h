@@ -63,7 +63,7 @@ public:
       return true;
   }
   /// Handles completed and waiting requests. While a waiting request can probably be launched soon, it repeats this, at
-  /// most kRetryLooks times and for about kRetryCycles: the next look at the ring, which comes after, takes longer.
+  /// most kRetryPolls times and for about kRetryCycles: the next look at the ring, which comes after, takes longer.
   CUDAQ_REALTIME_HOST_DEVICE void poll_deferred(const Transport &transport, counters &counts) {
     Group::sync();
     if (unlikely(stopped_ || handlers_.gave_up()))
@@ -71,10 +71,10 @@ public:
     if (Group::ballot(Group::lane() == 0 && (handlers_.anything_completed() || handlers_.anything_to_try())) == 0)
       return;
     const long long begun = Group::common_cycles();
-    std::uint32_t looks = kRetryLooks;
+    std::uint32_t polls = kRetryPolls;
     do {
       poll_deferred_once(transport, counts);
-    } while (--looks != 0 && handlers_.retries_soon() && Group::common_cycles() - begun < kRetryCycles);
+    } while (--polls != 0 && handlers_.retries_soon() && Group::common_cycles() - begun < kRetryCycles);
   }
   CUDAQ_REALTIME_HOST_DEVICE void collect_completed(counters &counts, bool now) {
     if (Group::ballot(Group::lane() == 0 && now && handlers_.anything_completed()) != 0)

@@ -18,7 +18,7 @@ inline constexpr long long kCallerCycles = 1000000;   ///< cycles between two re
 inline constexpr long long kBatchCycles = 10000;      ///< about the longest wait of an answer for others of its batch
 inline constexpr long long kQuickBatchCycles = 30000; ///< the same for others that take less than kQuickCycles each
 inline constexpr long long kQuickCycles = 1250;
-inline constexpr std::uint32_t kRetryLooks = 32;       ///< looks for answers of graphs, between two at the ring
+inline constexpr std::uint32_t kRetryPolls = 32;       ///< polls for answers of graphs, between two looks at the ring
 inline constexpr long long kRetryCycles = 3000;        ///< but not longer than a look at the ring over the bus takes
 inline constexpr std::uint32_t kGroupCopyBytes = 4096; ///< up to this size a group copies faster without helper threads
 
