@@ -248,18 +248,21 @@ private:
       publish_front(o.answered(), mine);
       count(o, expected);
     } else {
-      std::uint32_t long_bytes = server::kNotCached;
+      using cached_result = typename server::cached_result;
+      cached_result result = cached_result::not_cached;
       if (Group::lane() == 0)
-        long_bytes = server_.answer_cached(transport_, counters_, mine, r, expected, front_.bytes());
-      if (unlikely(Group::ballot(Group::lane() == 0 && (long_bytes != 0 || !front_.expects(r.arg_len))) != 0)) {
-        long_bytes = Group::from(long_bytes, 0);
+        result = server_.answer_cached(transport_, counters_, mine, r, expected, front_.bytes());
+      if (unlikely(Group::ballot(Group::lane() == 0 && (result != cached_result::done || !front_.expects(r.arg_len))) !=
+                   0)) {
+        result = cached_result{Group::from(static_cast<std::uint32_t>(result), 0)};
         left_bytes_ = front_.bytes();
         front_.expect(Group::from(r.arg_len, 0), transport_, workspace_.staging_bytes);
-        if (long_bytes == server::kNotCached)
+        if (result == cached_result::not_cached)
           return false;
-        if (long_bytes != 0) {
+        if (result != cached_result::done) {
           Group::sync();
-          helpers_.copy(transport_.front(mine).response, server_.out(), long_bytes, transport_.aligned16());
+          helpers_.copy(transport_.front(mine).response, server_.out(), static_cast<std::uint32_t>(result),
+                        transport_.aligned16());
           publish_front(true, mine);
         }
       }

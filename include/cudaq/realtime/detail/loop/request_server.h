@@ -42,22 +42,23 @@ public:
   /// Answers are staged in the workspace, not in the slot.
   CUDAQ_REALTIME_HOST_DEVICE bool stages_answers() const { return staged_out_; }
 
-  static constexpr std::uint32_t kNotCached = ~0u;
+  /// What answer_cached did. not_cached: nothing, the request has to be judged. Any other value: the length of the
+  /// answer frame at out_, which the group has to copy and publish.
+  enum class cached_result : std::uint32_t { done = 0, not_cached = ~0u };
 
   /// Lane 0 answers the message at the cursor, publication included, if it matches_cached: the short form of examine,
-  /// call and answer. `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotCached if nothing was
-  /// done; else the length of the answer frame at out_, which the group has to copy and publish.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_cached(Transport &transport, counters &counts, const message &m,
+  /// call and answer. `fetched` bytes of it are at in_.
+  CUDAQ_REALTIME_HOST_DEVICE cached_result answer_cached(Transport &transport, counters &counts, const message &m,
                                                          const request &r, bool expected, std::uint32_t fetched) {
     if (unlikely(!matches_cached(r, expected, cached_end_)))
-      return kNotCached;
+      return cached_result::not_cached;
     if (defers(known_route_)) {
       accept(transport, m, known_route_);
       counts.count_accepted(true);
-      return 0;
+      return cached_result::done;
     }
     if (unlikely(CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched))
-      return kNotCached;
+      return cached_result::not_cached;
     if (Handlers::kDefers) // only here: nothing is posted before a launch
       counts.post_busy(transport.number(m));
     // The length is stored before the result, where the frame's header goes later: one load reads the length and the
@@ -81,7 +82,7 @@ public:
       long_bytes = CUDAQ_RPC_HEADER_SIZE + result_len;
     }
     counts.count(verdict::serve, true, status);
-    return long_bytes;
+    return cached_result{long_bytes};
   }
 
   // One lane completes a request by three steps, up to its publication. The lanes that judge and answer may be others
