@@ -4,6 +4,7 @@ decoding_client.h is its contract."""
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import time
 
@@ -51,16 +52,29 @@ def nanoseconds(seconds: float) -> int:
     return max(0, int(min(seconds, LONGEST_LIMIT) * 1e9))
 
 
+@functools.lru_cache(maxsize=None)
+def client_library() -> ctypes.CDLL:
+    for needed in ("libcudaq-realtime.so.0", "libcudaq-realtime-shm-client.so.0"):  # it may not search in its folder
+        library(needed)
+    loaded = library("libcudaq-qec-client.so.0")
+    for function in (loaded.cudaq_qec_client_error, loaded.cudaq_qec_server_status_string):
+        function.restype = ctypes.c_char_p
+    loaded.cudaq_qec_client_close.restype = None
+    return loaded
+
+
+def status_text(status: int) -> str:
+    """What a status of the server or of the library means."""
+    text: bytes = client_library().cudaq_qec_server_status_string(ctypes.c_int32(status))
+    return text.decode()
+
+
 class Link:
     """One client of the library. One thread uses it at a time."""
     _client = ctypes.c_void_p()
 
     def __init__(self) -> None:
-        for needed in ("libcudaq-realtime.so.0", "libcudaq-realtime-shm-client.so.0"):  # it may not look in its folder
-            library(needed)
-        self._library = library("libcudaq-qec-client.so.0")
-        self._library.cudaq_qec_client_error.restype = ctypes.c_char_p
-        self._library.cudaq_qec_client_close.restype = None
+        self._library = client_library()
         self._client = ctypes.c_void_p()
 
     @classmethod

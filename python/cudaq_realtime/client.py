@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._links import BUSY_IS_AN_ANSWER, REQUEST_BYTES, Link
+from ._links import BUSY_IS_AN_ANSWER, REQUEST_BYTES, Link, status_text
 from .arguments import (MAX_BYTES, SOFT_KINDS, bytes_of, leakage_bytes, next_values, positive_number, soft_bytes,
                         stream_bits, whole_number)
 from .decoders import Bits, DecodeError
@@ -35,27 +35,16 @@ NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
 QEC_DECODE = "qec_decode"
 NO_GAPS = "confidence: the decoder gives no gaps; those with the setting confidence=1 do"
 OF_STREAMS = "begin_tail", "get_committed"
-STATUSES = {  # as in decoding_server_wire.h; unittests/lint/statuses.py compares them
-    1: "INVALID_DECODER: no decoder has this id",
-    2: "BAD_REQUEST: a length or a field that is not accepted",
-    3: "INTERNAL: the decoder failed",
-    4: "NOT_READY: the server ends and takes no new shot; not executed",
-    5: "BUSY: not executed: send it as another request, with a new id and time",
-    6: "SYNDROMES_DROPPED: a request is missing, the server was started again, or a tail lacks bits",
-    7: "STREAM_MISALIGNED: a tail at a wrong place or with a wrong length",
-    8: "DEADLINE: the decode reached its deadline: the next shot begins; a stream is broken",
-    9: "NOT_CONVERGED: the decoder found no solution: send a reset before the next shot",
-}
 
 
 class ServerError(RuntimeError):
-    """The server answered with an error. `status` is the number of docs/transport/server_wire.md (1 to 9), a status of
+    """The server answered with an error. `status` is the number of docs/transport/server_wire.md, a status of
     the library (-1000 and below), or of the server's own function; `function` is the name of the function."""
 
     def __init__(self, status: int, function: str):
         self.status, self.function = status, function
         hint = "; is the decoder a stream?" if status == 2 and function in OF_STREAMS else ""
-        text = STATUSES.get(status) or _native.rpc_status_text(status)
+        text = status_text(status) if status > 0 else _native.rpc_status_text(status)
         super().__init__(f"{function}: {text}{hint} (status {status})")
 
     def __reduce__(self) -> tuple[Any, ...]:

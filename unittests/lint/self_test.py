@@ -259,8 +259,7 @@ OFFENCES = {
                                'auto s = make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", a);\n'}, None),
     ),
     "statuses": (
-        ({WIRE: STATUSES, "python/cudaq_realtime/client.py": 'STATUSES = {\n    1: "BUSY: it had an effect",\n}\n'},
-         "client.py: 1: 'BUSY: it had an effect'"),
+        ({WIRE: STATUSES, "python/cudaq_realtime/client.py": "BAD, BUSY = 2, 5\n"}, "client.py: BUSY is 5"),
         ({WIRE: STATUSES, "docs/transport/server_wire.md": f"{TEXT}| 0 | OK | |\n| 2 | BUSY | |\n"},
          "server_wire.md: BUSY: 2"),
         ({WIRE: STATUSES, "docs/transport/route.md": f"{TEXT}| 4 | BUSY | |\n"}, "route.md: BUSY: 4"),

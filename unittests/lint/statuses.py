@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The statuses of the decoding server stand in one list, the enumeration of decoding_server_wire.h. Compared with it:
-names and numbers of each other list and of each place in the documents that names both; the ranges of all statuses, "1
-to N"; and the meanings that programs print, which are the comments of the header."""
-import ast
+names and numbers of each other list and of each place in the documents that names both, and the ranges of all statuses,
+"1 to N". The build makes the texts that programs print from the comments of the header."""
 import re
 
 import tree
 
 HEADER = "include/cudaq/qec/realtime/decoding_server_wire.h"
 PYTHON = "python/cudaq_realtime/client.py"
-C_TEXTS = "lib/transport/client/server_status_text.cpp"
 NAMES = "lib/qec/server/session/wire_requests.h"
 ROUTER = "lib/transport/route/request_router.h"
 TABLES = ("docs/transport/server_wire.md", "docs/transport/route.md", "docs/guide/errors.md")
@@ -21,12 +19,11 @@ def text_of(path):
 
 
 body = "".join(re.findall(r"enum cudaq_qec_server_status_t \{(.*?)\}", text_of(HEADER), re.S))
-STATUSES, MEANINGS = {}, {}
-for name, value, meaning in re.findall(r"CUDAQ_QEC_SERVER_(\w+) = (\d+),?(?:\s*/\* (.*?) \*/)?", body, re.S):
+STATUSES, problems = {}, []
+for name, value, meaning in re.findall(r"CUDAQ_QEC_SERVER_(\w+) = (\d+),?(?: */\* (.*) \*/)?", body):
     STATUSES[name] = int(value)
-    MEANINGS[int(value)] = f"{name}: {meaning}" if meaning else name
-
-problems = [f"{HEADER}: {name} has no meaning" for name, value in STATUSES.items() if value and name == MEANINGS[value]]
+    if STATUSES[name] and not meaning:
+        problems.append(f"{HEADER}: {name} has no meaning, in its line")
 
 
 def differs(path, found, wanted):
@@ -35,22 +32,11 @@ def differs(path, found, wanted):
             problems.append(f"{path}: {key}: {found.get(key)!r}; {HEADER} has {wanted.get(key)!r}")
 
 
-def python_table():
-    for node in ast.parse(text_of(PYTHON)).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "STATUSES":
-            return ast.literal_eval(node.value)
-    return {}
-
-
 if text_of(PYTHON):
-    differs(PYTHON, python_table(), {value: text for value, text in MEANINGS.items() if value})
     for names, numbers in re.findall(r"^([A-Z_, ]+) = ([\d, ]+)(?:  #.*)?$", text_of(PYTHON), re.M):
         for name, number in zip(names.split(", "), numbers.split(", ")):
             if name in STATUSES and STATUSES[name] != int(number):
                 problems.append(f"{PYTHON}: {name} is {number}; {HEADER} has {STATUSES[name]}")
-if text_of(C_TEXTS):
-    texts = re.findall(r'^    "(.*)",$', text_of(C_TEXTS), re.M)
-    differs(C_TEXTS, dict(enumerate(texts)), MEANINGS)
 if text_of(NAMES):
     array = re.search(r"kServerStatusNames = \{(.*?)\}", text_of(NAMES), re.S)[1]
     differs(NAMES, {name: k for k, name in enumerate(re.findall(r'"(\w+)"', array))}, STATUSES)

@@ -315,8 +315,10 @@ TEST(DecodingClient, RefusesWrongArgumentsWithTheirNames) {
 
 TEST(ServerStatus, HasANameAndAMeaningInBothSigns) {
   EXPECT_STREQ(cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_OK), "OK");
-  const std::string deadline = cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_DEADLINE);
-  EXPECT_EQ(deadline.rfind("DEADLINE: ", 0), 0u) << deadline;
+  for (int status = CUDAQ_QEC_SERVER_INVALID_DECODER; status <= CUDAQ_QEC_SERVER_NOT_CONVERGED; ++status)
+    EXPECT_NE(std::string(cudaq_qec_server_status_string(status)).find(": "), std::string::npos) << status;
+  EXPECT_STREQ(cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_NOT_READY),
+               "NOT_READY: the server ends and takes no new shot; not executed");
   const std::string given_up = cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_NOT_CONVERGED);
   EXPECT_EQ(given_up.rfind("NOT_CONVERGED: ", 0), 0u) << given_up;
   EXPECT_STREQ(cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_NOT_CONVERGED + 1),
