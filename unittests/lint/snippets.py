@@ -30,17 +30,18 @@ def blocks(path):
         yield start, "unclosed", ""
 
 
-sources = {p: normal(tree.text(p)) for p in tree.code("docs/examples/", "include/", "unittests/")}
+places = {}  # line: where code has it, as (lines, index)
+for source in tree.code("docs/examples/", "include/", "unittests/"):
+    lines = tree.text(source).split("\n")
+    for index, line in enumerate(lines):
+        places.setdefault(line.strip(), []).append((lines, index))
 
 
-def quoted_from(block):
-    wanted = normal(block).split("\n")
-    for path, text in sources.items():
-        lines = text.split("\n")
-        for i in range(len(lines) - len(wanted) + 1):
-            if normal("\n".join(lines[i:i + len(wanted)])) == "\n".join(wanted):
-                return path
-    return None
+def is_quoted(block):
+    wanted = normal(block)
+    size = wanted.count("\n") + 1
+    return any(normal("\n".join(lines[index:index + size])) == wanted
+               for lines, index in places.get(wanted.split("\n")[0].strip(), ()))
 
 
 problems = []
@@ -51,6 +52,6 @@ for path in documents:
         looked_at += 1
         if language == "unclosed":
             problems.append(f"{path}:{number}: the block does not end")
-        elif language in LANGUAGES and not quoted_from(text):
+        elif language in LANGUAGES and not is_quoted(text):
             problems.append(f"{path}:{number}: not found word for word in docs/examples/, unittests/ or include/")
 tree.report(problems, looked_at or len(documents), "blocks of the documents are text or compiled code")

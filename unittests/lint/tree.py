@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of the project, and how a check reports its findings."""
 import pathlib
+import re
 import subprocess
 import sys
 
 CODE = (".h", ".hpp", ".cuh", ".c", ".cpp", ".cu")
+COMMENT_OR_STRING = re.compile(r"""//[^\n]*|/\*.*?(?:\*/|\Z)|(?<!')"(?:\\.|[^"\\\n])*(?:"|\n|\Z)""", re.DOTALL)
 
 
 def root():
@@ -34,30 +36,16 @@ def text(path):
 
 def without_comments(path):
     """Returns the text of a C or C++ file without comments and contents of strings. Lines keep their numbers."""
-    source, out, i = text(path), [], 0
-    while i < len(source):
-        two = source[i:i + 2]
-        if two == "//":
-            end = source.find("\n", i)
-            i = len(source) if end < 0 else end
-        elif two == "/*":
-            end = source.find("*/", i + 2)
-            end = len(source) if end < 0 else end + 2
-            out.append("\n" * source.count("\n", i, end))
-            i = end
-        elif source[i] == '"' and not out[-1:] == ["'"]:
-            end = i + 1
-            while end < len(source) and source[end] not in '"\n':
-                end += 2 if source[end] == "\\" else 1
-            quoted = source[i:end + 1]
-            # In an #include, the quotes enclose a file name and not a string; it is kept.
-            line = "".join(out[-200:]).rsplit("\n", 1)[-1]
-            out.append(quoted if line.lstrip().startswith("#") else '""' + "\n" * quoted.count("\n"))
-            i = end + 1
-        else:
-            out.append(source[i])
-            i += 1
-    return "".join(out)
+    source = text(path)
+
+    def kept(match):
+        found = match.group()
+        if found[0] != '"':
+            return "\n" * found.count("\n")
+        # In an #include, the quotes enclose a file name and not a string; it is kept.
+        line = source[source.rfind("\n", 0, match.start()) + 1:match.start()]
+        return found if line.lstrip().startswith("#") else '""' + "\n" * found.count("\n")
+    return COMMENT_OR_STRING.sub(kept, source)
 
 
 def report(problems, looked_at, what):
