@@ -2,13 +2,13 @@
 # GoogleTest, and the functions that declare the tests of the project.
 #
 #   cudaq_add_test(NAME <target> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
-#                  [TIMEOUT <seconds>] [PROCESSORS <n>] [RUN_SERIAL <regex>])
+#                  [TIMEOUT <seconds>] [PROCESSORS <n> [BUSY <regex>]] [RUN_SERIAL <regex>])
 #     A GoogleTest program; every TEST in it is one ctest entry. The program gets no arguments of the caller: a test
 #     finds its files through the macros of cudaq_test_paths.
 #   cudaq_test_paths(<target> <macro> <path> [<macro> <path>...])
 #     A macro for each file or folder that a test program needs: unittests/support/program_paths.h.
 #   cudaq_add_script_test(NAME <name> COMMAND <program> <argument>... [LABELS ...] [TIMEOUT ...] [PROCESSORS ...]
-#                  [RUN_SERIAL] [FIXTURES_SETUP <f>] [FIXTURES_REQUIRED <f>])
+#                  [COST <seconds>] [RUN_SERIAL] [FIXTURES_SETUP <f>] [FIXTURES_REQUIRED <f>])
 #     Any other program as a test. Exit status 77 means skipped; the last line of its output is then the reason.
 #   cudaq_add_emulated_test(NAME <name> WAY <way> PROGRAMS <target>...)
 #     A test of a cross build: unittests/tools/emulated_programs.sh with its way and the programs.
@@ -18,7 +18,10 @@
 #     has the label gpu. The file <target>.gputest in the program's folder holds TIMEOUT and RUN_SERIAL for
 #     unittests/gpu_check.sh, which runs the tests without ctest.
 #
-# PROCESSORS is the number of cores that a test keeps busy: ctest -j starts the test when that number is free.
+# PROCESSORS is the number of cores that a test keeps busy: ctest -j starts the test when that number is free. It is 1
+# where a second one is busy only now and then. With BUSY it holds only for the tests of the program whose names match
+# this regular expression. COST is for tests that take long: ctest starts them first, so that none of them ends a run
+# alone.
 # RUN_SERIAL is for tests that check times: no other test runs at the same time. For a GoogleTest program it is followed
 # by a regular expression of the names of its tests. On a machine without a GPU, GPU tests do not run alone: they are
 # skipped.
@@ -68,6 +71,16 @@ if(CUDAQ_CUDA_INCLUDE_DIR STREQUAL "${CUDAQ_CUDA_PACKAGES}/include")
   list(APPEND _test_environment "CUDA_HOME=${CUDAQ_CUDA_PACKAGES}" "CPATH=${CUDAQ_CUDA_PACKAGES}/include")
 endif()
 
+# What a script compiles is kept as the objects of the build are: CMake takes its launchers from the environment, and a
+# script puts $CUDAQ_TEST_CCACHE before its compiler.
+set(_script_environment ${_test_environment})
+if(CUDAQ_CCACHE AND PROJECT_IS_TOP_LEVEL)
+  list(APPEND _script_environment ${_ccache_settings} "CUDAQ_TEST_CCACHE=${CUDAQ_CCACHE}")
+  foreach(_language IN ITEMS C CXX CUDA)
+    list(APPEND _script_environment "CMAKE_${_language}_COMPILER_LAUNCHER=${CUDAQ_CCACHE}")
+  endforeach()
+endif()
+
 # Sets arg_TIMEOUT, arg_PROCESSORS and labels from the arguments of the caller and the defaults.
 macro(_cudaq_test_properties)
   if(NOT arg_TIMEOUT)
@@ -82,7 +95,7 @@ macro(_cudaq_test_properties)
 endmacro()
 
 function(cudaq_add_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;PROCESSORS;RUN_SERIAL" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;PROCESSORS;BUSY;RUN_SERIAL" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
     message(FATAL_ERROR "cudaq_add_test: NAME and SOURCES are required; unknown arguments: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -116,6 +129,9 @@ endif()
 foreach(test IN LISTS @arg_NAME@_TESTS)
   if(alone AND test MATCHES "${alone}")
     set_tests_properties("${test}" PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  if(NOT test MATCHES "@arg_BUSY@")
+    set_tests_properties("${test}" PROPERTIES PROCESSORS 1)
   endif()
 endforeach()
 ]])
@@ -178,7 +194,7 @@ function(cudaq_add_gpu_test)
 endfunction()
 
 function(cudaq_add_script_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS;FIXTURES_SETUP;FIXTURES_REQUIRED"
+  cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS;COST;FIXTURES_SETUP;FIXTURES_REQUIRED"
                         "COMMAND;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_COMMAND)
     message(FATAL_ERROR
@@ -188,7 +204,10 @@ function(cudaq_add_script_test)
   set(name "${CUDAQ_TEST_PREFIX}${arg_NAME}")
   add_test(NAME "${name}" COMMAND ${arg_COMMAND})
   set_tests_properties("${name}" PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS}
-    RUN_SERIAL "${arg_RUN_SERIAL}" SKIP_RETURN_CODE 77 ENVIRONMENT "${_test_environment}")
+    RUN_SERIAL "${arg_RUN_SERIAL}" SKIP_RETURN_CODE 77 ENVIRONMENT "${_script_environment}")
+  if(arg_COST)
+    set_tests_properties("${name}" PROPERTIES COST ${arg_COST})
+  endif()
   foreach(kind FIXTURES_SETUP FIXTURES_REQUIRED)
     if(arg_${kind})
       set_tests_properties("${name}" PROPERTIES ${kind} "${CUDAQ_TEST_PREFIX}${arg_${kind}}")

@@ -5,9 +5,9 @@
 usage: check.py x86_64|aarch64|sm_90 <assembly file to write> <compiler> <argument>...
 """
 import re
-import shutil
-import subprocess
 import sys
+
+from compiled import compiled
 
 # Per machine: what each function must contain, and what none of these functions may contain.
 EXPECT = {
@@ -23,13 +23,7 @@ FORBID = {
 }
 
 machine, output, compiler, *arguments = sys.argv[1:]
-if not shutil.which(compiler):
-    print(f"skipped: {compiler} is not installed")
-    sys.exit(77)
-subprocess.run([compiler, *arguments, "-o", output], check=True)
-with open(output) as file:
-    assembly = file.read()
-assembly = re.sub(r"//[^\n]*", "", assembly)
+assembly = re.sub(r"//[^\n]*", "", compiled(compiler, *arguments, output=output))
 
 problems = []
 for function, wanted in EXPECT[machine].items():

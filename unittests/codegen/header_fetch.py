@@ -8,8 +8,9 @@ usage: header_fetch.py [--mutant NAME] <root of the sources> <assembly file to w
 """
 import os
 import re
-import subprocess
 import sys
+
+from compiled import compiled
 
 FRAME, TURN = "include/cudaq/realtime/detail/ring/frame.h", "lib/ring/turn.h"
 MUTANTS = {  # name: (header, text in it, its replacement)
@@ -71,9 +72,7 @@ def main(arguments):
         with open(f"{folder}/{header}", "w") as file:
             file.write(source.replace(text, replacement))
         broken = ["-I", folder, "-I", f"{folder}/include"]
-    subprocess.run([compiler, *broken, *options, "-o", output], check=True)
-    with open(output) as file:
-        assembly = file.read()
+    assembly = compiled(compiler, *broken, *options, output=output)
     body = assembly[re.search(r"^probe_turn:", assembly, flags=re.M).end():]
     found = accesses(body[:body.index(".cfi_endproc")])
     problem = "" if found == EXPECTED else f"loads of the request: {found}, expected {EXPECTED}"

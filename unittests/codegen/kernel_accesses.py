@@ -14,8 +14,9 @@ CUDAQ_TEST_WHOLE=1 only those in SAMPLE are compiled. The others must still fit 
 import os
 import re
 import shutil
-import subprocess
 import sys
+
+from compiled import compiled
 
 DETAIL = "include/cudaq/realtime/detail/"
 FLAG_WORD, SLOT_MEMORY = DETAIL + "base/flag_word.h", DETAIL + "base/slot_memory.h"
@@ -382,16 +383,11 @@ def main(arguments):
     if arguments[0] == "--mutant":
         mutant, arguments = arguments[1], arguments[2:]
     root, output, compiler, *options = arguments
-    if not shutil.which(compiler):
-        print(f"skipped: {compiler} is not installed")
-        sys.exit(77)
     broken = ["-I", mutated(root, output, mutant)] if mutant else []
     if mutant and mutant not in SAMPLE and os.environ.get("CUDAQ_TEST_WHOLE") != "1":
         print(f"skipped: only whole runs (scripts/test.sh --all) compile the mutant {mutant}")
         sys.exit(77)
-    subprocess.run([compiler, *broken, *options, "-o", output], check=True)
-    with open(output) as file:
-        ptx = file.read()
+    ptx = compiled(compiler, *broken, *options, output=output)
     kernels = ["in_order_gpu", "in_order_sys", "in_order_posted", "routed", "common"] * 2
     if not any("cooperative" in option for option in options):
         kernels = kernels[:5] + ["side_by_side_gpu", "side_by_side_sys", "side_by_side_posted"]

@@ -10,8 +10,9 @@ usage: posted_stores.py [--mutant NAME] x86_64|aarch64 <root of the sources> <as
 import os
 import re
 import shutil
-import subprocess
 import sys
+
+from compiled import compiled
 
 HELPERS, HANDLE = "lib/api/rings/slot_helpers.cpp", "lib/ring/producer_core.h"
 SLOT_MEMORY = "include/cudaq/realtime/detail/base/slot_memory.h"
@@ -84,13 +85,8 @@ def main(arguments):
     if arguments[0] == "--mutant":
         mutant, arguments = arguments[1], arguments[2:]
     machine, root, output, compiler, *options = arguments
-    if not shutil.which(compiler):
-        print(f"skipped: {compiler} is not installed")
-        sys.exit(77)
     broken = copy_with_error(mutant, root, f"{output}.sources") if mutant else []
-    subprocess.run([compiler, *broken, *options, "-o", output], check=True)
-    with open(output) as file:
-        problems = problems_in(machine, file.read())
+    problems = problems_in(machine, compiled(compiler, *broken, *options, output=output))
     if mutant:
         print("\n".join(problems) or f"the check does not find the mutant {mutant}")
         sys.exit(not problems or any(not p.startswith(f"{MUTANTS[mutant][3]}:") for p in problems))

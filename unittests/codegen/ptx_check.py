@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program around a check of PTX, which must also find each of some planted faults."""
 import re
-import shutil
-import subprocess
 import sys
+
+from compiled import compiled
 
 
 def unfound(ptx, check, faults):
@@ -14,12 +14,7 @@ def unfound(ptx, check, faults):
 
 def run(check, faults_of, passed, output, compiler, *options):
     """Compiles to `output`, without comments checks it, and ends the process. `passed`: the text if all is right."""
-    if not shutil.which(compiler):
-        print(f"skipped: {compiler} is not installed")
-        sys.exit(77)
-    subprocess.run([compiler, *options, "-o", output], check=True)
-    with open(output) as file:
-        ptx = re.sub(r"//[^\n]*", "", file.read())
+    ptx = re.sub(r"//[^\n]*", "", compiled(compiler, *options, output=output))
     problems = check(ptx) + unfound(ptx, check, faults_of(ptx))
     print("\n".join(problems) or passed)
     sys.exit(bool(problems))

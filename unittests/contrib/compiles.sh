@@ -7,14 +7,15 @@ set -euo pipefail
 part=$1 root=$2 compiler=$3 nvcc=${5:-}
 read -ra cuda <<<"$4"
 includes=("-I$root" "-I$root/include")
-check=("$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror "${includes[@]}"
-  "${cuda[@]}")
+ccache=(${CUDAQ_TEST_CCACHE:+"$CUDAQ_TEST_CCACHE"})
+check=("${ccache[@]}" "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+  "${includes[@]}" "${cuda[@]}")
 if [ "$part" = gpu_roce ]; then
   double="$root/unittests/contrib/gpu_roce/double"
-  printf '#include "%s"\n' "$root"/contrib/gpu_roce/*.cpp "$double"/*.cpp |
-    "${check[@]}" -isystem "$double" -x c++ -
-  [ -z "$nvcc" ] || "$nvcc" -std=c++20 -rdc=true -ptx -o /dev/null "${includes[@]}" "${cuda[@]}" -isystem "$double" \
-    "$root/contrib/gpu_roce/gpu_roce_hooks.cu"
+  printf '#include "%s"\n' "$root"/contrib/gpu_roce/*.cpp "$double"/*.cpp >gpu_roce_unit.cpp
+  "${check[@]}" -isystem "$double" gpu_roce_unit.cpp -o gpu_roce_unit.o
+  [ -z "$nvcc" ] || "${ccache[@]}" "$nvcc" -std=c++20 -rdc=true -c -ptx -o gpu_roce_unit.ptx "${includes[@]}" \
+    "${cuda[@]}" -isystem "$double" "$root/contrib/gpu_roce/gpu_roce_hooks.cu"
   exit
 fi
 "${check[@]}" "$root/kernels/qec/tensorrt_absent.cpp" "$root/contrib/tensorrt/engine_files.cpp"

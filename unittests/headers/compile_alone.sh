@@ -34,7 +34,7 @@ compile() { # the included files
   # The declaration is needed for headers that contain only macros: C does not allow an empty unit.
   printf '#include "%s"\n' "$@" >"$unit"
   echo 'extern int cudaq_unit_is_not_empty;' >>"$unit"
-  if "$compiler" "${options[@]}" -I "$include" "$unit" -o "$unit.out"; then
+  if ${CUDAQ_TEST_CCACHE:+"$CUDAQ_TEST_CCACHE"} "$compiler" "${options[@]}" -I "$include" "$unit" -o "$unit.out"; then
     echo "ok      $*"
   else
     echo "FAILED  $*: $compiler ${options[*]} -I $include $unit"

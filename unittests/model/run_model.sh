@@ -79,7 +79,8 @@ if grep -q -i 'error' spin.log; then cat spin.log >&2; fail "spin rejects the mo
 if [ -n "$live" ]; then kind=-DNP pan_options=-l; else kind=-DSAFETY pan_options=""; fi
 case $because in '' | 'invalid end state' | 'non-progress cycle') ;; *) pan_options="$pan_options -E" ;; esac
 if [ "$expect" = pass ]; then level=-O1; else level=-O0; fi # for a mutant, the compilation takes longer than the search
-"$cc" $level -w $kind -DCOLLAPSE -DMEMLIM="$mem" -o pan pan.c >cc.log 2>&1 ||
+{ ${CUDAQ_TEST_CCACHE:+"$CUDAQ_TEST_CCACHE"} "$cc" $level -w $kind -DCOLLAPSE -DMEMLIM="$mem" -c pan.c &&
+  "$cc" -o pan pan.o; } >cc.log 2>&1 ||
   { cat cc.log >&2; fail "the verifier does not compile"; }
 
 # shellcheck disable=SC2086  # the options are separate words
