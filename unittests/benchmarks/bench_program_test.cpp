@@ -123,7 +123,7 @@ TEST(BenchProgram, DecodesWithDeadlinesAndPlotsTheErrors) {
 TEST(BenchProgram, ShowsItsProgressOnATerminal) {
   std::vector<std::vector<std::string>> runs{{"idle", "--repeats", "30"}};
   if (has_decoders())
-    runs.push_back({"decoding", "--dem", model(), "--decoder", "lookup", "--duration", "5"});
+    runs.push_back({"decoding", "--dem", model(), "--decoder", "lookup", "--duration", "2"});
   for (const std::vector<std::string> &run : runs) {
     const terminal_result r = run_on_terminal(run, {{"TERM", "xterm"}});
     EXPECT_EQ(r.exit_code, 0) << r.text;
