@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads CUDAQ_REALTIME_VERSION from version.h, the only place where it is written.
+# Reads CUDAQ_REALTIME_VERSION (1.0.0) and CUDAQ_REALTIME_PRERELEASE (rc1, or empty) from version.h, the only place
+# where the version is written.
 set(_header "${CMAKE_CURRENT_LIST_DIR}/../include/cudaq/realtime/version.h")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_header}")
 foreach(_part MAJOR MINOR PATCH)
@@ -7,3 +8,5 @@ foreach(_part MAJOR MINOR PATCH)
   string(REGEX REPLACE ".* ([0-9]+)$" "\\1" _${_part} "${_line}")
 endforeach()
 set(CUDAQ_REALTIME_VERSION "${_MAJOR}.${_MINOR}.${_PATCH}")
+file(STRINGS "${_header}" _line REGEX "^#define CUDAQ_REALTIME_VERSION_PRERELEASE \".*\"$")
+string(REGEX REPLACE ".* \"(.*)\"$" "\\1" CUDAQ_REALTIME_PRERELEASE "${_line}")

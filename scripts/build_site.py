@@ -36,8 +36,7 @@ def run(*command, **options):
 
 
 def version():
-    header = (ROOT / "include/cudaq/realtime/version.h").read_text()
-    return ".".join(re.findall(r"VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
+    return subprocess.check_output([ROOT / "scripts/version.sh"], text=True).strip()
 
 
 def draw_diagrams(pages):

@@ -7,6 +7,7 @@ for each group of functions, that is what a header has between two empty lines: 
 and the others lead to it. What a function does in one line is taken from docs/api/index.md."""
 import pathlib
 import re
+import subprocess
 import sys
 import textwrap
 
@@ -177,8 +178,7 @@ target = pathlib.Path(sys.argv[1])
 target.mkdir(parents=True, exist_ok=True)
 for old in target.glob("*.3"):
     old.unlink()
-VERSION = ".".join(re.findall(r"VERSION_(?:MAJOR|MINOR|PATCH) (\d+)",
-                              (ROOT / "include/cudaq/realtime/version.h").read_text()))
+VERSION = subprocess.check_output([ROOT / "scripts/version.sh"], text=True).strip()
 SHORT = {name: re.sub(r"\[([^]]*)\]\([^)]*\)|`", r"\1", text) for name, text in re.findall(
     r"^\| `(\w+)` \|[^|]*\| (.*) \|$", (ROOT / "docs/api/index.md").read_text(), flags=re.MULTILINE)}
 functions = 0

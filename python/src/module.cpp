@@ -111,7 +111,7 @@ NB_MODULE(_native, m) {
   m.doc() = "The C++ part of cudaq_realtime; use the package.";
   const std::string version = std::to_string(CUDAQ_REALTIME_VERSION_MAJOR) + "." +
                               std::to_string(CUDAQ_REALTIME_VERSION_MINOR) + "." +
-                              std::to_string(CUDAQ_REALTIME_VERSION_PATCH);
+                              std::to_string(CUDAQ_REALTIME_VERSION_PATCH) + CUDAQ_REALTIME_VERSION_PRERELEASE;
   m.attr("version") = version;
   cudaq_python::watch_finalisation();
   // A thread that still runs at the end of the interpreter keeps what it uses, and that is no fault of these bindings.

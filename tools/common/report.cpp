@@ -14,6 +14,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -215,8 +216,9 @@ void output::write_hgrm(const std::string &name, const latency_histogram &histog
 }
 
 std::string program_version() {
-  return fmt::format("{}.{}.{}", CUDAQ_REALTIME_VERSION_MAJOR, CUDAQ_REALTIME_VERSION_MINOR,
-                     CUDAQ_REALTIME_VERSION_PATCH);
+  const std::string_view before = CUDAQ_REALTIME_VERSION_PRERELEASE;
+  return fmt::format("{}.{}.{}{}{}", CUDAQ_REALTIME_VERSION_MAJOR, CUDAQ_REALTIME_VERSION_MINOR,
+                     CUDAQ_REALTIME_VERSION_PATCH, before.empty() ? "" : "-", before);
 }
 
 std::string format_cuda_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }

@@ -25,8 +25,7 @@ def expect(is_so, text):
         problems.append(text)
 
 
-header = (source / "include/cudaq/realtime/version.h").read_text()
-version = ".".join(re.search(rf"VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH"))
+version = subprocess.check_output([source / "scripts/version.sh", "python"], text=True).strip()
 expect(recipe["context"]["version"] == version, f"version {recipe['context']['version']}, version.h has {version}")
 expect((path.parent / recipe["source"]["path"]).resolve() == source.resolve(), "source.path is not the source tree")
 for licence in recipe["about"]["license_file"]:

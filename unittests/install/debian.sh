@@ -23,8 +23,7 @@ fail() {
 for program in dpkg-deb dpkg-shlibdeps file pkg-config; do
   command -v "$program" >/dev/null || skip "$program is not installed (Debian: dpkg-dev, file, pkg-config)"
 done
-version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
-  "$source/include/cudaq/realtime/version.h" | paste -sd.)
+version=$("$source/scripts/version.sh" debian)
 names=("libcudaq-realtime${version%%.*}" libcudaq-realtime-dev libcudaq-realtime-tools)
 bench=$(sed -n 's/^CUDAQ_REALTIME_BUILD_BENCHMARKS:BOOL=ON$/cudaq-realtime-bench/p' "$build/CMakeCache.txt")
 if [ "$bench" ]; then names+=("$bench"); fi

@@ -11,12 +11,18 @@ import tree
 PAGE = "docs/changelog.md"
 KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 MAX_LINES = 200  # of `Unreleased`
-RELEASE = re.compile(r"\[(\d+)\.(\d+)\.(\d+)\] - \d{4}-\d{2}-\d{2}")
+RELEASE = re.compile(r"\[(\d+)\.(\d+)\.(\d+)(?:-([a-z0-9]+))?\] - \d{4}-\d{2}-\d{2}")
 
 
 def of_header():
     text = tree.text("include/cudaq/realtime/version.h")
-    return tuple(int(n) for n in re.findall(r"#define CUDAQ_REALTIME_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text))
+    numbers = re.findall(r"#define CUDAQ_REALTIME_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text)
+    return ordered(*numbers, *re.findall(r'#define CUDAQ_REALTIME_VERSION_PRERELEASE "(\w*)"', text))
+
+
+def ordered(major, minor, patch, before=None):
+    """1.0.0-rc1 is older than 1.0.0."""
+    return int(major), int(minor), int(patch), before or "~"
 
 
 problems = []
@@ -29,11 +35,11 @@ for title in titles[1:]:
     if not found:
         problems.append(f"{PAGE}: '{title}': write '[1.2.3] - 2030-01-31'")
     else:
-        released.append(tuple(int(n) for n in found.groups()))
+        released.append(ordered(*found.groups()))
 if released != sorted(set(released), reverse=True):
     problems.append(f"{PAGE}: the newest version must come first, and each once")
 if released and released[0] > of_header():
-    problems.append(f"{PAGE}: {released[0]} is released, but version.h has {of_header()}")
+    problems.append(f"{PAGE}: {titles[1]} is released, but the version of version.h is older")
 for title, body in re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", tree.text(PAGE), flags=re.MULTILINE):
     if title == "[Unreleased]" and body.count("\n") > MAX_LINES:
         problems.append(f"{PAGE}: {title} has {body.count(chr(10))} lines, at most {MAX_LINES}: join some")

@@ -17,8 +17,7 @@ mkdir -p "$scratch/unpacked"
 # What `python -m build --sdist` calls.
 hook='import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])'
 (cd "$source" && "$python" -c "$hook" "$scratch/dist")
-version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
-  "$source/include/cudaq/realtime/version.h" | paste -sd.)
+version=$("$source/scripts/version.sh" python)
 archive=$scratch/dist/cudaq_realtime-$version.tar.gz
 tar -xzf "$archive" -C "$scratch/unpacked" --strip-components=1 "cudaq_realtime-$version"
 du -h "$archive"
