@@ -82,5 +82,8 @@ if(TARGET cudaq-realtime-tool)
     list(GET _one 2 _package)
     cudaq_notice("${_name}" "${_licence}" "the programs" "${_debian}/${_package}/copyright")
   endforeach()
+  if(CUDAQ_REALTIME_PORTABLE_PROGRAMS)
+    cudaq_notice(yaml-cpp MIT "the programs" "${_debian}/libyaml-cpp-dev/copyright")
+  endif()
 endif()
 file(GENERATE OUTPUT "${CUDAQ_NOTICES}" CONTENT "${_notices}") # written only if it has changed
