@@ -3,8 +3,9 @@
 # Checks each step of docs/packages/releasing.md that a program can check, and says what a person still does:
 #   scripts/release_check.sh [--fast] [--folder DIR] [--key FILE]
 # --fast builds nothing: it reads the sources, the commit, the tag, and the wheels that DIR/wheels has. Without it the
-# tests of what is frozen and of the packages run (scripts/test.sh --quick), the ABI is recorded again, and the bill of
-# materials and the wheels are made. The archive of the sources and the sums are in DIR/dist (build/release_check/dist).
+# tests of what is frozen and of the packages run (scripts/test.sh --quick), the ABI is recorded again, and what is
+# released is made in DIR/dist (build/release_check/dist): the archive of the sources, the Debian packages, their bill
+# of materials, the wheels and their source archive, the sums.
 # --key: a private SSH key; it signs the sums, and the signature is verified. Nothing is published, and no tag is made.
 # Each line begins with ok, FAILED, open (a step that is not done yet), or skipped. Status: 0, 1 if a line FAILED, 2 for
 # wrong use.
@@ -56,14 +57,13 @@ check() { # text, command...
   cat "$folder/last" >>"$log"
 }
 
-version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' include/cudaq/realtime/version.h |
-  paste -sd.)
+version=$(scripts/version.sh) of_python=$(scripts/version.sh python)
 name=cudaq-realtime-$version tag=v$version
 in_git=no
 ! git rev-parse --verify --quiet HEAD >/dev/null 2>&1 || in_git=yes
 
 versions_agree() {
-  grep -x "version: $version" CITATION.cff && grep -x "  version: \"$version\"" cmake/conda/recipe.yaml
+  grep -x "version: $version" CITATION.cff && grep -x "  version: \"$of_python\"" cmake/conda/recipe.yaml
 }
 
 newest_node_is_of_this_version() {
@@ -108,7 +108,7 @@ archive_is_reproducible() {
 wheels_have_their_names() {
   local wheel
   for wheel in "$folder"/wheels/dist/*.whl; do
-    if ! [[ ${wheel##*/} =~ ^cudaq_realtime-$version-cp3[0-9]+-(cp3[0-9]+|abi3)-.*manylinux_2_([0-9]+)_ ]] ||
+    if ! [[ ${wheel##*/} =~ ^cudaq_realtime-$of_python-cp3[0-9]+-(cp3[0-9]+|abi3)-.*manylinux_2_([0-9]+)_ ]] ||
       ((BASH_REMATCH[2] > 34)); then
       echo "${wheel##*/} is of another version, or needs a glibc newer than 2.34"
       return 1
@@ -130,10 +130,26 @@ tag_is_signed_and_of_this_commit() {
   git verify-tag "$tag"
 }
 
+# With the options of the preset, so that ccache has the objects of the tests; without plug-ins of other projects.
+debian_packages() {
+  cmake --preset release -B build/packages -DCUDAQ_REALTIME_BUILD_TESTS=OFF -DCUDAQ_REALTIME_BUILD_BENCHMARKS=ON
+  cmake --build build/packages --parallel "${CUDAQ_JOBS:-$(nproc)}"
+  rm -rf "$folder/packages"
+  (cd build/packages && cpack -G DEB -B "$folder/packages")
+  cp "$folder"/packages/*.deb "$folder/dist/"
+}
+
+# What `python -m build --sdist` does, with the tools that scripts/wheels.sh has fetched.
+source_archive_of_wheels() {
+  local tools
+  tools=$(compgen -G "$folder/wheels/make-*/bin/python" | head -n 1)
+  "$tools" -c 'import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])' "$folder/dist"
+}
+
 bill_of_materials() {
   local prefix=$folder/prefix bill=$folder/dist/$name.spdx.json
   rm -rf "$prefix"
-  cmake --install build/release --prefix "$prefix"
+  cmake --install build/packages --prefix "$prefix"
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) scripts/sbom.py "$prefix" "$bill"
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) scripts/sbom.py "$prefix" | cmp - "$bill"
 }
@@ -168,12 +184,14 @@ else
   check "the archive of all sources has the same bytes from a clone (step 8)" archive_is_reproducible
 fi
 if [[ $fast == yes ]]; then
-  line skipped "tests of what is frozen and of packages, ABI, bill of materials: --fast builds nothing"
+  line skipped "tests of what is frozen and of packages, ABI, packages, bill of materials: --fast builds nothing"
 else
   check "tests of the interface, headers, packages and texts" scripts/test.sh --quick abi headers install lint
   check "the recorded ABI is that of the build (step 5)" abi_is_recorded
+  check "the Debian packages (step 8)" debian_packages
   check "the bill of materials, twice the same bytes (step 8)" bill_of_materials
-  check "wheels are built, and each is tried (step 8)" scripts/wheels.sh --folder "$folder/wheels"
+  check "wheels are built, and each is tried (step 8)" scripts/wheels.sh --roots --folder "$folder/wheels"
+  check "the source archive of the wheels (step 8)" source_archive_of_wheels
 fi
 if compgen -G "$folder/wheels/dist/*.whl" >/dev/null; then
   check "names and sums of the wheels (step 8)" wheels_have_their_names

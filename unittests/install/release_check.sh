@@ -7,8 +7,7 @@ source=$1 scratch=$2
 for tool in git ssh-keygen; do
   command -v "$tool" >/dev/null || { echo "skipped: $tool is not installed" && exit 77; }
 done
-version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
-  "$source/include/cudaq/realtime/version.h" | paste -sd.)
+version=$("$source/scripts/version.sh") of_python=$("$source/scripts/version.sh" python)
 rm -rf "$scratch"
 mkdir -p "$scratch"
 scratch=$(realpath "$scratch")
@@ -42,22 +41,27 @@ mapfile -t needed < <(find include lib unittests/abi -name '*.map' -o -name '*.i
   -o -name decoder_plugin.h)
 mkdir "$scratch/copy"
 cp --parents "${needed[@]}" CITATION.cff cmake/conda/recipe.yaml docs/changelog.md docs/guide/frozen.md \
-  scripts/release_check.sh unittests/lint/{changelog,tree}.py "$scratch/copy"
+  scripts/{release_check,version}.sh unittests/lint/{changelog,tree}.py "$scratch/copy"
 cd "$scratch/copy"
 git init --quiet
 git add . && git commit --quiet --message "Release $version"
 git tag --sign "v$version" --message "Release"
 wheels=$scratch/out/wheels/dist
 mkdir -p "$wheels"
-wheel=cudaq_realtime-$version-cp312-abi3-manylinux_2_34_x86_64.whl
+wheel=cudaq_realtime-$of_python-cp312-abi3-manylinux_2_34_x86_64.whl
 make_wheel() { (cd "$wheels" && rm -f ./* && echo wheel >"$1" && sha256sum "$1" >SHA256SUMS); }
 make_wheel "$wheel"
 expect 0 "ok      everything is committed" "ok      the tag v$version" "ok      the archive" "ok      names and sums"
-(cd "$scratch/out/dist" && sha256sum --check --quiet SHA256SUMS && [[ -e $wheel && -e SHA256SUMS.sig ]])
+(
+  cd "$scratch/out/dist" && [[ -e $wheel && -e cudaq-realtime-$version.tar.gz ]]
+  echo "release $(cat "$scratch/key.pub")" >../signers # as docs/packages/releasing.md says
+  ssh-keygen -Y verify -f ../signers -I release -n file -s SHA256SUMS.sig <SHA256SUMS
+  sha256sum --check --quiet SHA256SUMS
+)
 
 echo other >>"$wheels/$wheel"
 expect 1 "FAILED  names and sums"
-make_wheel "cudaq_realtime-$version-cp39-cp39-manylinux_2_35_x86_64.whl"
+make_wheel "cudaq_realtime-$of_python-cp39-cp39-manylinux_2_35_x86_64.whl"
 expect 1 "needs a glibc newer than 2.34"
 make_wheel "$wheel"
 sed -i 's/^version: .*/version: 99.0.0/' CITATION.cff
