@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Records the ABI of the release build as the baseline of the ABI test: scripts/update-abi.sh [--changed]
+# Records the declarations of all C functions, and the ABI of libcudaq-realtime of the release build, as the baselines
+# of the ABI tests: scripts/update-abi.sh [--changed]
 # Without --changed it accepts only new functions. With --changed it records any change. Use that for a new field at the
 # end of a struct with struct_size, and for names that were never released. All other changes need a new soname.
 set -euo pipefail
@@ -8,6 +9,8 @@ cd "$(dirname "$0")/.."
 baseline=unittests/abi/libcudaq-realtime.abi
 library=build/release/lib/libcudaq-realtime.so
 
+python3 unittests/abi/prototypes.py . --record "$@" ||
+  { echo "Programs of the old header may break. If you accept that: scripts/update-abi.sh --changed" >&2 && exit 1; }
 cmake --preset release --log-level=WARNING >/dev/null
 cmake --build build/release --target cudaq-realtime -j "${CUDAQ_JOBS:-$(nproc)}" -- --quiet
 if [ -e "$baseline" ]; then

@@ -95,3 +95,14 @@ def archive_functions(include):
         for declaration in re.findall(r"^(?:void|cudaError_t) (cudaq_\w+)\([^;{]*\);", code(path), flags=re.M):
             found[declaration] = path
     return found
+
+
+def prototypes(include):
+    """Returns {name: declaration in one line} of all C functions, and of the types of functions that callers give."""
+    function = r"^(?!static\b|inline\b|typedef\b)(\w[\w \t*]*?\b(cudaq_\w+)\s*\([^;{]*\));"
+    of_callers = r"^(typedef\s[^;{}]*\(\s*\*\s*(cudaq_\w+)\s*\)[^;{]*);"
+    found = {}
+    for path in headers(include):
+        for text, name in re.findall(function, code(path), flags=re.M) + re.findall(of_callers, code(path), flags=re.M):
+            found[name] = " ".join(re.sub(r"\bCUDAQ_\w+_(API|EXPORT)\b", "", text).split())
+    return found
