@@ -14,29 +14,29 @@ MUTANTS = {
         "ring_test", "Judge.EachVerdictHasItsReason"),
     "judge_takes_a_byte_too_many": (
         RING + "judge.h", "if (r.arg_len > max_payload)", "if (r.arg_len > max_payload + 1)",
-        "ring_test", "*"),
+        "ring_test", "Judge.EachVerdictHasItsReason"),
     "judge_refuses_the_shortest_arguments": (
         RING + "judge.h", ": arg_len < route.args_bytes;", ": arg_len <= route.args_bytes;",
-        "ring_test", "*"),
+        "ring_test", "Judge.VariableArgumentLeavesALowerBound"),
     "slot_is_free_before_its_answer_is_collected": (
         SLOT, "(rx_flags[i]) == 0 && load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;", "(rx_flags[i]) == 0;",
-        "ring_test", "*"),
+        "ring_test", "Placement/SlotRing.SlotIsFreeOnlyWhenBothFlagsAreZero/*"),
     "dropped_request_keeps_its_slot": (
         "lib/ring/turn.h", "    ring.release_rx(i);\n    return turn_result::dropped;",
         "    return turn_result::dropped;",
-        "ring_test", "*"),
+        "ring_test", "Flavours/Turn.DropsAndRefusesWithoutAHandler/*"),
     "turn_takes_a_slot_that_is_not_collected": (
         "lib/ring/turn.h", "  if (!server.may_take(i))\n    return turn_result::waiting;",
         "  static_cast<void>(server.may_take(i));",
-        "ring_test", "*"),
+        "ring_test", "Flavours/Turn.WaitsAndTouchesNothing/*"),
     "producer_claims_a_slot_that_is_not_signalled": (
         "lib/ring/producer_core.h", "if (p >= n && signalled_.load() <= p - n)",
         "if (p >= n && signalled_.load() < p - n)",
-        "ring_test", "*"),
+        "ring_test", "Laps/RingProducer.SignalsInTheOrderOfTheClaims/Without"),
     "answer_has_the_id_of_the_function": (
         RING + "frame.h", "store_frame<std::uint32_t>(tx_slot + 12, to.request_id);",
         "store_frame<std::uint32_t>(tx_slot + 12, to.function_id);",
-        "ring_test", "*"),
+        "ring_test", "Frame.ResponseEchoesIdAndTimestampOfItsRequest"),
     # Requests that come again.
     "skipped_number_keeps_an_old_answer": (
         "lib/session/sequence_window.cpp", "skipped = n.newest + 1; skipped", "skipped = number; skipped",
@@ -222,16 +222,16 @@ MUTANTS = {
     "request_is_taken_before_the_answer_is_collected": (
         SHM + "shm_dataplane.cpp", "  if (load_acquire(tx_flag(r, i)) != 0) ",
         "  if (load_acquire(tx_flag(r, i)) == 1) ",
-        "shm_test", "*"),
+        "shm_test", "ShmRings.ASlotIsServedAgainAfterItsAnswerIsCollected"),
     "next_client_begins_in_the_middle_of_the_ring": (
         SHM + "shm_attachments.cpp", "if (!options_.unified && rewind(k))", "if (options_.unified && rewind(k))",
-        "shm_test", "*"),
+        "shm_test", "Shape/ShmProcesses.OneRingServesManyClientsAfterEachOther/0"),
     "client_of_another_version_is_attached": (
         SHM + "shm_attachments.cpp", "if (request.version == kShmVersion)", "if (request.version >= kShmVersion)",
-        "shm_test", "*"),
+        "shm_test", "ShmHostile.WrongAttachRequestsAreClosedOrRefused"),
     "client_can_shrink_the_segment": (
         SHM + "shm_segment.cpp", "F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL", "F_SEAL_SEAL",
-        "shm_test", "*"),
+        "shm_test", "ShmHostile.ASegmentCannotBeShrunk"),
     # Transports: the router.
     "queue_of_a_node_has_no_limit": (
         ROUTE + "request_router.cpp", "if (node.queue.size() >= limits_.queue_length)",

@@ -106,6 +106,8 @@ TEST_P(RingProducer, SignalsInTheOrderOfTheClaims) {
   producer.claim(9, first, count);
   EXPECT_EQ(first, 3u);
   EXPECT_EQ(count, 4u) << "no more than the ring has";
+  std::uint32_t more = 9;
+  EXPECT_FALSE(producer.claim(more)) << "both flags of a claimed slot are 0 until its signal";
   producer.commit(1, 1);
   EXPECT_FALSE(ready(ring, 1)) << "slots 3 and 0 come first";
   producer.commit(3, 1);
