@@ -4,19 +4,22 @@
 stim.
 
     readout_figures.py soft [--shots N] [--distances 5,7,9] [--misread .03,.015,.006] [--noise .003] [--json FILE]
+    readout_figures.py stream [--shots N] [--distances 3,5] [--misread .03] [--noise .003] [--json FILE]
     readout_figures.py leakage [--shots N] [--distances 3,5] [--leaks .002] [--noise .003] [--json FILE]
 
 Goal of `soft`: how many shots are wrong if the decoder knows the values of the measurements as float32, as one of 256
 or of 16 levels, and if it knows the hard bits only. Goal of `leakage`: the same if it knows which qubits have leaked
-when, and if it has the average probabilities. All decoders are `pymatching` and decode the same shots. `soft` also
-gives the time of a shot, of one thread; the values are not made in that time.
+when, and if it has the average probabilities. Goal of `stream`: what values gain and cost in windows of a stream, and
+beside whole shots. All decoders are `pymatching` and decode the same shots. `soft` and `stream` also give the time of a
+shot, and of a repetition of the loop, of one thread; the values are not made in that time. Each shot is pushed in one
+call, so a repetition has little of the time of Python; the streams with and without values take turns.
 
-The circuit is Stim's rotated surface code, distance rounds, noise of one strength of gates, resets and idle data
-qubits. `soft`: the values of all measurements are Gaussians of one width, so that this share of the hard bits is wrong.
-`leakage`: a data qubit leaks with this probability at the begin of each round, and stays so for three rounds. In each
-of them it and all qubits that have a gate with it are depolarised; then it is back, in a random state. One flag says
-for each qubit and round whether it is leaked, and is never wrong. Measurements have errors of the strength of the
-noise."""
+The circuit is Stim's rotated surface code, distance rounds (`stream`: 10 times as many), noise of one strength of
+gates, resets and idle data qubits. `soft`, `stream`: the values of all measurements are Gaussians of one width, so
+that this share of the hard bits is wrong. `leakage`: a data qubit leaks with this probability at the begin of each
+round, and stays so for three rounds. In each of them it and all qubits that have a gate with it are depolarised; then
+it is back, in a random state. One flag says for each qubit and round whether it is leaked, and is never wrong.
+Measurements have errors of the strength of the noise."""
 import argparse
 import json
 import math
@@ -25,7 +28,7 @@ import time
 
 import numpy as np
 import stim
-from cudaq_realtime import Decoder
+from cudaq_realtime import Decoder, StreamDecoder
 from cudaq_realtime.readout import Gaussian, Levels, pack_u4, readout_model
 from figure_numbers import interval, numbers
 
@@ -34,10 +37,10 @@ ROUNDS_LEAKED = 3
 MEASURES = ("M", "MR")
 
 
-def surface_code(distance, noise, misread):
+def surface_code(distance, noise, misread, rounds=None):
     """The measurements have this argument; 0: none."""
     made = stim.Circuit()
-    for one in stim.Circuit.generated("surface_code:rotated_memory_z", distance=distance, rounds=distance,
+    for one in stim.Circuit.generated("surface_code:rotated_memory_z", distance=distance, rounds=rounds or distance,
                                       after_clifford_depolarization=noise, before_round_data_depolarization=noise,
                                       after_reset_flip_probability=noise).flattened():
         made.append(one.name, one.targets_copy(), [misread] if one.name in MEASURES and misread else
@@ -59,6 +62,18 @@ def rate(wrong, shots):
     return f"{wrong} | {wrong / shots:.2e} ({low:.1e} to {high:.1e})"
 
 
+def soft_shots(distance, of, noise, shots, seed, rounds=None):
+    """Batches: the values of the measurements, events by their hard bits, and flips."""
+    sampler = surface_code(distance, noise, 0, rounds).compile_sampler(seed=seed)
+    converter = surface_code(distance, noise, of.misread, rounds).compile_m2d_converter()
+    random = np.random.default_rng(seed)
+    for begin in range(0, shots, BATCH):
+        results = sampler.sample(min(BATCH, shots - begin))
+        values = np.where(results, np.float32(of.one), np.float32(of.zero))
+        values += np.float32(of.sigma) * random.standard_normal(results.shape, dtype=np.float32)
+        yield values, *converter.convert(measurements=of.log_ratios(values) < 0, separate_observables=True)
+
+
 def measure_soft(distance, misread, noise, shots, seed):
     """Wrong shots and seconds of each decoder."""
     of = gaussian_of(misread)
@@ -70,14 +85,8 @@ def measure_soft(distance, misread, noise, shots, seed):
         levels = Levels(of, count)
         made = readout_model(noisy, levels)
         decoders[name] = Decoder("pymatching:smallest_probability=1e-9", made.dem, readout=made.readout), levels
-    sampler = surface_code(distance, noise, 0).compile_sampler(seed=seed)
-    converter, random = noisy.compile_m2d_converter(), np.random.default_rng(seed)
     wrong, seconds, differs = dict.fromkeys(decoders, 0), dict.fromkeys(decoders, 0.0), 0
-    for begin in range(0, shots, BATCH):
-        results = sampler.sample(min(BATCH, shots - begin))
-        values = np.where(results, np.float32(of.one), np.float32(of.zero))
-        values += np.float32(of.sigma) * random.standard_normal(results.shape, dtype=np.float32)
-        events, flips = converter.convert(measurements=of.log_ratios(values) < 0, separate_observables=True)
+    for values, events, flips in soft_shots(distance, of, noise, shots, seed):
         answers = {}
         for name, (decoder, levels) in decoders.items():
             given = {} if name == "hard" else {"soft": values if levels is None else levels.of(values)}
@@ -103,6 +112,57 @@ def soft(given):
                   f"{rate(wrong['f32'], given.shots)} | {wrong['u8']} | {wrong['u4']} | {times} |", flush=True)
             rows.append({"distance": distance, "misread": misread, "noise": given.noise, "shots": given.shots,
                          "seed": given.seed, "wrong": wrong, "seconds": seconds, "u8_differs_from_f32": differs})
+    return rows
+
+
+def measure_stream(distance, misread, noise, shots, seed):
+    """Rounds, wrong shots of windows and whole shots, seconds of a repetition, and shots in which both differ in being
+    wrong: with values, and with hard bits."""
+    of, rounds = gaussian_of(misread), 10 * distance
+    made = readout_model(surface_code(distance, noise, of.misread, rounds), of, fold_loops=True)
+    tables = {"soft": made.readout, "hard": None}
+    streams = {name: StreamDecoder(made.dem, "pymatching:smallest_probability=1e-9", commit=distance, buffer=distance,
+                                   readout=table) for name, table in tables.items()}
+    whole = {name: Decoder("pymatching:smallest_probability=1e-9", made.dem, readout=table)
+             for name, table in tables.items()}
+    wrong, seconds, differs = {}, dict.fromkeys(tables, 0.0), dict.fromkeys(tables, 0)
+    repetitions = 0
+    for values, events, flips in soft_shots(distance, of, noise, shots, seed, rounds):
+        answers = {name: np.zeros_like(flips) for name in streams}
+        for shot in range(len(events)):
+            for name, stream in streams.items():
+                before_tail = events.shape[1] - stream.tail_detectors
+                begun = time.thread_time()
+                stream.reset()
+                stream.push(events[shot, :before_tail], **({"soft": values[shot]} if name == "soft" else {}))
+                answers[name][shot] = stream.finish(events[shot, before_tail:])
+                seconds[name] += time.thread_time() - begun
+        some = streams["soft"]
+        repetitions += len(events) * ((events.shape[1] - some.head_detectors - some.tail_detectors) //
+                                      some.body_detectors)
+        for name, table in tables.items():
+            in_windows = (answers[name] != flips).any(axis=1)
+            in_whole = (whole[name].decode_batch(events, **({"soft": values} if table else {})) != flips).any(axis=1)
+            for kind, of_kind in (("windows", in_windows), ("whole", in_whole)):
+                wrong[name, kind] = wrong.get((name, kind), 0) + int(of_kind.sum())
+            differs[name] += int((in_windows != in_whole).sum())
+    return rounds, wrong, {name: seconds[name] / repetitions for name in seconds}, differs
+
+
+def stream(given):
+    rows = []
+    print("| d | misread | rounds | shots | wrong with values: windows, whole shots | differ | wrong with hard bits: "
+          "windows, whole shots | differ | us a repetition: with values, without |\n" + "|---" * 9 + "|")
+    for misread in given.misread:
+        for distance in given.distances:
+            rounds, wrong, seconds, differs = measure_stream(distance, misread, given.noise, given.shots, given.seed)
+            parts = [f"{wrong[name, 'windows']}, {wrong[name, 'whole']} | {differs[name]}" for name in ("soft", "hard")]
+            print(f"| {distance} | {misread} | {rounds} | {given.shots} | {' | '.join(parts)} | "
+                  f"{seconds['soft'] * 1e6:.3g}, {seconds['hard'] * 1e6:.3g} |", flush=True)
+            rows.append({"distance": distance, "misread": misread, "noise": given.noise, "rounds": rounds,
+                         "shots": given.shots, "seed": given.seed, "differ": differs,
+                         "seconds_of_a_repetition": seconds,
+                         "wrong": {f"{name} {kind}": count for (name, kind), count in wrong.items()}})
     return rows
 
 
@@ -196,7 +256,7 @@ def leakage(given):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("soft", "leakage"))
+    parser.add_argument("what", choices=("soft", "stream", "leakage"))
     parser.add_argument("--shots", type=int, default=20000)
     parser.add_argument("--distances", type=numbers(int), default=[5, 7, 9])
     parser.add_argument("--misread", type=numbers(float), default=[0.03, 0.015, 0.006])
@@ -205,7 +265,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json")
     given = parser.parse_args()
-    rows = {"soft": soft, "leakage": leakage}[given.what](given)
+    rows = {"soft": soft, "stream": stream, "leakage": leakage}[given.what](given)
     if given.json:
         with open(given.json, "w", encoding="ascii") as file:
             json.dump(rows, file, indent=1)
