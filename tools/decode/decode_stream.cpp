@@ -8,9 +8,9 @@
 #include "tools/common/interrupt.h"
 #include "tools/common/terminal.h"
 #include "tools/decode/decode.h"
-#include "tools/decode/round_reader.h"
-#include "tools/decode/several_shots.h"
-#include "tools/decode/value_input.h"
+#include "tools/shots/round_reader.h"
+#include "tools/shots/several_shots.h"
+#include "tools/shots/value_input.h"
 
 #include <algorithm>
 #include <bit>
@@ -26,15 +26,6 @@ namespace {
 using qec::number_of;
 
 constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
-
-/// The format of a file of a stream. Throws usage_error for one that is none.
-qec::shot_format stream_format(const char *option, const shot_source &source) {
-  const qec::shot_format format = source.shot_format();
-  if (format != qec::shot_format::text01 && format != qec::shot_format::b8)
-    throw usage_error(fmt::format("{} {}: the format {} has whole shots; --stream takes 01 and b8", option, source.path,
-                                  qec::name_of(format)));
-  return format;
-}
 
 /// The parts of an experiment, for people.
 std::string parts_of(const qec::repeating_model &model) {
@@ -292,10 +283,8 @@ private:
   }
 
   void compare() {
-    std::vector<std::uint8_t> row(observables_.size()), more(row.size());
-    if (!truth_->read({}, row) || truth_->read({}, more))
-      throw usage_error(fmt::format("{}: {} shots, but a stream is one experiment", truth_->name(),
-                                    truth_->shots() == 0 ? "no" : "several"));
+    std::vector<std::uint8_t> row(observables_.size());
+    read_one_row(*truth_, row);
     is_right_ = row == observables_;
   }
 

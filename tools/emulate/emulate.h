@@ -9,7 +9,7 @@
 //   --protocol server   two requests to one decoder of the decoding server: enqueue, then get_corrections
 //
 // Streams of --protocol decode take the shots in turn, --window of them. Of --protocol server there is one stream for
-// each --decoder-ids. With --rounds it plays endless experiments instead: stream_player.h.
+// each --decoder-ids. With --rounds, or --stream, it plays endless experiments instead: stream_player.h.
 #pragma once
 
 #include "tools/common/report.h"
@@ -42,6 +42,7 @@ struct emulate_options : readout_files {
   std::vector<std::uint64_t> decoder_ids = {0};
   std::uint32_t window = 8; ///< --protocol decode, rounds: requests that are open at the same time
   std::uint64_t rounds = 0; ///< > 0: rounds of an endless experiment, which is played `shots` times
+  bool stream = false;      ///< the same, of the experiment that data.in has
   std::size_t workers = 0;  ///< rounds: threads of the check, as the server has them; 0: the main thread
   double cycle_us = 1;      ///< rounds: one round comes each cycle_us; 0: as fast as possible
   std::string config = "d13";
@@ -64,7 +65,7 @@ struct emulate_options : readout_files {
 
 /// Returns an exit_code. Throws usage_error and api_error.
 int run_emulate(const emulate_options &options, const output &out);
-/// The same for endless experiments: options.rounds is not 0.
+/// The same for endless experiments: options.rounds is not 0, or options.stream.
 int run_emulate_stream(const emulate_options &options, const output &out);
 
 } // namespace cudaq::realtime::tools

@@ -29,6 +29,8 @@ Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv
   cudaq-realtime emulate --transport udp --port 5000 --sample --dem model.dem --readout readout.txt  soft values, drawn
   cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --rounds 1000000 --cycle-us 1    a stream
+  cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --stream --in rounds.b8 --obs_in flips.b8
+                                                                                          a recorded experiment
   cudaq-realtime emulate --transport udp --port 5000 --dem model.dem --rounds 100000 --search-rate)";
 
 /// What an option means that is not given.
@@ -55,22 +57,26 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
                                        "over udp, roce and shm, with `ring` in this process. Send the requests by the "
                                        "provider's own peer; `doctor --transport PATH` checks the provider");
     refuse_options_of_other_links(emulate, o.transport);
-    const bool stream = o.rounds != 0;
+    const bool stream = o.rounds != 0 || o.stream;
+    const char *const rounds = o.stream ? "--stream" : "--rounds";
     refuse(o.search_rate, "a run without --search-rate", {"--search-p999-us", "--search-repeats"});
     refuse(!o.search_rate, "--search-rate", {"--ila", "--trace", "--hgrm", "--sample"});
-    refuse(stream, "a run without --rounds", {"--cycle-us", "--workers"});
-    refuse(!stream, "--rounds",
-           {"--protocol", "--rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data", "--sample",
-            "--in", "--obs_in", "--predictions", "--soft", "--leakage"});
+    refuse(stream, "a run without --rounds or --stream", {"--cycle-us", "--workers"});
+    refuse(!stream, rounds,
+           {"--protocol", "--rate", "--duration", "--ila", "--trace", "--config", "--noise", "--data",
+            "--in_includes_appended_observables", "--predictions"});
+    refuse(o.rounds == 0, "--rounds, which draws rounds and values",
+           {"--sample", "--in", "--obs_in", "--soft", "--leakage"});
     refuse(o.data.given(), "shots that are not those of --dem and --in", {"--readout"});
     refuse(!o.sample, "--sample, which draws the values", {"--soft"});
+    refuse(o.sample || o.rounds != 0, "values that are recorded", {"--leaked"});
     refuse(o.transport != "ring", "--transport " + o.transport, {"--readout"});
     if (stream && o.transport == "ring")
-      throw CLI::ValidationError("--rounds", "--transport ring serves `decode` only: a shot in one request");
+      throw CLI::ValidationError(rounds, "--transport ring serves `decode` only: a shot in one request");
     if (stream && o.search_rate && o.cycle_us == 0)
       throw CLI::ValidationError("--cycle-us", "0 is no pace, and the first run of --search-rate needs one");
     if (stream && o.decoder_ids.size() != 1)
-      throw CLI::ValidationError("--decoder-ids", "--rounds plays to one decoder");
+      throw CLI::ValidationError("--decoder-ids", std::string(rounds) + " plays to one decoder");
     if (stream)
       set_defaults_of_streams(emulate, o);
     refuse(o.transport == "ring" || !o.data.predictions.given(), "--predictions", {"--decoder"});
@@ -78,8 +84,9 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
     if (o.transport == "ring" && o.protocol == "server")
       throw CLI::ValidationError("--protocol", "--transport ring serves `decode` only: a shot in one request");
     if (o.protocol != "server" && emulate.get_option("--decoder-ids")->count() != 0)
-      throw CLI::ValidationError("--decoder-ids", "it needs --protocol server, or --rounds: by --protocol decode, the "
-                                                  "default, requests name no decoder");
+      throw CLI::ValidationError("--decoder-ids",
+                                 "it needs --protocol server, or --rounds, or --stream: by --protocol decode, the "
+                                 "default, requests name no decoder");
     refuse(o.protocol == "decode" || stream, "--protocol server", {"--window"});
     std::vector<std::uint64_t> ids = o.decoder_ids;
     std::ranges::sort(ids);
@@ -112,6 +119,11 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
           "play --shots experiments (default: 1) of so many rounds, up to a whole repetition, to a stream of the "
           "server; sampled from --dem")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
+  emulate
+      .add_flag("--stream", o.stream,
+                "play the rounds of --in to a stream of the server: one experiment of any length, as `decode --stream` "
+                "reads it, with the values and flags of --soft and --leakage")
+      ->excludes("--rounds");
   emulate
       .add_option("--cycle-us", o.cycle_us, "rounds: one round comes each so many microseconds; 0: as fast as possible")
       ->capture_default_str()
@@ -154,7 +166,15 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       emulate.add_flag("--sample", o.sample, "new shots from the model, by --seed, instead of recorded ones")
           ->excludes(emulate.get_option("--duration"));
   add_own_data_instead_of(emulate, o.data, {"--config", "--noise", "--data"}, sample);
+  emulate.get_option("--stream")->needs("--in")->excludes(sample);
   add_readout_options(emulate, o);
+  emulate
+      .add_option("--leaked", o.leaked,
+                  "of flags that are drawn: the share that is 2, and the share that is 1; the others are 0")
+      ->capture_default_str()
+      ->check(number_between(0, 0.5))
+      ->needs("--readout")
+      ->excludes("--leakage");
   add_ila_option(emulate, o.ila_file);
   add_timeout_option(emulate, o.timeout_s, "an answer other than BUSY");
   add_html_option(emulate, chosen.output);
@@ -162,7 +182,7 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   add_trace_option(emulate, chosen.output);
   refuse_what_has_no_effect(emulate, o);
   run_when_chosen(emulate, chosen, [options](const output &out) {
-    return options->rounds != 0 ? run_emulate_stream(*options, out) : run_emulate(*options, out);
+    return options->rounds != 0 || options->stream ? run_emulate_stream(*options, out) : run_emulate(*options, out);
   });
 }
 

@@ -36,7 +36,7 @@ double rounds_per_second(const stream_play_result &r) {
   return r.wall_ns == 0 ? 0 : static_cast<double>(r.rounds) * 1e9 / static_cast<double>(r.wall_ns);
 }
 
-void print_stream(const output &out, const stream_play_result &r, const link &to) {
+void print_stream(const output &out, const stream_play_result &r, const stream_plan &plan, const link &to) {
   const link_counters c = to.counters();
   out.text("rounds        {} sent in {}: {}/s; {} of {} experiments to their end\n", r.rounds,
            format_ns(static_cast<double>(r.wall_ns)), format_rate(rounds_per_second(r)), r.ended, r.experiments);
@@ -54,7 +54,8 @@ void print_stream(const output &out, const stream_play_result &r, const link &to
            r.frames + r.missing - r.mismatches - r.unchecked, r.frames);
   if (r.undecided.total() != 0)
     out.text("no answer     {}\n", r.undecided.text(r.experiments, "experiment"));
-  out.text("logical       {}{}\n", logical_errors(r).text(), without_answer_text(r.unanswered(), "experiment"));
+  if (plan.knows_observables())
+    out.text("logical       {}{}\n", logical_errors(r).text(), without_answer_text(r.unanswered(), "experiment"));
   out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers\n", r.requests, r.lost,
            c.repeated, r.busy, c.unexpected);
 }
@@ -63,6 +64,7 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
                    const model_query &model, const std::string &served, const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
   const error_rate logical = logical_errors(r);
+  const auto if_known = [&plan](const json &value) { return plan.knows_observables() ? value : json(); };
   return {{"schema_version", kEmulateSchemaVersion},
           {"method", "lag: from the time when the last round of a frame was due to the answer with the frame; window: "
                      "of each window, also of those that a later frame answers, from the time when its last round was "
@@ -78,6 +80,7 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"pace_ratio", r.pace.has_plan() ? json(r.pace.ratio()) : json()},
           {"pace_worst_rounds", r.pace.has_plan() ? json(r.pace.worst_lag()) : json()},
           {"rounds_per_experiment", plan.rounds()},
+          {"recorded", o.stream},
           {"readout", plan.readout().any() ? json(plan.readout().text()) : json()},
           {"server_decoder", served.empty() ? json() : json(served)},
           {"server_has_other_model", model.answered ? json(!model.note.empty()) : json()},
@@ -105,9 +108,9 @@ json stream_report(const emulate_options &o, const stream_play_result &r, const 
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", r.mismatches},
           {"unchecked", r.unchecked},
-          {"logical_errors", logical.errors},
-          {"logical_error_rate", logical.rate()},
-          {"logical_error_interval_95", {logical.interval_95().low, logical.interval_95().high}},
+          {"logical_errors", if_known(logical.errors)},
+          {"logical_error_rate", if_known(logical.rate())},
+          {"logical_error_interval_95", if_known({logical.interval_95().low, logical.interval_95().high})},
           {"stalled", r.stalled},
           {"notes", r.notes},
           {"problems", problems}};
@@ -132,7 +135,8 @@ std::string stream_html(const json &report, const stream_play_result &r) {
 std::string stream_model(const emulate_options &o) {
   if (o.data.given())
     return read_dem_file(o.data.dem);
-  throw usage_error("--dem is missing: --rounds needs the model of the server's stream, with a loop (repeat)");
+  throw usage_error(fmt::format("--dem is missing: {} needs the model of the server's stream, with a loop (repeat)",
+                                o.stream ? "--stream" : "--rounds"));
 }
 
 /// The decoder of the check: that of --decoder, else the one that the server names, else auto.
@@ -144,7 +148,7 @@ stream_plan plan_of(const emulate_options &o, const std::string &text, const std
       return {text,      takes_served ? served : o.decoder,
               o.workers, o.rounds,
               o.seed,    takes_served ? kServedCheckLimit : std::chrono::nanoseconds::max(),
-              o};
+              o,         o.stream ? o.data : own_data()};
     } catch (const usage_error &e) {
       if (!takes_served)
         throw;
@@ -194,9 +198,11 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
   model.sent = next_id;
   const std::size_t slot = o.slot_size;
   to->require_room(slot - CUDAQ_RPC_HEADER_SIZE);
-  out.text("experiment    {} rounds, one each {} us, sampled; {}\n", plan.rounds(), o.cycle_us, plan.description());
+  out.text("experiment    {} rounds, one each {} us, {}; {}\n", plan.rounds(), o.cycle_us,
+           o.stream ? "recorded" : "sampled", plan.description());
   if (plan.readout().any())
-    out.text("readout       {} in a repetition, drawn; sent as {}\n", plan.readout().text(), o.soft_kind);
+    out.text("readout       {} in a repetition, {}; sent as {}\n", plan.readout().text(),
+             o.stream ? "recorded" : "drawn", o.soft_kind);
   out.text("link          {}; at most {} requests\n", to->describe(), stream_player::max_open(o));
   if (!model.note.empty())
     out.text("note          {}\n", model.note);
@@ -217,7 +223,7 @@ int run_emulate_stream(const emulate_options &given, const output &out) {
         !text.empty())
       result.notes.push_back(std::move(text));
   const std::vector<std::string> problems = problems_of(result, interrupts.interrupted(), o.shots);
-  print_stream(out, result, *to);
+  print_stream(out, result, plan, *to);
   out.write_hgrm("lag", result.lag_time);
   out.write_hgrm("tail", result.tail_time);
   for (const std::string &note : result.notes)

@@ -4,6 +4,8 @@
 #include "lib/qec/server/stream_builder.h"
 #include "tools/common/report.h"
 #include "tools/emulate/server_query.h"
+#include "tools/shots/stream_record.h"
+#include "tools/shots/stream_sampler.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -28,8 +30,8 @@ void pack(std::span<const std::uint8_t> round, std::vector<std::uint8_t> &packed
 
 stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder, std::size_t workers,
                          std::uint64_t rounds, std::uint64_t seed, std::chrono::nanoseconds check_limit,
-                         const readout_files &readout)
-    : seed_(seed), check_limit_(check_limit) {
+                         const readout_files &readout, const own_data &record)
+    : seed_(seed), check_limit_(check_limit), kind_(readout.kind()) {
   qec::stream_options options{.decoder = has_limit() ? with_decode_limit(decoder) : decoder, .workers = workers};
   if (!readout.readout.empty())
     options.readout = read_readout_file(readout);
@@ -47,10 +49,14 @@ stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder
   if (!made)
     refuse(made.machine_lacks, made.error);
   reference_ = std::move(made.instance);
-  const std::uint64_t repetitions = repetitions_for(model, rounds);
-  if (readout_.any())
-    values_.emplace(source_->readout, readout.kind(), repetitions);
-  sampler_ = std::make_unique<stream_sampler>(model, repetitions, values_ ? &*values_ : nullptr);
+  if (record.in.given()) {
+    rounds_ = std::make_unique<stream_record>(record, readout, model, source_->readout);
+  } else {
+    const std::uint64_t repetitions = repetitions_for(model, rounds);
+    if (readout_.any())
+      values_.emplace(source_->readout, kind_, repetitions, readout.leaked);
+    rounds_ = std::make_unique<stream_sampler>(model, repetitions, values_ ? &*values_ : nullptr);
+  }
   for (const auto *const part : {&model.head(), &model.body(), &model.tail()})
     for (const std::uint64_t size : *part)
       max_round_bits_ = std::max(max_round_bits_, size);
@@ -68,32 +74,45 @@ stream_plan::stream_plan(const std::string &dem_text, const std::string &decoder
   buffer_ = pushed - commit_;
 }
 
-std::uint64_t stream_plan::values_with(std::uint64_t bits) const noexcept {
-  if (!values_)
-    return 0;
+qec::readout_place stream_plan::values_with(std::uint64_t bits) const noexcept {
+  if (!readout_.any())
+    return {};
   const std::uint64_t head = source_->model.head_detectors(), body = source_->model.body_detectors();
-  const qec::stream_values_info of = source_->readout.info();
-  const std::uint64_t usual = of.other_soft + (bits - std::min(bits, head) + body - 1) / body * of.body_soft;
+  const qec::readout_place usual = source_->readout.total((bits - std::min(bits, head) + body - 1) / body);
   // A window needs more if an error of its last round is of a measurement of the next repetition.
-  return std::max(usual, static_cast<std::uint64_t>(qec::needed_values(*reference_, bits).value));
+  const qec::readout_place needed = qec::needed_values(*reference_, bits);
+  return {std::max(usual.value, needed.value), std::max(usual.flag, needed.flag)};
+}
+
+std::uint64_t stream_plan::bytes_of(qec::readout_place values) const noexcept {
+  return (static_cast<std::uint64_t>(values.value) * qec::bits_of(kind_) + 7) / 8 +
+         (static_cast<std::uint64_t>(values.flag) + 3) / 4;
+}
+
+void stream_plan::append_values(qec::readout_place from, qec::readout_place to,
+                                std::vector<std::uint8_t> &bytes) const {
+  if (to.value != from.value)
+    rounds_->append_soft(static_cast<std::uint64_t>(from.value), static_cast<std::uint64_t>(to.value), bytes);
+  if (to.flag != from.flag)
+    rounds_->append_flags(static_cast<std::uint64_t>(from.flag), static_cast<std::uint64_t>(to.flag), bytes);
 }
 
 qec::decode_status stream_plan::push_round(std::span<const std::uint8_t> bits) {
   pack(bits, packed_);
-  qec::stream_values known;
-  if (values_) {
-    const std::uint64_t from = pushed_values_;
-    pushed_values_ = values_with(reference_->pushed_bits() + bits.size());
-    soft_.clear();
-    values_->append(from, pushed_values_, soft_);
-    known = {soft_, pushed_values_ - from, values_->kind()};
-  }
-  return qec::push_when_free(*reference_, packed_, bits.size(), known);
+  const qec::readout_place from = pushed_values_;
+  pushed_values_ = values_with(reference_->pushed_bits() + bits.size());
+  soft_.clear();
+  flags_.clear();
+  append_values(from, {pushed_values_.value, from.flag}, soft_);
+  append_values({from.value, from.flag}, {from.value, pushed_values_.flag}, flags_);
+  return qec::push_when_free(*reference_, packed_, bits.size(),
+                             {soft_, static_cast<std::uint64_t>(pushed_values_.value - from.value), kind_, flags_,
+                              static_cast<std::uint64_t>(pushed_values_.flag - from.flag)});
 }
 
-stream_sampler &stream_plan::begin(std::uint64_t k) {
-  sampler_->begin(seed_, k);
-  return *sampler_;
+experiment_rounds &stream_plan::begin(std::uint64_t k) {
+  rounds_->begin(seed_, k);
+  return *rounds_;
 }
 
 bool stream_plan::is_too_slow(std::chrono::steady_clock::time_point begun) const {
@@ -124,7 +143,7 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames,
   } all{frames, frame_bytes()};
   static_cast<void>(begin(k));
   reference_->reset();
-  pushed_values_ = 0;
+  pushed_values_ = {};
   qec::listen(*reference_, {.user = &all, .released = [](void *user, std::uint64_t rounds, auto observables) {
                               static_cast<comparison *>(user)->compare(rounds, observables);
                             }});
@@ -140,14 +159,14 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames,
   for (std::uint64_t round = 0; round < rounds_before_tail() && status == qec::decode_status::ok && !too_slow &&
                                 (round < played || qec::complete_rounds(*reference_) < wanted);
        ++round) {
-    status = push_round(sampler_->next_round());
+    status = push_round(rounds_->next_round());
     too_slow = is_too_slow(begun);
   }
   const bool is_whole = status == qec::decode_status::ok && !too_slow &&
                         (played == rounds() || qec::complete_rounds(*reference_) < wanted);
   if (is_whole) {
     for (std::uint64_t round = rounds_before_tail(); round < rounds(); ++round) {
-      const std::span<const std::uint8_t> bits = sampler_->next_round();
+      const std::span<const std::uint8_t> bits = rounds_->next_round();
       tail.insert(tail.end(), bits.begin(), bits.end());
     }
     pack(tail, packed_);
@@ -164,7 +183,7 @@ frame_check stream_plan::check(std::uint64_t k, const stream_frames &frames,
     found = all.found;
     found.has_solutions = status == qec::decode_status::ok;
     found.wrong += frames.committed.size() - all.next; // of rounds that the own decoder does not know
-    found.logical_error = is_whole && !std::ranges::equal(last, sampler_->observables());
+    found.logical_error = is_whole && knows_observables() && !std::ranges::equal(last, rounds_->observables());
   }
   reference_->reset(); // no worker uses `all` any more
   qec::listen(*reference_, {});

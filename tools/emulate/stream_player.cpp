@@ -49,8 +49,8 @@ std::vector<std::string> problems_of(const stream_play_result &r, bool interrupt
 std::size_t stream_player::payload_bytes(const stream_plan &plan) {
   const std::size_t round = static_cast<std::size_t>((plan.max_round_bits() + 7) / 8);
   // Values may go in requests of their own, before the bits.
-  return std::max(plan.values() == nullptr ? qec::kEnqueueHeadBytes + round
-                                           : qec::kEnqueueReadoutHeadBytes + std::max(round, sizeof(float)),
+  return std::max(!plan.readout().any() ? qec::kEnqueueHeadBytes + round
+                                        : qec::kEnqueueReadoutHeadBytes + std::max(round, sizeof(float)),
                   qec::kGetCommittedBytes);
 }
 
@@ -59,7 +59,7 @@ std::uint32_t stream_player::id_window(const emulate_options &options) { return 
 stream_player::stream_player(const emulate_options &options, stream_plan &plan, link &to, std::size_t slot_bytes,
                              std::function<std::uint64_t()> clock)
     : options_(options), plan_(plan), link_(to),
-      head_bytes_(plan.values() == nullptr ? qec::kEnqueueHeadBytes : qec::kEnqueueReadoutHeadBytes),
+      head_bytes_(!plan.readout().any() ? qec::kEnqueueHeadBytes : qec::kEnqueueReadoutHeadBytes),
       max_bytes_(std::min<std::size_t>(slot_bytes - CUDAQ_RPC_HEADER_SIZE - head_bytes_, max_bytes(plan))),
       clock_(std::move(clock)), cycle_ns_(options.cycle_us * 1e3),
       timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)) {}
@@ -115,9 +115,18 @@ bool stream_player::turn() {
   return worked;
 }
 
-bool stream_player::has_room_for(std::uint64_t bits, std::uint64_t values) const {
-  return (bits + 7) / 8 + (plan_.values() == nullptr ? 0 : (values * bits_of(plan_.values()->kind()) + 7) / 8) <=
-         max_bytes_;
+bool stream_player::has_room_for(std::uint64_t bits, qec::readout_place values) const {
+  return (bits + 7) / 8 + plan_.bytes_of(values) <= max_bytes_;
+}
+
+/// Of the values and flags that are not sent, as many as fit into a request without bits.
+qec::readout_place stream_player::values_alone(qec::readout_place all) const {
+  const auto as_many_as_fit = [](std::int64_t left, std::uint64_t bytes, unsigned width) {
+    return std::min(left, static_cast<std::int64_t>(8 * bytes / width));
+  };
+  qec::readout_place now{as_many_as_fit(all.value - sent_values_.value, max_bytes_, bits_of(plan_.kind())), 0};
+  now.flag = as_many_as_fit(all.flag - sent_values_.flag, max_bytes_ - plan_.bytes_of(now), 2);
+  return sent_values_ + now;
 }
 
 /// Adds rounds that are due to the next request, with their values, as far as they fit, and not over the begin of the
@@ -129,15 +138,15 @@ void stream_player::collect_rounds(std::uint64_t now) {
   const std::uint64_t last = std::min(rounds_due(now), phase_ == phase::rounds ? before_tail : plan_.rounds());
   while (sampled_ < last || !round_.empty()) {
     if (round_.empty()) {
-      const std::span<const std::uint8_t> next = sampler_->next_round();
+      const std::span<const std::uint8_t> next = source_->next_round();
       round_.assign(next.begin(), next.end());
       ++sampled_;
     }
-    const std::uint64_t all_values =
+    const qec::readout_place all_values =
         phase_ == phase::rounds ? plan_.values_with(sent_bits_ + num_bits_ + round_.size()) : next_values_;
-    if (!has_room_for(num_bits_ + round_.size(), all_values - sent_values_)) {
-      if (num_bits_ == 0 && plan_.values() != nullptr)
-        next_values_ = std::min(all_values, sent_values_ + 8 * max_bytes_ / bits_of(plan_.values()->kind()));
+    if (!has_room_for(num_bits_ + round_.size(), all_values + sent_values_ * -1)) {
+      if (num_bits_ == 0)
+        next_values_ = values_alone(all_values);
       return;
     }
     next_values_ = all_values;
@@ -209,19 +218,18 @@ bool stream_player::send(kind what, std::uint64_t now) {
   };
   put(options_.decoder_ids.front());
   if (what == kind::enqueue) {
-    const drawn_values *const values = plan_.values();
+    const bool has_values = plan_.readout().any();
     put(counter_ + 1);
-    if (values == nullptr)
+    if (!has_values)
       put(0); // mapping id
     put(num_bits_);
-    if (values != nullptr) {
-      put(next_values_ - sent_values_);
-      put(0);                                          // flags
-      put(static_cast<std::uint64_t>(values->kind())); // and a 0 after it
+    if (has_values) {
+      put(static_cast<std::uint64_t>(next_values_.value - sent_values_.value));
+      put(static_cast<std::uint64_t>(next_values_.flag - sent_values_.flag));
+      put(static_cast<std::uint64_t>(plan_.kind())); // and a 0 after it
     }
     payload_.insert(payload_.end(), bits_.begin(), bits_.end());
-    if (values != nullptr)
-      values->append(sent_values_, next_values_, payload_);
+    plan_.append_values(sent_values_, next_values_, payload_);
   } else if (what == kind::begin_tail) {
     put(counter_ + 1);
   } else if (what == kind::read) {
@@ -239,7 +247,7 @@ bool stream_player::send(kind what, std::uint64_t now) {
 bool stream_player::transmit(kind what, const std::vector<std::uint8_t> &payload, std::uint64_t now) {
   if (std::ranges::any_of(open_, [&](const open_call &r) { return next_id_ - r.id >= id_window(options_); }))
     return false;
-  const std::uint32_t enqueue = plan_.values() == nullptr ? qec::kEnqueueFunctionId : qec::kEnqueueReadoutFunctionId;
+  const std::uint32_t enqueue = plan_.readout().any() ? qec::kEnqueueReadoutFunctionId : qec::kEnqueueFunctionId;
   const std::uint32_t function = what == kind::enqueue      ? enqueue
                                  : what == kind::begin_tail ? qec::kBeginTailFunctionId
                                  : what == kind::read       ? qec::kGetCommittedFunctionId
@@ -305,11 +313,12 @@ void stream_player::on_answer(const link_answer &answer, std::uint64_t now) {
 }
 
 void stream_player::begin_experiment(std::uint64_t now) {
-  sampler_ = &plan_.begin(result_.experiments - 1);
+  source_ = &plan_.begin(result_.experiments - 1);
   bits_.clear();
   round_.clear();
   num_bits_ = counter_ = sampled_ = sent_ = committed_ = wanted_ = 0;
-  sent_bits_ = sent_values_ = next_values_ = 0;
+  sent_bits_ = 0;
+  sent_values_ = next_values_ = {};
   result_.first_tenth_ns = result_.last_tenth_ns = 0;
   tail_begun_ = false;
   refused_.clear();

@@ -112,7 +112,8 @@ private:
   std::uint64_t rounds_due(std::uint64_t now) const;
   bool send(kind what, std::uint64_t now);
   bool send_bits(std::uint64_t now);
-  [[nodiscard]] bool has_room_for(std::uint64_t bits, std::uint64_t values) const;
+  [[nodiscard]] bool has_room_for(std::uint64_t bits, qec::readout_place values) const;
+  [[nodiscard]] qec::readout_place values_alone(qec::readout_place all) const;
   bool send_read(std::uint64_t now);
   bool send_refused(std::uint64_t now);
   bool transmit(kind what, const std::vector<std::uint8_t> &payload, std::uint64_t now);
@@ -137,7 +138,7 @@ private:
   const double cycle_ns_;
   const std::uint64_t timeout_ns_;
   phase phase_ = phase::idle;
-  stream_sampler *sampler_ = nullptr;
+  experiment_rounds *source_ = nullptr;
   std::vector<open_call> open_;
   /// Requests with bits that were answered BUSY, by their counters: the server takes them in no other order. They are
   /// sent again one at a time, and before further ones.
@@ -145,12 +146,12 @@ private:
   busy_backoff bits_busy_, read_busy_;
   std::uint32_t next_id_ = 0;
   std::vector<std::uint8_t> bits_;    ///< packed, of the next enqueue request
-  std::vector<std::uint8_t> round_;   ///< sampled, but in no request yet; one byte a detector
+  std::vector<std::uint8_t> round_;   ///< made, but in no request yet; one byte a detector
   std::vector<std::uint8_t> payload_; ///< of any request
   std::uint64_t num_bits_ = 0;        ///< in bits_
   std::uint64_t sent_bits_ = 0;       ///< before the tail, in requests that were sent
-  /// Soft values that were sent, and those with which the next request ends.
-  std::uint64_t sent_values_ = 0, next_values_ = 0;
+  /// Soft values and flags that were sent, and those with which the next request ends.
+  qec::readout_place sent_values_, next_values_;
   std::uint64_t counter_ = 0;                ///< of the last enqueue or begin_tail
   std::uint64_t sampled_ = 0, sent_ = 0;     ///< rounds; sent_: in requests that were sent
   std::uint64_t committed_ = 0, wanted_ = 0; ///< rounds: in the last frame; in the last read

@@ -6,6 +6,7 @@
 #include "lib/qec/decoding/splitmix.h"
 #include "tools/common/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <numbers>
@@ -18,11 +19,10 @@ constexpr std::uint64_t kDistances = std::uint64_t{1} << 14;
 
 } // namespace
 
-drawn_values::drawn_values(const qec::stream_readout &readout, qec::soft_kind kind, std::uint64_t repetitions)
-    : readout_(readout), kind_(kind), body_(readout.info().body_soft), repetitions_(repetitions),
-      total_(static_cast<std::uint64_t>(readout.total(static_cast<std::int64_t>(repetitions)).value)) {
-  if (readout.info().body_leakage != 0)
-    throw usage_error("the table has flags of leakage, which are not drawn: give a table without them");
+drawn_values::drawn_values(const qec::stream_readout &readout, qec::soft_kind kind, std::uint64_t repetitions,
+                           double leaked)
+    : readout_(readout), kind_(kind), body_(readout.info().body_soft), body_flags_(readout.info().body_leakage),
+      repetitions_(repetitions), total_(static_cast<std::uint64_t>(readout.total(repetitions).value)), leaked_(leaked) {
   for (std::size_t k = 0; k < readout.calibrations().size(); ++k)
     if (const std::string why = qec::refuses_draws(readout.calibrations()[k], kind); !why.empty())
       throw usage_error(fmt::format("values cannot be drawn: calibration {}{}", k, why));
@@ -52,6 +52,7 @@ drawn_values::drawn_values(const qec::stream_readout &readout, qec::soft_kind ki
 
 void drawn_values::begin(std::uint64_t seed, std::uint64_t k) noexcept {
   key_ = qec::splitmix(qec::splitmix(seed + qec::kSplitmixStep) + k * qec::kSplitmixStep);
+  flags_key_ = qec::splitmix(key_ + 1); // numbers of values are multiples of the step
 }
 
 std::uint32_t drawn_values::calibration_of(std::uint64_t number) const noexcept {
@@ -87,8 +88,27 @@ void drawn_values::append(std::uint64_t from, std::uint64_t to, std::vector<std:
   }
 }
 
+unsigned drawn_values::flag(std::uint64_t number) const noexcept {
+  const std::uint64_t bits = qec::splitmix(flags_key_ + number * qec::kSplitmixStep);
+  return qec::drawn_flag(leaked_, static_cast<double>((bits >> 32) + 1) * 0x1p-32);
+}
+
+void drawn_values::append_flags(std::uint64_t from, std::uint64_t to, std::vector<std::uint8_t> &bytes) const {
+  for (std::uint64_t number = from; number < to; ++number) {
+    if ((number - from) % 4 == 0)
+      bytes.push_back(0);
+    bytes.back() = static_cast<std::uint8_t>(bytes.back() | flag(number) << 2 * ((number - from) % 4));
+  }
+}
+
 double drawn_values::probability(double rest, std::span<const qec::read_errors::reading> readings,
+                                 std::span<const qec::read_errors::listing> listings,
                                  std::uint64_t repetitions) const noexcept {
+  double listed = -1;
+  for (const auto &[number, value, probability] : listings)
+    if (flag(static_cast<std::uint64_t>(number) + repetitions * body_flags_) == value)
+      listed = std::max(listed, probability);
+  rest = listed < 0 ? rest : listed;
   for (const auto &[value, calibration] : readings) {
     const double of_value = drawn(static_cast<std::uint64_t>(value) + repetitions * body_, calibration);
     rest = qec::merged_probability(rest, readout_.calibrations()[calibration].misread_of(of_value));

@@ -55,21 +55,26 @@ recorded_readout::recorded_readout(const readout_files &files, qec::shot_set &sh
   auto table = make_readout_table(files, text_, shots.dem_text);
   const qec::readout_table &of_shots = *table;
   table_ = std::make_unique<qec::unit_readout>(std::move(table));
-  leakage_ = read("--leakage", files.leakage, facts().leakage_bytes(), kLeakage, shots);
-  draw(of_shots, shots, seed);
+  if (!files.leakage.empty())
+    leakage_ = read("--leakage", files.leakage, facts().leakage_bytes(), kLeakage, shots);
+  draw(of_shots, shots, seed, files.leaked);
 }
 
-void recorded_readout::draw(const qec::readout_table &table, qec::shot_set &shots, std::uint64_t seed) {
+void recorded_readout::draw(const qec::readout_table &table, qec::shot_set &shots, std::uint64_t seed, double leaked) {
   const auto model = qec::parse_dem(shots.dem_text);
   auto sampler = model.ok() ? qec::readout_sampler::of(*model, table, kind_) : model.reason();
   if (sampler.failed())
     throw usage_error(fmt::format("--readout {}: {}", path_, sampler.text()));
+  const bool draws_flags = leakage_.row_bytes == 0 && table.num_flags() != 0;
   soft_.row_bytes = table.soft_bytes(kind_);
-  if (soft_.row_bytes != 0 && shots.shots > kMaxSampledBytes / soft_.row_bytes)
+  if (draws_flags)
+    leakage_.row_bytes = table.leakage_bytes();
+  if (const std::size_t bytes = shot_bytes(); bytes != 0 && shots.shots > kMaxSampledBytes / bytes)
     throw usage_error(fmt::format("--shots {}: sampled values are kept in memory, {} bytes a shot; at most {} are "
                                   "accepted",
-                                  shots.shots, soft_.row_bytes, kMaxSampledBytes / soft_.row_bytes));
+                                  shots.shots, bytes, kMaxSampledBytes / bytes));
   soft_.bytes.resize(static_cast<std::size_t>(shots.shots) * soft_.row_bytes);
+  leakage_.bytes.resize(static_cast<std::size_t>(shots.shots) * leakage_.row_bytes);
   std::ranges::fill(shots.detections, std::uint8_t{0});
   std::ranges::fill(shots.observables, std::uint8_t{0});
   const auto row_of = [](auto &bytes, std::size_t row_bytes, std::uint64_t shot) {
@@ -80,6 +85,8 @@ void recorded_readout::draw(const qec::readout_table &table, qec::shot_set &shot
   for (std::uint32_t shot = 0; shot < shots.shots; ++shot) {
     if (shot % kSampledBatch == 0)
       random = random_of_batch(seed, shot / kSampledBatch);
+    if (draws_flags)
+      qec::draw_flags(random, leaked, table.num_flags(), row_of(leakage_.bytes, leakage_.row_bytes, shot));
     const auto status = sampler->sample(random, leakage_row(shot),
                                         {row_of(shots.detections, shots.detection_bytes(), shot),
                                          row_of(shots.observables, shots.observable_bytes(), shot),

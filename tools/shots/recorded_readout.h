@@ -21,6 +21,7 @@ struct readout_files {
   std::string readout;           ///< which errors the values of --soft and --leakage mean; "": none
   std::string soft, leakage;     ///< rows of bytes, one for each shot
   std::string soft_kind = "f32"; ///< else "u8", "u4"
+  double leaked = 0.01;          ///< of flags that are drawn: the share that is 2, and the share that is 1
 
   [[nodiscard]] qec::soft_kind kind() const;
 };
@@ -38,8 +39,9 @@ class recorded_readout {
 public:
   /// Throws usage_error: the files are not those of the table and of the shots.
   recorded_readout(const readout_files &files, const qec::shot_set &shots);
-  /// Draws the soft values, and the shots anew, so that each error happens as often as values and flags say. The flags
-  /// are recorded ones. Throws usage_error, also for a table whose values cannot be drawn.
+  /// Draws the soft values, and the shots anew, so that each error happens as often as values and flags say. Flags are
+  /// drawn, too, each on its own, unless there is a file of them. Throws usage_error, also for a table whose values
+  /// cannot be drawn.
   recorded_readout(const readout_files &files, qec::shot_set &shots, std::uint64_t seed);
 
   [[nodiscard]] const qec::readout_facts &facts() const noexcept { return table_->facts(); }
@@ -67,7 +69,7 @@ private:
   static rows read(const char *option, const std::string &path, std::size_t row_bytes, const char *what,
                    const qec::shot_set &shots);
 
-  void draw(const qec::readout_table &table, qec::shot_set &shots, std::uint64_t seed);
+  void draw(const qec::readout_table &table, qec::shot_set &shots, std::uint64_t seed, double leaked);
 
   std::string path_, text_;
   qec::soft_kind kind_;

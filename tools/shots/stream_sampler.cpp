@@ -46,8 +46,9 @@ stream_sampler::part stream_sampler::part_of(const qec::detector_error_model &wh
     }
     const auto k = static_cast<std::size_t>(found - read.errors.begin());
     read_error &named = of_values[k];
-    named.rest = found->rest;
     named.readings.assign(read.readings_of(k).begin(), read.readings_of(k).end());
+    named.listings.assign(read.listings_of(k).begin(), read.listings_of(k).end());
+    named.rest = named.readings.empty() ? c.probability : found->rest;
     const auto append = [](std::vector<std::uint64_t> &to, std::span<const std::uint64_t> more) {
       to.insert(to.end(), more.begin(), more.end());
     };
@@ -93,7 +94,7 @@ void stream_sampler::sample_next() {
   std::ranges::fill(shot_, std::uint8_t{0});
   parts_[which].sampler.sample(random_, shot_, observables_);
   for (const read_error &one : parts_[which].read) {
-    if (qec::uniform(random_) > values_->probability(one.rest, one.readings, before))
+    if (qec::uniform(random_) > values_->probability(one.rest, one.readings, one.listings, before))
       continue;
     qec::flip_bits(one.detectors, shot_);
     qec::flip_bits(one.observables, observables_);

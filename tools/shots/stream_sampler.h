@@ -5,6 +5,7 @@
 #include "lib/qec/decoding/model_sampler.h"
 #include "lib/qec/stream/repeating_model.h"
 #include "tools/shots/drawn_values.h"
+#include "tools/shots/experiment_rounds.h"
 
 #include <cstdint>
 #include <random>
@@ -25,30 +26,32 @@ std::uint64_t repetitions_for(const qec::repeating_model &model, std::uint64_t r
 /// An error of a repetition flips detectors of its neighbours, too. So a round is complete only when no later part can
 /// flip its detectors; until then its bits are kept in a ring.
 ///
-/// With values of a readout the errors that it names happen as often as the values of the experiment say.
-class stream_sampler {
+/// With values of a readout the errors that it names happen as often as values and flags of the experiment say.
+class stream_sampler final : public experiment_rounds {
 public:
   /// `repetitions`: at least 1. `values`: null, or those of the experiments. Both must outlive the sampler. Throws
   /// usage_error if the model cannot be unrolled.
   stream_sampler(const qec::repeating_model &model, std::uint64_t repetitions, drawn_values *values = nullptr);
 
-  /// Begins experiment number k: the same rounds for the same seed and k.
-  void begin(std::uint64_t seed, std::uint64_t k);
-  /// The detection events of the next round: 0 or 1 for each detector. Valid until the next call. At most rounds()
-  /// calls after begin().
-  [[nodiscard]] std::span<const std::uint8_t> next_round();
-  /// After all rounds: the observables that the errors have flipped, in packed bits.
-  [[nodiscard]] std::span<const std::uint8_t> observables() const noexcept { return observables_; }
-
-  /// Of head, repetitions and tail.
-  [[nodiscard]] std::uint64_t rounds() const noexcept { return before_tail_ + model_.tail().size(); }
-  [[nodiscard]] std::uint64_t rounds_before_tail() const noexcept { return before_tail_; }
+  void begin(std::uint64_t seed, std::uint64_t k) override;
+  [[nodiscard]] std::span<const std::uint8_t> next_round() override;
+  [[nodiscard]] std::span<const std::uint8_t> observables() const noexcept override { return observables_; }
+  [[nodiscard]] std::uint64_t rounds() const noexcept override { return before_tail_ + model_.tail().size(); }
+  [[nodiscard]] std::uint64_t rounds_before_tail() const noexcept override { return before_tail_; }
+  /// Only with values.
+  void append_soft(std::uint64_t from, std::uint64_t to, std::vector<std::uint8_t> &bytes) const override {
+    values_->append(from, to, bytes);
+  }
+  void append_flags(std::uint64_t from, std::uint64_t to, std::vector<std::uint8_t> &bytes) const override {
+    values_->append_flags(from, to, bytes);
+  }
 
 private:
-  /// An error whose probability values say.
+  /// An error whose probability values and flags say.
   struct read_error {
     double rest;
     std::vector<qec::read_errors::reading> readings; ///< of the first repetition, or of an experiment with one
+    std::vector<qec::read_errors::listing> listings; ///< likewise
     std::vector<std::uint64_t> detectors, observables;
   };
   /// The errors of one part of the model with one repetition.

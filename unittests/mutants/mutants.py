@@ -324,6 +324,6 @@ MUTANTS = {
         TOOLS + "common/output_file.cpp", "    if (!file->is_at(path))", "    if (file->option() != path)",
         "tools_program_test", "*"),
     "stream_ends_in_the_middle_of_a_repetition": (
-        TOOLS + "decode/round_reader.cpp", " || (round_ - head_.size()) % body_.size() != 0)", ")",
+        TOOLS + "shots/round_reader.cpp", " || (round_ - head_.size()) % body_.size() != 0)", ")",
         "tools_program_test", "*"),
 }

@@ -99,12 +99,18 @@ TEST_P(EmulatedReadout, DrawsValuesAndCountsLogicalErrorsWithAndWithoutThem) {
     EXPECT_GT(r.at("without_readout").at("errors"), 0) << kind;
     EXPECT_EQ(r.at("logical_errors"), play(table + "--seed 3 --soft_kind " + kind).at("logical_errors")) << "same seed";
   }
+  const auto drawn = play("--sample --dem " + path("model.dem") + " --readout " + path("readout.txt") +
+                          " --leaked 0.3 --shots 200 --protocol server --decoder-ids 6,7");
+  ASSERT_FALSE(drawn.is_discarded());
+  EXPECT_EQ(drawn.at("mismatches"), 0) << "flags that are drawn, too";
+  EXPECT_EQ(drawn.at("shots_answered"), 200);
   const auto refused = [&](const std::string &options, const std::string &text) {
     const program_result r = run_program(command(table + options));
     EXPECT_EQ(r.exit_code, 2) << options;
     EXPECT_TRUE(contains(r.err, text)) << options << ": " << r.err;
   };
   refused("--soft " + path("values.u8"), "--soft: it has no effect with --sample");
+  refused("--leaked 0.3", " excludes --leak");
   write("readout.txt", of_server::readout_text("measurements 3\nflags 5\ngaussian 0 -1 3 2 0.5\nmisread 0 0.01 1 0\n"));
   refused("--soft_kind u8", "values of measurement 1 cannot be drawn: calibration 0 has a mean that no value of this "
                             "kind has");

@@ -326,16 +326,14 @@ TEST(StreamPlayer, SendsNoLongerRequestThanAnyServerTakesAlsoInLargeSlots) {
 
 TEST(StreamPlayer, SendsTheValuesOfItsRoundsAlsoInSlotsThatDoNotHoldBoth) {
   const qec::test::stream_readout_case of(kStreamDem);
-  std::string table = of.table; // without its flags
-  table.erase(table.find("flag 0 "));
-  table.erase(table.find("flags "), table.find("gaussian") - table.find("flags "));
   const cudaq::realtime::test::scratch_folder folder;
   readout_files files;
   files.readout = (folder.path() / "readout.txt").string();
-  std::ofstream(files.readout) << table;
+  files.leaked = 0.2;
+  std::ofstream(files.readout) << of.table;
   const std::string decoder = "sliding-window:inner=bp-osd,commit=2,buffer=3";
   for (const std::size_t slot_bytes : {24U + 48U + 4U, 24U + 48U + 11U, 256U}) {
-    stream_rig r(3, 60, decoder, {.decoder = "bp-osd", .commit = 2, .buffer = 3, .readout = table}, 0, files);
+    stream_rig r(3, 60, decoder, {.decoder = "bp-osd", .commit = 2, .buffer = 3, .readout = of.table}, 0, files);
     r.slot_bytes = slot_bytes;
     r.options.cycle_us = 5;
     const stream_play_result got = r.play();
@@ -346,6 +344,57 @@ TEST(StreamPlayer, SendsTheValuesOfItsRoundsAlsoInSlotsThatDoNotHoldBoth) {
     EXPECT_EQ(r.to.requests[qec::kEnqueueFunctionId], 0U);
     EXPECT_GT(r.to.requests[qec::kEnqueueReadoutFunctionId], slot_bytes == 256 ? 100U : 180U);
   }
+}
+
+TEST(StreamPlayer, PlaysARecordOfFilesAsOftenAsWanted) {
+  const qec::test::stream_readout_case of(kStreamDem);
+  const cudaq::realtime::test::scratch_folder folder;
+  const auto path = [&folder](const char *name) { return (folder.path() / name).string(); };
+  const auto write = [&path](const char *name, const auto &bytes) {
+    std::ofstream(path(name), std::ios::binary)
+        .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  write("readout.txt", of.table);
+  readout_files files;
+  files.readout = path("readout.txt");
+  files.leaked = 0.2;
+  const std::string decoder = "sliding-window:inner=bp-osd,commit=2,buffer=3";
+  const qec::stream_options served{.decoder = "bp-osd", .commit = 2, .buffer = 3, .readout = of.table};
+  stream_rig drawn(1, 60, decoder, served, 0, files);
+  experiment_rounds &experiment = drawn.plan.begin(0);
+  std::string lines;
+  for (std::uint64_t round = 0; round < drawn.plan.rounds(); ++round) {
+    for (const std::uint8_t bit : experiment.next_round())
+      lines += bit != 0 ? '1' : '0';
+    lines += '\n';
+  }
+  const std::uint64_t repetitions = drawn.plan.rounds() - of.model.head().size() - of.model.tail().size();
+  std::vector<std::uint8_t> soft, flags;
+  experiment.append_soft(0, of.soft.total(repetitions), soft);
+  experiment.append_flags(0, of.flags.total(repetitions), flags);
+  write("rounds.01", lines);
+  write("soft", soft);
+  write("flags", flags);
+  files.soft = path("soft");
+  files.leakage = path("flags");
+  own_data record;
+  record.in.path = path("rounds.01");
+  record.obs_in.path = path("truth.01");
+  const bool flips = experiment.observables()[0] != 0;
+  std::uint64_t logical_errors = 0;
+  for (const bool is_right : {true, false}) {
+    write("truth.01", std::string(flips == is_right ? "1\n" : "0\n"));
+    stream_rig r(2, 1, decoder, served, 0, files, record);
+    const stream_play_result got = r.play();
+    EXPECT_EQ(got.notes, std::vector<std::string>{});
+    EXPECT_EQ(got.ended, 2U);
+    EXPECT_EQ(got.rounds, 2 * drawn.plan.rounds());
+    EXPECT_EQ(got.mismatches, 0U);
+    logical_errors += got.logical_errors;
+  }
+  EXPECT_EQ(logical_errors, 2U) << "of one of the two truths, in both experiments";
+  record.obs_in.path.clear();
+  EXPECT_FALSE(stream_rig(1, 1, decoder, served, 0, files, record).plan.knows_observables());
 }
 
 } // namespace

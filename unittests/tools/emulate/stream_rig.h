@@ -90,8 +90,8 @@ private:
 struct stream_rig {
   explicit stream_rig(std::uint64_t shots, std::uint64_t rounds = 200, const std::string &decoder = kDecoder,
                       const qec::stream_options &served = {.decoder = "lookup", .commit = 2, .buffer = 3},
-                      std::size_t workers = 0, const readout_files &readout = {})
-      : plan(kStreamDem, decoder, workers, rounds, 7, std::chrono::nanoseconds::max(), readout), to(served) {
+                      std::size_t workers = 0, const readout_files &readout = {}, const own_data &record = {})
+      : plan(kStreamDem, decoder, workers, rounds, 7, std::chrono::nanoseconds::max(), readout, record), to(served) {
     options.shots = shots;
     options.rounds = rounds;
     options.window = 4;

@@ -89,7 +89,9 @@ struct read_model {
   std::string text, table;
   qec::repeating_model model;
 
-  read_model() : text(text_of()), table(table_of(text)), model(parsed(text)) {}
+  /// With flags: that of round k is 2 if its detector fires, and 1 if it does so in half of the cases.
+  explicit read_model(bool has_flags = false)
+      : text(text_of()), table(table_of(text, has_flags)), model(parsed(text)) {}
   qec::stream_readout readout() const {
     auto table_of_text = qec::parse_readout_table(table, qec::decoder_model(text));
     return std::move(*qec::stream_readout::make((*table_of_text)->contents(), model));
@@ -100,12 +102,15 @@ private:
     const std::string round = "detector(0) D0\nerror(1e-9) D0 L0\n";
     return round + "shift_detectors(1) 1\nrepeat 5 {\n" + round + "shift_detectors(1) 1\n}\n" + round;
   }
-  static std::string table_of(const std::string &text) {
-    std::string lines;
-    for (int k = 0; k < 7; ++k)
-      lines += "misread " + std::to_string(k) + " 0 " + std::to_string(k) + " 0\n";
-    return qec::test::head_of_text("cudaq-realtime-readout 1", text) + "measurements 7\ngaussian 0 12 3 2.5 0.25\n" +
-           lines;
+  static std::string table_of(const std::string &text, bool has_flags) {
+    std::string lines, listed;
+    for (int k = 0; k < 7; ++k) {
+      const std::string number = std::to_string(k);
+      lines += "misread " + number + " 0 " + number + " 0\n";
+      listed += "flag " + number + " 1 " + number + " 0.5\nflag " + number + " 2 " + number + " 1\n";
+    }
+    const std::string head = qec::test::head_of_text("cudaq-realtime-readout 1", text);
+    return has_flags ? head + "flags 7\n" + listed : head + "measurements 7\ngaussian 0 12 3 2.5 0.25\n" + lines;
   }
 };
 
@@ -113,7 +118,7 @@ TEST(StreamSampler, HasErrorsAsOftenAsTheDrawnValuesSay) {
   const read_model of;
   const qec::stream_readout readout = of.readout();
   constexpr std::uint64_t kRepetitions = 40000, kRounds = kRepetitions + 2;
-  drawn_values values(readout, qec::soft_kind::f32, kRepetitions);
+  drawn_values values(readout, qec::soft_kind::f32, kRepetitions, 0);
   EXPECT_EQ(values.total(), kRounds);
   stream_sampler sampler(of.model, kRepetitions, &values);
   const sampled_experiment got = whole(sampler, 3, 1);
@@ -136,10 +141,38 @@ TEST(StreamSampler, HasErrorsAsOftenAsTheDrawnValuesSay) {
   EXPECT_NEAR(mean, 0.75 * 12 + 0.25 * 3, 0.1);
 }
 
+TEST(StreamSampler, HasErrorsAsOftenAsTheDrawnFlagsSay) {
+  const read_model of(true);
+  const qec::stream_readout readout = of.readout();
+  constexpr std::uint64_t kRepetitions = 40000, kRounds = kRepetitions + 2;
+  drawn_values values(readout, qec::soft_kind::f32, kRepetitions, 0.1);
+  stream_sampler sampler(of.model, kRepetitions, &values);
+  const sampled_experiment got = whole(sampler, 3, 1);
+  std::vector<std::uint8_t> flags, part;
+  sampler.append_flags(0, kRounds, flags);
+  sampler.append_flags(5, 8, part); // from a whole byte on
+  double count[3] = {}, events[3] = {};
+  for (std::uint64_t k = 0; k < kRounds; ++k) {
+    const unsigned flag = flags[k / 4] >> 2 * (k % 4) & 3;
+    ASSERT_LT(flag, 3U);
+    if (k >= 5 && k < 8) {
+      EXPECT_EQ(part[0] >> 2 * (k - 5) & 3, flag) << k;
+    }
+    ++count[flag];
+    events[flag] += got.events[k];
+  }
+  EXPECT_EQ(part.size(), 1U);
+  for (const unsigned flag : {1U, 2U})
+    EXPECT_NEAR(count[flag], 0.1 * kRounds, 5 * std::sqrt(0.09 * kRounds)) << flag;
+  EXPECT_EQ(events[2], count[2]);
+  EXPECT_NEAR(events[1], count[1] / 2, 5 * std::sqrt(count[1] / 4));
+  EXPECT_EQ(events[0], 0);
+}
+
 TEST(StreamSampler, SendsTheSameDrawnValuesInEachKindAndInParts) {
   const read_model of;
   const qec::stream_readout readout = of.readout();
-  drawn_values floats(readout, qec::soft_kind::f32, 5), halves(readout, qec::soft_kind::u4, 5);
+  drawn_values floats(readout, qec::soft_kind::f32, 5, 0), halves(readout, qec::soft_kind::u4, 5, 0);
   std::vector<std::uint8_t> as_floats, as_halves, first, last;
   floats.begin(8, 2);
   halves.begin(8, 2);

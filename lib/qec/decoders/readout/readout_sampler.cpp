@@ -51,6 +51,12 @@ double as_kind(double value, soft_kind kind) noexcept {
                                 : static_cast<double>(std::lround(std::clamp(value, 0.0, highest_of(kind))));
 }
 
+void draw_flags(std::mt19937_64 &random, double leaked, std::uint64_t flags, std::span<std::uint8_t> row) {
+  std::ranges::fill(row, std::uint8_t{0});
+  for (std::uint64_t k = 0; k < flags; ++k)
+    row[k / 4] = static_cast<std::uint8_t>(row[k / 4] | drawn_flag(leaked, uniform(random)) << 2 * (k % 4));
+}
+
 expected<readout_sampler> readout_sampler::of(const detector_error_model &model, const readout_table &table,
                                               soft_kind kind) {
   for (const auto &[measurement, number] : table.contents().readings)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shots with soft values that were not measured. Values are drawn from the Gaussians of a table, then each error of
-// the model happens with the probability that it has in the shot, so that the values are as sure as the table says:
+// Shots with soft values and flags that were not measured. Values are drawn from the Gaussians of a table, then each
+// error of the model happens with the probability that it has in the shot: so values are as sure as the table says:
 //
 //   value of measurement 3    0.1, of the Gaussians at 1 and -1 with standard deviation 0.5
 //   list of the table         error 17 has 0.31 in this shot
@@ -22,6 +22,13 @@ namespace cudaq::qec::realtime {
 [[nodiscard]] std::string refuses_draws(const readout_calibration &calibration, soft_kind kind);
 /// A value as this kind has it: of u8 and u4 the nearest level.
 [[nodiscard]] double as_kind(double value, soft_kind kind) noexcept;
+
+/// A flag that is drawn: 2 with the probability `leaked`, 1 with the same one, else 0. `share`: uniform in (0, 1].
+[[nodiscard]] constexpr unsigned drawn_flag(double leaked, double share) noexcept {
+  return share <= leaked ? 2 : share <= 2 * leaked ? 1 : 0;
+}
+/// The flags of a shot, each on its own. `row`: as shot_readout::leakage.
+void draw_flags(std::mt19937_64 &random, double leaked, std::uint64_t flags, std::span<std::uint8_t> row);
 
 /// One thread at a time.
 class readout_sampler {

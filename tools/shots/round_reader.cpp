@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/decode/round_reader.h"
+#include "tools/shots/round_reader.h"
 
 #include "lib/qec/decoding/number_of.h"
 #include "lib/qec/shots/shot_stream.h"
-#include "tools/decode/several_shots.h"
+#include "tools/shots/several_shots.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/decode/value_input.h"
+#include "tools/shots/value_input.h"
 
 #include "lib/qec/shots/shot_stream.h"
 #include "tools/common/report.h"

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/decode/several_shots.h"
+#include "tools/shots/several_shots.h"
+
+#include "tools/common/report.h"
 
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -94,6 +97,21 @@ qec::expected<> check_one_experiment(const shot_source &in, const qec::repeating
   if (error)
     return {};
   return in.shot_format() == qec::shot_format::b8 ? check_b8(in.path, size, model) : check_lines(in.path, size, model);
+}
+
+qec::shot_format stream_format(const char *option, const shot_source &source) {
+  const qec::shot_format format = source.shot_format();
+  if (format != qec::shot_format::text01 && format != qec::shot_format::b8)
+    throw usage_error(fmt::format("{} {}: the format {} has whole shots; --stream takes 01 and b8", option, source.path,
+                                  qec::name_of(format)));
+  return format;
+}
+
+void read_one_row(qec::shot_reader &from, std::span<std::uint8_t> row) {
+  std::vector<std::uint8_t> more(row.size());
+  if (!from.read({}, row) || from.read({}, more))
+    throw usage_error(
+        fmt::format("{}: {} shots, but a stream is one experiment", from.name(), from.shots() == 0 ? "no" : "several"));
 }
 
 } // namespace cudaq::realtime::tools
