@@ -408,6 +408,7 @@ int serving::report(const std::string &problem) {
                         {"decoder", identity->name.empty() ? json() : json(identity->name)},
                         {"too_old", counts.too_old},
                         {"repeated", counts.repeated},
+                        {"padded", counts.padded},
                         {"exchanges", counts.exchanges},
                         {"failed_decodes", failures.count},
                         {"last_failure", failures.last},

@@ -252,6 +252,8 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
        [](const decoder_counts &c) { return c.too_old; });
   each("cudaq_decoder_repeated_total", "counter", "Requests that were sent again and got their first answer.",
        [](const decoder_counts &c) { return c.repeated; });
+  each("cudaq_decoder_padded_total", "counter", "Requests with bytes after their fields, which are ignored.",
+       [](const decoder_counts &c) { return c.padded; });
   each("cudaq_decoder_exchanges_total", "counter", "New models that took the place of the previous one.",
        [](const decoder_counts &c) { return c.exchanges; });
   each("cudaq_decoder_deadline_met_total", "counter",

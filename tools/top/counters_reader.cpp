@@ -148,6 +148,7 @@ void read_decoder_line(const counter_line &line, counted_decoder &d) {
       {"cudaq_decoder_shots_total", d.shots},
       {"cudaq_decoder_waiting", d.waiting},
       {"cudaq_decoder_too_old_total", d.too_old},
+      {"cudaq_decoder_padded_total", d.padded},
       {"cudaq_decoder_deadline_met_total", d.deadline_met},
       {"cudaq_decoder_deadline_missed_total", d.deadline_missed},
       {"cudaq_decoder_deadline_late_total", d.deadline_late},

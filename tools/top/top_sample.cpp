@@ -109,6 +109,7 @@ sampled_decoder decoder_between(const counted_decoder &before, const counted_dec
   d.shots = grown(before.shots, after.shots);
   d.waiting = after.waiting;
   d.too_old = grown(before.too_old, after.too_old);
+  d.padded = grown(before.padded, after.padded);
   d.deadline_met = grown(before.deadline_met, after.deadline_met);
   d.deadline_missed = grown(before.deadline_missed, after.deadline_missed);
   d.deadline_late = grown(before.deadline_late, after.deadline_late);
@@ -236,6 +237,7 @@ json sample_json(const server_sample &s) {
                         {"shots_per_second", static_cast<double>(d.shots) / s.seconds},
                         {"waiting", d.waiting},
                         {"too_old", d.too_old},
+                        {"padded", d.padded},
                         {"exchanges", d.exchanges},
                         {"deadline_met", d.deadline_met},
                         {"deadline_missed", d.deadline_missed},
@@ -246,6 +248,7 @@ json sample_json(const server_sample &s) {
                          {{"requests", d.total.requests},
                           {"shots", d.total.shots},
                           {"too_old", d.total.too_old},
+                          {"padded", d.total.padded},
                           {"deadline_met", d.total.deadline_met},
                           {"deadline_missed", d.total.deadline_missed},
                           {"deadline_late", d.total.deadline_late},
@@ -333,16 +336,17 @@ std::string stages_text(const server_sample &s) {
 }
 
 std::string totals_text(const server_sample &s) {
-  std::uint64_t requests = 0, shots = 0, errors = 0, busy = 0, too_old = 0;
+  std::uint64_t requests = 0, shots = 0, errors = 0, busy = 0, too_old = 0, padded = 0;
   for (const sampled_decoder &d : s.decoders) {
     requests += d.total.requests;
     shots += d.total.shots;
     errors += count_of(d.total.answers, &is_error);
     busy += count_of(d.total.answers, &is_busy);
     too_old += d.total.too_old;
+    padded += d.total.padded;
   }
-  return fmt::format("since the start: {} requests, {} shots, {} answers with an error, {} BUSY, {} too old\n",
-                     requests, shots, errors, busy, too_old);
+  return fmt::format("since the start: {} requests, {} shots, {} answers with an error, {} BUSY, {} too old{}\n",
+                     requests, shots, errors, busy, too_old, padded == 0 ? "" : fmt::format(", {} padded", padded));
 }
 
 std::string deadlines_text(const server_sample &s) {

@@ -26,7 +26,7 @@ struct sampled_stage {
 
 /// Counts and rates of the interval; `waiting` is of its end.
 struct sampled_decoder {
-  std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, exchanges = 0;
+  std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, padded = 0, exchanges = 0;
   std::uint64_t deadline_met = 0, deadline_missed = 0, deadline_late = 0;
   std::vector<std::pair<std::string, std::uint64_t>> answers; ///< by status
   std::vector<std::pair<std::string, std::uint64_t>> wins;    ///< by member of a race

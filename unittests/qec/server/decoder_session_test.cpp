@@ -58,7 +58,9 @@ TEST(DecoderSession, IgnoresBytesAfterTheFieldsOfARequest) {
   EXPECT_EQ(call(server, kGetCorrectionsFunctionId, padded(get_payload(kId, 4, false))),
             answered(server_status::ok, "0100"));
   EXPECT_EQ(call(server, kResetFunctionId, padded(reset_payload(kId))), answered(server_status::ok));
+  EXPECT_EQ(server.decoders()[0]->counts().padded, 3u);
   EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "0000"));
+  EXPECT_EQ(server.decoders()[0]->counts().padded, 3u) << "only requests with further bytes";
 }
 
 TEST(DecoderSession, AddsTheCorrectionsOfAllShots) {

@@ -60,6 +60,7 @@ decoder_counts decoder_counters::read() const noexcept {
   c.worst_tail_ns = worst_tail_ns_.load();
   c.deadlines = {deadline_met_.value(), deadline_missed_.value(), deadline_late_.value()};
   c.repeated = repeated_.value();
+  c.padded = padded_.value();
   c.requests = requests_.value();
   return c;
 }

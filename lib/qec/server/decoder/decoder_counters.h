@@ -25,6 +25,7 @@ struct decoder_counts {
   std::uint64_t tail_ns = 0, worst_tail_ns = 0; ///< from the arrival of a stream's last bits to its end: sum, most
   deadline_counts deadlines;                    ///< of decodes of shots and of windows, if they have a deadline
   std::uint64_t repeated = 0;                   ///< requests that were sent again, and got their first answer
+  std::uint64_t padded = 0;                     ///< requests with bytes after their fields, which are ignored
 
   /// Requests that wait, or are served. The counts are read while requests come.
   [[nodiscard]] std::uint64_t unanswered() const noexcept {
@@ -48,7 +49,11 @@ public:
   explicit decoder_counters(const cudaq::realtime::detail::tick_clock &ticks) : times_(ticks) {}
 
   // By any number of threads.
-  void add_request() noexcept { requests_.add(); }
+  void add_request(bool is_padded) noexcept {
+    requests_.add();
+    if (is_padded)
+      padded_.add();
+  }
   void add_answer(wire_function function, const server_answer &answer) noexcept;
 
   // By the thread that holds the session's mutex.
@@ -80,7 +85,7 @@ private:
     return static_cast<std::uint64_t>((clock::now() - begin) / std::chrono::nanoseconds(1));
   }
 
-  counter requests_, shots_, too_old_, exchanges_, tail_ns_, repeated_, begun_;
+  counter requests_, shots_, too_old_, exchanges_, tail_ns_, repeated_, begun_, padded_;
   counter deadline_met_, deadline_missed_, deadline_late_;
   std::array<counter, kServerStatuses> by_status_;
   cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_,

@@ -33,7 +33,7 @@ served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<dec
 
 bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
                             server_answer &now, request_moments &moments) {
-  counters_.add_request();
+  counters_.add_request(read.request.is_padded);
   if (limits_.queue_length == 0) {
     CUDAQ_QEC_PROBE(taken, job.request_id, job.slot);
     now = session_.serve(read, result, decoder_counters::clock::now(), false);

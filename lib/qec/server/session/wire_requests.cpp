@@ -33,6 +33,7 @@ bool read_enqueue(std::span<const std::uint8_t> payload, wire_request &request) 
   if (head.mapping_id != 0 || request.num_bits > kMaxEnqueuedBits || rest.size() < (request.num_bits + 7) / 8)
     return false;
   request.bits = rest.first((request.num_bits + 7) / 8);
+  request.is_padded = rest.size() != request.bits.size();
   return true;
 }
 
@@ -67,7 +68,13 @@ bool read_get_corrections(std::span<const std::uint8_t> payload, wire_request &r
   const auto fields = read_as<cudaq_qec_get_corrections_t>(payload);
   request.num_bits = fields.num_observables;
   request.clear = fields.clear == 1;
+  request.is_padded = payload.size() != kGetCorrectionsBytes;
   return fields.clear <= 1;
+}
+
+bool read_reset(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
+  request.is_padded = payload.size() > kResetBytes;
+  return payload.size() >= kResetBytes;
 }
 
 bool read_begin_tail(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
@@ -208,15 +215,13 @@ read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t
     std::uint32_t id;
     wire_function function;
     reader read_fields;
-  } kFunctions[] = {
-      {kEnqueueFunctionId, wire_function::enqueue, &read_enqueue},
-      {kEnqueueReadoutFunctionId, wire_function::enqueue_readout, &read_enqueue_readout},
-      {kOneShotReadoutFunctionId, wire_function::one_shot, &read_one_shot_readout},
-      {kGetCorrectionsFunctionId, wire_function::get_corrections, &read_get_corrections},
-      {kResetFunctionId, wire_function::reset,
-       [](std::span<const std::uint8_t> whole, wire_request &) noexcept { return whole.size() >= kResetBytes; }},
-      {kBeginTailFunctionId, wire_function::begin_tail, &read_begin_tail},
-      {kGetCommittedFunctionId, wire_function::get_committed, &read_get_committed}};
+  } kFunctions[] = {{kEnqueueFunctionId, wire_function::enqueue, &read_enqueue},
+                    {kEnqueueReadoutFunctionId, wire_function::enqueue_readout, &read_enqueue_readout},
+                    {kOneShotReadoutFunctionId, wire_function::one_shot, &read_one_shot_readout},
+                    {kGetCorrectionsFunctionId, wire_function::get_corrections, &read_get_corrections},
+                    {kResetFunctionId, wire_function::reset, &read_reset},
+                    {kBeginTailFunctionId, wire_function::begin_tail, &read_begin_tail},
+                    {kGetCommittedFunctionId, wire_function::get_committed, &read_get_committed}};
   for (const auto &[id, wire, read_fields] : kFunctions) {
     if (id != function_id)
       continue;

@@ -139,6 +139,7 @@ struct wire_request {
   bool with_readout = false;          ///< of describe: a longer one; both are set, too
   bool with_gaps = false;             ///< of describe: the longest answer; all three are set, too
   std::span<const std::uint8_t> bits; ///< of enqueue; of one_shot and enqueue_readout all arrays
+  bool is_padded = false;             ///< bytes follow its fields, which are ignored
   std::uint64_t content = 0;          ///< if changes_state: a hash of the function and the payload
 
   // Not of the payload.
