@@ -81,8 +81,7 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
   add_readout_options(decode, o, "; -: stdin");
   CLI::Option *const svg =
       decode.add_option("--svg", o.svg, "picture of the correction of one shot over the places of its code, into FILE")
-          ->type_name("FILE")
-          ->excludes(decode.get_option("--heralds"));
+          ->type_name("FILE");
   add_choice(
       decode, "--svg-shot", o.svg_shot,
       "the shot of --svg: event: the first one with an event; wrong: the first logical error; or its number, from 0",

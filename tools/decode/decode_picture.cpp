@@ -61,9 +61,16 @@ decode_picture::decode_picture(const decode_options &o, const std::string &dem_t
                                     detectors_.size(), o.data.dem));
     detectors_.push_back({one.x, one.y, one.time, false});
   }
-  decoder_ = telling_decoder(o.decoder, model_);
-  if (decoder_->num_detectors() != detectors_.size())
-    throw usage_error("--svg: heralds have no place in a picture; name a decoder without them");
+  if (!o.heralds.empty()) {
+    auto list = qec::load_heralds(o.heralds, {}, model_);
+    if (list.failed())
+      throw usage_error("--heralds: " + list.text());
+    heralds_ = std::move(*list);
+  }
+  decoder_ = telling_decoder(
+      o.heralds.empty() ? o.decoder : std::string(qec::with_setting(o.decoder, "heralds", o.heralds)), model_);
+  if (decoder_->num_detectors() != (heralds_ ? heralds_->meaning.size() : detectors_.size()))
+    throw usage_error("--svg: the heralds of the decoder's name are not known here; name the file by --heralds");
 }
 
 void decode_picture::offer(std::uint64_t shot, std::span<const std::uint8_t> events,
@@ -78,8 +85,30 @@ void decode_picture::offer(std::uint64_t shot, std::span<const std::uint8_t> eve
   probabilities_.assign(probabilities.begin(), probabilities.end());
   static_cast<void>(qec::for_each_event(events, decoder_->num_detectors(), [this](std::uint64_t event) {
     events_.push_back(event);
-    detectors_[static_cast<std::size_t>(event)].fired = true;
+    if (const std::uint64_t meaning = in_model(event); (meaning & qec::herald_list::kHerald) != 0)
+      fired_heralds_.push_back(event);
+    else
+      detectors_[static_cast<std::size_t>(meaning)].fired = true;
   }));
+}
+
+/// In the middle of the detectors that its errors flip, at the first of their times.
+plotted_herald decode_picture::place_of(std::uint64_t herald) const {
+  const qec::detector_error_model &model = **model_.errors();
+  plotted_herald mark{0, 0, 0, fmt::format("D{}", herald)};
+  std::vector<std::uint64_t> near;
+  const auto number = static_cast<std::size_t>(in_model(herald) & ~qec::herald_list::kHerald);
+  for (const qec::dem_component &one : model.components)
+    if (std::ranges::any_of(heralds_->errors_of(number),
+                            [&one](const qec::error_probability &listed) { return listed.error == one.mechanism; }))
+      near.insert(near.end(), model.detectors_of(one).begin(), model.detectors_of(one).end());
+  for (std::size_t k = 0; k < near.size(); ++k) {
+    const plotted_detector &at = detectors_[static_cast<std::size_t>(near[k])];
+    mark.x += at.x / static_cast<double>(near.size());
+    mark.y += at.y / static_cast<double>(near.size());
+    mark.time = k == 0 ? at.time : std::min(mark.time, at.time);
+  }
+  return mark;
 }
 
 void decode_picture::add_edges(std::span<const qec::correction_edge> edges, correction &to) const {
@@ -97,9 +126,9 @@ void decode_picture::add_edges(std::span<const qec::correction_edge> edges, corr
   }
   std::vector<std::uint64_t> sum;
   for (const auto &[first, second] : edges) {
-    std::vector<std::uint64_t> detectors{first};
+    std::vector<std::uint64_t> detectors{in_model(first)};
     if (second != qec::kBoundary)
-      detectors.push_back(second);
+      detectors.push_back(in_model(second));
     std::ranges::sort(detectors);
     const auto found = likeliest.find(detectors);
     const bool is_known = found != likeliest.end();
@@ -178,7 +207,12 @@ std::string decode_picture::svg() const {
   std::vector<plotted_error> errors;
   for (std::size_t k = 0; k < found.errors.size(); ++k)
     errors.push_back({{found.errors[k].begin(), found.errors[k].end()}, found.flips[k]});
-  std::string title = fmt::format("Shot {}, {}: {}, ", *shot_, decoder_->name(), number_of(events_.size(), "event"));
+  std::vector<plotted_herald> heralds;
+  for (const std::uint64_t herald : fired_heralds_)
+    heralds.push_back(place_of(herald));
+  std::string title =
+      fmt::format("Shot {}, {}: {}, ", *shot_, decoder_->name(), number_of(events_.size() - heralds.size(), "event"));
+  title += heralds.empty() ? "" : number_of(heralds.size(), "herald") + ", ";
   if (found.failure.empty()) {
     if (predecoder_)
       title += fmt::format("{} left by {}, ", found.events.size(), predecoder_->name());
@@ -195,7 +229,7 @@ std::string decode_picture::svg() const {
     detectors[d].removed = detectors[d].fired && !is_left;
     detectors[d].made = !detectors[d].fired && is_left;
   }
-  const std::string plot = correction_plot(detectors, errors, title + (is_failure_ ? ", which is wrong" : ""));
+  const std::string plot = correction_plot(detectors, errors, title + (is_failure_ ? ", which is wrong" : ""), heralds);
   return plot.empty() ? "" : svg_file(plot);
 }
 

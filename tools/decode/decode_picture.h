@@ -2,6 +2,7 @@
 // `decode --svg`: the correction of one shot over the places of its code, and what a predecoder has removed before.
 #pragma once
 
+#include "lib/qec/decoders/heralds/herald_list.h"
 #include "lib/qec/decoding/decoder_model.h"
 #include "lib/qec/decoding/predecoder.h"
 #include "tools/decode/decode.h"
@@ -38,16 +39,22 @@ private:
   };
   [[nodiscard]] correction decode() const;
   std::vector<std::uint64_t> predecode(std::vector<std::uint64_t> &events) const;
+  [[nodiscard]] std::uint64_t in_model(std::uint64_t detector) const {
+    return heralds_ ? heralds_->meaning[static_cast<std::size_t>(detector)] : detector;
+  }
+  [[nodiscard]] plotted_herald place_of(std::uint64_t herald) const;
   void add_edges(std::span<const qec::correction_edge> edges, correction &to) const;
   void add_errors(std::span<const std::uint64_t> errors, correction &to) const;
 
   const decode_options &options_;
   const qec::decoder_model model_;
-  std::vector<plotted_detector> detectors_;
+  std::optional<qec::herald_list> heralds_;     ///< of --heralds
+  std::vector<plotted_detector> detectors_;     ///< of the model
   std::unique_ptr<qec::predecoder> predecoder_; ///< null: the decoder gets all events
   std::unique_ptr<qec::decoder> decoder_;
   std::optional<std::uint64_t> shot_;
-  std::vector<std::uint64_t> events_;
+  std::vector<std::uint64_t> events_;        ///< also heralds
+  std::vector<std::uint64_t> fired_heralds_; ///< of the events
   std::vector<qec::error_probability> probabilities_;
   bool is_failure_ = false;
 };

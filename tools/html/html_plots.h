@@ -88,13 +88,18 @@ struct plotted_error {
   std::vector<std::size_t> detectors; ///< into the list of detectors
   bool flips;                         ///< an observable
 };
+/// A herald that fired: a detector that says where errors may be. `time`: of a detector.
+struct plotted_herald {
+  double x, y, time;
+  std::string name;
+};
 /// A correction over the places of a code, a panel for each time. An error is a line between its two detectors, and of
 /// more a star; one with a single detector is a short line to the nearest side of the panel, as a model does not say to
 /// which side of the code. One that joins two times has a ring at each of its detectors, and a dashed line in the later
 /// panel if two of them are at different places. An event that a predecoder has removed is pale, and one that it has
-/// made is a ring. y goes downwards. "" without detectors, or if one has no place.
+/// made is a ring. A herald is a diamond. y goes downwards. "" without detectors, or if one has no place.
 std::string correction_plot(const std::vector<plotted_detector> &detectors, const std::vector<plotted_error> &errors,
-                            const std::string &title);
+                            const std::string &title, const std::vector<plotted_herald> &heralds = {});
 
 /// The first picture of a plot as a file of its own, also for programs that know little of CSS: these show it in light
 /// colours, others in dark ones where the reader prefers them. "" without a picture.

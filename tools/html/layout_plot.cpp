@@ -12,7 +12,7 @@ namespace {
 
 /// From here on a difference has its full colour.
 constexpr double kFullSigma = 10, kFramedSigma = 5;
-constexpr double kEdge = 24, kMaxHeight = 560, kLegend = 40;
+constexpr double kEdge = 24, kMaxHeight = 560, kLegend = 40, kHeraldRow = 22;
 
 /// The least distance above 0 of two values; 1 if there is none.
 double spacing_of(std::vector<double> values) {
@@ -69,8 +69,13 @@ public:
   };
   [[nodiscard]] std::size_t number_of(std::size_t detector) const { return number_.at(detectors_[detector].time); }
   [[nodiscard]] point in_panel(std::size_t detector) const {
-    const plotted_detector &d = detectors_[detector];
-    return {kEdge + scale_ * (d.x - left_), kEdge + scale_ * (d.y - top_)};
+    return in_panel(detectors_[detector].x, detectors_[detector].y);
+  }
+  [[nodiscard]] point in_panel(double x, double y) const {
+    return {kEdge + scale_ * (x - left_), kEdge + scale_ * (y - top_)};
+  }
+  [[nodiscard]] point at(const plotted_herald &herald) const {
+    return moved(in_panel(herald.x, herald.y), number_.at(herald.time));
   }
   [[nodiscard]] point at(std::size_t detector) const { return moved(in_panel(detector), number_of(detector)); }
   /// Beside the nearest side of the panel.
@@ -138,6 +143,12 @@ std::string dot_at(const char *css, panels::point at, double radius, const std::
                      at.y, radius, name);
 }
 
+std::string diamond_at(panels::point at, double radius, const std::string &name) {
+  return fmt::format(R"(<path class="s1 d0 ring herald" d="M{0:.1f} {1:.1f}l{2:.1f} {2:.1f}l-{2:.1f} {2:.1f}l-{2:.1f} )"
+                     R"(-{2:.1f}z"><title>{3}</title></path>)",
+                     at.x, at.y - radius, radius, html_text(name));
+}
+
 std::string drawn(const panels &of, const plotted_error &error) {
   const std::string css = stroke_of(error.flips);
   std::map<std::size_t, std::vector<std::size_t>> by_panel;
@@ -172,7 +183,7 @@ std::string drawn(const panels &of, const plotted_error &error) {
 } // namespace
 
 std::string correction_plot(const std::vector<plotted_detector> &detectors, const std::vector<plotted_error> &errors,
-                            const std::string &title) {
+                            const std::string &title, const std::vector<plotted_herald> &heralds) {
   constexpr double kFarthest = 1e100; // differences are numbers, too
   if (detectors.empty() || !std::ranges::all_of(detectors, [](const plotted_detector &d) {
         return std::abs(d.x) <= kFarthest && std::abs(d.y) <= kFarthest && std::isfinite(d.time);
@@ -190,6 +201,8 @@ std::string correction_plot(const std::vector<plotted_detector> &detectors, cons
                   of.at(d), fired ? of.dot() : 0.5 * of.dot(), fmt::format("D{}", d));
     out += detectors[d].made ? ring_at("s1 d0", of.at(d), of.dot()) : "";
   }
+  for (const plotted_herald &herald : heralds)
+    out += diamond_at(of.at(herald), of.dot() + 3.5, herald.name);
   const double y = of.bottom() + 14;
   const auto label = [y](double x, const char *text) {
     return fmt::format(R"(<text x="{}" y="{}">{}</text>)", x, y + 4, text);
@@ -199,7 +212,10 @@ std::string correction_plot(const std::vector<plotted_detector> &detectors, cons
          label(198, "error of the correction") + line_between(stroke_of(true), {366, y}, {386, y}) +
          label(392, "it flips an observable") + ring_at(stroke_of(false), {558, y}, 7) +
          label(572, "it joins two times");
-  return svg(title, y + 16, out);
+  if (!heralds.empty())
+    out += diamond_at({12, y + kHeraldRow}, 7, "") +
+           fmt::format(R"(<text x="26" y="{}">a herald fired, at the errors that it means</text>)", y + kHeraldRow + 4);
+  return svg(title, y + 16 + (heralds.empty() ? 0 : kHeraldRow), out);
 }
 
 std::string layout_plot(const std::vector<plotted_place> &places) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cudaq-realtime decode --svg`: the correction of a shot over the places of its code.
+#include "unittests/qec/model_text.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
 #include <regex>
@@ -79,6 +80,27 @@ TEST_F(DecodePicture, HasTheEventsThatAPredecoderRemovesPale) {
   }
 }
 
+TEST_F(DecodePicture, HasTheHeraldsThatFiredAmongTheDetectorsOfTheirErrors) {
+  const std::string model = read_file(path("model.dem"));
+  file("heralds.txt",
+       cudaq::qec::realtime::test::heralds_text(model, "detectors 8\nherald 6 4 0.5\nherald 7 1 0.5 2 0.5\n"));
+  for (const char *decoder : {"auto", "bp-osd"}) {
+    const program_result r =
+        decode("1,5,6\n", std::string("--decoder ") + decoder + " --heralds " + path("heralds.txt"));
+    if (contains(r.err, "lookup"))
+      continue;
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    const std::string svg = read_file(path("shot.svg"));
+    EXPECT_TRUE(contains(svg, "2 events, 1 herald, 1 error of the correction; it flips no observable<")) << svg;
+    EXPECT_EQ(count(svg, "<title>D6</title>"), 1U) << svg;
+    EXPECT_EQ(count(svg, "<title>D7</title>"), 0U) << svg;
+    EXPECT_EQ(count(svg, "<line class=\"s0 d1\""), 1U) << "D1 D5, which is likely with the herald: " << svg;
+  }
+  const program_result r = decode("1\n", "--decoder bp-osd:heralds=" + path("heralds.txt"));
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "name the file by --heralds")) << r.err;
+}
+
 TEST_F(DecodePicture, IsOfTheFirstShotWithAnEventAWrongOneOrANumber) {
   file("truth.01", "0\n1\n1\n0\n"); // the third answer is wrong
   const std::string shots = "\n0\n1,2\n0\n";
@@ -111,7 +133,7 @@ TEST_F(DecodePicture, IsRefusedWithAReason) {
                {"model.dem", "--decoder lookup", "lookup gives neither errors nor edges"},
                {"model.dem", "--decoder bp-osd --svg-shot first", "--svg-shot"},
                {"model.dem", "--decoder bp-osd --svg-shot wrong", "without true observables"},
-               {"model.dem", "--decoder bp-osd --heralds " + path("heralds.txt"), "--heralds"},
+               {"model.dem", "--decoder bp-osd --heralds " + path("heralds.txt"), "heralds.txt"},
                {"model.dem", "--decoder bp-osd --json " + path("shot.svg"), "this is the file of --"},
                {"model.dem", "--decoder bp-osd --confidence " + path("shot.svg"), "this is the file of --svg"},
                {"loop.dem", "--stream", "--svg"}};
