@@ -81,6 +81,7 @@ Examples:
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --predecoder local
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --errors 4 --shots 1000000
   cudaq-realtime-bench decoding --dem tools/data/surface_z_d3_p0.003.dem --decoder pymatching lookup
+  cudaq-realtime-bench decoding --dem model.dem --readout readout.txt         with soft values and flags, and without
   cudaq-realtime-bench decoding --dem tools/data/bp_osd/bicycle_72_r6_p0.003.dem --decoder relay-bp bp-osd \
     --deadlines 50,100,200,500,1000,5000 --html curve.html       logical errors under a deadline, with their plot)";
 
@@ -155,6 +156,29 @@ void add_bench_idle(CLI::App &program, chosen_command &chosen) {
 }
 
 #ifdef CUDAQ_TOOL_HAS_QEC
+/// What shots of `decoding` know, and what a list of cases cannot have beside it.
+void add_known_options(CLI::App &command, bench_readout_options &known) {
+  CLI::Option *const table = command.add_option(
+      "--readout", known.readout,
+      "a table of soft values and flags, which are drawn: each decoder decodes the shots with them, too");
+  table->type_name("FILE");
+  add_choice(command, "--soft_kind", known.soft_kind, "f32, or rounded: u8, u4", {"f32", "u8", "u4"})->needs(table);
+  command.add_option("--leaked", known.leaked, "the share of flags that is 2, and the share that is 1")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.5))
+      ->needs(table);
+  CLI::Option *const heralds =
+      command.add_option("--heralds", known.heralds, "a file of heralds, which fire at random: the same with them");
+  heralds->type_name("FILE")->excludes(table);
+  command.add_option("--erased", known.erased, "the share of the heralds that fire")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0))
+      ->needs(heralds);
+  for (CLI::Option *const one : {table, heralds})
+    for (const char *const other : {"--csv", "--predecoder", "--deadlines", "--flagged"})
+      one->excludes(command.get_option(other));
+}
+
 void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
   const auto options = std::make_shared<bench_decoding_options>();
   bench_decoding_options &o = *options;
@@ -188,12 +212,15 @@ void add_bench_decoding(CLI::App &program, chosen_command &chosen) {
       ->delimiter(',')
       ->type_name("SHARE,...")
       ->check(CLI::Range(0.0, 1.0));
+  add_known_options(command, o.known);
   add_shots_option(command, o.shots, "shots to sample; of each model");
   add_duration_option(command, o.duration_s, "seconds to decode, instead of --shots");
   command.add_option("--failures", o.failures, "stop when the reference has failed so often; 0: do not")
       ->capture_default_str();
   command.add_option("--errors", o.errors, "number of errors in each shot; 0: as the model says")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes("--readout")
+      ->excludes("--heralds");
   const CLI::Option &seed = *command.add_option("--seed", o.seed, "seed of the shots; with --csv a random one, else 1");
   add_threads_option(command, o.threads);
   add_html_option(command, chosen.output);

@@ -113,6 +113,8 @@ std::string decoding_html(const json &report) {
 } // namespace
 
 int run_bench_decoding(const bench_decoding_options &o, const output &out) {
+  if (o.dem_files.size() != 1 && o.known.any())
+    throw usage_error("--readout, --heralds: of one model; name one file for --dem");
   if (o.dem_files.size() != 1 || !o.csv_file.empty())
     return run_error_curve(o, out);
   const std::string &dem_file = o.dem_files.front();
@@ -129,8 +131,11 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
       "{}: {} detectors, {} observables, {:.3g} errors a shot expected{}\n{} shots, seed {}\n\n{:<32} {:>9}  {:<28}  "
       "{:<26} {:>8}  {:>10}\n",
       dem_file, model.num_detectors, model.num_observables, decoding.sampler().expected_errors(),
-      o.errors == 0 ? "" : fmt::format("; sampled: exactly {}", o.errors), reference.errors.shots, o.seed, "",
-      "failures", "per shot, 95 % interval", "ratio, paired", "events", "CPU a shot");
+      decoding.known() != nullptr ? "; " + decoding.known()->text()
+      : o.errors == 0             ? ""
+                                  : fmt::format("; sampled: exactly {}", o.errors),
+      reference.errors.shots, o.seed, "", "failures", "per shot, 95 % interval", "ratio, paired", "events",
+      "CPU a shot");
   json list = json::array();
   for (std::size_t k = 0; k < counts.size() && reference.errors.shots != 0; ++k) { // 0: the first batch was cut
     const std::string &name = cases[k].name;
@@ -150,12 +155,14 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
        "shots sampled from the model's error instructions; every case decodes the same "
        "shots; CPU time of the thread, with predecoder and unpacking, without sampling. Deadlines are "
        "wall-clock times from the begin of each decode, times of shots from the end of the decode before; a shot "
-       "without an answer in time is a failure"},
+       "without an answer in time is a failure. A decoder with the readout, or with heralds, makes the "
+       "probabilities of a shot in this time; one without has their averages"},
       {"dem", dem_file},
       {"detectors", model.num_detectors},
       {"observables", model.num_observables},
       {"expected_errors", decoding.sampler().expected_errors()},
       {"errors", o.errors},
+      {"known", decoding.known() != nullptr ? json(decoding.known()->text()) : json()},
       {"shots", reference.errors.shots},
       {"seed", o.seed},
       {"threads", decoding.threads()},

@@ -4,6 +4,7 @@
 // result does not depend on the number of threads. With several models: error_curve.h.
 #pragma once
 
+#include "benchmarks/decoding/bench_readout.h"
 #include "tools/common/report.h"
 
 #include <cstdint>
@@ -20,6 +21,7 @@ struct bench_decoding_options {
   std::vector<std::string> predecoders{"none"};
   std::vector<double> deadlines_us; ///< each decoder also decodes with each of these deadlines
   std::vector<double> flagged;      ///< each decoder also decodes shots that replace these shares of the errors
+  bench_readout_options known;      ///< any: each decoder decodes all shots with what these know, too
   std::uint64_t shots = 100000;     ///< of each model
   double duration_s = 0;            ///< > 0: time to decode, instead of shots
   std::uint64_t failures = 0;       ///< stop when the reference has failed so often; 0: do not

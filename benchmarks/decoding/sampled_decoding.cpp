@@ -17,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 namespace cudaq::realtime::tools {
@@ -25,11 +26,14 @@ namespace {
 constexpr std::size_t kBatch = kSampledBatch; ///< shots that every case decodes in turn
 constexpr std::uint64_t kBetweenSaves_ns = 5'000'000'000;
 
-std::vector<qec::offline_decoder> make_decoders(const sampled_task &task, const qec::detector_error_model &model) {
+/// `known`: null, or what shots know.
+std::vector<qec::offline_decoder> make_decoders(const sampled_task &task, const qec::detector_error_model &model,
+                                                const bench_readout *known) {
   std::vector<qec::offline_decoder> made;
   for (const decoding_case &c : task.cases) {
     std::unique_ptr<qec::predecoder> first;
-    qec::decoder_result second = qec::make_decoder(c.decoder, task.dem);
+    qec::decoder_result second =
+        qec::make_decoder(c.decoder, known == nullptr || c.knows ? task.dem : known->average_dem());
     if (!second)
       refuse(second.machine_lacks, fmt::format("--dem {}: {}", task.dem_file, second.error));
     if (const auto detectors = static_cast<std::uint64_t>(second.instance->num_detectors());
@@ -43,6 +47,9 @@ std::vector<qec::offline_decoder> make_decoders(const sampled_task &task, const 
     }
     if (const char *const refusal = second.instance->refuses_probabilities(); c.flagged != 0 && refusal != nullptr)
       throw usage_error(fmt::format("--flagged: {}", refusal));
+    if (c.knows)
+      if (const std::string refusal = qec::refuses_readout(*second.instance, known->table()); !refusal.empty())
+        throw usage_error(fmt::format("--decoder {}: what the shots know: {}", c.decoder, refusal));
     if (!c.predecoder.empty()) {
       if (const auto allowed = qec::check_predecoder_before(c.predecoder, second.instance->name()); allowed.failed())
         throw usage_error(fmt::format("--predecoder {}: {}", c.predecoder, allowed.text()));
@@ -211,6 +218,10 @@ std::vector<decoding_case> cases_of(const bench_decoding_options &o) {
   for (const std::string &decoder : o.decoders)
     for (const double share : o.flagged)
       cases.push_back({fmt::format("{}, {:g} % flagged", decoder, 100 * share), decoder, "", 0, share});
+  for (const std::string &decoder : o.decoders)
+    if (o.known.any())
+      cases.push_back(
+          {decoder + (o.known.heralds.empty() ? " with the readout" : " with heralds"), decoder, "", 0, 0, true});
   for (const std::string &predecoder : o.predecoders)
     if (predecoder != "none")
       cases.push_back({predecoder + " + " + o.decoders.front(), o.decoders.front(), predecoder, 0});
@@ -221,9 +232,15 @@ std::vector<decoding_case> cases_of(const bench_decoding_options &o) {
 class sampled_decoding::batch_decoder {
 public:
   explicit batch_decoder(const sampled_decoding &of)
-      : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done),
-        decoders_(make_decoders(of.task_, of.model_)), cases_(of.task_.cases), errors_(errors_of(of.model_)),
-        flags_(kBatch), shots_(kBatch * sampler_.shot_bytes()), truth_(kBatch * sampler_.observable_bytes()) {}
+      : options_(of.options_), sampler_(*of.sampler_), done_(of.task_.done), known_(of.known()),
+        decoders_(make_decoders(of.task_, of.model_, known_)), cases_(of.task_.cases), errors_(errors_of(of.model_)),
+        flags_(kBatch), shots_(kBatch * sampler_.shot_bytes()), truth_(kBatch * sampler_.observable_bytes()) {
+    if (known_ == nullptr)
+      return;
+    drawn_.emplace(known_->sampler());
+    soft_.resize(kBatch * known_->soft_bytes());
+    leakage_.resize(kBatch * known_->table().leakage_bytes());
+  }
 
   /// Samples batch k and decodes it with every case, without the shots that are done. A cut batch has the shots that
   /// the one case decoded; none of several cases, since these decode one after another.
@@ -236,8 +253,9 @@ public:
     std::vector<bool> reference;
     for (qec::offline_decoder &with : decoders_) {
       case_counts &count = counts.cases.emplace_back();
-      draw_flags(k, cases_[counts.cases.size() - 1].flagged, shots);
-      const std::vector<bool> wrong = decode(with, begin, shots, count);
+      const decoding_case &which = cases_[counts.cases.size() - 1];
+      draw_flags(k, which.flagged, shots);
+      const std::vector<bool> wrong = decode(with, which.knows, begin, shots, count);
       counts.is_cut = wrong.size() != shots;
       if (counts.is_cut && decoders_.size() != 1)
         return {std::vector<case_counts>(decoders_.size()), true};
@@ -278,20 +296,26 @@ private:
     std::mt19937_64 random = random_of_batch(options_.seed, k);
     std::ranges::fill(shots_, std::uint8_t{0});
     std::ranges::fill(truth_, std::uint8_t{0});
+    std::ranges::fill(soft_, std::uint8_t{0});
     for (std::size_t i = 0; i < shots; ++i) {
-      if (options_.errors == 0)
+      if (known_ != nullptr)
+        known_->sample(*drawn_, random, {shot(i), truth(i), soft(i)}, leakage(i));
+      else if (options_.errors == 0)
         sampler_.sample(random, shot(i), truth(i));
       else
         sampler_.sample_exactly(options_.errors, random, shot(i), truth(i));
     }
   }
   /// Returns which shots are wrong: of all, or of those before the one at which the batch was cut.
-  std::vector<bool> decode(qec::offline_decoder &with, std::size_t first, std::size_t shots, case_counts &count) {
+  std::vector<bool> decode(qec::offline_decoder &with, bool knows, std::size_t first, std::size_t shots,
+                           case_counts &count) {
     std::vector<bool> wrong(first);
     const qec::deadline_counts before = with.inner().deadlines();
     const double begin = qec::thread_seconds();
     std::uint64_t shot_begin = now_ns(); // as `decode`: one reading of the clock for each shot
     for (std::size_t i = first; i < shots && !interrupt_guard::is_grace_over(); ++i) {
+      if (knows) // the list is a part of what it costs
+        known_->list_of(soft(i), leakage(i), flags_[i]);
       const qec::decode_status status = with.decode(shot(i), nullptr, flags_[i]);
       const std::uint64_t shot_end = now_ns();
       count.shot_ns.record(shot_end - std::exchange(shot_begin, shot_end));
@@ -313,15 +337,23 @@ private:
   std::span<std::uint8_t> truth(std::size_t i) {
     return std::span(truth_).subspan(i * sampler_.observable_bytes(), sampler_.observable_bytes());
   }
+  std::span<std::uint8_t> soft(std::size_t i) {
+    return std::span(soft_).subspan(i * known_->soft_bytes(), known_->soft_bytes());
+  }
+  std::span<std::uint8_t> leakage(std::size_t i) {
+    return std::span(leakage_).subspan(i * known_->table().leakage_bytes(), known_->table().leakage_bytes());
+  }
 
   const bench_decoding_options &options_;
   const qec::model_sampler &sampler_;
   const std::uint64_t done_;
+  const bench_readout *const known_; ///< null: shots know nothing
+  std::optional<qec::readout_sampler> drawn_;
   std::vector<qec::offline_decoder> decoders_;
   const std::vector<decoding_case> cases_; ///< of decoders_
   const std::vector<qec::error_probability> errors_;
   std::vector<std::vector<qec::error_probability>> flags_; ///< of each shot of a batch
-  std::vector<std::uint8_t> shots_, truth_;
+  std::vector<std::uint8_t> shots_, truth_, soft_, leakage_;
 };
 
 sampled_decoding::sampled_decoding(const bench_decoding_options &o, sampled_task task)
@@ -333,6 +365,8 @@ sampled_decoding::sampled_decoding(const bench_decoding_options &o, sampled_task
   sampler_ = std::make_unique<const qec::model_sampler>(model_);
   if (o.errors != 0 && !sampler_->can_sample(o.errors))
     throw usage_error(fmt::format("--errors {}: {} has too few errors for sets of so many", o.errors, task_.dem_file));
+  if (o.known.any())
+    known_ = std::make_unique<const bench_readout>(o.known, task_.dem, model_);
   first_ = std::make_unique<batch_decoder>(*this);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "benchmarks/decoding/bench_decoding.h"
+#include "benchmarks/decoding/bench_readout.h"
 #include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/model_sampler.h"
 #include "tools/common/latency_histogram.h"
@@ -59,6 +60,7 @@ struct decoding_case {
   std::string predecoder; ///< "": none
   double deadline_us = 0; ///< 0: none
   double flagged = 0;     ///< share of the errors that each shot replaces, by the probability that they have
+  bool knows = false;     ///< it has the soft values, flags or heralds of each shot
 };
 
 /// In the order of reports; the first one is the reference.
@@ -84,6 +86,8 @@ public:
   [[nodiscard]] const qec::detector_error_model &model() const noexcept { return model_; }
   [[nodiscard]] const qec::model_sampler &sampler() const noexcept { return *sampler_; }
   [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
+  /// What shots know; null: nothing.
+  [[nodiscard]] const bench_readout *known() const noexcept { return known_.get(); }
 
   /// What each case did with the shots of this run: until the shots, the time or the failures of the options are
   /// reached, or after a signal. `save` is called by this thread every few seconds with the same for the shots so far.
@@ -96,6 +100,7 @@ private:
   const sampled_task task_;
   qec::detector_error_model model_;
   std::unique_ptr<const qec::model_sampler> sampler_;
+  std::unique_ptr<const bench_readout> known_;
   std::size_t threads_;
   class batch_decoder;
   std::unique_ptr<batch_decoder> first_;

@@ -40,6 +40,63 @@ TEST(BenchDecoding, StopsAtTheSameShotWithAnyNumberOfThreads) {
   EXPECT_EQ(counts("--shots 1000000 --failures 20 --threads 5"), one);
 }
 
+/// A chain of three detectors: what a shot knows says which of its errors are likely.
+class BenchKnownShots : public decode_files_test {
+protected:
+  void SetUp() override {
+    const std::string model = "error(0.001) D0 L0\nerror(0.001) D0 D1\nerror(0.001) D1 D2\nerror(0.001) D2\n";
+    std::string listed, heralds = "detectors 7\n";
+    for (const char *const k : {"0", "1", "2", "3"}) {
+      listed += std::string("flag ") + k + " 2 " + k + " 0.5\n";
+      heralds += std::string("herald ") + std::to_string(*k - '0' + 3) + " " + k + " 0.5\n";
+    }
+    file("model.dem", model);
+    const std::string head = cudaq::qec::realtime::test::head_of_text("cudaq-realtime-readout 1", model);
+    file("readout.txt", head +
+                            "measurements 2\nflags 4\ngaussian 0 1 -1 0.7 0.5\nmisread 0 0.001 0 0\n"
+                            "misread 3 0.001 1 0\n" +
+                            listed);
+    file("heralds.txt", cudaq::qec::realtime::test::heralds_text(model, heralds));
+  }
+  [[nodiscard]] nlohmann::json cases(const std::string &options) const {
+    const auto report =
+        run_good_program("decoding --json --shots 3000 --decoder bp-osd --dem " + path("model.dem") + " " + options);
+    if (report.is_discarded())
+      return {};
+    nlohmann::json list;
+    for (const auto &one : report.at("cases"))
+      list.push_back({{"name", one.at("name")}, {"failures", one.at("failures")}});
+    return list;
+  }
+};
+
+TEST_F(BenchKnownShots, AreDecodedWithAndWithoutWhatTheyKnow) {
+  const struct {
+    std::string options;
+    const char *name;
+  } both[] = {{"--readout " + path("readout.txt") + " --leaked 0.1", "bp-osd with the readout"},
+              {"--heralds " + path("heralds.txt") + " --erased 0.1", "bp-osd with heralds"}};
+  for (const auto &[options, name] : both) {
+    const nlohmann::json one = cases(options);
+    ASSERT_EQ(one.size(), 2U) << options;
+    EXPECT_EQ(one[0].at("name"), "bp-osd");
+    EXPECT_EQ(one[1].at("name"), name);
+    EXPECT_GT(one[1].at("failures").get<int>(), 10);
+    EXPECT_LT(10 * one[1].at("failures").get<int>(), 9 * one[0].at("failures").get<int>()) << options;
+    EXPECT_EQ(cases(options + " --threads 3"), one) << "it does not depend on the number of threads";
+  }
+  const auto refused = [&](const std::string &options, const std::string &text) {
+    const program_result r = run_program("decoding --dem " + path("model.dem") + " " + options);
+    EXPECT_EQ(r.exit_code, 2) << options;
+    EXPECT_TRUE(contains(r.err, text)) << options << ": " << r.err;
+  };
+  refused(both[0].options + " --decoder lookup", "--decoder lookup: what the shots know: ");
+  refused(both[0].options + " " + path("model.dem") + " --dem " + path("model.dem"), "name one file for --dem");
+  refused(both[0].options + " --errors 2", "excludes");
+  refused("--readout " + path("heralds.txt"), "heralds.txt: line 1");
+  refused("--heralds " + path("readout.txt"), "readout.txt: line 1");
+}
+
 TEST(BenchDecoding, LateAnswersAreFailures) {
   const auto report = run_good_program("decoding --json --shots 500 --decoder lookup:deadline_us=0.001 --dem " +
                                        std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.005.dem");
