@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/qec/learned/network_kernels.h"
-
-#include "kernels/qec/block_group.cuh"
+#include "kernels/qec/learned/network_device.cuh"
 
 #include "cudaq/qec/realtime/resident_kernel.cuh"
-
-#include <cuda_fp16.h>
 
 namespace cudaq::qec::realtime::gpu {
 namespace {
@@ -27,59 +23,10 @@ __global__ void __launch_bounds__(kOneBlockThreads)
   __shared__ std::uint32_t warp_sums[kMaxBlockThreads / 32];
   __shared__ std::uint32_t events;
   await_kernel_before();
-  const block_group group(warp_sums);
-  network_state &state = *shot.state;
   const std::uint8_t *const frame = shot.from.io != nullptr ? request_frame(shot.from) : nullptr;
-  const bool requested = frame != nullptr || shot.payload != nullptr;
-  decode_status status = decode_status::ok;
-  if (threadIdx.x == 0)
-    events = 0;
-  if (frame != nullptr) {
-    status = detail::load_shot(group, job.layout, shot.readable, reinterpret_cast<const std::uint64_t *>(frame),
-                               state.fired());
-  } else if (shot.payload != nullptr) {
-    const std::uint64_t early = threadIdx.x < job.layout.dense_words() ? shot.payload[threadIdx.x] : 0;
-    status = detail::load_payload(group, job.layout, shot.readable, shot.payload,
-                                  static_cast<std::uint32_t>(job.layout.input_bytes()), early, state.fired());
-  }
-  __syncthreads();
-  if (requested && status == decode_status::ok) {
-    std::uint32_t mine = 0;
-    for (std::uint32_t w = threadIdx.x; w < job.layout.dense_words(); w += blockDim.x) {
-      const std::uint64_t word = state.fired()[w]; // this thread has written it
-      state.residual(job.layout)[w] = word;
-      mine += static_cast<std::uint32_t>(__popcll(word));
-    }
-    for (std::uint32_t w = threadIdx.x; w < job.layout.frame_words(); w += blockDim.x)
-      state.frame(job.layout)[w] = 0;
-    if (mine != 0)
-      atomicAdd(&events, mine);
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    state.requested = requested ? 1 : 0;
-    state.status = static_cast<std::int32_t>(status);
-    state.events = events;
-    state.corrections = 0;
-    state.active = events != 0 ? 1 : 0;
-  }
+  read_request(block_group(warp_sums), job, shot, frame, decode_status::ok, events);
 }
 
-/// A value of a layer that is cut at 0, and at the largest float16.
-__device__ __half cut(float value) { return __float2half_rn(fminf(fmaxf(value, 0.0f), 65504.0f)); }
-
-struct alignas(8) four_halves {
-  __half2 low, high;
-};
-__device__ four_halves cut(const float4 &v) {
-  return {__halves2half2(cut(v.x), cut(v.y)), __halves2half2(cut(v.z), cut(v.w))};
-}
-__device__ void add(float4 &sum, const float4 &v) {
-  sum.x += v.x;
-  sum.y += v.y;
-  sum.z += v.z;
-  sum.w += v.w;
-}
 /// Four channels of a place in values of a layer.
 template <class Values>
 __device__ auto *channels_at(const padded_grid &grid, Values *values, std::uint32_t place, std::uint32_t channel) {
@@ -99,16 +46,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   await_kernel_before();
   if (shot.state->active == 0 || !is_cell)
     return;
-  const std::uint32_t detector = code / 2;
-  const bool fired =
-      code != kNoDetector32 && (detail::halves(shot.state->fired())[detector / 32] >> detector % 32 & 1) != 0;
-  const std::uint32_t of_x = __ballot_sync(0xffffffffu, fired && code % 2 == 0);
-  const std::uint32_t of_z = __ballot_sync(0xffffffffu, fired && code % 2 == 1);
-  const auto *const weights = reinterpret_cast<const float4 *>(job.first);
-  for (std::uint32_t left = of_x | of_z; left != 0; left &= left - 1) {
-    const auto tap = static_cast<std::uint32_t>(__ffs(static_cast<int>(left)) - 1);
-    add(sum, weights[(tap * 2 + (of_z >> tap & 1)) * 32 + lane]);
-  }
+  add_events(reinterpret_cast<const float4 *>(job.first), code, has_fired(shot.state->fired(), code), sum);
   *reinterpret_cast<four_halves *>(channels_at(job.grid, shot.values[0], place, 4 * lane)) = cut(sum);
 }
 
@@ -426,18 +364,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (std::uint32_t from_group = 0; from_group < kGroups; ++from_group)
     logit += sums[from_group][row][output];
   const std::size_t at = std::size_t{first + row} * 3 + output;
-  if (shot.logits != nullptr)
-    shot.logits[at] = logit;
-  const network_effect effect = job.effects[at];
-  if (!(logit > job.threshold) || effect.detectors == 0)
-    return;
-  network_state &state = *shot.state;
-  atomicAdd(&state.corrections, 1u);
-  for (std::uint32_t k = 0; k < effect.detectors + effect.observables; ++k) {
-    const std::uint32_t index = job.lists[effect.first + k];
-    std::uint64_t *const words = k < effect.detectors ? state.residual(job.layout) : state.frame(job.layout);
-    atomicXor(&detail::halves(words)[index / 32], 1u << index % 32);
-  }
+  apply_logit(job, shot, at, job.effects[at], logit);
 #endif
 }
 
@@ -448,26 +375,7 @@ __global__ void __launch_bounds__(kOneBlockThreads)
   network_state &state = *shot.state;
   if (state.requested == 0)
     return;
-  const predecoder_layout layout = job.layout;
-  auto *const header = reinterpret_cast<predecoder_header *>(shot.output);
-  if (state.status != 0) {
-    if (threadIdx.x == 0)
-      *header = {state.status, 0, 0, 0};
-  } else {
-    const auto words = static_cast<std::uint32_t>(layout.dense_words());
-    const std::uint64_t *const residual = state.residual(layout);
-    auto *const events = reinterpret_cast<std::uint32_t *>(shot.output + layout.events_offset());
-    const std::uint32_t left =
-        detail::list_bits(block_group(warp_sums), residual, words, events, layout.num_detectors, nullptr);
-    auto *const dense = reinterpret_cast<std::uint64_t *>(shot.output + layout.dense_offset());
-    for (std::uint32_t w = threadIdx.x; w < words; w += blockDim.x)
-      dense[w] = residual[w];
-    auto *const frame = reinterpret_cast<std::uint64_t *>(shot.output + layout.frame_offset());
-    for (std::uint32_t w = threadIdx.x; w < layout.frame_words(); w += blockDim.x)
-      frame[w] = state.frame(layout)[w];
-    if (threadIdx.x == 0)
-      *header = {0, left, state.events, state.corrections};
-  }
+  write_answer(block_group(warp_sums), job, state, shot.output);
   if (shot.from.ready != nullptr)
     set_ready(shot.from);
 }
