@@ -38,7 +38,7 @@ public:
     shot.payload = events_.device<std::uint64_t>();
     shot.output = output_.device<std::uint8_t>();
     const auto made = cudaq::realtime::capture_graph(
-        graph_, [&](cudaStream_t stream) { return gpu::launch_network(network_->job(), shot, overlap, stream); });
+        graph_, [&](cudaStream_t stream) { return gpu::launch_shot(network_->job(), shot, overlap, stream); });
     if (!made)
       throw std::runtime_error(made.text);
   }
@@ -110,8 +110,9 @@ struct learned_memory {
       : name(of.name), text(memory_text(of.distance, of.rounds, p).text()),
         set(sample_shots(of.name, text, kSampledShots, seed)), model(read_or_throw(weights, text)) {}
   /// On the GPU, for so many shots at a time. Throws std::runtime_error: an older GPU.
-  [[nodiscard]] std::shared_ptr<const gpu::device_network> network(std::uint32_t shots_at_once) const {
-    return std::make_shared<const gpu::device_network>(model.network, model.lattice, model.layout, shots_at_once);
+  [[nodiscard]] std::shared_ptr<const gpu::device_network>
+  network(std::uint32_t shots_at_once, gpu::network_form form = gpu::network_form::chain) const {
+    return std::make_shared<const gpu::device_network>(model.network, model.lattice, model.layout, shots_at_once, form);
   }
   const std::string name, text;
   const qec::shot_set set;
@@ -127,12 +128,16 @@ private:
 };
 
 std::string blocks_text(const gpu::network_job &job) {
+  if (job.fused.rows != 0)
+    return fmt::format("fused, {} x {} blocks of {} rows", job.fused.row_blocks, job.fused.beside(), job.fused.rows);
   return fmt::format("{} x {} blocks of {} rows", job.plan.clusters, job.plan.parts, job.plan.rows());
 }
 
-void bench_shape(const bench_options &o, const learned_memory &memory, figure_list &figures) {
+/// The chain of kernels with and without overlap, or the fused kernel.
+void bench_form(const bench_options &o, const learned_memory &memory, gpu::network_form form, figure_list &figures) {
   const qec::shot_set &set = memory.set;
-  const auto network = memory.network(1);
+  const auto network = memory.network(1, form);
+  const bool is_fused = form == gpu::network_form::fused;
   const std::uint64_t shots = std::min<std::uint64_t>(o.exchanges, 2000);
   struct measured {
     latency_histogram shot;
@@ -164,8 +169,11 @@ void bench_shape(const bench_options &o, const learned_memory &memory, figure_li
   const std::string grid =
       fmt::format("{}, {} cells, {}", memory.name, network->job().grid.cells(), blocks_text(network->job()));
   for (const bool overlap : {true, false}) {
+    if (is_fused && !overlap)
+      return; // it is one kernel
     const measured idle = measure(overlap, false), full = measure(overlap, true);
-    const std::string how = fmt::format("{}, kernels {}", grid, overlap ? "overlap" : "after one another");
+    const std::string how =
+        is_fused ? grid : fmt::format("{}, kernels {}", grid, overlap ? "overlap" : "after one another");
     const double floor_us = static_cast<double>(idle.shot.percentile(50)) / 1000;
     figures.add("learned-idle", how + ": a shot without events, in which no layer computes", idle.shot);
     figures.add(
@@ -177,6 +185,21 @@ void bench_shape(const bench_options &o, const learned_memory &memory, figure_li
     figures.add_difference("learned-in-a-row", how + ": without waiting between shots", full.in_a_row_us);
     figures.add_difference("learned-idle-in-a-row", how + ": the same without events", idle.in_a_row_us);
   }
+}
+
+/// The chain of kernels, and the fused kernel if there is one for this GPU and grid.
+std::vector<gpu::network_form> forms_of(const learned_memory &memory) {
+  try {
+    (void)memory.network(1, gpu::network_form::fused);
+    return {gpu::network_form::chain, gpu::network_form::fused};
+  } catch (const std::runtime_error &) {
+    return {gpu::network_form::chain};
+  }
+}
+
+void bench_shape(const bench_options &o, const learned_memory &memory, figure_list &figures) {
+  for (const gpu::network_form form : forms_of(memory))
+    bench_form(o, memory, form, figures);
 }
 
 /// Shots/s of `streams` graphs. Each of the threads launches on its own streams in turn, and never waits in between.
@@ -210,8 +233,12 @@ double shots_per_second(const bench_options &o, const std::shared_ptr<const gpu:
 /// What the GPU can do, and what its launches allow: the layers of a shot without events do nothing.
 void bench_rates(const bench_options &o, const learned_memory &memory, figure_list &figures) {
   const std::vector<std::uint8_t> none(memory.set.detection_bytes());
-  for (const std::uint32_t plan : {1U, 4U, 8U, 16U, 32U}) {
-    const auto network = memory.network(plan);
+  std::vector<std::pair<std::uint32_t, gpu::network_form>> plans;
+  for (const gpu::network_form form : forms_of(memory))
+    for (const std::uint32_t plan : {1U, 4U, 8U, 16U, 32U})
+      plans.emplace_back(plan, form);
+  for (const auto &[plan, form] : plans) {
+    const auto network = memory.network(plan, form);
     for (const std::size_t streams : {std::size_t{1}, std::size_t{8}, std::size_t{32}})
       for (const std::size_t threads : {std::size_t{1}, std::size_t{4}}) {
         if (streams % threads != 0)
@@ -229,8 +256,8 @@ void bench_rates(const bench_options &o, const learned_memory &memory, figure_li
 
 /// The whole pipeline: network on the GPU, pymatching on the workers.
 void bench_in_pipeline(const bench_options &o, const learned_memory &memory, int workers, std::uint32_t plan,
-                       figure_list &figures) {
-  const auto network = memory.network(plan);
+                       gpu::network_form form, figure_list &figures) {
+  const auto network = memory.network(plan, form);
   const std::size_t slot_size =
       (CUDAQ_RPC_HEADER_SIZE + std::max<std::size_t>(memory.set.detection_bytes() + 8, 64) + 63) / 64 * 64;
   struct matching_worker {
@@ -323,8 +350,9 @@ void bench_learned_pipeline(const bench_options &o, const std::string &weights, 
   on_memories(o, weights, {kSmall, kMiddle, kLarge}, 0.006, skipped, [&](const learned_memory &memory) {
     for (const int workers : {1, 4, 8, 12})
       for (const std::uint32_t plan : {1U, static_cast<std::uint32_t>(workers), 32U})
-        if (plan == 1 || workers != 1)
-          bench_in_pipeline(o, memory, workers, plan, figures);
+        for (const gpu::network_form form : forms_of(memory))
+          if (plan == 1 || workers != 1)
+            bench_in_pipeline(o, memory, workers, plan, form, figures);
   });
 }
 

@@ -42,12 +42,10 @@ void place_engine(pipeline_options &o, bool device_given, bool gpu_given) {
     o.device = "gpu";
     o.staging = "resident";
   }
-  if (o.staging == "resident" && qec::is_learned_predecoder(o.engine))
-    throw CLI::ValidationError("--staging",
-                               "the network of --predecoder model=FILE is a graph of many kernels; resident "
-                               "blocks run one");
   if (o.plan != "shot" && (o.device != "gpu" || !qec::is_learned_predecoder(o.engine)))
     throw CLI::ValidationError("--plan", "it has no effect without --device gpu and --predecoder model=FILE");
+  if (o.staging == "resident" && o.plan != "shot")
+    throw CLI::ValidationError("--plan", "resident blocks have a plan of their own, for all workers at a time");
   if (o.device != "gpu" && gpu_given)
     throw CLI::ValidationError("--gpu", "it has no effect without --device gpu");
   if (o.device != "gpu" && o.staging != "auto")
@@ -81,8 +79,8 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
              {"auto", "mapped", "dma", "resident"});
   add_choice(pipeline, "--plan", o.plan,
              "how a network on the GPU is divided into blocks: shot, for the least time of one shot; rate, for as many "
-             "shots at a time as there are workers",
-             {"shot", "rate"});
+             "shots at a time as there are workers; fused and fused-rate, the same in one launch a shot",
+             {"shot", "rate", "fused", "fused-rate"});
   add_decoder_option(pipeline, o.decoder, "matcher, after the engine");
   add_noise_option(pipeline, o.noise);
   add_shots_option(pipeline, o.shots, "shots to send; the set is repeated");

@@ -39,9 +39,17 @@ public:
                              : o.staging == "mapped" ? gpu::staging::mapped
                                                      : gpu::staging::automatic;
     if (network) {
-      const std::uint32_t at_once = o.plan == "rate" ? static_cast<std::uint32_t>(workers) : 1;
-      network_ =
-          std::make_shared<const gpu::device_network>(network->network, network->lattice, network->layout, at_once);
+      const bool is_resident = o.staging == "resident";
+      const auto form = is_resident                   ? gpu::network_form::resident
+                        : o.plan.starts_with("fused") ? gpu::network_form::fused
+                                                      : gpu::network_form::chain;
+      const std::uint32_t at_once = is_resident || o.plan.ends_with("rate") ? static_cast<std::uint32_t>(workers) : 1;
+      network_ = std::make_shared<const gpu::device_network>(network->network, network->lattice, network->layout,
+                                                             at_once, form);
+      if (is_resident) {
+        resident_ = gpu::resident_networks(workers, network_, slot_size, o.gpu);
+        return;
+      }
       for (int id = 0; id < workers; ++id)
         workers_.push_back(std::make_unique<gpu::learned_worker>(network_, how, slot_size));
       return;

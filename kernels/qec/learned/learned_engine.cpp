@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/qec/learned/learned_engine.h"
 
+#include "kernels/qec/learned/fused_network.h"
 #include "kernels/qec/learned/network_plan.h"
 #include "kernels/qec/request_memory.h"
 #include "lib/qec/decoding/learned/learned_predecoder.h"
@@ -59,6 +60,23 @@ layer_plan plan_or_throw(padded_grid grid, std::uint32_t shots_at_once) {
   return *plan;
 }
 
+fused_plan fused_plan_or_throw(padded_grid grid, std::size_t words, std::uint32_t shots_at_once, bool stay) {
+  const auto at_once = [&](const fused_plan &plan) {
+    std::uint32_t blocks = 0;
+    require(max_fused_blocks(plan, words, blocks), "the occupancy of the fused kernel");
+    return blocks;
+  };
+  const fused_plan plan =
+      plan_fused(grid, of_device(cudaDevAttrMaxSharedMemoryPerBlockOptin, "shared memory") - kFusedOwnBytes, words,
+                 at_once, shots_at_once, stay);
+  if (plan.rows == 0)
+    throw std::runtime_error(kOwner +
+                             ": the fused kernel needs a GPU of compute capability 9.0 with room for all blocks "
+                             "of " +
+                             std::to_string(stay ? shots_at_once : 1) + " shot(s) of this grid at a time");
+  return plan;
+}
+
 std::vector<network_effect> effects_of(const memory_lattice &lattice) {
   std::vector<network_effect> effects;
   for (std::size_t cell = 0; cell < lattice.grid.cells(); ++cell)
@@ -72,11 +90,15 @@ std::size_t shot_words_bytes(const predecoder_layout &layout) { return layout.de
 } // namespace
 
 device_network::device_network(const predecoder_network &network, const memory_lattice &lattice,
-                               predecoder_layout layout, std::uint32_t shots_at_once) {
+                               predecoder_layout layout, std::uint32_t shots_at_once, network_form form) {
   const packed_network packed = packed_or_throw(network);
   job_.grid = padded(lattice.grid);
   job_.layout = layout;
-  job_.plan = plan_or_throw(job_.grid, shots_at_once);
+  const bool is_fused = form != network_form::chain;
+  if (is_fused)
+    job_.fused = fused_plan_or_throw(job_.grid, layout.dense_words(), shots_at_once, form == network_form::resident);
+  else
+    job_.plan = plan_or_throw(job_.grid, shots_at_once);
   job_.middles = packed.middles;
   job_.threshold = network.threshold();
   std::ranges::copy(packed.head_biases, job_.head_biases);
@@ -85,11 +107,13 @@ device_network::device_network(const predecoder_network &network, const memory_l
     at = block.as<std::remove_pointer_t<std::remove_reference_t<decltype(at)>>>();
   };
   put(detector_at_, detectors_by_place(lattice), job_.detector_at);
+  if (is_fused)
+    put(cell_at_, cells_by_place(job_.grid, job_.fused.places(job_.grid)), job_.cell_at);
   put(constant_, constant_part(network, lattice), job_.constant);
   put(first_, packed.first, job_.first);
-  put(middle_, packed.middle, job_.middle);
+  put(middle_, is_fused ? packed.fused_middle : packed.middle, job_.middle);
   put(biases_, packed.biases, job_.biases);
-  put(head_, packed.head, job_.head);
+  put(head_, is_fused ? packed.fused_head : packed.head, job_.head);
   put(effects_, effects_of(lattice), job_.effects);
   put(lists_, lattice.lists, job_.lists);
 }
@@ -101,9 +125,13 @@ std::shared_ptr<const device_network> load_device_network(const std::string &fil
   return std::make_shared<const device_network>(read->network, read->lattice, read->layout);
 }
 
-network_memory::network_memory(const network_job &job) : state_(network_state::bytes(job.layout)) {
+network_memory::network_memory(const network_job &job)
+    : state_(network_state::bytes(job.layout)), meeting_(fused_meeting::bytes(job.fused.row_blocks)) {
+  const bool is_fused = job.fused.rows != 0;
+  const std::size_t values_of_layer =
+      is_fused ? job.fused.value(job.grid, kNetworkChannels / kOctet, 0) : job.grid.value(kGroups, 0);
   for (device_block &values : values_)
-    values = device_block(job.grid.value(kGroups, 0) * sizeof(std::uint16_t));
+    values = device_block(values_of_layer * sizeof(std::uint16_t));
 }
 
 network_shot network_memory::shot() const {
@@ -111,7 +139,13 @@ network_shot network_memory::shot() const {
   for (int k : {0, 1})
     shot.values[k] = values_[k].as<std::uint16_t>();
   shot.state = state_.as<network_state>();
+  shot.meeting = meeting_.as<fused_meeting>();
   return shot;
+}
+
+cudaError_t launch_shot(const network_job &job, const network_shot &shot, bool overlap, cudaStream_t stream) {
+  return job.fused.rows != 0 ? launch_fused_network(job, shot, true, stream)
+                             : launch_network(job, shot, overlap, stream);
 }
 
 namespace {
@@ -143,7 +177,7 @@ public:
   cudaError_t enqueue(cudaStream_t stream) override {
     if (shot_.payload == nullptr || shot_.output == nullptr)
       throw std::runtime_error("learned predecoder: a tensor has no memory; bind all of them first");
-    return launch_network(network_->job(), shot_, false, stream);
+    return launch_shot(network_->job(), shot_, false, stream);
   }
 
 private:
@@ -182,7 +216,7 @@ public:
     shot.payload = events_.device<std::uint64_t>();
     shot.output = output_.device<std::uint8_t>();
     const auto made = cudaq::realtime::capture_graph(
-        graph_, [&](cudaStream_t stream) { return launch_network(network_->job(), shot, true, stream); });
+        graph_, [&](cudaStream_t stream) { return launch_shot(network_->job(), shot, true, stream); });
     if (!made)
       throw std::runtime_error(kOwner + ": " + made.text);
   }

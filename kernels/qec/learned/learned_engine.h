@@ -17,19 +17,23 @@
 
 namespace cudaq::qec::realtime::gpu {
 
+/// How a shot runs: as a chain of kernels, or by blocks that wait for each other (fused_network.h), in one launch or on
+/// the GPU from start to stop.
+enum class network_form : std::uint8_t { chain, fused, resident };
+
 /// A network for one model of errors in the memory of the current device, for all shots there. Constant after it is
 /// made: threads share it.
 class device_network {
 public:
-  /// shots_at_once: as plan_layers. Throws std::runtime_error, also for a network or a grid that the kernels do not
-  /// take, and for a device before compute capability 9.0.
+  /// shots_at_once: as plan_layers and plan_fused. Throws std::runtime_error, also for a network or a grid that the
+  /// kernels do not take, and for a device before compute capability 9.0.
   device_network(const predecoder_network &network, const memory_lattice &lattice, predecoder_layout layout,
-                 std::uint32_t shots_at_once = 1);
+                 std::uint32_t shots_at_once = 1, network_form form = network_form::chain);
   [[nodiscard]] const network_job &job() const noexcept { return job_; }
 
 private:
   network_job job_;
-  device_block detector_at_, constant_, first_, middle_, biases_, head_, effects_, lists_;
+  device_block detector_at_, cell_at_, constant_, first_, middle_, biases_, head_, effects_, lists_;
 };
 /// The network in a file of weights, for a model. Throws std::runtime_error.
 [[nodiscard]] std::shared_ptr<const device_network> load_device_network(const std::string &file,
@@ -42,8 +46,10 @@ public:
   [[nodiscard]] network_shot shot() const;
 
 private:
-  device_block values_[2], state_;
+  device_block values_[2], state_, meeting_;
 };
+/// Puts a shot on the stream, in the form of the network. overlap: as launch_network.
+cudaError_t launch_shot(const network_job &job, const network_shot &shot, bool overlap, cudaStream_t stream);
 
 /// The engine of learned_predecoder_engine (gpu_services.h).
 [[nodiscard]] std::unique_ptr<experimental::inference_engine>

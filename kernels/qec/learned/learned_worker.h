@@ -19,4 +19,10 @@ private:
   network_memory memory_;
 };
 
+/// The same on blocks that stay on the GPU: each worker has those of a shot. The network is of the resident
+/// form, for so many shots at once. slot_size: of the ring. Throws std::runtime_error.
+std::unique_ptr<resident_workers> resident_networks(int workers, std::shared_ptr<const device_network> network,
+                                                    std::size_t slot_size, int device_id,
+                                                    cudaq_memory_kind_t memory_kind = CUDAQ_MEMORY_AUTO);
+
 } // namespace cudaq::qec::realtime::gpu

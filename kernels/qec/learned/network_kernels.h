@@ -10,7 +10,7 @@
 // All sums have a fixed order, so the same shot gives the same bits. The kernels need compute capability 9.0.
 #pragma once
 
-#include "kernels/qec/learned/network_layout.h"
+#include "kernels/qec/learned/fused_layout.h"
 #include "kernels/qec/predecode_kernels.h"
 
 #include <cuda_runtime_api.h>
@@ -27,8 +27,10 @@ struct network_job {
   padded_grid grid;
   predecoder_layout layout;
   layer_plan plan;
-  std::uint32_t middles = 0;                  ///< layers between the first and the last
+  fused_plan fused;          ///< rows not 0: for the fused kernel, whose layout middle and head then have
+  std::uint32_t middles = 0; ///< layers between the first and the last
   const std::uint32_t *detector_at = nullptr; ///< by place: detector * 2 + kind, or kNoDetector32
+  const std::uint32_t *cell_at = nullptr;     ///< of the fused kernel, by place: the cell, or kNoCell
   const float *constant = nullptr;            ///< by cell: 128 outputs of the first layer without events
   const float *first = nullptr;               ///< first_weight
   const std::uint16_t *middle = nullptr;      ///< kMiddleWeights for each layer
@@ -61,6 +63,7 @@ constexpr std::size_t network_state::bytes(const predecoder_layout &l) {
 struct network_shot {
   std::uint16_t *values[2] = {}; ///< kGroups * places() * 16, with zeros outside the grid
   network_state *state = nullptr;
+  fused_meeting *meeting = nullptr;       ///< of the fused kernel
   request_source from;                    ///< io null: the request is `payload`
   const std::uint64_t *payload = nullptr; ///< layout.input_bytes(), readable in whole words
   std::uint32_t readable = UINT32_MAX;    ///< payload bytes that the frame's memory has; longer requests are refused

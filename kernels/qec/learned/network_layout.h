@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kWarpsAcross = 4;                  ///< without w
 inline constexpr std::uint32_t kSumStride = kNetworkChannels + 8; ///< floats of a cell's sums: no bank twice
 inline constexpr std::uint32_t kUnit = 16;      ///< bytes of a copy to shared memory, and of an address of wgmma
 inline constexpr std::uint32_t kHeadCells = 32; ///< of a block of the last layer
-inline constexpr std::uint32_t kNoDetector32 = UINT32_MAX;
+inline constexpr std::uint32_t kNoDetector32 = UINT32_MAX, kNoCell = UINT32_MAX;
 
 /// The cells and the places of the padded grid.
 struct padded_grid {

@@ -37,6 +37,8 @@ expected<packed_network> pack_network(const predecoder_network &network) {
   packed.middle.resize(kMiddleWeights * packed.middles);
   packed.biases.resize(std::size_t{kNetworkChannels} * packed.middles);
   packed.head.resize(kHeadWeights);
+  packed.fused_middle.resize(packed.middle.size());
+  packed.fused_head.resize(packed.head.size());
   bool fits = true;
   const auto each_weight = [](const predecoder_network::convolution &layer, std::uint32_t inputs, const auto &take) {
     for (std::uint32_t tap = 0; tap < kTaps; ++tap)
@@ -52,12 +54,14 @@ expected<packed_network> pack_network(const predecoder_network &network) {
               [&](auto tap, auto in, auto out, float w) { packed.first[first_weight(tap, in, out)] = w; });
   for (std::uint32_t k = 0; k < packed.middles; ++k) {
     each_weight(layers[k + 1], layers[k + 1].inputs, [&](auto tap, auto in, auto out, float w) {
-      packed.middle[k * kMiddleWeights + middle_weight(tap, in, out)] = half(w);
+      packed.middle[k * kMiddleWeights + middle_weight(tap, in, out)] =
+          packed.fused_middle[k * kMiddleWeights + fused_weight(tap, in, out)] = half(w);
     });
     std::ranges::copy(layers[k + 1].biases, packed.biases.begin() + std::ptrdiff_t{k} * kNetworkChannels);
   }
-  each_weight(layers.back(), layers.back().inputs,
-              [&](auto tap, auto in, auto out, float w) { packed.head[head_weight(tap, in, out)] = half(w); });
+  each_weight(layers.back(), layers.back().inputs, [&](auto tap, auto in, auto out, float w) {
+    packed.head[head_weight(tap, in, out)] = packed.fused_head[fused_head_weight(tap, in, out)] = half(w);
+  });
   std::ranges::copy(layers.back().biases, packed.head_biases);
   if (!fits)
     return reason("it has weights above 65504, which the kernels cannot hold, so it runs on the CPU only");
@@ -69,6 +73,13 @@ std::vector<std::uint32_t> detectors_by_place(const memory_lattice &lattice) {
   std::vector<std::uint32_t> at(grid.places(), kNoDetector32);
   for (std::uint32_t k = 0; k < lattice.places.size(); ++k)
     at[grid.place(lattice.places[k].cell)] = 2 * k + lattice.places[k].what;
+  return at;
+}
+
+std::vector<std::uint32_t> cells_by_place(const padded_grid &grid, std::uint32_t places) {
+  std::vector<std::uint32_t> at(places, kNoCell);
+  for (std::uint32_t cell = 0; cell < grid.cells(); ++cell)
+    at[grid.place(cell)] = cell;
   return at;
 }
 
@@ -129,6 +140,34 @@ expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std
     return reason("its grid has rows of " + std::to_string(grid.width) + " cells, for which a block needs " +
                   std::to_string(least_bytes) + " bytes of shared memory; a block of this GPU can have " +
                   std::to_string(block_bytes));
+  return best;
+}
+
+fused_plan plan_fused(padded_grid grid, std::size_t block_bytes, std::size_t words, const blocks_at_once &at_once,
+                      std::uint32_t shots_at_once, bool stay) {
+  fused_plan best;
+  std::uint64_t best_cycles = std::numeric_limits<std::uint64_t>::max();
+  for (const fused_form &form : kFusedForms) {
+    fused_plan plan{.rows = form.rows, .halves = form.halves, .parts = form.parts};
+    plan.cover(grid, block_bytes, words);
+    if (plan.weight_slots < kLeastWeightSlots)
+      continue;
+    const std::uint64_t room = at_once(plan), all = std::uint64_t{plan.blocks()} * shots_at_once;
+    if (room < (stay ? all : plan.blocks()))
+      continue;
+    // A product of 64 x 16 times 16 x rows takes rows / 2 cycles; weights come at some 2000 bytes a cycle to all
+    // multiprocessors; the ends of a layer take kEnds.
+    constexpr std::uint64_t kEnds = 9000, kSumsOfParts = 3000, kBytesPerCycle = 2000;
+    const std::uint64_t products = std::uint64_t{kTaps} * kGroups / plan.parts * plan.halves * plan.rows / 2;
+    const std::uint64_t weights =
+        std::uint64_t{plan.stages()} * plan.weight_bytes() * std::min(room, all) / kBytesPerCycle;
+    const std::uint64_t of_block = std::max(products, weights) + kEnds + (plan.parts > 1 ? kSumsOfParts : 0);
+    const std::uint64_t cycles = std::max(of_block, of_block * all / room);
+    if (cycles < best_cycles) {
+      best = plan;
+      best_cycles = cycles;
+    }
+  }
   return best;
 }
 

@@ -3,7 +3,7 @@
 // Needs no CUDA.
 #pragma once
 
-#include "kernels/qec/learned/network_layout.h"
+#include "kernels/qec/learned/fused_layout.h"
 #include "lib/qec/decoding/learned/memory_lattice.h"
 #include "lib/qec/decoding/learned/predecoder_network.h"
 
@@ -18,10 +18,11 @@ namespace cudaq::qec::realtime::gpu {
 /// The weights as network_layout.h has them. Channels that a network does not have are 0.
 struct packed_network {
   std::uint32_t middles = 0;
-  std::vector<float> first;          ///< kFirstWeights
-  std::vector<std::uint16_t> middle; ///< kMiddleWeights for each
-  std::vector<float> biases;         ///< kNetworkChannels for each middle layer
-  std::vector<std::uint16_t> head;   ///< kHeadWeights
+  std::vector<float> first;                            ///< kFirstWeights
+  std::vector<std::uint16_t> middle;                   ///< kMiddleWeights for each
+  std::vector<float> biases;                           ///< kNetworkChannels for each middle layer
+  std::vector<std::uint16_t> head;                     ///< kHeadWeights
+  std::vector<std::uint16_t> fused_middle, fused_head; ///< the same in the order of the fused kernel
   float head_biases[3] = {};
 };
 /// Refused, with the reason: more than 128 channels, and weights that no float16 holds.
@@ -30,6 +31,8 @@ struct packed_network {
 [[nodiscard]] inline padded_grid padded(network_grid grid) noexcept { return {grid.layers, grid.width}; }
 /// By place: detector * 2 + kind of the detector there, or kNoDetector32.
 [[nodiscard]] std::vector<std::uint32_t> detectors_by_place(const memory_lattice &lattice);
+/// By place: its cell, or kNoCell.
+[[nodiscard]] std::vector<std::uint32_t> cells_by_place(const padded_grid &grid, std::uint32_t places);
 /// By cell: the outputs of the first layer of a shot without events, before they are cut at 0.
 [[nodiscard]] std::vector<float> constant_part(const predecoder_network &network, const memory_lattice &lattice);
 
@@ -41,5 +44,12 @@ using clusters_at_once = std::function<std::uint32_t(const layer_plan &)>;
 /// are so long that no block has the memory.
 [[nodiscard]] expected<layer_plan> plan_layers(padded_grid grid, std::uint32_t processors, std::size_t block_bytes,
                                                const clusters_at_once &at_once, std::uint32_t shots_at_once = 1);
+
+/// The blocks of the fused kernel that the device runs at a time with a plan; 0: none.
+using blocks_at_once = std::function<std::uint32_t(const fused_plan &)>;
+/// The plan of the fused kernel with which `shots_at_once` shots take the least estimated time. stay: the blocks of all
+/// of them must find room at a time; without it those of one. rows 0: there is none. words: of a shot.
+[[nodiscard]] fused_plan plan_fused(padded_grid grid, std::size_t block_bytes, std::size_t words,
+                                    const blocks_at_once &at_once, std::uint32_t shots_at_once = 1, bool stay = false);
 
 } // namespace cudaq::qec::realtime::gpu

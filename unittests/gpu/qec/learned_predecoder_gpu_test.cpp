@@ -37,8 +37,9 @@ struct sampled_memory {
         shots.push_back(std::move(shot));
     }
   }
-  std::shared_ptr<const gpu::device_network> on_gpu(std::uint32_t shots_at_once = 1) const {
-    return std::make_shared<const gpu::device_network>(model.network, model.lattice, model.layout, shots_at_once);
+  std::shared_ptr<const gpu::device_network> on_gpu(std::uint32_t shots_at_once = 1,
+                                                    gpu::network_form form = gpu::network_form::chain) const {
+    return std::make_shared<const gpu::device_network>(model.network, model.lattice, model.layout, shots_at_once, form);
   }
   const std::string text;
   const qec::decoder_model errors;
@@ -92,7 +93,9 @@ struct memory_case {
   std::uint32_t distance, rounds;
   std::size_t shots;
   std::uint32_t shots_at_once = 1; ///< for which the layers are planned
+  gpu::network_form form = gpu::network_form::chain;
 };
+constexpr gpu::network_form kForms[] = {gpu::network_form::chain, gpu::network_form::fused}; // of launches
 
 class LearnedPredecoders : public gpu_test {
 protected:
@@ -104,13 +107,18 @@ protected:
   }
 };
 
+constexpr memory_case fused(const char *name, std::uint32_t distance, std::uint32_t rounds, std::size_t shots,
+                            std::uint32_t shots_at_once = 1) {
+  return {name, distance, rounds, shots, shots_at_once, gpu::network_form::fused};
+}
+
 class LearnedPredecoderOnGpu : public LearnedPredecoders, public ::testing::WithParamInterface<memory_case> {};
 
 TEST_P(LearnedPredecoderOnGpu, HasTheLogitsOfTheCpuAndAppliesThem) {
   const sampled_memory memory(GetParam().distance, GetParam().rounds, GetParam().shots);
   const qec::learned_model &model = memory.model;
   const qec::predecoder_layout layout = model.layout;
-  engine_rig rig(memory.on_gpu(GetParam().shots_at_once));
+  engine_rig rig(memory.on_gpu(GetParam().shots_at_once, GetParam().form));
   float worst = 0;
   for (const auto &shot : memory.shots) {
     ASSERT_NO_FATAL_FAILURE(rig.run(shot));
@@ -152,18 +160,19 @@ TEST_P(LearnedPredecoderOnGpu, HasTheLogitsOfTheCpuAndAppliesThem) {
   std::printf("largest difference of a logit: %g\n", static_cast<double>(worst));
 }
 
-INSTANTIATE_TEST_SUITE_P(Memories, LearnedPredecoderOnGpu,
-                         ::testing::Values(memory_case{"D3", 3, 2, 8}, memory_case{"D5", 5, 5, 8},
-                                           memory_case{"D9", 9, 9, 6}, memory_case{"D9Long", 9, 24, 3},
-                                           memory_case{"D13", 13, 13, 3}, memory_case{"D21", 21, 21, 1},
-                                           memory_case{"D13Long", 13, 104, 1}, memory_case{"D7OfMany", 7, 7, 6, 32},
-                                           memory_case{"D13OfSome", 13, 13, 3, 4},
-                                           memory_case{"D13OfMany", 13, 13, 3, 32}),
-                         [](const auto &tested) { return std::string(tested.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Memories, LearnedPredecoderOnGpu,
+    ::testing::Values(memory_case{"D3", 3, 2, 8}, memory_case{"D5", 5, 5, 8}, memory_case{"D9", 9, 9, 6},
+                      memory_case{"D9Long", 9, 24, 3}, memory_case{"D13", 13, 13, 3}, memory_case{"D21", 21, 21, 1},
+                      memory_case{"D13Long", 13, 104, 1}, memory_case{"D7OfMany", 7, 7, 6, 32},
+                      memory_case{"D13OfSome", 13, 13, 3, 4}, memory_case{"D13OfMany", 13, 13, 3, 32},
+                      fused("D3Fused", 3, 2, 8), fused("D5Fused", 5, 5, 8), fused("D9LongFused", 9, 24, 3),
+                      fused("D13Fused", 13, 13, 3), fused("D21Fused", 21, 21, 1), fused("D13LongFused", 13, 104, 1),
+                      fused("D7FusedOfMany", 7, 7, 6, 12), fused("D13FusedOfSome", 13, 13, 3, 8)),
+    [](const auto &tested) { return std::string(tested.param.name); });
 
-TEST_F(LearnedPredecoders, OfSeveralThreadsGiveTheBytesOfTheEngineInEachRun) {
-  const sampled_memory memory(13, 13, 60);
-  const auto network = memory.on_gpu();
+void expect_bytes_of_the_engine(const sampled_memory &memory, gpu::network_form form) {
+  const auto network = memory.on_gpu(1, form);
   const std::size_t bytes = memory.model.layout.bytes();
   std::vector<std::vector<std::uint8_t>> expected;
   engine_rig rig(network);
@@ -195,41 +204,95 @@ TEST_F(LearnedPredecoders, OfSeveralThreadsGiveTheBytesOfTheEngineInEachRun) {
     EXPECT_EQ(one->fault(), nullptr);
 }
 
+TEST_F(LearnedPredecoders, OfSeveralThreadsGiveTheBytesOfTheEngineInEachRun) {
+  const sampled_memory memory(13, 13, 60);
+  for (const gpu::network_form form : kForms)
+    expect_bytes_of_the_engine(memory, form);
+}
+
 TEST_F(LearnedPredecoders, LeaveAShotWithoutEventsAndRefuseOneThatIsNone) {
   const sampled_memory memory(5, 5, 0);
-  gpu::learned_gpu_predecoder one(memory.on_gpu());
-  std::vector<std::uint64_t> output((one.layout().bytes() + 7) / 8);
-  std::vector<std::uint8_t> shot(one.layout().input_bytes());
-  ASSERT_EQ(one.run(shot, output), qec::decode_status::ok);
-  qec::predecoder_header header;
-  std::memcpy(&header, output.data(), sizeof(header));
-  EXPECT_EQ(header.num_events + header.input_events + header.matched, 0u);
-  shot.pop_back();
-  EXPECT_EQ(one.run(shot, output), qec::decode_status::buffer_too_small);
-  EXPECT_EQ(one.fault(), nullptr);
+  for (const gpu::network_form form : kForms) {
+    gpu::learned_gpu_predecoder one(memory.on_gpu(1, form));
+    std::vector<std::uint64_t> output((one.layout().bytes() + 7) / 8);
+    std::vector<std::uint8_t> shot(one.layout().input_bytes());
+    ASSERT_EQ(one.run(shot, output), qec::decode_status::ok);
+    qec::predecoder_header header;
+    std::memcpy(&header, output.data(), sizeof(header));
+    EXPECT_EQ(header.num_events + header.input_events + header.matched, 0u);
+    shot.pop_back();
+    EXPECT_EQ(one.run(shot, output), qec::decode_status::buffer_too_small);
+    EXPECT_EQ(one.fault(), nullptr);
+  }
+}
+
+// Blocks that wait for others have an end.
+TEST_F(LearnedPredecoders, RefuseAShotWhoseBlocksDoNotMeetAndAllAfterIt) {
+  const sampled_memory memory(5, 5, 1);
+  const auto network = memory.on_gpu(1, gpu::network_form::fused);
+  const gpu::network_memory of_shot(network->job());
+  gpu::mapped_block events(memory.model.layout.dense_words() * 8), output(memory.model.layout.bytes());
+  std::ranges::copy(memory.shots.front(), events.host<std::uint8_t>());
+  gpu::network_shot shot = of_shot.shot();
+  shot.payload = events.device<std::uint64_t>();
+  shot.output = output.device<std::uint8_t>();
+  const std::uint32_t never = 1u << 31; // so many arrivals are missing
+  CUDA_ASSERT_OK(cudaMemcpy(&shot.meeting->done[0].blocks, &never, sizeof(never), cudaMemcpyHostToDevice));
+  gpu::own_stream stream("test");
+  for (int k = 0; k < 2; ++k) {
+    output.host<qec::predecoder_header>()->status = 0;
+    CUDA_ASSERT_OK(gpu::launch_shot(network->job(), shot, true, stream.get()));
+    cudaError_t state = cudaErrorNotReady;
+    ASSERT_TRUE(eventually([&] { return (state = cudaStreamQuery(stream.get())) != cudaErrorNotReady; }));
+    CUDA_ASSERT_OK(state);
+    EXPECT_EQ(output.host<qec::predecoder_header>()->status, static_cast<int>(qec::decode_status::internal_error));
+  }
 }
 
 // The dispatcher launches the graphs of four workers; bad requests are among the good ones.
 TEST_F(LearnedPredecoders, AsWorkersOfAPipelineGiveTheSameBytes) {
   const sampled_memory memory(7, 7, 200);
-  const auto network = memory.on_gpu();
+  constexpr int kWorkers = 4;
+  for (const gpu::network_form form : kForms) {
+    const auto network = memory.on_gpu(kWorkers, form);
+    const qec::predecoder_layout layout = network->job().layout;
+    const std::size_t slot_size = (CUDAQ_RPC_HEADER_SIZE + layout.input_bytes() + 8 + 63) / 64 * 64;
+    for (const gpu::staging how : {gpu::staging::mapped, gpu::staging::dma}) {
+      std::deque<compared_outputs<gpu::learned_gpu_predecoder>> by_worker;
+      std::vector<std::unique_ptr<gpu::learned_worker>> workers;
+      for (int id = 0; id < kWorkers; ++id) {
+        workers.push_back(std::make_unique<gpu::learned_worker>(network, how, slot_size));
+        by_worker.push_back({std::make_unique<gpu::learned_gpu_predecoder>(network)});
+      }
+      expect_same_outputs(
+          layout, by_worker, slot_size, 1500,
+          [&](std::size_t worker, void *context) { return workers[worker]->resources(kDecode, context); },
+          [&](std::uint64_t k) { return std::span(memory.shots[k % memory.shots.size()]); });
+      for (const auto &with : by_worker)
+        EXPECT_EQ(with.own->fault(), nullptr);
+    }
+  }
+}
+
+// The launches that it is compared with find room beside the blocks that stay.
+TEST_F(LearnedPredecoders, OnResidentBlocksGiveTheSameBytes) {
+  const sampled_memory memory(5, 5, 200);
+  constexpr int kWorkers = 2;
+  const auto network = memory.on_gpu(2 * kWorkers, gpu::network_form::resident);
   const qec::predecoder_layout layout = network->job().layout;
   const std::size_t slot_size = (CUDAQ_RPC_HEADER_SIZE + layout.input_bytes() + 8 + 63) / 64 * 64;
-  constexpr int kWorkers = 4;
-  for (const gpu::staging how : {gpu::staging::mapped, gpu::staging::dma}) {
-    std::deque<compared_outputs<gpu::learned_gpu_predecoder>> by_worker;
-    std::vector<std::unique_ptr<gpu::learned_worker>> workers;
-    for (int id = 0; id < kWorkers; ++id) {
-      workers.push_back(std::make_unique<gpu::learned_worker>(network, how, slot_size));
-      by_worker.push_back({std::make_unique<gpu::learned_gpu_predecoder>(network)});
-    }
-    expect_same_outputs(
-        layout, by_worker, slot_size, 1500,
-        [&](std::size_t worker, void *context) { return workers[worker]->resources(kDecode, context); },
-        [&](std::uint64_t k) { return std::span(memory.shots[k % memory.shots.size()]); });
-    for (const auto &with : by_worker)
-      EXPECT_EQ(with.own->fault(), nullptr);
-  }
+  std::deque<compared_outputs<gpu::learned_gpu_predecoder>> by_worker;
+  for (int id = 0; id < kWorkers; ++id)
+    by_worker.push_back({std::make_unique<gpu::learned_gpu_predecoder>(network)});
+  const auto resident = gpu::resident_networks(kWorkers, network, slot_size, test_device());
+  expect_same_outputs(
+      layout, by_worker, slot_size, 1500,
+      [&](std::size_t worker, void *context) {
+        return resident->resources(static_cast<int>(worker), kDecode, context);
+      },
+      [&](std::uint64_t k) { return std::span(memory.shots[k % memory.shots.size()]); });
+  for (const auto &with : by_worker)
+    EXPECT_EQ(with.own->fault(), nullptr);
 }
 
 TEST_F(LearnedPredecoders, AnswerAsAnAiServiceWithTheResidual) {
@@ -274,6 +337,7 @@ TEST_F(LearnedPredecoders, NeedATensorsMemoryAndAModelOfAMemory) {
   EXPECT_EQ(engine->tensors()[2].size_bytes(), std::size_t{3} * 4 * 4 * 3 * 4);
   EXPECT_THROW((void)gpu::load_device_network(kWeights, qec::decoder_model("error(0.1) D0")), std::runtime_error);
   EXPECT_THROW((void)gpu::load_device_network("absent", memory.errors), std::runtime_error);
+  EXPECT_THROW((void)memory.on_gpu(1000, gpu::network_form::resident), std::runtime_error) << "no room for 1000 shots";
 }
 
 } // namespace

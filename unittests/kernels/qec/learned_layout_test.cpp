@@ -194,6 +194,56 @@ private:
   const float *const biases_;
 };
 
+/// A middle layer of the fused kernel: each block with its copies to shared memory and its products. Values are in the
+/// order of its plan. For speed only every eighth output of a place, from place % 8 on; the others stay 0.
+constexpr std::uint32_t kSomeOutputs = 8;
+std::vector<float> emulated_fused_layer(const padded_grid &grid, const fused_plan &plan, const std::vector<float> &from,
+                                        const std::vector<float> &weights, const std::vector<float> &biases) {
+  std::vector<float> sums(std::size_t{plan.row_blocks} * plan.rows * kNetworkChannels), to(from.size());
+  shared_memory memory(plan.weight_bytes() + plan.value_bytes());
+  for (std::uint32_t row_block = 0; row_block < plan.row_blocks; ++row_block)
+    for (std::uint32_t inside = 0; inside < plan.beside(); ++inside)
+      for (std::uint32_t k = 0; k < plan.stages(); ++k) {
+        const std::uint32_t stage = inside % plan.parts * plan.stages() + k, outputs = inside / plan.parts;
+        const std::uint32_t begin =
+            plan.lowest(grid, row_block) + stage % kGroupStages * grid.plane() - grid.plane() - grid.pitch() - 1;
+        for (std::uint32_t half = 0; half < plan.halves; ++half)
+          std::copy_n(weights.begin() + ((outputs + half) * kLayerStages + stage) * (kHalfStageBytes / 2),
+                      kHalfStageBytes / 2, memory.values.begin() + half * (kHalfStageBytes / 2));
+        for (std::uint32_t half = 0; half < 2; ++half)
+          for (std::uint32_t at = 0; at < plan.copied_rows(grid) * kOctet; ++at)
+            memory.at(plan.weight_bytes() + half * plan.slab_rows * kHalfBytes + 2 * at) =
+                from.at(plan.value(grid, 2 * (stage / kGroupStages) + half, begin) + at);
+        for (std::uint32_t group = 0; group < plan.halves; ++group)
+          for (std::uint32_t tap = 0; tap < kStageTaps; ++tap) {
+            const std::uint64_t a = matrix_at(group * kHalfStageBytes, kHalfOutputs * kHalfBytes) +
+                                    tap * (2 * kHalfOutputs * kHalfBytes / kUnit);
+            const std::uint64_t b =
+                matrix_at(plan.weight_bytes(), plan.slab_rows * kHalfBytes) + row_of_tap(grid, 0, tap);
+            for (std::uint32_t row = 0; row < plan.rows; ++row)
+              for (std::uint32_t out = row % kSomeOutputs; out < kHalfOutputs; out += kSomeOutputs)
+                for (std::uint32_t in = 0; in < kGroupChannels; ++in)
+                  sums[(std::size_t{row_block} * plan.rows + row) * kNetworkChannels +
+                       (outputs + group) * kHalfOutputs + out] +=
+                      memory.at(element_at(a, out, in)) * memory.at(element_at(b, row, in));
+          }
+      }
+  for (std::uint32_t cell = 0; cell < grid.cells(); ++cell) {
+    const std::uint32_t row = grid.place(cell) - grid.place(0);
+    for (std::uint32_t out = row % kSomeOutputs; out < kNetworkChannels; out += kSomeOutputs) {
+      const std::size_t at = plan.value(grid, out / kOctet, grid.place(cell)) + out % kOctet;
+      to[at] = rounded(sums[std::size_t{row} * kNetworkChannels + out] + biases[out] + from[at]);
+    }
+  }
+  return to;
+}
+
+fused_plan fused_plan_of(const padded_grid &grid, std::uint32_t rows, std::uint32_t halves, std::uint32_t parts) {
+  fused_plan plan{.rows = rows, .halves = halves, .parts = parts};
+  plan.cover(grid, 226 * 1024, 64);
+  return plan;
+}
+
 layer_plan plan_of(padded_grid grid, std::uint32_t tiles, std::uint32_t parts) {
   layer_plan plan;
   plan.tiles = tiles;
@@ -320,6 +370,26 @@ TEST(LearnedLayout, AMiddleLayerIsTheConvolutionForEachPlan) {
       for (std::size_t at = 0; at < found.size(); ++at) // 2^-11 of values up to some 8
         ASSERT_NEAR(found[at], expected[at], 0.005f) << tiles << " tiles, " << parts << " parts, at " << at;
     }
+  std::vector<float> fused_weights(kMiddleWeights);
+  for (std::uint32_t tap = 0; tap < kTaps; ++tap)
+    for (std::uint32_t in = 0; in < kNetworkChannels; ++in)
+      for (std::uint32_t out = 0; out < kNetworkChannels; ++out)
+        fused_weights[fused_weight(tap, in, out)] = weights[middle_weight(tap, in, out)];
+  for (const fused_plan &plan : {fused_plan_of(grid, 64, 1, 4), fused_plan_of(grid, 96, 2, 1)}) {
+    std::vector<float> from(plan.value(grid, kNetworkChannels / kOctet, 0));
+    const auto each = [&](const auto &take) {
+      for (std::uint32_t cell = 0; cell < grid.cells(); ++cell)
+        for (std::uint32_t k = 0; k < kNetworkChannels; ++k)
+          take(plan.value(grid, k / kOctet, grid.place(cell)) + k % kOctet,
+               grid.value(k / kGroupChannels, grid.place(cell)) + k % kGroupChannels,
+               (grid.place(cell) - grid.place(0)) % plan.rows % kSomeOutputs == k % kSomeOutputs);
+    };
+    each([&](std::size_t to, std::size_t at, bool) { from[to] = values[at]; });
+    const auto found = emulated_fused_layer(grid, plan, from, fused_weights, biases);
+    each([&](std::size_t at, std::size_t of, bool computed) {
+      ASSERT_NEAR(found[at], computed ? expected[of] : 0, 0.005f) << plan.rows;
+    });
+  }
 }
 
 /// All kernels of a shot, with packed weights. Returns the logits.
@@ -435,6 +505,38 @@ TEST(LearnedPlan, CoversTheGridAndUsesMostMultiprocessorsForSmallGrids) {
     EXPECT_LE(plan->bytes(), kBlockBytes);
     EXPECT_EQ(plan->slab_rows, plan_of(grid, plan->tiles, plan->parts).slab_rows);
   }
+}
+
+/// Clusters of 8 are in 15 parts of the GPU.
+std::uint32_t blocks_of_132(const fused_plan &plan) { return plan.beside() == 8 ? 120 : 132; }
+
+TEST(LearnedPlan, OfTheFusedKernelCoversTheGridWithBlocksThatFindRoomAtATime) {
+  constexpr std::size_t kBlockBytes = 226 * 1024;
+  for (const padded_grid grid : {padded_grid{3, 4}, {6, 6}, {8, 8}, {10, 10}, {14, 14}, {22, 22}, {105, 14}})
+    for (const std::uint32_t shots : {1u, 2u, 8u}) {
+      const std::size_t words = (grid.cells() + 63) / 64;
+      const fused_plan plan = plan_fused(grid, kBlockBytes, words, blocks_of_132, shots, true);
+      if (plan.rows == 0) {
+        EXPECT_GT(grid.span() * shots, 132u * 128) << "a smaller grid has a plan";
+        continue;
+      }
+      EXPECT_GE(plan.row_blocks * plan.rows, grid.span());
+      EXPECT_LE(plan.blocks() * shots, 132u);
+      EXPECT_LE(plan.bytes(words), kBlockBytes);
+      EXPECT_GE(plan.weight_slots, kLeastWeightSlots);
+      EXPECT_EQ(plan.value_bytes() / 2 % 128, 64u) << "the two halves of a row are in different banks";
+      for (std::uint32_t block = 0; block < plan.row_blocks; ++block) {
+        const std::uint32_t first = plan.lowest(grid, block) - grid.plane() - grid.pitch() - 1;
+        const std::uint32_t last = plan.lowest(grid, block) + plan.rows + grid.plane() + grid.pitch();
+        EXPECT_LE(last, plan.places(grid) - 1);
+        for (const std::uint32_t place :
+             {std::max(first, grid.place(0)), std::min(last, grid.place(grid.cells() - 1))}) {
+          const std::uint32_t near = (place - grid.place(0)) / plan.rows;
+          EXPECT_TRUE(near >= plan.first_near(grid, block) && near <= plan.last_near(grid, block)) << block;
+        }
+      }
+    }
+  EXPECT_EQ(plan_fused({3, 1000}, kBlockBytes, 64, blocks_of_132).rows, 0u);
 }
 
 TEST(LearnedPlan, OfMoreShotsAtOnceHasFewerBlocksForEach) {
