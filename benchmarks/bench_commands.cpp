@@ -52,10 +52,12 @@ constexpr const char *kBenchPipelineFooter =
 decode-stage and host-predecoder.
   passthrough-latency, passthrough-rate    a graph copies the request
   kernel-70us-latency, kernel-70us-rate    the same with a kernel of 70 us
+  kernel-70us-buffers                      such a kernel on workers of one buffer and of two
   local-latency, local-rate                the local predecoder in a graph
   many-workers                             8 to 64 workers that launch their graphs themselves
   decode-stage                             the decode stage without the matcher
   staging                                  as the specification stages, own and external ring
+  staging-buffers, two-streams             the same with two buffers, on one stream and on two
   resident                                 the local predecoder on blocks that stay on the GPU
   learned-shot, learned-rate               one shot through the network of training/predecoder/weights; many
   learned-pipeline                         requests through the network, and their matching

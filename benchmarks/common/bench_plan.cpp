@@ -75,10 +75,24 @@ constexpr bench_case kGraphCases[] = {
     {"workers-8-of-70us", "8 graph workers of 70 us, as fast as possible", "one thread, 8 streams", "ns",
      bench_metric::rate},
 };
-constexpr const char *kPipelineCases[] = {
-    "passthrough-latency", "passthrough-rate", "kernel-70us-latency", "kernel-70us-rate", "local-latency",
-    "local-rate",          "many-workers",     "decode-stage",        "staging",          "resident",
-    "learned-shot",        "learned-rate",     "learned-pipeline",    "relay-bp",         "host-predecoder"};
+constexpr const char *kPipelineCases[] = {"passthrough-latency",
+                                          "passthrough-rate",
+                                          "kernel-70us-latency",
+                                          "kernel-70us-rate",
+                                          "kernel-70us-buffers",
+                                          "local-latency",
+                                          "local-rate",
+                                          "many-workers",
+                                          "decode-stage",
+                                          "staging",
+                                          "staging-buffers",
+                                          "two-streams",
+                                          "resident",
+                                          "learned-shot",
+                                          "learned-rate",
+                                          "learned-pipeline",
+                                          "relay-bp",
+                                          "host-predecoder"};
 
 void refuse_unknown(const std::vector<std::string> &names, const std::vector<const char *> &known) {
   for (const std::string &name : names)

@@ -36,7 +36,12 @@ constexpr char kMethod[] =
     "many-workers: a graph of one warp that copies 8 bytes of mapped memory, launched by its worker's thread; bare: "
     "the same graphs without a pipeline; staging: pre-launch hook copies the request to the device, the graph copies "
     "it out and signals by a kernel, the CPU stage polls the flag; its bare floor does the same from one thread, "
-    "without the write of the request; external: an external ring in mapped memory, one thread writes the requests and "
+    "without the write of the request; buffers: a kernel waits 70 us, copies the request, which the worker has written "
+    "to "
+    "its input, and sets the flag, the buffers of a worker are on one stream; two-streams: each buffer has a stream, "
+    "and "
+    "its kernel waits for an event after that of the other buffer; external: an external ring in mapped memory, one "
+    "thread writes the requests and "
     "takes the answers, a time ends when it sees the tx flag; resident: from the clock before the submission to the "
     "begin of the CPU stage, which then has the predecoder's output; its floor: one thread, the same block, no "
     "pipeline; host-predecoder: the same with the predecoder on the CPU, in a ring of plain memory; its floor: the "
@@ -185,8 +190,14 @@ void add_steps(bench_steps &steps, bench &b, const bench_options &o, const qec::
   on_gpu({"passthrough-latency", "passthrough-rate"}, [&b, &c] { b.passthrough(c); });
   if (c.name == "d13")
     on_gpu({"kernel-70us-latency", "kernel-70us-rate"}, [&b, &c] { b.busy(c); });
+  if (c.name == "d13")
+    on_gpu({"kernel-70us-buffers"}, [&b, &c, &o] { bench_buffers(o, c, b.figures); });
   if (c.name == "d7" || c.name == "d13")
     on_gpu({"staging"}, [&b, &c, &o] { bench_specified_staging(o, c, b.figures); });
+  if (c.name == "d13") {
+    on_gpu({"staging-buffers"}, [&b, &c, &o] { bench_staging_buffers(o, c, b.figures); });
+    on_gpu({"two-streams"}, [&b, &c, &o] { bench_two_streams(o, c, b.figures); });
+  }
   auto loaded = qec::load_shot_set(folder, c.shot_set_name(kNoise));
   if (loaded.failed()) {
     steps.skipped.push_back(fmt::format("{} with the local predecoder: {}", c.name, loaded.text()));

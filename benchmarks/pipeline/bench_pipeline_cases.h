@@ -59,8 +59,19 @@ void bench_host_predecoder(const bench_options &options, const cudaq::qec::realt
 /// many-workers: 8 to 64 workers that launch their graphs themselves, and the same launches bare.
 void bench_many_workers(const bench_options &options, figure_list &figures);
 
+/// kernel-70us-buffers: a kernel of 70 us whose input the worker writes, with one and with two buffers for each worker,
+/// and the same launches bare.
+void bench_buffers(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
+                   figure_list &figures);
+
 /// staging: workers staged as the specification prints them.
 void bench_specified_staging(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                              figure_list &figures);
+/// staging-buffers: the same with one buffer and with two for each worker, on one stream.
+void bench_staging_buffers(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
+                           figure_list &figures);
+/// two-streams: the same with two buffers and two streams for each worker, whose kernels wait for each other.
+void bench_two_streams(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
+                       figure_list &figures);
 
 } // namespace cudaq::realtime::tools

@@ -5,6 +5,8 @@
 
 #include "cudaq/qec/realtime/resident_kernel.cuh"
 
+#include <algorithm>
+
 namespace cudaq::realtime::tools {
 namespace {
 
@@ -22,6 +24,17 @@ __global__ void word_and_signal_kernel(const std::uint64_t *from, std::uint64_t 
     return;
   *to = *from;
   cuda::atomic_ref<int>(const_cast<int &>(*flag)).store(1, cuda::memory_order_release);
+}
+
+__global__ void busy_copy_and_signal_kernel(std::uint64_t ns, const uint4 *from, uint4 *to, std::uint32_t vectors,
+                                            volatile int *flag) {
+  for (const std::uint64_t begin = global_ns(); global_ns() - begin < ns;) {
+  }
+  for (std::uint32_t k = threadIdx.x; k < vectors; k += blockDim.x)
+    to[k] = from[k];
+  __syncthreads();
+  if (threadIdx.x == 0)
+    cuda::atomic_ref<int>(const_cast<int &>(*flag)).store(1, cuda::memory_order_release);
 }
 
 struct first_word {
@@ -46,6 +59,14 @@ cudaError_t launch_signal(volatile int *flag, cudaStream_t stream) {
 cudaError_t launch_word_and_signal(const std::uint64_t *from, std::uint64_t *to, volatile int *flag,
                                    cudaStream_t stream) {
   word_and_signal_kernel<<<1, 32, 0, stream>>>(from, to, flag);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_busy_copy_and_signal(std::uint64_t ns, const void *from, void *to, std::size_t bytes,
+                                        volatile int *flag, cudaStream_t stream) {
+  const auto vectors = static_cast<std::uint32_t>(bytes / sizeof(uint4));
+  busy_copy_and_signal_kernel<<<1, std::min((vectors + 31) / 32 * 32, 1024u), 0, stream>>>(
+      ns, static_cast<const uint4 *>(from), static_cast<uint4 *>(to), vectors, flag);
   return cudaGetLastError();
 }
 

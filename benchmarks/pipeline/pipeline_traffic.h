@@ -93,12 +93,12 @@ enum class ring_of : std::uint8_t { pipeline, client };
 class traffic {
 public:
   traffic(const bench_options &o, int workers, std::size_t slot_size, std::size_t request_bytes,
-          pipe::ring_memory memory = pipe::ring_memory::mapped, ring_of owner = ring_of::pipeline)
+          pipe::ring_memory memory = pipe::ring_memory::mapped, ring_of owner = ring_of::pipeline, int buffers = 1)
       : options_(o), request_bytes_(request_bytes), sent_(2 * kPipelineSlots),
         external_(owner == ring_of::client
                       ? std::make_unique<external_ring>(o.gpu, std::uint32_t{kPipelineSlots}, slot_size)
                       : nullptr),
-        pipeline_(config(o, workers, slot_size, memory, external_.get())) {
+        pipeline_(config(o, workers, buffers, slot_size, memory, external_.get())) {
     std::mt19937_64 random(o.seed);
     payload_.resize(request_bytes / 8 + kVariants);
     for (std::uint64_t &word : payload_)
@@ -152,10 +152,11 @@ public:
 private:
   static constexpr std::size_t kVariants = 1024;
 
-  static pipe::pipeline_stage_config config(const bench_options &o, int workers, std::size_t slot_size,
+  static pipe::pipeline_stage_config config(const bench_options &o, int workers, int buffers, std::size_t slot_size,
                                             pipe::ring_memory memory, external_ring *external) {
     pipe::pipeline_stage_config c;
     c.num_workers = workers;
+    c.buffers = buffers;
     c.num_slots = kPipelineSlots;
     c.slot_size = slot_size;
     c.memory = memory;

@@ -11,17 +11,22 @@
 namespace cudaq::qec::realtime::detail {
 
 using cudaq::realtime::detail::must_return;
+using cudaq::realtime::detail::slot_queue;
 using cudaq::realtime::detail::store_release;
 using experimental::gpu_worker_resources;
 using experimental::host_stage_call;
 
-host_engine::host_engine(pipeline_ring &ring, const std::vector<gpu_worker_resources> &workers) : ring_(ring) {
-  for (const gpu_worker_resources &w : workers) {
+host_engine::host_engine(pipeline_ring &ring, const std::vector<gpu_worker_resources> &buffers, int num_workers)
+    : ring_(ring) {
+  for (std::size_t id = 0; id < buffers.size(); ++id) {
+    const std::uint32_t function_id = buffers[id].function_id; // that of its worker
     auto known =
-        std::find_if(functions_.begin(), functions_.end(), [&](const auto &f) { return f->id == w.function_id; });
+        std::find_if(functions_.begin(), functions_.end(), [&](const auto &f) { return f->id == function_id; });
     if (known == functions_.end())
-      known = functions_.insert(known, std::make_unique<function>(*this, w.function_id, ring.num_slots()));
-    workers_.push_back({w, known->get()});
+      known = functions_.insert(known, std::make_unique<function>(*this, function_id, ring.num_slots()));
+    if (id < static_cast<std::size_t>(num_workers))
+      workers_.emplace_back(known->get());
+    buffers_.emplace_back(buffers[id], workers_[id % static_cast<std::size_t>(num_workers)]);
   }
 }
 
@@ -37,7 +42,7 @@ void host_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
 }
 
 void host_engine::begin_stages() {
-  for (worker &w : workers_) {
+  for (buffer &w : buffers_) {
     if (w.resources.stage_begin_fn != nullptr)
       must_return([&] { w.resources.stage_begin_fn(w.resources.host_stage_data); }, "stage_begin_fn of function",
                   w.resources.function_id);
@@ -46,14 +51,14 @@ void host_engine::begin_stages() {
 }
 
 int host_engine::end_stages() noexcept {
-  for (worker &w : workers_) {
+  for (buffer &w : buffers_) {
     try {
       w.begun = w.begun && !must_return([&] { return w.resources.stage_end_fn(w.resources.host_stage_data); },
                                         "stage_end_fn of function", w.resources.function_id);
     } catch (...) { // it still runs
     }
   }
-  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [](const worker &w) { return w.begun; }));
+  return static_cast<int>(std::count_if(buffers_.begin(), buffers_.end(), [](const buffer &w) { return w.begun; }));
 }
 
 std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
@@ -73,8 +78,20 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   return CUDAQ_HOST_CALL_DEFERRED;
 }
 
+bool host_engine::another_is_idle(const worker &than) const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [&](const worker &w) { return w.serves == than.serves && &w != &than && w.in_hand.peek() == 0; });
+}
+
 bool host_engine::take(int id, std::uint32_t &slot) {
-  return workers_[static_cast<std::size_t>(id)].serves->queue.pop(slot);
+  worker &w = buffers_[static_cast<std::size_t>(id)].of;
+  slot_queue &queue = w.serves->queue;
+  const std::uint32_t in_hand = w.in_hand.peek();
+  // An empty queue may get a slot at any moment: then the next turn takes it.
+  if ((in_hand != 0 && (queue.empty() || another_is_idle(w))) || !queue.pop(slot))
+    return false;
+  w.in_hand.set(in_hand + 1);
+  return true;
 }
 
 bool host_engine::drop_queued() noexcept {
@@ -83,7 +100,7 @@ bool host_engine::drop_queued() noexcept {
 }
 
 stage_launch host_engine::launch(int id, std::uint32_t slot) {
-  worker &self = workers_[static_cast<std::size_t>(id)];
+  buffer &self = buffers_[static_cast<std::size_t>(id)];
   const gpu_worker_resources &w = self.resources;
   // The stage reads the payload in the slot: a deferred request keeps its rx flag, so its slot is not refilled before
   // the answer.
@@ -118,7 +135,7 @@ stage_launch host_engine::launch(int id, std::uint32_t slot) {
 }
 
 stage_condition host_engine::check_stage(int id, std::uint64_t) {
-  const gpu_worker_resources &w = workers_[static_cast<std::size_t>(id)].resources;
+  const gpu_worker_resources &w = buffers_[static_cast<std::size_t>(id)].resources;
   int error = 0;
   try {
     if (w.stage_error_fn != nullptr)
@@ -131,8 +148,10 @@ stage_condition host_engine::check_stage(int id, std::uint64_t) {
 }
 
 bool host_engine::release(int id, stage_end stage) noexcept {
-  worker &self = workers_[static_cast<std::size_t>(id)];
+  buffer &self = buffers_[static_cast<std::size_t>(id)];
   self.runs = self.runs && stage == stage_end::may_run;
+  if (!self.runs)
+    self.of.in_hand.set(self.of.in_hand.peek() - 1);
   return !self.runs;
 }
 

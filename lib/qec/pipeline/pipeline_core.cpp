@@ -117,7 +117,7 @@ void pipeline_core::set_completion_handler(completion_callback handler) {
 std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
   const pipeline_thread inside(this); // the factory is the caller's code: it must not start or stop this pipeline
   std::vector<gpu_worker_resources> made;
-  for (int id = 0; id < config_.num_workers; ++id) {
+  for (int id = 0; id < config_.num_workers * config_.buffers; ++id) {
     const gpu_worker_resources &w = made.emplace_back(factory_(id));
     const std::string who = "pipeline: worker " + std::to_string(id) + ": ";
     const bool graph = w.graph_exec != nullptr;
@@ -126,6 +126,12 @@ std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
                                   (graph ? "are set, set only one" : "is set, set one of them"));
     if (graph != (made.front().graph_exec != nullptr))
       throw std::invalid_argument(who + "graphs and host stages cannot be mixed in one pipeline");
+    if (graph && config_.buffers != 1)
+      throw std::invalid_argument(who + "buffers is " + std::to_string(config_.buffers) +
+                                  ", but its stage is a graph that the pipeline launches: make it a graph_stage");
+    if (const int first = id % config_.num_workers; w.function_id != made[static_cast<std::size_t>(first)].function_id)
+      throw std::invalid_argument(who + "its function_id is not that of worker " + std::to_string(first) +
+                                  ", which is a buffer of the same worker");
     if (graph && (w.stage_begin_fn != nullptr || w.stage_end_fn != nullptr || w.stage_error_fn != nullptr))
       throw std::invalid_argument(who + "stage_begin_fn, stage_end_fn and stage_error_fn are for host stages");
     for (int other = 0; other < id && w.ready_flag != nullptr; ++other)
@@ -173,7 +179,7 @@ void pipeline_core::start_all() {
     engine_ = std::make_unique<graph_engine>(ring_, responder_, resources, static_cast<bool>(cpu_stage_),
                                              wait_ != CUDAQ_WAIT_BLOCK);
   else
-    engine_ = std::make_unique<host_engine>(ring_, resources);
+    engine_ = std::make_unique<host_engine>(ring_, resources, config_.num_workers);
   try {
     engine_->wire(dispatcher_);
     {
@@ -199,27 +205,50 @@ void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resou
              [this] { return consumer_ends_.load() != 0 && completions_.turn() == 0; }, idle());
   });
   for (int id = 0; id < config_.num_workers && engine_->has_threads(); ++id) {
-    auto turns = std::make_unique<stage_worker>(id, resources[static_cast<std::size_t>(id)], *engine_, ring_,
-                                                cpu_stage_, responder_);
-    stage_worker &worker = *turns;
-    loop_thread *thread = nullptr;
+    std::vector<std::unique_ptr<stage_worker>> buffers;
+    for (int b = id; b < config_.num_workers * config_.buffers; b += config_.num_workers)
+      buffers.push_back(std::make_unique<stage_worker>(b, resources[static_cast<std::size_t>(b)], *engine_, ring_,
+                                                       cpu_stage_, responder_));
+    worker_thread *worker = nullptr;
     {
       const std::lock_guard<std::mutex> lock(shape_);
-      workers_.emplace_back().turns = std::move(turns);
-      thread = &workers_.back().thread;
+      worker = &workers_.emplace_back();
+      worker->buffers = std::move(buffers);
     }
     const auto core = static_cast<int>(std::min<std::int64_t>(std::int64_t{config_.cores.worker_base} + id, INT_MAX));
-    start_thread(*thread, "qec-worker-" + std::to_string(id), config_.cores.worker_base < 0 ? -1 : core,
-                 [this, &worker] {
+    start_thread(worker->thread, "qec-worker-" + std::to_string(id), config_.cores.worker_base < 0 ? -1 : core,
+                 [this, worker, id] {
                    const pipeline_thread inside(this);
-                   run_loop([&worker] { return worker.turn(); },
-                            [this, &worker] {
-                              return workers_end_.load() != 0 && worker.turn() == 0 && worker.idle() &&
-                                     engine_->leave(worker.id());
+                   run_loop([worker] { return worker->turn(); },
+                            [this, worker, id] {
+                              return workers_end_.load() != 0 && worker->turn() == 0 && worker->idle() &&
+                                     engine_->leave(id);
                             },
                             idle());
                  });
   }
+}
+
+std::uint32_t pipeline_core::worker_thread::turn() {
+  std::uint32_t work = 0;
+  for (const auto &b : buffers)
+    work += b->turn();
+  return work;
+}
+
+bool pipeline_core::worker_thread::idle() const {
+  return std::all_of(buffers.begin(), buffers.end(), [](const auto &b) { return b->idle(); });
+}
+
+/// For reports: the buffer with which the thread is, if it is in a callback.
+const stage_worker &pipeline_core::worker_thread::busiest() const {
+  return **std::max_element(buffers.begin(), buffers.end(), [](const auto &a, const auto &b) {
+    const auto rank = [](const stage_worker &w) {
+      const stage_worker::activity what = w.doing();
+      return what == stage_worker::activity::idle ? 0 : what == stage_worker::activity::waiting ? 1 : 2;
+    };
+    return rank(*a) < rank(*b);
+  });
 }
 
 void pipeline_core::start_dispatcher() {

@@ -92,6 +92,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace cudaq::qec::realtime::detail {
 
@@ -125,9 +126,14 @@ public:
 private:
   enum class run_state { created, starting, running, stopped, stuck };
 
+  /// A thread and its buffers, a stage_worker for each.
   struct worker_thread {
-    std::unique_ptr<stage_worker> turns;
+    std::vector<std::unique_ptr<stage_worker>> buffers;
     cudaq::realtime::detail::loop_thread thread;
+
+    std::uint32_t turn();
+    bool idle() const;
+    const stage_worker &busiest() const;
   };
 
   /// What a stop has found. As stop_report, but needs no allocation.

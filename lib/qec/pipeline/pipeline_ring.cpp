@@ -21,6 +21,8 @@ constexpr int kMaxSlots = 1 << 24; ///< of any ring, see cudaq_dispatcher_config
 const pipeline_stage_config &checked(const pipeline_stage_config &c) {
   if (c.num_workers < 1 || c.num_workers > 64)
     refuse("num_workers is " + std::to_string(c.num_workers) + ", it must be 1 to 64");
+  if (c.buffers < 1 || c.buffers > 4)
+    refuse("buffers is " + std::to_string(c.buffers) + ", it must be 1 to 4");
   if (c.num_slots < 1 || c.num_slots > kMaxSlots)
     refuse("num_slots is " + std::to_string(c.num_slots) + ", it must be 1 to " + std::to_string(kMaxSlots));
   if (c.slot_size < CUDAQ_RPC_HEADER_SIZE || c.slot_size > std::numeric_limits<std::uint32_t>::max() / 2)

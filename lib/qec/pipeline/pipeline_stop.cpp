@@ -167,11 +167,12 @@ int pipeline_core::join_workers(time_point deadline, bool dispatcher_stopped, st
   for (worker_thread &w : workers_) {
     if (w.thread.join_until(deadline)) {
       if (dispatcher_stopped)
-        engine_->report_late_launch(w.turns->id());
+        engine_->report_late_launch(w.buffers.front()->id());
       continue;
     }
     ++stuck;
-    found.text.add("worker %d is stuck %s, slot %u", w.turns->id(), text_of(w.turns->doing()), w.turns->slot());
+    const stage_worker &in = w.busiest();
+    found.text.add("worker %d is stuck %s, slot %u", in.id(), text_of(in.doing()), in.slot());
   }
   return stuck;
 }
@@ -180,8 +181,9 @@ int pipeline_core::join_workers(time_point deadline, bool dispatcher_stopped, st
 /// complete_deferred, or a worker that did not end in time. False: the consumer must stay for these threads.
 bool pipeline_core::answers_are_queued(stop_findings &found) {
   const auto by_workers = [this] {
-    return std::all_of(workers_.begin(), workers_.end(),
-                       [](const worker_thread &w) { return w.turns->in_flight().none(); });
+    return std::all_of(workers_.begin(), workers_.end(), [](const worker_thread &w) {
+      return std::all_of(w.buffers.begin(), w.buffers.end(), [](const auto &b) { return b->in_flight().none(); });
+    });
   };
   if (wait_until(steady_clock::now() + kEndTime, [&] { return completers_.none() && by_workers(); }))
     return true;
@@ -245,13 +247,14 @@ std::string pipeline_core::dump() const {
         << " completed, " << given_up << " given up\n";
     if (!last_stop_.text.empty())
       out << "last stop: " << last_stop_.text.c_str() << "\n";
-    for (const worker_thread &w : workers_) {
-      const stage_worker::activity what = w.turns->doing();
-      out << "worker " << w.turns->id() << ": " << text_of(what);
-      if (what != stage_worker::activity::idle && what != stage_worker::activity::launch)
-        out << ", slot " << w.turns->slot();
-      out << "\n";
-    }
+    for (const worker_thread &w : workers_)
+      for (const auto &buffer : w.buffers) {
+        const stage_worker::activity what = buffer->doing();
+        out << "worker " << buffer->id() << ": " << text_of(what);
+        if (what != stage_worker::activity::idle && what != stage_worker::activity::launch)
+          out << ", slot " << buffer->slot();
+        out << "\n";
+      }
   }
   out << "errors: " << responder_.stage_errors.value() << " GPU stage, " << responder_.callback_errors.value()
       << " CPU stage, " << completions_.handler_errors() << " completion handler, " << responder_.answered_twice.value()

@@ -53,7 +53,7 @@ public:
   /// False: the workers have no threads, and the dispatcher answers by itself.
   virtual bool has_threads() const = 0;
 
-  // --- called on the thread of `worker`, which has one request at a time ---
+  // --- called on the thread of `worker`, which has one request at a time; or on that of its worker for each buffer ---
 
   /// Makes the launch that the dispatcher has handed over, if there is one. Called before take(), and also while the
   /// worker may not take requests.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker: takes a request, runs the GPU stage, waits until its output is ready, runs the CPU stage, answers.
+// One worker, or one buffer of a worker that has several: takes a request, runs the GPU stage, waits until its output
+// is ready, runs the CPU stage, answers. The buffers of a worker take their turns on its thread.
 #pragma once
 
 #include "lib/base/runner.h"

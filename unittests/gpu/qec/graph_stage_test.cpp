@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs that their worker's own thread launches: traffic with a hook that copies, and with an input that the stage
 // writes, over restarts. unittests/kernels/qec/graph_stage_host_test.cpp tests everything else.
+#include "kernels/qec/request_memory.h"
 #include "unittests/gpu/qec/pipeline_gpu_rig.h"
 
 #include "cudaq/qec/realtime/graph_stage.h"
@@ -14,8 +15,9 @@ constexpr std::size_t kSlot = 16384;
 /// The graph copies the request to the output, then sets the ready flag by a copy of a word that is 1.
 class copy_graph {
 public:
-  copy_graph(const gpu::graph_stage_config &config, std::size_t bytes)
-      : stage(config), bytes_(bytes), input_(bytes), output_(bytes), words_(128) {
+  /// its: the stream, for the buffers of one worker, which run one after the other; nullptr: the stage's own.
+  copy_graph(const gpu::graph_stage_config &config, std::size_t bytes, cudaStream_t its)
+      : stage(config), bytes_(bytes), stream_(its), input_(bytes), output_(bytes), words_(128) {
     const void *const input = stage.input() != nullptr ? stage.input() : input_.as<void>();
     *words_.host<int>() = 1;
     const auto captured = capture_graph(graph_, [&](cudaStream_t stream) {
@@ -30,6 +32,7 @@ public:
   pipe::gpu_worker_resources resources() {
     pipe::gpu_worker_resources r;
     r.graph_exec = graph_.exec();
+    r.stream = stream_;
     r.function_id = kDecode;
     r.gpu_output = output_.host<void>();
     r.gpu_output_size = bytes_;
@@ -49,6 +52,7 @@ public:
 
 private:
   std::size_t bytes_;
+  cudaStream_t stream_;
   gpu::device_block input_;
   gpu::mapped_block output_, words_;
   captured_graph graph_;
@@ -59,6 +63,7 @@ struct how {
   bool writes_input;
   std::size_t bytes;
   cudaq_memory_kind_t memory = CUDAQ_MEMORY_AUTO;
+  int buffers = 1;
 };
 void PrintTo(const how &h, std::ostream *out) { *out << h.name; }
 
@@ -71,12 +76,18 @@ TEST_P(GraphStage, EachRequestGoesThroughItsGraphOnceOverRestarts) {
   config.device_id = test_device();
   config.input_bytes = GetParam().writes_input ? GetParam().bytes : 0;
   config.input_memory = GetParam().memory;
-  std::deque<copy_graph> graphs;
+  std::deque<gpu::own_stream> streams;
   for (int id = 0; id < kWorkers; ++id)
-    graphs.emplace_back(config, GetParam().bytes);
+    streams.emplace_back("the test");
+  std::deque<copy_graph> graphs;
+  for (int id = 0; id < kWorkers * GetParam().buffers; ++id)
+    graphs.emplace_back(config, GetParam().bytes,
+                        GetParam().buffers == 1 ? nullptr : streams[static_cast<std::size_t>(id % kWorkers)].get());
   for (int run = 0; run < 2; ++run) {
     seen_by_request seen(kRequests);
-    pipe::realtime_pipeline p(gpu_pipeline(kWorkers, 32, kSlot));
+    pipe::pipeline_stage_config shape = gpu_pipeline(kWorkers, 32, kSlot);
+    shape.buffers = GetParam().buffers;
+    pipe::realtime_pipeline p(shape);
     p.set_gpu_stage([&](int id) { return graphs[static_cast<std::size_t>(id)].resources(); });
     p.set_cpu_stage([](const pipe::cpu_stage_context &c) { // every word of the request is its number
       const auto *words = static_cast<const std::uint64_t *>(c.gpu_output);
@@ -104,7 +115,9 @@ TEST_P(GraphStage, EachRequestGoesThroughItsGraphOnceOverRestarts) {
 INSTANTIATE_TEST_SUITE_P(Inputs, GraphStage,
                          ::testing::Values(how{"Hook", false, 64}, how{"HookLong", false, 13104},
                                            how{"Written", true, 64}, how{"WrittenLong", true, 13104},
-                                           how{"WrittenMapped", true, 4096, CUDAQ_MEMORY_MAPPED}),
+                                           how{"WrittenMapped", true, 4096, CUDAQ_MEMORY_MAPPED},
+                                           how{"HookTwoBuffers", false, 13104, CUDAQ_MEMORY_AUTO, 2},
+                                           how{"WrittenTwoBuffers", true, 13104, CUDAQ_MEMORY_AUTO, 2}),
                          [](const auto &tested) { return std::string(tested.param.name); });
 
 } // namespace

@@ -19,8 +19,8 @@ inline void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); 
 /// A pipeline. Its stages add one to the word of a request, and the CPU stage answers with their
 /// output.
 struct adder_rig {
-  explicit adder_rig(const std::function<gpu_worker_resources(int)> &stage, int workers = kWorkers)
-      : pipeline(config(workers)) {
+  explicit adder_rig(const std::function<gpu_worker_resources(int)> &stage, int workers = kWorkers, int buffers = 1)
+      : pipeline(config(workers, buffers)) {
     pipeline.set_gpu_stage(stage);
     pipeline.set_cpu_stage([](const cpu_stage_context &c) {
       std::memcpy(c.response_buffer, c.gpu_output, c.gpu_output_size);
@@ -34,9 +34,10 @@ struct adder_rig {
       ++completed;
     });
   }
-  static pipeline_stage_config config(int workers) {
+  static pipeline_stage_config config(int workers, int buffers) {
     pipeline_stage_config c;
     c.num_workers = workers;
+    c.buffers = buffers;
     c.num_slots = 16;
     c.slot_size = 256;
     c.memory = ring_memory::host;

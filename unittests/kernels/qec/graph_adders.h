@@ -13,6 +13,8 @@ namespace cudaq::qec::realtime::test {
 struct adder {
   explicit adder(const gpu::graph_stage_config &config) : stage(config) {
     graph.run = [this] {
+      if (in_graph)
+        in_graph();
       while (hangs.load())
         nap();
       std::uint64_t word = 0;
@@ -45,7 +47,7 @@ struct adder {
   gpu::graph_stage stage;
   CUgraphExec_st graph;
   std::atomic<bool> hangs{false};
-  std::function<void()> in_hook;
+  std::function<void()> in_hook, in_graph;
   std::uint64_t copied = 0, output = 0;
   volatile int ready = 0;
 };

@@ -67,6 +67,49 @@ TEST_F(GraphStageOnHost, TheStageWritesTheInputWithoutAHook) {
   r.pipeline.stop();
 }
 
+TEST_F(GraphStageOnHost, TwoBuffersOfAWorkerOnOneStreamAreStagedTogetherAndRunOneAfterTheOther) {
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  make(with_input(), 2);
+  std::atomic<int> running{0}, together{0}, runs{0};
+  for (adder &a : adders)
+    a.in_graph = [&] {
+      together += ++running > 1;
+      nap();
+      --running;
+      ++runs;
+    };
+  std::atomic<int> launched{0};
+  adder_rig r(
+      [&](int id) {
+        adder &a = adders[static_cast<std::size_t>(id)];
+        gpu_worker_resources g = a.resources();
+        g.stream = stream;
+        g.post_launch_data = &launched;
+        g.post_launch_fn = [](void *count, void *, cudaStream_t) { ++*static_cast<std::atomic<int> *>(count); };
+        return a.stage.resources(g);
+      },
+      1, 2);
+  ASSERT_EQ(r.refusal(), "");
+  hang(true);
+  auto injector = r.pipeline.create_injector();
+  for (std::uint64_t k = 0; k < 3; ++k)
+    injector.submit(kFunction, &k, sizeof(k), k);
+  EXPECT_TRUE(eventually([&] { return launched == 2; })) << r.pipeline.dump();
+  EXPECT_EQ(r.completed, 0u);
+  hang(false);
+  EXPECT_TRUE(eventually([&] { return r.completed == 3; }));
+  EXPECT_EQ(r.right, 3u);
+  r.completed = r.right = 0;
+  r.send(300);
+  r.pipeline.stop();
+  EXPECT_TRUE(r.pipeline.last_stop().drained) << r.pipeline.last_stop().text;
+  EXPECT_EQ(runs, 303);
+  EXPECT_EQ(together, 0);
+  end();
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 TEST_F(GraphStageOnHost, ALaunchThatFailsFailsItsRequestOnly) {
   make();
   adder_rig r([this](int id) { return resources(id); });

@@ -16,6 +16,7 @@ namespace {
 TEST(PipelineContract, DefaultsAreAsDocumented) {
   const pipeline_stage_config c;
   EXPECT_EQ(c.num_workers, 8);
+  EXPECT_EQ(c.buffers, 1);
   EXPECT_EQ(c.num_slots, 32);
   EXPECT_EQ(c.slot_size, 16384u);
   EXPECT_EQ(c.cores.dispatcher, -1);
@@ -242,6 +243,8 @@ TEST(PipelineLimits, CountsBeyondTheirLimitAreRefusedByTheirNameAtOnceAndTakeNoM
   expect_refused("num_slots is 0", [](auto &c) { c.num_slots = 0; });
   expect_refused("num_workers is 0", [](auto &c) { c.num_workers = 0; });
   expect_refused("num_workers is 65", [](auto &c) { c.num_workers = 65; });
+  expect_refused("buffers is 0, it must be 1 to 4", [](auto &c) { c.buffers = 0; });
+  expect_refused("buffers is 2147483647", [](auto &c) { c.buffers = INT_MAX; });
   EXPECT_NO_THROW(realtime_pipeline{pipeline_rig::small(64)});
   EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC) << "10^8 slots took 13 s";
   EXPECT_LT(peak_memory_kib() - before, 64u * 1024) << "10^8 slots took 6 GB";

@@ -72,9 +72,14 @@ struct later_worker {
   }
 };
 
-TEST(PipelineModes, ReadyFlagIsClaimedOncePerRequest) {
+class PipelineModesWithBuffers : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Buffers, PipelineModesWithBuffers, testing::Values(1, 2, 4));
+
+TEST_P(PipelineModesWithBuffers, ReadyFlagIsClaimedOncePerRequest) {
   later gpu(std::chrono::microseconds(20));
-  pipeline_rig rig(pipeline_rig::small(3, 8), 300);
+  pipeline_stage_config config = pipeline_rig::small(3, 16);
+  config.buffers = GetParam();
+  pipeline_rig rig(config, 300);
   std::deque<later_worker> launchers;
   rig.change_stage([&](gpu_worker_resources &r, int id) {
     copy_worker &w = rig.workers[static_cast<std::size_t>(id)];

@@ -95,7 +95,7 @@ struct seen_requests {
 
 struct pipeline_rig {
   explicit pipeline_rig(const pipeline_stage_config &config, std::size_t requests = 0)
-      : workers(static_cast<std::size_t>(config.num_workers)), seen(requests), pipeline(make(config)) {
+      : workers(static_cast<std::size_t>(config.num_workers * config.buffers)), seen(requests), pipeline(make(config)) {
     wire();
   }
   /// Sets all functions of the pipeline.

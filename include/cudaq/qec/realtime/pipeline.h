@@ -56,6 +56,7 @@ enum class ring_memory {
 
 struct pipeline_stage_config {
   int num_workers = 8;           ///< 1 to 64
+  int buffers = 1;               ///< requests that a worker has at the same time, 1 to 4; more than 1: host stages only
   int num_slots = 32;            ///< 1 to 16777216
   std::size_t slot_size = 16384; ///< bytes, header included; slots of the own ring are this far apart, rounded up to 64
   core_pinning cores;
@@ -142,6 +143,10 @@ struct gpu_worker_resources {
 
 /// start calls it once per worker and passes its exceptions on. It cannot configure, start or stop the pipeline
 /// (std::logic_error). The objects it returns must live until stop has returned.
+/// With `buffers` above 1 start calls it for each buffer, with the ids 0 to num_workers * buffers - 1: worker w has the
+/// buffers w, w + num_workers, and so on. Each has its own output and ready_flag; those of one worker have the same
+/// function_id, and their callbacks run on one thread. worker_id of host_stage_call and cpu_stage_context is this id.
+/// While the output of one is awaited, the worker passes the next request to another, if no other worker is idle.
 using gpu_stage_factory = std::function<gpu_worker_resources(int worker_id)>;
 
 /// The argument of a CPU stage: one request and the output of its GPU stage.
