@@ -65,7 +65,8 @@ std::uint32_t decoder_turn::turn() noexcept {
   request_moments moments = e->moments;
   moments.taken = counters_.times().now();
   CUDAQ_QEC_PROBE(taken, e->job.request_id, e->job.slot);
-  const bool too_old = age_limit_ns_ != 0 && clock::now() - e->arrival > std::chrono::nanoseconds(age_limit_ns_);
+  const bool too_old =
+      age_limit_ns_ != 0 && counters_.times().clock().ns_between(moments.accepted, moments.taken) > age_limit_ns_;
   const locked_session::served_answer served = session_.serve(e->read, e->result, e->arrival, too_old);
   moments.decoded = counters_.times().now();
   const cudaq_host_job_t job = e->job;

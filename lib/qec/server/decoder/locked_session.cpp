@@ -17,6 +17,18 @@ locked_session::locked_session(std::unique_ptr<decoding_unit> unit, bool sequenc
 locked_session::served_answer locked_session::serve(const read_result &read, std::span<std::uint8_t> result,
                                                     clock::time_point arrival, bool too_old) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
+  return serve_alone(read, result, arrival, too_old);
+}
+
+locked_session::served_answer locked_session::serve(const read_result &read, std::span<std::uint8_t> result,
+                                                    std::uint64_t arrived_ticks) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return serve_alone(read, result, arrivals_.at(arrived_ticks, counters_.times().clock()), false);
+}
+
+/// Called with the mutex.
+locked_session::served_answer locked_session::serve_alone(const read_result &read, std::span<std::uint8_t> result,
+                                                          clock::time_point arrival, bool too_old) noexcept {
   counters_.add_begun();
   const std::uint64_t shots = session_->shots();
   exchange_if_possible();

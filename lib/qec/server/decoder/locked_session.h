@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lib/qec/server/decoder/decoder_counters.h"
+#include "lib/qec/server/decoder/steady_by_ticks.h"
 
 #include <cstdint>
 #include <memory>
@@ -34,6 +35,8 @@ public:
   /// Counts the answer, unless the request waits.
   served_answer serve(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
                       bool too_old) noexcept;
+  /// The same for a request without a queue, which arrived at this moment.
+  served_answer serve(const read_result &read, std::span<std::uint8_t> result, std::uint64_t arrived_ticks) noexcept;
   /// Whether serve() would answer a request that waits for a round. It reads two numbers and changes nothing.
   [[nodiscard]] bool need_not_wait(const wire_request &request) noexcept;
   /// Refuses a request that waits. Its copies may come later: all have this answer. `at_limit`: it has
@@ -62,6 +65,8 @@ public:
   [[nodiscard]] bool is_serving() noexcept;
 
 private:
+  served_answer serve_alone(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
+                            bool too_old) noexcept;
   served_answer execute(const read_result &read, std::span<std::uint8_t> result, clock::time_point arrival,
                         bool too_old) noexcept;
   void exchange_if_possible() noexcept;
@@ -79,6 +84,7 @@ private:
   std::unique_ptr<decoding_unit> superseded_; ///< of an earlier offer to a stream that has not ended
   std::unique_ptr<decoding_unit> previous_;
   bool may_take_back_ = false;     ///< the previous decoder is kept
+  steady_by_ticks arrivals_;       ///< of requests without a queue
   clock::time_point tail_arrival_; ///< of the last bits of a stream
   std::unique_ptr<decoder_session> session_;
 };

@@ -36,7 +36,7 @@ bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> res
   counters_.add_request(read.request.is_padded);
   if (limits_.queue_length == 0) {
     CUDAQ_QEC_PROBE(taken, job.request_id, job.slot);
-    now = session_.serve(read, result, decoder_counters::clock::now(), false);
+    now = session_.serve(read, result, moments.arrived);
     moments.accepted = moments.queued = moments.taken = moments.arrived;
     moments.decoded = counters_.times().now();
     counters_.times().record(moments, moments.decoded, true);
