@@ -55,7 +55,7 @@ public:
           return launch_word_and_signal(static_cast<const std::uint64_t *>(stage_.input()),
                                         output_.device<std::uint64_t>(), flag_.device<int>(), captured);
         }) {}
-  /// After 70 us. bytes: a multiple of 16.
+  /// After 70 us. bytes: a multiple of 8.
   small_graph(int device, std::size_t bytes, cudaStream_t stream)
       : small_graph(device, bytes, CUDAQ_MEMORY_AUTO, stream, [&](cudaStream_t captured) {
           return launch_busy_copy_and_signal(kBusyNs, stage_.input(), output_.device<void>(), bytes,

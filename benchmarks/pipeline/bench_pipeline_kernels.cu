@@ -26,11 +26,11 @@ __global__ void word_and_signal_kernel(const std::uint64_t *from, std::uint64_t 
   cuda::atomic_ref<int>(const_cast<int &>(*flag)).store(1, cuda::memory_order_release);
 }
 
-__global__ void busy_copy_and_signal_kernel(std::uint64_t ns, const uint4 *from, uint4 *to, std::uint32_t vectors,
-                                            volatile int *flag) {
+__global__ void busy_copy_and_signal_kernel(std::uint64_t ns, const std::uint64_t *from, std::uint64_t *to,
+                                            std::uint32_t words, volatile int *flag) {
   for (const std::uint64_t begin = global_ns(); global_ns() - begin < ns;) {
   }
-  for (std::uint32_t k = threadIdx.x; k < vectors; k += blockDim.x)
+  for (std::uint32_t k = threadIdx.x; k < words; k += blockDim.x)
     to[k] = from[k];
   __syncthreads();
   if (threadIdx.x == 0)
@@ -64,9 +64,9 @@ cudaError_t launch_word_and_signal(const std::uint64_t *from, std::uint64_t *to,
 
 cudaError_t launch_busy_copy_and_signal(std::uint64_t ns, const void *from, void *to, std::size_t bytes,
                                         volatile int *flag, cudaStream_t stream) {
-  const auto vectors = static_cast<std::uint32_t>(bytes / sizeof(uint4));
-  busy_copy_and_signal_kernel<<<1, std::min((vectors + 31) / 32 * 32, 1024u), 0, stream>>>(
-      ns, static_cast<const uint4 *>(from), static_cast<uint4 *>(to), vectors, flag);
+  const auto words = static_cast<std::uint32_t>(bytes / sizeof(std::uint64_t));
+  busy_copy_and_signal_kernel<<<1, std::min((words + 31) / 32 * 32, 1024u), 0, stream>>>(
+      ns, static_cast<const std::uint64_t *>(from), static_cast<std::uint64_t *>(to), words, flag);
   return cudaGetLastError();
 }
 

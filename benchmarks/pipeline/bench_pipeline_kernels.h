@@ -17,7 +17,7 @@ cudaError_t launch_signal(volatile int *flag, cudaStream_t stream);
 /// One warp: copies a word, then sets a flag to 1.
 cudaError_t launch_word_and_signal(const std::uint64_t *from, std::uint64_t *to, volatile int *flag,
                                    cudaStream_t stream);
-/// One block: keeps its threads busy, copies `bytes`, a multiple of 16, then sets a flag to 1.
+/// One block: keeps its threads busy, copies `bytes`, a multiple of 8 at addresses of 8, then sets a flag to 1.
 cudaError_t launch_busy_copy_and_signal(std::uint64_t ns, const void *from, void *to, std::size_t bytes,
                                         volatile int *flag, cudaStream_t stream);
 /// A resident stage of 128 threads that reads the request's first 8 bytes and writes the output's.
