@@ -3,8 +3,7 @@
 # which of them, and its licence, word for word from where the code was found. What is only used by tests, or linked as
 # a shared library of the system, is not in it. cmake --install installs it beside LICENSE, and the wheel has it.
 set(CUDAQ_NOTICES "${PROJECT_BINARY_DIR}/THIRD_PARTY_NOTICES.txt")
-string(REGEX REPLACE "^(.)" "-\\1" _before "${CUDAQ_REALTIME_PRERELEASE}")
-set(_notices "Code of other projects in the installed files of cudaq-realtime ${PROJECT_VERSION}${_before}\n")
+set(_notices "Code of other projects in the installed files of cudaq-realtime ${CUDAQ_REALTIME_VERSION_TEXT}\n")
 
 # cudaq_notice(<name and version> <SPDX licence> <where it is used> <file with the licence>...): the first file that
 # exists is taken. Without one, the licence is only named.

@@ -57,7 +57,7 @@ def output_of(*arguments, status=0):
 
 share = where.parent / "share"
 shots = share / "cudaq-realtime" / "data" / "surface_z_d3_p0.005"
-assert cudaq_realtime.__version__ in output_of("--version")
+assert cudaq_realtime.__version__ in output_of("--version").replace("-", "")  # 1.0.0rc1, and 1.0.0-rc1
 wrong = re.search(r"logical errors +(\d+) of (\d+)", output_of(
     "decode", "--dem", f"{shots}.dem", "--in", f"{shots}.dets.b8", "--obs_in", f"{shots}.obs.b8", "--out", "/dev/null"))
 assert wrong and 0 < int(wrong[1]) < int(wrong[2]) / 10, wrong

@@ -21,8 +21,9 @@ def of_header():
 
 
 def ordered(major, minor, patch, before=None):
-    """1.0.0-rc1 is older than 1.0.0."""
-    return int(major), int(minor), int(patch), before or "~"
+    """1.0.0-rc1 is older than 1.0.0-rc10, and this is older than 1.0.0."""
+    word, number = re.fullmatch(r"(\D*)(\d*).*", before or "~").groups()
+    return int(major), int(minor), int(patch), word, int(number or 0)
 
 
 problems = []

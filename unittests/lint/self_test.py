@@ -198,6 +198,8 @@ OFFENCES = {
          "the newest version must come first"),
         ({"docs/changelog.md": CHANGES + "\n## [0.1.0-rc1] - 2030-01-31\n\n## [0.1.0] - 2030-02-01\n"},
          "the newest version must come first"),
+        ({"docs/changelog.md": CHANGES + "\n## [0.1.0-rc2] - 2030-01-31\n\n## [0.1.0-rc10] - 2030-02-01\n"},
+         "the newest version must come first"),
         ({"docs/changelog.md": CHANGES + "\n## [9.0.0] - 2030-01-31\n"},
          "[9.0.0] - 2030-01-31 is released, but the version of version.h is older"),
         ({"docs/changelog.md": CHANGES.replace("Added", "News")}, "[Unreleased]: sections are Added, Changed"),
