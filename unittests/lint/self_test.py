@@ -174,6 +174,8 @@ OFFENCES = {
     "links": (
         ({"docs/page.md": f"{TEXT}[gone](gone.md)\n"}, "docs/page.md: gone.md does not exist"),
         ({"docs/design.md": f"{TEXT}# Design\n"}, "README.md: docs/design.md#the-rooms: no such heading"),
+        ({f"docs/tutorials/{name}.md": f"{TEXT}--port{form}5001\n" for name, form in (("a", "="), ("b", " "))},
+         "docs/tutorials/b.md: docs/tutorials/a.md has the port 5001, too"),
         ({"docs/page.md": f"{TEXT}`[gone](gone.md)` and [there](https://example.com/gone)\n"}, None),
     ),
     "specified_names": (
