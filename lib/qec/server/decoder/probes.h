@@ -4,7 +4,7 @@
 // instruction without effect. Without sys/sdt.h (systemtap-sdt-dev) at the time of the build there are none.
 #pragma once
 
-#if __has_include(<sys/sdt.h>)
+#ifdef CUDAQ_QEC_HAS_PROBES // of the build, so that ccache knows objects with probes from those without
 #include <sys/sdt.h>
 #define CUDAQ_QEC_PROBE(moment, request_id, slot) DTRACE_PROBE2(cudaq_qec, moment, request_id, slot)
 #else
