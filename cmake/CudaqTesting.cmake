@@ -2,7 +2,7 @@
 # GoogleTest, and the functions that declare the tests of the project.
 #
 #   cudaq_add_test(NAME <target> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
-#                  [TIMEOUT <seconds>] [PROCESSORS <n> [BUSY <regex>]] [RUN_SERIAL <regex>])
+#                  [TIMEOUT <seconds>] [PROCESSORS <n> [QUIET <regex>]] [RUN_SERIAL <regex>])
 #     A GoogleTest program; every TEST in it is one ctest entry. The program gets no arguments of the caller: a test
 #     finds its files through the macros of cudaq_test_paths.
 #   cudaq_test_paths(<target> <macro> <path> [<macro> <path>...])
@@ -19,9 +19,9 @@
 #     unittests/gpu_check.sh, which runs the tests without ctest.
 #
 # PROCESSORS is the number of cores that a test keeps busy: ctest -j starts the test when that number is free. It is 1
-# where a second one is busy only now and then. With BUSY it holds only for the tests of the program whose names match
-# this regular expression. COST is for tests that take long: ctest starts them first, so that none of them ends a run
-# alone.
+# where a second one is busy only now and then. With QUIET it is 1 for the tests of the program whose names match this
+# regular expression, so a new test is taken as busy. COST is for tests that take long: ctest starts them first, so that
+# none of them ends a run alone.
 # RUN_SERIAL is for tests that check times: no other test runs at the same time. For a GoogleTest program it is followed
 # by a regular expression of the names of its tests. On a machine without a GPU, GPU tests do not run alone: they are
 # skipped.
@@ -95,7 +95,7 @@ macro(_cudaq_test_properties)
 endmacro()
 
 function(cudaq_add_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;PROCESSORS;BUSY;RUN_SERIAL" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;PROCESSORS;QUIET;RUN_SERIAL" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
     message(FATAL_ERROR "cudaq_add_test: NAME and SOURCES are required; unknown arguments: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -123,6 +123,7 @@ function(cudaq_add_test)
 set_tests_properties(${@arg_NAME@_TESTS} PROPERTIES LABELS "@labels@" TIMEOUT @arg_TIMEOUT@ PROCESSORS @arg_PROCESSORS@
   ENVIRONMENT "@_test_environment@")
 set(alone "@arg_RUN_SERIAL@")
+set(quiet "@arg_QUIET@")
 if("@labels@" MATCHES "gpu" AND NOT EXISTS "/dev/nvidiactl" AND NOT DEFINED ENV{CUDAQ_REQUIRE_GPU})
   set(alone "")
 endif()
@@ -130,7 +131,7 @@ foreach(test IN LISTS @arg_NAME@_TESTS)
   if(alone AND test MATCHES "${alone}")
     set_tests_properties("${test}" PROPERTIES RUN_SERIAL TRUE)
   endif()
-  if(NOT test MATCHES "@arg_BUSY@")
+  if(quiet AND test MATCHES "${quiet}")
     set_tests_properties("${test}" PROPERTIES PROCESSORS 1)
   endif()
 endforeach()
