@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The declarations of the C functions of all libraries equal the committed ones, prototypes.abi: prototypes.py SOURCE
-[--record [--changed]]. abidiff compares one library only, and needs its debug information. Structs and enumerations
-are those of the layout test. --record writes the file; without --changed it accepts only new functions."""
+"""The declarations of the C functions of all libraries, and of the pointers to functions in structs, equal the
+committed ones, prototypes.abi: prototypes.py SOURCE [--record [--changed]]. abidiff compares one library only, and
+needs its debug information. Offsets of structs and enumerators are those of the layout test. --record writes the file;
+without --changed it accepts only new functions."""
 import pathlib
 import sys
 

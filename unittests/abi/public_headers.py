@@ -98,11 +98,16 @@ def archive_functions(include):
 
 
 def prototypes(include):
-    """Returns {name: declaration in one line} of all C functions, and of the types of functions that callers give."""
+    """Returns {name: declaration in one line} of all C functions, of the types of functions that callers give, and of
+    the members of structs that point to functions (struct.member)."""
     function = r"^(?!static\b|inline\b|typedef\b)(\w[\w \t*]*?\b(cudaq_\w+)\s*\([^;{]*\));"
     of_callers = r"^(typedef\s[^;{}]*\(\s*\*\s*(cudaq_\w+)\s*\)[^;{]*);"
     found = {}
     for path in headers(include):
         for text, name in re.findall(function, code(path), flags=re.M) + re.findall(of_callers, code(path), flags=re.M):
             found[name] = " ".join(re.sub(r"\bCUDAQ_\w+_(API|EXPORT)\b", "", text).split())
+        for struct in re.finditer(r"\btypedef\s+struct\s+(\w+)\s*\{", code(path)):
+            body = _body(code(path), struct.end() - 1)
+            for text, name in re.findall(r"(\w[\w \t*]*\(\s*\*\s*(\w+)\s*\)\s*\([^;]*\));", body):
+                found[f"{struct[1]}.{name}"] = " ".join(text.split())
     return found
