@@ -29,7 +29,8 @@ set(_man3 "${PROJECT_BINARY_DIR}/man3")
 file(GLOB_RECURSE _headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/cudaq/*.h")
 add_custom_command(OUTPUT "${_man3}/cudaq_realtime.h.3" VERBATIM
   DEPENDS "${PROJECT_SOURCE_DIR}/scripts/man_pages.py" "${PROJECT_SOURCE_DIR}/docs/api/index.md" ${_headers}
-  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/man_pages.py" "${_man3}")
+  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/man_pages.py" "${_man3}"
+          "${CUDAQ_REALTIME_VERSION_TEXT}")
 add_custom_target(cudaq-realtime-api-pages DEPENDS "${_man3}/cudaq_realtime.h.3")
 add_dependencies(cudaq-realtime cudaq-realtime-api-pages) # built by all who build what is installed
 install(DIRECTORY "${_man3}" DESTINATION "${CMAKE_INSTALL_MANDIR}")

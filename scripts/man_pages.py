@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the man pages of section 3, from the comments of the C headers: man_pages.py FOLDER.
+"""Writes the man pages of section 3, from the comments of the C headers: man_pages.py FOLDER VERSION.
 
 A page for each header (cudaq_realtime.h.3): its comment, its types and constants, and the list of its functions. A page
 for each group of functions, that is what a header has between two empty lines: its name is that of the first function,
 and the others lead to it. What a function does in one line is taken from docs/api/index.md."""
 import pathlib
 import re
-import subprocess
 import sys
 import textwrap
 
@@ -172,13 +171,13 @@ def write_header(header, folder):
     return len(listed)
 
 
-if len(sys.argv) != 2:
+if len(sys.argv) != 3:
     sys.exit(__doc__)
 target = pathlib.Path(sys.argv[1])
 target.mkdir(parents=True, exist_ok=True)
 for old in target.glob("*.3"):
     old.unlink()
-VERSION = subprocess.check_output([ROOT / "scripts/version.sh"], text=True).strip()
+VERSION = sys.argv[2]
 SHORT = {name: re.sub(r"\[([^]]*)\]\([^)]*\)|`", r"\1", text) for name, text in re.findall(
     r"^\| `(\w+)` \|[^|]*\| (.*) \|$", (ROOT / "docs/api/index.md").read_text(), flags=re.MULTILINE)}
 functions = 0

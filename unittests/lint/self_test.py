@@ -273,6 +273,7 @@ OFFENCES = {
         ({WIRE: STATUSES, "docs/design.md": f"{TEXT}# Design\n\n## The rooms\n\n| 1 to 8, or -1 to -6 |\n"},
          "design.md: 1 to 8;"),
         ({WIRE: STATUSES.replace(" /* no effect */", "")}, "BUSY has no meaning"),
+        ({WIRE: STATUSES.replace("no effect", "no [effect]")}, "BUSY: the build makes a text"),
         ({WIRE: STATUSES, "docs/transport/server_wire.md": f"{TEXT}| 0 | OK | |\n| 1 | BUSY | |\n"}, None),
     ),
     "plain_english": (

@@ -24,6 +24,8 @@ for name, value, meaning in re.findall(r"CUDAQ_QEC_SERVER_(\w+) = (\d+),?(?: */\
     STATUSES[name] = int(value)
     if STATUSES[name] and not meaning:
         problems.append(f"{HEADER}: {name} has no meaning, in its line")
+    if re.search(r'["\\@\[\]]', meaning):
+        problems.append(f"{HEADER}: {name}: the build makes a text of the meaning, so without quotes, \\, @, [ and ]")
 
 
 def differs(path, found, wanted):

@@ -26,7 +26,7 @@ else
 fi
 
 programs=()
-if [[ -x $prefix/bin/cudaq-realtime ]]; then
+if [[ -x $prefix/bin/cudaq-realtime && -e $prefix/lib/libcudaq-realtime-bridge-udp.so ]]; then # not in lib64
   programs=(--config-settings cmake.define.CUDAQ_WHEEL_PROGRAMS=ON)
 fi
 rm -rf "$scratch"
