@@ -7,8 +7,8 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr const char *kServeFooter =
-    R"(The configuration is YAML: share/doc/cudaq-realtime/docs/transport/server.md. SIGHUP reads it again and exchanges
-the models between shots; SIGTERM answers what was accepted and ends. Options after -- are the provider's.
+    R"(The configuration is YAML: share/doc/cudaq-realtime/docs/transport/server_config.md. SIGHUP reads it again and
+exchanges the models between shots; SIGTERM answers what was accepted and ends. Options after -- are the provider's.
 
 Examples:
   cudaq-realtime serve --schema

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoding server without its transport: requests as bytes in, answers as bytes out. docs/transport/server.md has
-// the wire.
+// The decoding server without its transport: requests as bytes in, answers as bytes out. The wire:
+// docs/transport/server_wire.md.
 #pragma once
 
 #include "lib/qec/server/decoder/served_decoder.h"

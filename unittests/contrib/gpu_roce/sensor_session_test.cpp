@@ -127,13 +127,13 @@ TEST_F(SensorSession, PassesOverPagesThatThereAreNot) {
   EXPECT_EQ(context.received, 2u);
 }
 
-TEST_F(SensorSession, LooksAtTheShutdownFlagEvery1024Looks) {
+TEST_F(SensorSession, ReadsTheShutdownFlagEvery1024Polls) {
   script.shutdown_after = 1;
   EXPECT_EQ(next_page(), -1);
   EXPECT_EQ(script.polls, 1023u) << "the 1024th poll reads the flag instead";
 }
 
-TEST_F(SensorSession, LooksAtTheShutdownFlagAmongWrongPages) {
+TEST_F(SensorSession, ReadsTheShutdownFlagAmongWrongPages) {
   for (int i = 0; i < 3000; ++i)
     script.completions.push_back({kWrite, 100});
   script.shutdown_after = 1500;
