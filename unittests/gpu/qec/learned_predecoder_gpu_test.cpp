@@ -22,11 +22,17 @@ const std::string kWeights = std::string(CUDAQ_TEST_WEIGHTS) + "/surface_128x6.s
 /// Values between the layers have 16 bits on the GPU.
 float tolerance(float logit) { return 0.03f + 0.01f * std::fabs(logit); }
 
+qec::learned_model committed_model(const qec::decoder_model &errors) {
+  auto model = qec::read_learned_model(kWeights, errors);
+  if (model.failed())
+    throw std::runtime_error(model.text()); // the test fails with it
+  return std::move(*model);
+}
+
 /// A memory with shots that are sampled from its errors.
 struct sampled_memory {
   sampled_memory(std::uint32_t distance, std::uint32_t rounds, std::size_t number)
-      : text(tools::memory_text(distance, rounds, 0.006).text()), errors(text),
-        model(std::move(*qec::read_learned_model(kWeights, errors))) {
+      : text(tools::memory_text(distance, rounds, 0.006).text()), errors(text), model(committed_model(errors)) {
     const qec::model_sampler sampler(**errors.errors());
     std::mt19937_64 random(distance);
     std::vector<std::uint8_t> observables(sampler.observable_bytes());
