@@ -92,6 +92,7 @@ private:
   }
   /// Returns a CUDA error. Exceptions of the hooks fail the request. Both return after the work that the hooks have
   /// queued has ended: it may use the slot, and the next request follows at once and must not find this one's flag.
+  /// They wait no longer than timeout_ns: the graph of another buffer may be before it on the stream.
   int launch(const host_stage_call &call) {
     if (const cudaError_t refused = cudaSetDevice(config_.device_id); refused != cudaSuccess) // a stage may change it
       return refused;
@@ -107,12 +108,16 @@ private:
       if (refused == cudaSuccess && graph_.post_launch_fn != nullptr)
         graph_.post_launch_fn(graph_.post_launch_data, slot_, graph_.stream);
       if (refused != cudaSuccess)
-        cudaStreamSynchronize(graph_.stream);
+        await_hooks();
       return refused;
     } catch (...) {
-      cudaStreamSynchronize(graph_.stream);
+      await_hooks();
       throw;
     }
+  }
+  void await_hooks() const {
+    if (graph_.pre_launch_fn != nullptr || graph_.post_launch_fn != nullptr)
+      spin_until(config_.timeout_ns, [this] { return state_of_stream() != cudaErrorNotReady; });
   }
   /// Not 0: the context has ended, and no graph runs any more.
   int error() const {
