@@ -79,8 +79,8 @@ struct patience {
   /// For blocks of other clusters.
   template <class Ready>
   __device__ void wait(const Ready &is_ready) const {
-    for (std::uint32_t look = 1; !is_ready(); ++look)
-      if (look % 64 == 0 && (load_flag(meeting.failed) != 0 || is_over())) {
+    for (std::uint32_t poll = 1; !is_ready(); ++poll)
+      if (poll % 64 == 0 && (load_flag(meeting.failed) != 0 || is_over())) {
         fail();
         return;
       }

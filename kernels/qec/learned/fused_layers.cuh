@@ -60,7 +60,7 @@ public:
     return block.memory + block.plan.head_sums_at() + ((group * 3 + output) * Rows + row) * 4;
   }
   /// Which of this thread's places are cells.
-  __device__ void look_at_cells() {
+  __device__ void find_cells() {
     const std::uint32_t *const cell_at = block_.job.cell_at + block_.lowest + lane_ / 4;
 #pragma unroll 8
     for (std::uint32_t k = 0; k < kColumns; ++k)

@@ -113,13 +113,15 @@ inline constexpr fused_form kFusedForms[] = {{64, 1, 4},  {128, 1, 4}, {224, 1, 
 inline constexpr std::uint32_t kLeastWeightSlots = 3;
 inline constexpr std::size_t kFusedOwnBytes = 1024; ///< shared memory of a block beside that of the plan, at most
 
-/// Words through which the blocks of a shot meet, in device memory. All 0 before a launch and after it.
+/// Words through which the blocks of a shot meet, in device memory. All 0 before a launch; a launch of one shot leaves
+/// them so, those of resident blocks are set to 0 before the next start.
 struct fused_meeting {
   std::uint32_t begun;   ///< twice the shots that have begun, and 1 if there are events
   std::uint32_t ended;   ///< blocks that have applied their corrections, of all shots
   std::uint32_t failed;  ///< blocks have waited too long; it stays
   std::uint32_t running; ///< resident blocks but the first one
-  std::uint32_t unused[4];
+  std::uint32_t led;     ///< 1: the leading block serves, 2: no shot follows
+  std::uint32_t unused[3];
   struct alignas(32) {
     std::uint32_t blocks; ///< of the same places: beside() for each layer that they have stored
   } done[1];              ///< row_blocks

@@ -20,7 +20,7 @@ public:
   static constexpr std::uint32_t kLayerThreads = Halves * 128;
   static constexpr std::uint32_t kBeside = 2 / Halves * Parts, kRows = (Rows + kBeside - 1) / kBeside;
   static constexpr std::uint32_t kThreads = kLayerThreads + 64, kOutputs = (3 * kRows + kThreads - 1) / kThreads;
-  static constexpr std::uint32_t kLooks = 1024; ///< between two across the bus
+  static constexpr std::uint32_t kPollsPerEndCheck = 1024; ///< between two across the bus
 
   /// number: among the blocks of a shot.
   __device__ shots_of_block(const network_job &job, const network_shot &shot, unsigned char *memory,
@@ -40,7 +40,7 @@ public:
     if (copies_weights())
       weights_.copy(weights_.ahead());
     __syncwarp();
-    layers_.look_at_cells();
+    layers_.find_cells();
   }
   /// Before the events of a shot are known: the constant part of its first layer.
   __device__ void prepare() { first_.prepare(); }
@@ -66,8 +66,8 @@ public:
   __device__ bool await_begin_or_end(const Over &is_over) {
     bool begun = true;
     if (threadIdx.x == 0) {
-      for (std::uint32_t look = 1; !(begun = has_begun()); ++look)
-        if (look % kLooks == 0 && is_over())
+      for (std::uint32_t poll = 1; !(begun = has_begun()); ++poll)
+        if (poll % kPollsPerEndCheck == 0 && is_over())
           break;
       block_.wait.limit();
     }
@@ -77,8 +77,8 @@ public:
   template <class Over>
   __device__ void await_blocks(const Over &is_over) {
     if (threadIdx.x == 0)
-      for (std::uint32_t look = 1; load_flag(shot_.meeting->running) + 1 < job_.fused.blocks(); ++look)
-        if (look % kLooks == 0 && is_over())
+      for (std::uint32_t poll = 1; load_flag(shot_.meeting->running) + 1 < job_.fused.blocks(); ++poll)
+        if (poll % kPollsPerEndCheck == 0 && is_over())
           break;
     __syncthreads();
   }
@@ -249,7 +249,10 @@ __global__ void __launch_bounds__(Halves * 128 + 64, 1)
   shots.connect();
   shots.prepare();
   const auto is_over = [&] { return cudaq::realtime::detail::load_acquire(boxes.flags[boxes.workers]) != 0; };
+  std::uint32_t &led = shot.meeting->led;
   if (number == 0) {
+    if (threadIdx.x == 0)
+      set_flag(led, 1);
     shots.await_blocks(is_over);
     serve_mailbox(detail::resident_group{}, boxes, worker, [&](const resident_request &request) {
       shots.begin(request.frame);
@@ -257,10 +260,16 @@ __global__ void __launch_bounds__(Halves * 128 + 64, 1)
       shots.end(request.output);
       shots.prepare();
     });
+    if (threadIdx.x == 0)
+      set_flag(led, 2);
   } else {
     if (threadIdx.x == 0)
       add_to_flag(shot.meeting->running);
-    while (shots.await_begin_or_end(is_over)) {
+    const auto is_left = [&] { // a shot may have begun after the word that ends all, so only the leading block reads it
+      const std::uint32_t now = load_flag(led);
+      return now == 2 || (now == 0 && is_over() && load_flag(led) == 0); // 0: it may find no room, and serves nothing
+    };
+    while (shots.await_begin_or_end(is_left)) {
       shots.compute(true);
       shots.prepare();
     }

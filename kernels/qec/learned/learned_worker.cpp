@@ -2,6 +2,7 @@
 #include "kernels/qec/learned/learned_worker.h"
 
 #include "kernels/qec/learned/fused_network.h"
+#include "lib/base/cuda_device.h"
 
 #include <algorithm>
 #include <utility>
@@ -43,17 +44,24 @@ std::unique_ptr<resident_workers> resident_networks(int workers, std::shared_ptr
   config.memory_kind = memory_kind;
   const auto memory = std::make_shared<resident_memory>();
   std::vector<network_shot> shots;
+  std::vector<fused_meeting *> meetings;
   for (int worker = 0; worker < workers; ++worker) {
     shots.push_back(memory->of_workers.emplace_back(job).shot());
     shots.back().readable = static_cast<std::uint32_t>(config.payload_bytes);
+    meetings.push_back(shots.back().meeting);
   }
   memory->shots = device_block(static_cast<const void *>(shots.data()), shots.size() * sizeof(network_shot));
   memory->network = std::move(network);
-  const auto launch = launch_resident_network(memory->network->job(), memory->shots.as<network_shot>());
-  return std::make_unique<resident_workers>(
-      config, [memory, launch](const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream) {
-        return launch(boxes, blocks, stream);
-      });
+  const auto launch = launch_resident_network(job, memory->shots.as<network_shot>());
+  const std::size_t words = fused_meeting::bytes(job.fused.row_blocks);
+  const auto start = [memory, launch, meetings, words](const resident_mailboxes &boxes, unsigned blocks,
+                                                       cudaStream_t stream) {
+    cudaError_t error = cudaSuccess;
+    for (std::size_t k = 0; blocks != 0 && error == cudaSuccess && k < meetings.size(); ++k) // those of the last start
+      error = cudaq::realtime::detail::zero_by_copies(meetings[k], words, stream);
+    return error == cudaSuccess ? launch(boxes, blocks, stream) : error;
+  };
+  return std::make_unique<resident_workers>(config, start);
 }
 
 } // namespace cudaq::qec::realtime::gpu

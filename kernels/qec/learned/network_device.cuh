@@ -24,9 +24,9 @@ __device__ inline std::uint32_t read_request(const block_group &group, const net
     status = detail::load_shot(group, job.layout, shot.readable, reinterpret_cast<const std::uint64_t *>(frame),
                                state.fired());
   } else if (shot.payload != nullptr) {
-    const std::uint64_t early = threadIdx.x < job.layout.dense_words() ? shot.payload[threadIdx.x] : 0;
+    const std::uint64_t own_word = threadIdx.x < job.layout.dense_words() ? shot.payload[threadIdx.x] : 0;
     status = detail::load_payload(group, job.layout, shot.readable, shot.payload,
-                                  static_cast<std::uint32_t>(job.layout.input_bytes()), early, state.fired());
+                                  static_cast<std::uint32_t>(job.layout.input_bytes()), own_word, state.fired());
   }
   __syncthreads();
   if (requested && status == decode_status::ok) {
