@@ -67,6 +67,7 @@ void refuse_what_has_no_effect(CLI::App &emulate, emulate_options &o) {
             "--in_includes_appended_observables", "--predictions"});
     refuse(o.rounds == 0, "--rounds, which draws rounds and values",
            {"--sample", "--in", "--obs_in", "--soft", "--leakage"});
+    refuse(!o.stream, "--stream", {"--seed"});
     refuse(o.data.given(), "shots that are not those of --dem and --in", {"--readout"});
     refuse(!o.sample, "--sample, which draws the values", {"--soft"});
     refuse(o.sample || o.rounds != 0, "values that are recorded", {"--leaked"});

@@ -13,6 +13,7 @@
 #include "tools/emulate/stream_player.h"
 #include "tools/html/html_page.h"
 #include "tools/shots/config_shots.h"
+#include "tools/shots/stream_record.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -149,6 +150,8 @@ stream_plan plan_of(const emulate_options &o, const std::string &text, const std
               o.workers, o.rounds,
               o.seed,    takes_served ? kServedCheckLimit : std::chrono::nanoseconds::max(),
               o,         o.stream ? o.data : own_data()};
+    } catch (const record_error &) {
+      throw;
     } catch (const usage_error &e) {
       if (!takes_served)
         throw;

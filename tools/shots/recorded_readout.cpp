@@ -4,6 +4,7 @@
 #include "lib/qec/decoders/readout/readout_sampler.h"
 #include "lib/qec/decoding/model_text_file.h"
 #include "lib/qec/decoding/whole_file.h"
+#include "tools/common/output_file.h"
 #include "tools/common/report.h"
 #include "tools/shots/sampled_shots.h"
 
@@ -103,6 +104,7 @@ recorded_readout::rows recorded_readout::read(const char *option, const std::str
     throw usage_error(text);
   if (row_bytes == 0)
     return {};
+  refuse_output_file(option, path);
   auto bytes = qec::read_whole_file(path);
   if (bytes.failed())
     throw usage_error(fmt::format("{}: {}", option, bytes.text()));

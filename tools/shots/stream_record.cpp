@@ -2,13 +2,14 @@
 #include "tools/shots/stream_record.h"
 
 #include "lib/qec/shots/shot_stream.h"
-#include "tools/common/report.h"
+#include "tools/common/output_file.h"
 #include "tools/shots/round_reader.h"
 #include "tools/shots/sampled_shots.h"
 #include "tools/shots/several_shots.h"
 #include "tools/shots/value_input.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -31,16 +32,21 @@ void append_values(std::span<const std::uint8_t> packed, unsigned width, std::ui
 stream_record::stream_record(const own_data &files, const readout_files &values, const qec::repeating_model &model,
                              const qec::stream_readout &readout)
     : model_(model), soft_bits_(qec::bits_of(values.kind())) {
-  if (const auto result = check_one_experiment(files.in, model); result.failed())
-    throw usage_error(result.text());
   try {
+    for (const auto &[option, path] : {std::pair{"--in", files.in.path}, std::pair{"--obs_in", files.obs_in.path},
+                                       std::pair{"--soft", values.soft}, std::pair{"--leakage", values.leakage}})
+      refuse_output_file(option, path);
+    if (const auto result = check_one_experiment(files.in, model); result.failed())
+      throw record_error(result.text());
     read_rounds(files.in);
     if (!readout.empty())
       read_values(values, readout);
     if (files.obs_in.given())
       read_observables(files.obs_in);
   } catch (const qec::shot_file_error &error) {
-    throw usage_error(error.what());
+    throw record_error(error.what());
+  } catch (const usage_error &error) {
+    throw record_error(error.what());
   }
 }
 
@@ -66,6 +72,9 @@ void stream_record::read_values(const readout_files &files, const qec::stream_re
   if (static_cast<std::uint64_t>(all.value) > 8 * kMaxSampledBytes / soft_bits_)
     throw usage_error(fmt::format("--soft {}: {} values, and a record is kept in memory, at most {} bytes", files.soft,
                                   all.value, kMaxSampledBytes));
+  if (static_cast<std::uint64_t>(all.flag) > 4 * kMaxSampledBytes)
+    throw usage_error(fmt::format("--leakage {}: {} flags, and a record is kept in memory, at most {} bytes",
+                                  files.leakage, all.flag, kMaxSampledBytes));
   static_cast<void>(input.read_to(all)); // nothing stops it
   const qec::stream_values known = input.next();
   soft_.assign(known.soft.begin(), known.soft.end());

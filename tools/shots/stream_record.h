@@ -3,6 +3,7 @@
 
 #include "lib/qec/stream/repeating_model.h"
 #include "lib/qec/stream/stream_readout.h"
+#include "tools/common/report.h"
 #include "tools/shots/experiment_rounds.h"
 #include "tools/shots/own_data.h"
 #include "tools/shots/recorded_readout.h"
@@ -13,12 +14,18 @@
 
 namespace cudaq::realtime::tools {
 
+/// The files are at fault, not the decoder.
+class record_error : public usage_error {
+public:
+  using usage_error::usage_error;
+};
+
 /// One experiment from files, as `decode --stream` reads them: events, soft values, flags and the observables at its
 /// end. It is kept in memory, so that it can be played again and be compared; each experiment is this one.
 class stream_record final : public experiment_rounds {
 public:
-  /// Keeps a reference to the model. `readout`: of its table; empty without one. Throws usage_error: a file is missing,
-  /// cannot be read, is not that of one experiment, or is too long to be kept.
+  /// Keeps a reference to the model. `readout`: of its table; empty without one. Throws record_error: a file is
+  /// missing, cannot be read, is not that of one experiment, or is too long to be kept.
   stream_record(const own_data &files, const readout_files &values, const qec::repeating_model &model,
                 const qec::stream_readout &readout);
 

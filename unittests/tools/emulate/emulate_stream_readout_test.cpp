@@ -97,6 +97,7 @@ TEST_P(ReadoutStreamTerminals, RefuseWhatTheServerDoesNotTake) {
     const program_result r = run_program(command(is_record ? options : stream("--rounds 100 " + options)));
     EXPECT_EQ(r.exit_code, 2) << options;
     EXPECT_TRUE(contains(r.err, text)) << options << ": " << r.err;
+    EXPECT_FALSE(is_record && contains(r.err, "--decoder gives another one")) << "a fault of the record: " << r.err;
   };
   refused("--decoder-ids 4", "decoder 4 of the server needs 1 soft value (f32, u8, u4) and 1 flag with each "
                              "repetition: give --readout");
@@ -106,6 +107,13 @@ TEST_P(ReadoutStreamTerminals, RefuseWhatTheServerDoesNotTake) {
   refused(bits + readout() + soft, "--leakage is missing: the table of --readout has flags");
   refused(bits + readout() + soft + " --leakage " + path("soft.u8"), "soft.u8: it has more than the 60 flags");
   refused(bits + readout() + " --soft " + path("soft.u8") + leakage, "soft.u8: it ends after 15 soft values");
+  for (const auto &[option, file] :
+       {std::pair{"--in", "rounds.01"}, {"--soft", "soft.f32"}, {"--leakage", "leakage"}}) {
+    const std::string before = read_file(path(file));
+    refused(bits + readout() + soft + leakage + " --json " + path(file), option + (" " + path(file)) + ": this is the");
+    EXPECT_EQ(read_file(path(file)), before) << "a report replaces no recording";
+  }
+  refused(bits + " --seed 5", "--seed: it has no effect with --stream");
   refused(bits + " --sample", "excludes --");
   refused("--stream --decoder-ids 4 --dem " + path("model.dem"), "--stream requires --in");
   refused("--decoder-ids 4 --in " + path("rounds.01"), "--in: it has no effect with --rounds, which draws rounds");
