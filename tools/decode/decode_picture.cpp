@@ -93,7 +93,7 @@ void decode_picture::offer(std::uint64_t shot, std::span<const std::uint8_t> eve
 }
 
 /// In the middle of the detectors that its errors flip, at the first of their times.
-plotted_herald decode_picture::place_of(std::uint64_t herald) const {
+std::optional<plotted_herald> decode_picture::place_of(std::uint64_t herald) const {
   const qec::detector_error_model &model = **model_.errors();
   plotted_herald mark{0, 0, 0, fmt::format("D{}", herald)};
   std::vector<std::uint64_t> near;
@@ -102,6 +102,8 @@ plotted_herald decode_picture::place_of(std::uint64_t herald) const {
     if (std::ranges::any_of(heralds_->errors_of(number),
                             [&one](const qec::error_probability &listed) { return listed.error == one.mechanism; }))
       near.insert(near.end(), model.detectors_of(one).begin(), model.detectors_of(one).end());
+  if (near.empty())
+    return std::nullopt;
   for (std::size_t k = 0; k < near.size(); ++k) {
     const plotted_detector &at = detectors_[static_cast<std::size_t>(near[k])];
     mark.x += at.x / static_cast<double>(near.size());
@@ -209,10 +211,11 @@ std::string decode_picture::svg() const {
     errors.push_back({{found.errors[k].begin(), found.errors[k].end()}, found.flips[k]});
   std::vector<plotted_herald> heralds;
   for (const std::uint64_t herald : fired_heralds_)
-    heralds.push_back(place_of(herald));
-  std::string title =
-      fmt::format("Shot {}, {}: {}, ", *shot_, decoder_->name(), number_of(events_.size() - heralds.size(), "event"));
-  title += heralds.empty() ? "" : number_of(heralds.size(), "herald") + ", ";
+    if (const auto mark = place_of(herald))
+      heralds.push_back(*mark);
+  std::string title = fmt::format("Shot {}, {}: {}, ", *shot_, decoder_->name(),
+                                  number_of(events_.size() - fired_heralds_.size(), "event"));
+  title += fired_heralds_.empty() ? "" : number_of(fired_heralds_.size(), "herald") + ", ";
   if (found.failure.empty()) {
     if (predecoder_)
       title += fmt::format("{} left by {}, ", found.events.size(), predecoder_->name());

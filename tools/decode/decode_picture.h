@@ -42,7 +42,8 @@ private:
   [[nodiscard]] std::uint64_t in_model(std::uint64_t detector) const {
     return heralds_ ? heralds_->meaning[static_cast<std::size_t>(detector)] : detector;
   }
-  [[nodiscard]] plotted_herald place_of(std::uint64_t herald) const;
+  /// Nothing if its errors flip no detector.
+  [[nodiscard]] std::optional<plotted_herald> place_of(std::uint64_t herald) const;
   void add_edges(std::span<const qec::correction_edge> edges, correction &to) const;
   void add_errors(std::span<const std::uint64_t> errors, correction &to) const;
 

@@ -101,6 +101,17 @@ TEST_F(DecodePicture, HasTheHeraldsThatFiredAmongTheDetectorsOfTheirErrors) {
   EXPECT_TRUE(contains(r.err, "name the file by --heralds")) << r.err;
 }
 
+TEST_F(DecodePicture, HasNoPlaceForAHeraldWhoseErrorsFlipNoDetector) {
+  const std::string model = read_file(path("model.dem")) + "error(0.01) L0\n";
+  file("loose.dem", model);
+  file("heralds.txt", cudaq::qec::realtime::test::heralds_text(model, "detectors 7\nherald 6 7 0.5\n"));
+  const program_result r = decode("1,2,6\n", "--decoder bp-osd --heralds " + path("heralds.txt"), "loose.dem");
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const std::string svg = read_file(path("shot.svg"));
+  EXPECT_TRUE(contains(svg, "2 events, 1 herald, 1 error of the correction; ")) << svg;
+  EXPECT_EQ(count(svg, "<title>D6</title>"), 0U) << svg;
+}
+
 TEST_F(DecodePicture, IsOfTheFirstShotWithAnEventAWrongOneOrANumber) {
   file("truth.01", "0\n1\n1\n0\n"); // the third answer is wrong
   const std::string shots = "\n0\n1,2\n0\n";
