@@ -60,7 +60,10 @@ TEST(DecoderSession, IgnoresBytesAfterTheFieldsOfARequest) {
   EXPECT_EQ(call(server, kResetFunctionId, padded(reset_payload(kId))), answered(server_status::ok));
   EXPECT_EQ(server.decoders()[0]->counts().padded, 3u);
   EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "0000"));
-  EXPECT_EQ(server.decoders()[0]->counts().padded, 3u) << "only requests with further bytes";
+  bytes refused = padded(get_payload(kId, 4, false));
+  refused[sizeof(cudaq_qec_get_corrections_t) - 1] = 2; // clear
+  EXPECT_EQ(call(server, kGetCorrectionsFunctionId, refused), answered(server_status::bad_request));
+  EXPECT_EQ(server.decoders()[0]->counts().padded, 3u) << "only requests with further bytes, and none that is refused";
 }
 
 TEST(DecoderSession, AddsTheCorrectionsOfAllShots) {

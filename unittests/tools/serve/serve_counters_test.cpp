@@ -58,14 +58,15 @@ int prometheus_port(const std::string &ready) {
 
 // Known failure 35.
 TEST_F(Serve, ShowsItsCounters) {
-  const std::string path = (folder_.path() / "counters").string();
-  running_program server(arguments({"--counters", path, "--prometheus-port", "0"}), err());
+  const std::string path = (folder_.path() / "counters").string(), report = (folder_.path() / "report").string();
+  running_program server(arguments({"--counters", path, "--prometheus-port", "0", "--json", report}), err());
   const int port = prometheus_port(server.line());
   ASSERT_NE(port, 0) << read_file(err());
   socket_peer peer(socket());
-  ASSERT_EQ(peer.call(kEnqueue, enqueue(0, 1)).status, 0);
+  ASSERT_EQ(peer.call(kEnqueue, joined(enqueue(0, 1), {0, 0, 0})).status, 0);
   const std::string text = counters_at(path);
-  EXPECT_TRUE(contains(text, "\ncudaq_decoder_requests_total{decoder=\"6\"} 1\n")) << text;
+  for (const char *counter : {"requests", "padded"})
+    EXPECT_TRUE(contains(text, "\ncudaq_decoder_" + std::string(counter) + "_total{decoder=\"6\"} 1\n")) << text;
   EXPECT_TRUE(contains(text, "\ncudaq_decoder_answers_total{decoder=\"6\",status=\"ok\"} 1\n")) << text;
   for (const char *status : {"invalid_decoder", "bad_request", "internal", "not_ready", "busy", "syndromes_dropped"})
     EXPECT_TRUE(contains(text, "cudaq_decoder_answers_total{decoder=\"6\",status=\"" + std::string(status) + "\"} 0\n"))
@@ -76,6 +77,7 @@ TEST_F(Serve, ShowsItsCounters) {
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 0);
   EXPECT_FALSE(std::filesystem::exists(path)) << "the socket is removed";
+  EXPECT_EQ(nlohmann::json::parse(read_file(report)).at("decoders").at(0).at("padded"), 1);
 }
 
 TEST_F(Serve, ShowsTheDetectorsOfItsDecoders) {

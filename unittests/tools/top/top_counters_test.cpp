@@ -34,6 +34,7 @@ bool has(const std::string &text, const std::string &part) { return text.find(pa
 std::string server_page(int requests, int late, int won) {
   return fmt::format(
       "cudaq_decoder_requests_total{{decoder=\"6\"}} {0}\ncudaq_decoder_shots_total{{decoder=\"6\"}} {0}\n"
+      "cudaq_decoder_padded_total{{decoder=\"6\"}} {1}\n"
       "cudaq_decoder_deadline_met_total{{decoder=\"6\"}} {0}\n"
       "cudaq_decoder_deadline_missed_total{{decoder=\"6\"}} {1}\n"
       "cudaq_decoder_deadline_late_total{{decoder=\"6\"}} {1}\n"
@@ -49,16 +50,19 @@ TEST(TopSample, HasTotalsDeadlinesAndTheWinnersOfARace) {
   const server_sample s =
       sample_between(parse_counters(server_page(100, 1, 50)), parse_counters(server_page(300, 6, 120)), 1);
   const json decoder = sample_json(s).at("decoders").at(0);
+  EXPECT_EQ(decoder.at("padded"), 5);
   EXPECT_EQ(decoder.at("deadline_met"), 200);
   EXPECT_EQ(decoder.at("deadline_missed"), 5);
   EXPECT_EQ(decoder.at("deadline_late"), 5);
   EXPECT_EQ(decoder.at("race_wins").at("relay-bp:num_sets=5,seed=1"), 70);
   EXPECT_EQ(decoder.at("race_wins").at("bp-osd"), 0);
   EXPECT_EQ(decoder.at("total").at("requests"), 300);
+  EXPECT_EQ(decoder.at("total").at("padded"), 6);
   EXPECT_EQ(decoder.at("total").at("race_wins").at("bp-osd"), 4);
   EXPECT_EQ(decoder.at("total").at("deadline_late"), 6);
   const std::string text = sample_text(s);
-  EXPECT_TRUE(has(text, "since the start: 300 requests, 300 shots, 6 answers with an error, 0 BUSY, 0 too old\n"))
+  EXPECT_TRUE(
+      has(text, "since the start: 300 requests, 300 shots, 6 answers with an error, 0 BUSY, 0 too old, 6 padded\n"))
       << text;
   EXPECT_TRUE(has(text, "relay-bp:num_sets=5,seed=1\n")) << text;
   EXPECT_TRUE(has(text, "missed, all")) << text;

@@ -68,7 +68,7 @@ bool read_get_corrections(std::span<const std::uint8_t> payload, wire_request &r
   const auto fields = read_as<cudaq_qec_get_corrections_t>(payload);
   request.num_bits = fields.num_observables;
   request.clear = fields.clear == 1;
-  request.is_padded = payload.size() != kGetCorrectionsBytes;
+  request.is_padded = fields.clear <= 1 && payload.size() != kGetCorrectionsBytes;
   return fields.clear <= 1;
 }
 
