@@ -13,6 +13,17 @@ pipeline_stage_config buffered(int workers, int buffers) {
   return c;
 }
 
+/// A worker answers before it is idle.
+bool all_are_idle(const pipeline_rig &rig, std::size_t buffers) {
+  return eventually([&] {
+    const std::string text = rig.pipeline->dump();
+    std::size_t idle = 0;
+    for (std::size_t at = text.find(": idle"); at != std::string::npos; at = text.find(": idle", at + 1))
+      ++idle;
+    return idle == buffers;
+  });
+}
+
 /// Stages that run on a device until the test lets them end.
 class endless_stages {
 public:
@@ -65,6 +76,7 @@ TEST(PipelineBuffers, AWorkerStagesTheNextRequestWhileTheLastOneStillRuns) {
   stages.end(0);
   stages.end(1);
   EXPECT_TRUE(eventually([&] { return rig.seen.all == 3; }));
+  ASSERT_TRUE(all_are_idle(rig, 2)) << rig.pipeline->dump();
   rig.submit(injector, 3);
   ASSERT_TRUE(eventually([&] { return stages.launched == 4; }));
   EXPECT_EQ(stages.launches(0), 2u) << "an idle worker begins with its first buffer";
@@ -90,6 +102,7 @@ TEST(PipelineBuffers, ASecondRequestGoesToAnIdleWorkerFirst) {
     for (std::size_t buffer = 0; buffer < 4; ++buffer)
       stages.end(buffer);
     ASSERT_TRUE(eventually([&] { return rig.seen.all == k + 4; }));
+    ASSERT_TRUE(all_are_idle(rig, 4)) << rig.pipeline->dump();
   }
   rig.pipeline->stop();
   CUDAQ_EXPECT_ALL_GOOD(rig);
