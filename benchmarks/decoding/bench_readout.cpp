@@ -75,7 +75,8 @@ void bench_readout::find_averages(const std::string &dem_text) {
     const qec::dem_component &c = *component_of.at(all.errors[k].error);
     if (average[k] == rest_of(k))
       continue;
-    const double rest = rest_of(k), misread = k < all.num_misread ? (c.probability - rest) / (1 - 2 * rest) : 0;
+    const double rest = rest_of(k),
+                 misread = k < all.num_misread && rest != 0.5 ? (c.probability - rest) / (1 - 2 * rest) : 0;
     qec::learned_rate one{};
     one.mechanism = c.mechanism;
     one.line = c.line;

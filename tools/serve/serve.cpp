@@ -487,7 +487,7 @@ int run_serve(const serve_options &options, const output &out) {
     return kExitOk;
   }
   if (options.config.empty() && options.check.empty())
-    throw usage_error("--config is missing; share/doc/cudaq-realtime/docs/transport/server.md has examples, and "
+    throw usage_error("--config is missing; share/doc/cudaq-realtime/docs/transport/server_config.md has examples, and "
                       "--schema prints its fields");
   // Before any thread: all of them block these signals. Before the server: decoders that do not end at its destruction
   // do not delay the end.

@@ -72,8 +72,9 @@
 //
 //   thread        started by        owns                            waits                 ends
 //   dispatcher    start_dispatcher  ring cursor, jobs; calls hooks  wait policy wait_     stop_dispatcher
-//   qec-worker-i  start_threads     its request, from take() to     run_loop with idle()  workers_end_ is 1, and it has
-//                                   the answer; its ready flag                            no request
+//   qec-worker-i  start_threads     a request for each of its       run_loop with idle()  workers_end_ is 1, and it has
+//                                   buffers, from take() to the                           no request
+//                                   answer; their ready flags
 //   qec-consumer  start_threads     tx to 0, admitted_ticket;       run_loop with idle()  consumer_ends_ is 1, with
 //                                   calls the completion handler                          nothing to collect
 //   injectors     the program       the slot of a drawn ticket      submit: idle()        submit returns, or throws if
