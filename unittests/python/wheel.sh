@@ -72,8 +72,8 @@ if ((${#programs[@]})); then
 fi
 timeout 300 "$python" -m pytest -q -p no:cacheprovider "$source/unittests/python"
 [[ $versions != lowest ]] || exit 0
-timeout 120 "$python" -m mypy --strict --ignore-missing-imports --allow-subclassing-any --cache-dir "$scratch/mypy" \
-  -p cudaq_realtime
+timeout 120 "$python" -m mypy --strict --ignore-missing-imports --allow-subclassing-any --exclude /share/ \
+  --cache-dir "$scratch/mypy" -p cudaq_realtime
 pages=("$source"/docs/{packages/python.md,notebooks/*.ipynb}
   "$source"/docs/tutorials/{heralded_erasure,leakage,own_experiment,own_stream,soft_readout}.md)
 if readelf -d "$prefix/bin/cudaq-realtime" 2>/dev/null | grep 'yaml-cpp' >/dev/null; then # it reads configurations
