@@ -110,7 +110,7 @@ TEST_P(ReadoutStreamTerminals, RefuseWhatTheServerDoesNotTake) {
   for (const auto &[option, file] :
        {std::pair{"--in", "rounds.01"}, {"--soft", "soft.f32"}, {"--leakage", "leakage"}}) {
     const std::string before = read_file(path(file));
-    refused(bits + readout() + soft + leakage + " --json " + path(file), option + (" " + path(file)) + ": this is the");
+    refused(bits + readout() + soft + leakage + " --html " + path(file), option + (" " + path(file)) + ": this is the");
     EXPECT_EQ(read_file(path(file)), before) << "a report replaces no recording";
   }
   refused(bits + " --seed 5", "--seed: it has no effect with --stream");
