@@ -74,6 +74,14 @@ def soft_shots(distance, of, noise, shots, seed, rounds=None):
         yield values, *converter.convert(measurements=of.log_ratios(values) < 0, separate_observables=True)
 
 
+def soft_cases(given):
+    """The arguments of a measurement with soft values, for each row of a table."""
+    for misread in given.misread:
+        for distance in given.distances:
+            yield {"distance": distance, "misread": misread, "noise": given.noise, "shots": given.shots,
+                   "seed": given.seed}
+
+
 def measure_soft(distance, misread, noise, shots, seed):
     """Wrong shots and seconds of each decoder."""
     of = gaussian_of(misread)
@@ -104,14 +112,12 @@ def soft(given):
     rows = []
     print("| d | misread | shots | wrong, hard bits | rate (95 %) | wrong, float32 | rate (95 %) | wrong, 8 bits | "
           "wrong, 4 bits | microseconds, hard | microseconds, float32 |\n" + "|---" * 11 + "|")
-    for misread in given.misread:
-        for distance in given.distances:
-            wrong, seconds, differs = measure_soft(distance, misread, given.noise, given.shots, given.seed)
-            times = " | ".join(f"{seconds[name] / given.shots * 1e6:.3g}" for name in ("hard", "f32"))
-            print(f"| {distance} | {misread} | {given.shots} | {rate(wrong['hard'], given.shots)} | "
-                  f"{rate(wrong['f32'], given.shots)} | {wrong['u8']} | {wrong['u4']} | {times} |", flush=True)
-            rows.append({"distance": distance, "misread": misread, "noise": given.noise, "shots": given.shots,
-                         "seed": given.seed, "wrong": wrong, "seconds": seconds, "u8_differs_from_f32": differs})
+    for case in soft_cases(given):
+        wrong, seconds, differs = measure_soft(**case)
+        times = " | ".join(f"{seconds[name] / given.shots * 1e6:.3g}" for name in ("hard", "f32"))
+        print(f"| {case['distance']} | {case['misread']} | {given.shots} | {rate(wrong['hard'], given.shots)} | "
+              f"{rate(wrong['f32'], given.shots)} | {wrong['u8']} | {wrong['u4']} | {times} |", flush=True)
+        rows.append({**case, "wrong": wrong, "seconds": seconds, "u8_differs_from_f32": differs})
     return rows
 
 
@@ -153,16 +159,13 @@ def stream(given):
     rows = []
     print("| d | misread | rounds | shots | wrong with values: windows, whole shots | differ | wrong with hard bits: "
           "windows, whole shots | differ | us a repetition: with values, without |\n" + "|---" * 9 + "|")
-    for misread in given.misread:
-        for distance in given.distances:
-            rounds, wrong, seconds, differs = measure_stream(distance, misread, given.noise, given.shots, given.seed)
-            parts = [f"{wrong[name, 'windows']}, {wrong[name, 'whole']} | {differs[name]}" for name in ("soft", "hard")]
-            print(f"| {distance} | {misread} | {rounds} | {given.shots} | {' | '.join(parts)} | "
-                  f"{seconds['soft'] * 1e6:.3g}, {seconds['hard'] * 1e6:.3g} |", flush=True)
-            rows.append({"distance": distance, "misread": misread, "noise": given.noise, "rounds": rounds,
-                         "shots": given.shots, "seed": given.seed, "differ": differs,
-                         "seconds_of_a_repetition": seconds,
-                         "wrong": {f"{name} {kind}": count for (name, kind), count in wrong.items()}})
+    for case in soft_cases(given):
+        rounds, wrong, seconds, differs = measure_stream(**case)
+        parts = [f"{wrong[name, 'windows']}, {wrong[name, 'whole']} | {differs[name]}" for name in ("soft", "hard")]
+        print(f"| {case['distance']} | {case['misread']} | {rounds} | {given.shots} | {' | '.join(parts)} | "
+              f"{seconds['soft'] * 1e6:.3g}, {seconds['hard'] * 1e6:.3g} |", flush=True)
+        rows.append({**case, "rounds": rounds, "differ": differs, "seconds_of_a_repetition": seconds,
+                     "wrong": {f"{name} {kind}": count for (name, kind), count in wrong.items()}})
     return rows
 
 

@@ -348,9 +348,10 @@ void bench_learned_rate(const bench_options &o, const std::string &weights, figu
 void bench_learned_pipeline(const bench_options &o, const std::string &weights, figure_list &figures,
                             std::vector<std::string> &skipped) {
   on_memories(o, weights, {kSmall, kMiddle, kLarge}, 0.006, skipped, [&](const learned_memory &memory) {
+    const std::vector<gpu::network_form> forms = forms_of(memory); // loads a network, to see
     for (const int workers : {1, 4, 8, 12})
       for (const std::uint32_t plan : {1U, static_cast<std::uint32_t>(workers), 32U})
-        for (const gpu::network_form form : forms_of(memory))
+        for (const gpu::network_form form : forms)
           if (plan == 1 || workers != 1)
             bench_in_pipeline(o, memory, workers, plan, form, figures);
   });

@@ -71,8 +71,7 @@ fused_plan fused_plan_or_throw(padded_grid grid, std::size_t words, std::uint32_
                  at_once, shots_at_once, stay);
   if (plan.rows == 0)
     throw std::runtime_error(kOwner +
-                             ": the fused kernel needs a GPU of compute capability 9.0 with room for all blocks "
-                             "of " +
+                             ": the fused kernel needs a GPU of compute capability 9.0 with room for all blocks of " +
                              std::to_string(stay ? shots_at_once : 1) + " shot(s) of this grid at a time");
   return plan;
 }
