@@ -197,7 +197,7 @@ endfunction()
 function(cudaq_add_script_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS;COST;FIXTURES_SETUP;FIXTURES_REQUIRED"
                         "COMMAND;LABELS")
-  if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_COMMAND)
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR "${arg_COMMAND}" STREQUAL "") # a command may end with X-NOTFOUND
     message(FATAL_ERROR
       "cudaq_add_script_test: NAME and COMMAND are required; unknown arguments: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
