@@ -28,6 +28,7 @@ NOT_WRITTEN_BY_HAND = {
     "*.dem": "written by Stim",
     "unittests/qec/decoding/learned/golden/*": "written by make_golden.py",
     "training/predecoder/weights/*.safetensors": "written by publish.py",
+    "training/predecoder/logs/*.jsonl": "written by train.py",
     "tools/data/*.meta": "written by make_data.py",
     "unittests/tools/decode/own/*.*.*": "recorded shots",
     "unittests/tools/decode/own/*.stim": "written by Stim",

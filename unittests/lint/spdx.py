@@ -5,7 +5,7 @@ import tree
 
 # Documents: readers should see the text first. The others have no comments, or are not text.
 EXEMPT = {".md", ".json", ".ipynb", ".b8", ".dem", ".meta", ".csv", ".abi", ".png", ".svg", ".gz", ".01",
-          ".r8", ".hits", ".dets", ".ptb64", ".stim", ".f32", ".safetensors"}
+          ".r8", ".hits", ".dets", ".ptb64", ".stim", ".f32", ".safetensors", ".jsonl"}
 problems = []
 paths = [p for p in tree.files() if p.suffix not in EXEMPT and p.name != "LICENSE"]
 for path in paths:

@@ -242,7 +242,7 @@ TEST_F(LearnedPredecoders, RefuseAShotWhoseBlocksDoNotMeetAndAllAfterIt) {
   gpu::network_shot shot = of_shot.shot();
   shot.payload = events.device<std::uint64_t>();
   shot.output = output.device<std::uint8_t>();
-  const std::uint32_t never = 1u << 31; // so many arrivals are missing
+  const std::uint32_t never = 0u - (1u << 30); // so many arrivals are missing
   CUDA_ASSERT_OK(cudaMemcpy(&shot.meeting->done[0].blocks, &never, sizeof(never), cudaMemcpyHostToDevice));
   gpu::own_stream stream("test");
   for (int k = 0; k < 2; ++k) {
