@@ -36,6 +36,9 @@ FIGURES = [
     ("P12a", "pipeline", "passthrough-rate"),
     ("P12b", "pipeline", "kernel-70us-rate"),
     ("P12c", "graph", "workers-64"),
+    ("P12g", "buffers", "kernel-70us-buffers-one-rate"),
+    ("P12h", "buffers", "kernel-70us-buffers-two-rate"),
+    ("P12i", "buffers", "kernel-70us-buffers-more-workers-rate"),
     ("P13", "host-pipeline", "decode-stage"),
     ("P14", "device", "idle-poll"),
     ("P15a", "device", "gpu-memory-echo-8B"),
@@ -51,6 +54,9 @@ FIGURES = [
     ("P17", "pipeline", "staging-by-worker-rate"),
     ("P17", "pipeline", "staging-written-latency"),
     ("P17", "pipeline", "staging-written-rate"),
+    ("P17z", "buffers", "staging-buffers-two-kernel-70us-rate"),
+    ("P17z", "buffers", "two-streams-kernel-70us-rate"),
+    ("P17z", "buffers", "two-streams-written-kernel-70us-rate"),
     ("P18", "pipeline", "resident-residual"),
     ("P18c", "host-pipeline", "host-predecoder-residual"),
     ("P20", "shm", "unified over in process"),
@@ -58,6 +64,9 @@ FIGURES = [
     ("P20k", "shm-kernel", "shm gpu over alone gpu"),
     ("P21", "udp", "unified over plain socket"),
     ("router", "route", "rules keys=16"),
+    ("network", "learned", "learned-shot"),
+    ("network", "learned", "learned-pipeline-latency"),
+    ("network", "learned", "learned-pipeline-rate"),
     ("relay-bp", "relay-bp", "relay-bp-shot"),
     ("relay-bp", "relay-bp", "relay-bp-iteration"),
 ]
@@ -105,7 +114,7 @@ def figures(group, report, log, case):
             unit = found["ours"]["unit"] if found["metric"].startswith("p50") else "1/s"
             rows.append(("", sides[0], sides[1], found.get("ratio_to_floor"), unit))
         return rows
-    if group in ("pipeline", "host-pipeline", "relay-bp"):
+    if group in ("pipeline", "host-pipeline", "buffers", "learned", "relay-bp"):
         return [
             (f["what"].split(":")[0], f.get("floor"), f["value"], f.get("ratio"), f["unit"])
             for f in report["figures"]

@@ -11,8 +11,8 @@
 #   --data    shots of the pipeline, made by tools/data/make_data.py --pipeline (default: tools/data: d7 and d13 only)
 #   --models  bicycle_*.dem of docs/decoders/qldpc.md (default: tools/data/bp_osd: the 72 code only)
 #   --limit   of each group (default: 300)
-#   GROUP     latency shm udp route host-pipeline need no GPU; device graph pipeline relay-bp shm-kernel need one
-#             (default: all)
+#   GROUP     latency shm udp route host-pipeline need no GPU; device graph pipeline buffers learned relay-bp shm-kernel
+#             need one (default: all)
 #
 # A group whose program or GPU is missing is listed as skipped with the reason. Exit status: 0 nothing failed, 1
 # something failed, 64 wrong usage.
@@ -39,7 +39,7 @@ while [ $# -gt 0 ]; do
 done
 if [ ${#folders[@]} -lt 2 ] || [ ! -d "${folders[0]}" ]; then usage; fi
 if [ ${#groups[@]} -eq 0 ]; then
-  groups=(latency shm udp route host-pipeline device graph pipeline relay-bp shm-kernel)
+  groups=(latency shm udp route host-pipeline device graph pipeline buffers learned relay-bp shm-kernel)
 fi
 build=$(cd "${folders[0]}" && pwd)
 mkdir -p "${folders[1]}"
@@ -63,12 +63,16 @@ command_of() {
     graph) gpu=yes command=("$bench" graph --exchanges 30000 --repeats 5) ;;
     pipeline) gpu=yes command=("$bench" pipeline --exchanges 30000 --data "$data" --cases
       "passthrough,kernel-70us,local,many-workers,staging,resident") ;;
+    buffers) gpu=yes command=("$bench" pipeline --exchanges 24000 --data "$data" --cases
+      "kernel-70us-buffers,staging-buffers,two-streams") ;;
+    learned) gpu=yes command=("$bench" pipeline --exchanges 1000 --data "$data" --cases
+      "learned-shot,learned-pipeline") ;;
     relay-bp) gpu=yes command=("$bench" pipeline --cases relay-bp --exchanges 3000 --data "$models") ;;
     shm-kernel) gpu=yes command=("$build/unittests/gpu/transport/shm_kernel_latency" 20000 10) ;;
     *) usage ;;
   esac
   case $1 in
-    latency | host-pipeline | device | graph | pipeline | relay-bp)
+    latency | host-pipeline | device | graph | pipeline | buffers | learned | relay-bp)
       command+=(--json "$json")
       if [ $quick = yes ]; then command+=(--quick); fi
       ;;
