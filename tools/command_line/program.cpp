@@ -74,6 +74,10 @@ constinit thread_local bool memory_was_refused = false; ///< by operator new, wh
   std::set_new_handler(&note_refused_memory);
 }
 
+const char *text_of(const std::exception &e) {
+  return dynamic_cast<const std::bad_alloc *>(&e) != nullptr ? "out of memory" : e.what();
+}
+
 /// Runs the subcommand. An exception becomes a message and an exit status.
 int run_chosen(const chosen_command &chosen, const output &out) {
   try {
@@ -88,7 +92,7 @@ int run_chosen(const chosen_command &chosen, const output &out) {
   } catch (const check_failed &e) {
     return out.refuse(e.what(), kExitCheckFailed);
   } catch (const std::exception &e) {
-    return out.refuse(e.what(), kExitRefused);
+    return out.refuse(text_of(e), kExitRefused);
   }
 }
 
@@ -168,7 +172,7 @@ int run_program(const program_description &program, int argc, char **argv) {
     }
     return with_all_written(program.name, status);
   } catch (const std::exception &e) {
-    print_refusal(program.name, e.what());
+    print_refusal(program.name, text_of(e));
     return kExitRefused;
   }
 }
