@@ -40,6 +40,15 @@ struct plotted_stage {
 };
 std::string stages_plot(const std::vector<plotted_stage> &stages);
 
+/// Times of which each has a row, with a name of about nine letters: the distribution, with p50, p99, p99.9 and the
+/// longest one. Both axes are logarithmic, and the same for all rows; times below 10 ns are at the left end. "" without
+/// times.
+struct plotted_times {
+  std::string name;
+  detail::time_histogram::snapshot times;
+};
+std::string times_plot(const std::vector<plotted_times> &rows);
+
 /// Ratios to 1, a row each: a point, its interval and a verdict, on a logarithmic axis. Without an interval low and
 /// high are the ratio. Long names are shortened. "worse" and "better" have the colours of a result; the point of any
 /// verdict but these and "same" is hollow. "" without ratios.
