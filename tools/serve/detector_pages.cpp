@@ -2,7 +2,7 @@
 #include "tools/serve/detector_pages.h"
 
 #include "tools/html/html_page.h"
-#include "tools/html/plot_frame.h"
+#include "tools/serve/live_pages.h"
 
 #include <algorithm>
 #include <cmath>
@@ -238,24 +238,19 @@ std::string detectors_json(const decoding_server &server, const std::vector<lear
 }
 
 std::string detectors_page(const decoding_server &server) {
-  std::string page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"refresh\" "
-      "content=\"5\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>Detectors</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n<h1>Detectors: rates beside the "
-      "model</h1>\n",
-      page_style());
+  std::string sections;
   const std::vector<counted_detectors> all = read_all(server, kMaxDecodersOfPage);
   if (all.empty())
-    page += html_paragraph("No decoder counts detection events.");
+    sections = html_paragraph("No decoder counts detection events.");
   for (const counted_detectors &of : all) {
     const std::string picture = layout_plot(places_of(of));
-    page += fmt::format("<section>\n<h2>Decoder {}</h2>\n", of.id) +
-            html_paragraph(fmt::format("{} detectors, {} of them beyond 5 sigma; about {:.0f} shots.",
-                                       of.now.detectors.size(), certain_differences(of.now), of.now.shots)) +
-            (picture.empty() ? html_paragraph("The model has no coordinates, so there is no picture.") : picture) +
-            worst_table(of) + "</section>\n";
+    sections += fmt::format("<section>\n<h2>Decoder {}</h2>\n", of.id) +
+                html_paragraph(fmt::format("{} detectors, {} of them beyond 5 sigma; about {:.0f} shots.",
+                                           of.now.detectors.size(), certain_differences(of.now), of.now.shots)) +
+                (picture.empty() ? html_paragraph("The model has no coordinates, so there is no picture.") : picture) +
+                worst_table(of) + "</section>\n";
   }
-  return page + "</main>\n</body>\n</html>\n";
+  return live_page("Detectors", "Detectors: rates beside the model", 5, sections);
 }
 
 } // namespace cudaq::realtime::tools

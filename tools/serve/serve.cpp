@@ -12,6 +12,7 @@
 #include "tools/serve/background_task.h"
 #include "tools/serve/decode_log.h"
 #include "tools/serve/detector_pages.h"
+#include "tools/serve/live_pages.h"
 #include "tools/serve/realtime_setup.h"
 #include "tools/serve/serve_config.h"
 #include "tools/serve/serve_counters.h"
@@ -135,6 +136,7 @@ private:
   void finish_reload_with(const std::string &line, const char *reason) const noexcept;
   void answer_a_reader(const std::vector<pollfd> &fds);
   void end_if_idle();
+  std::vector<http_page> pages();
   std::string counters() const {
     return counters_text(server_, transport_, host_.reloads(), learning_text(host_.learning().reports()));
   }
@@ -153,6 +155,7 @@ private:
   provider_service transport_;
   counter_listeners listeners_;
   bool running_ = false; ///< handlers may be called, and use this object
+  const std::vector<http_page> pages_ = pages();
   std::size_t next_listener_ = 0;
   std::unique_ptr<background_task> reload_task_; ///< the last reload
   std::optional<int> reported_;                  ///< the status that report() has returned
@@ -202,15 +205,23 @@ void serving::announce_queue_pair() const {
     announce(banner);
 }
 
+/// For browsers, beside the counters.
+std::vector<http_page> serving::pages() {
+  constexpr const char *kHtml = "text/html; charset=utf-8";
+  return {
+      {"/detectors", kHtml, [this] { return detectors_page(server_); }},
+      {"/detectors.json", "application/json", [this] { return detectors_json(server_, host_.learning().reports()); }},
+      {"/times", kHtml, [this] { return times_page(timed_decoders(server_)); }},
+      {"/streams", kHtml, [this] { return streams_page(stream_decoders(server_)); }}};
+}
+
 /// At most one a turn, because each may take its time; the listeners take turns.
 void serving::answer_a_reader(const std::vector<pollfd> &fds) {
   for (std::size_t i = 0; i < fds.size(); ++i) {
     const pollfd &fd = fds[next_listener_++ % fds.size()];
     if (fd.revents != 0)
-      return listeners_.answer(fd.fd, [this] { return counters(); },
-                               {{"/detectors", "text/html; charset=utf-8", [this] { return detectors_page(server_); }},
-                                {"/detectors.json", "application/json",
-                                 [this] { return detectors_json(server_, host_.learning().reports()); }}});
+      return listeners_.answer(
+          fd.fd, [this] { return counters(); }, pages_);
   }
 }
 

@@ -138,6 +138,44 @@ TEST_F(Serve, ShowsTheStagesOfItsRequests) {
   EXPECT_EQ(names, (std::vector<std::string>{"accepted", "queued", "taken", "decoded", "answered", "whole"}));
 }
 
+TEST_F(Serve, ShowsTheStagesOfItsRequestsInABrowser) {
+  running_program server(arguments({"--prometheus-port", "0"}), err());
+  const int port = prometheus_port(server.line());
+  ASSERT_NE(port, 0) << read_file(err());
+  EXPECT_TRUE(contains(page_at(port, "/times"), "1 decoder has answered no request so far."));
+  socket_peer peer(socket());
+  for (std::uint64_t k = 0; k < 30; ++k)
+    ASSERT_EQ(peer.call(kEnqueue, enqueue(k, 1)).status, 0);
+  std::string page; // a request is counted after its answer has left
+  ASSERT_TRUE(detail::wait_until(detail::steady_clock::now() + std::chrono::seconds(60), [&] {
+    page = page_at(port, "/times");
+    return contains(page, "<tr><td>whole</td><td>30</td>");
+  })) << page;
+  EXPECT_TRUE(contains(page, "\r\nContent-Type: text/html; charset=utf-8\r\n")) << page;
+  EXPECT_TRUE(contains(page, "<h2>Decoder 6: lookup")) << page;
+  EXPECT_TRUE(contains(page_at(port, "/streams"), "No decoder of this server takes streams."));
+}
+
+TEST_F(Serve, HasAPageOfStreamsThatReadsItsCounters) {
+  write(yaml(), "decoders:\n  - id: 4\n    type: sliding-window:inner=bp-osd,commit=3,buffer=3\n    stream: true\n"
+                "    dem_file: " +
+                    std::string(CUDAQ_TEST_DATA) + "/surface_loop_d3_p0.004.dem\n");
+  running_program server(arguments({"--prometheus-port", "0"}), err());
+  const int port = prometheus_port(server.line());
+  ASSERT_NE(port, 0) << read_file(err());
+  const std::string page = page_at(port, "/streams"), counters = page_at(port);
+  EXPECT_TRUE(contains(page, "const decoders = ['4',];")) << page;
+  EXPECT_TRUE(counters.ends_with("# EOF\n")) << "the script reads whole pages only";
+  std::smatch list;
+  ASSERT_TRUE(std::regex_search(page, list, std::regex("const counters = \\[([^\\]]*)\\]"))) << page;
+  const std::string listed = list[1];
+  const std::regex name("'([a-z_]+)'");
+  std::size_t names = 0;
+  for (std::sregex_iterator n(listed.begin(), listed.end(), name), end; n != end; ++n, ++names)
+    EXPECT_TRUE(contains(counters, "\ncudaq_decoder_" + (*n)[1].str() + "{decoder=\"4\"} 0\n")) << n->str();
+  EXPECT_EQ(names, 5u) << listed;
+}
+
 TEST_F(Serve, IsNotHeldUpBySlowReaders) {
   running_program server(arguments({"--prometheus-port", "0"}), err());
   const int port = prometheus_port(server.line());
