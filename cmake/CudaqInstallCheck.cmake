@@ -6,6 +6,7 @@ include(GNUInstallDirs)
 install(CODE "set(CUDAQ_OVERWRITE_FOREIGN \"${CUDAQ_REALTIME_OVERWRITE_FOREIGN}\")
 set(CUDAQ_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
 set(CUDAQ_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
+set(CUDAQ_SOVERSION \"${PROJECT_VERSION_MAJOR}\")
 set(CUDAQ_INSTALLS_QEC \"${CUDAQ_REALTIME_BUILD_QEC}\")
 include(\"${CMAKE_CURRENT_LIST_DIR}/RefuseForeignCopy.cmake\")" ALL_COMPONENTS)
 # Not in a part of another project: that project's own files would be stripped, too.

@@ -18,7 +18,7 @@ endfunction()
 if(NOT CUDAQ_OVERWRITE_FOREIGN AND NOT "$ENV{CUDAQ_REALTIME_OVERWRITE_FOREIGN}")
   cudaq_refuse_foreign("${CUDAQ_INCLUDEDIR}/cudaq/realtime/daemon/dispatcher" cudaq_realtime.h
                        "docs/ring_protocol[.]md")
-  foreach(library libcudaq-realtime.so libcudaq-realtime.so.0)
+  foreach(library libcudaq-realtime.so libcudaq-realtime.so.${CUDAQ_SOVERSION})
     cudaq_refuse_foreign("${CUDAQ_LIBDIR}" ${library} "CUDAQ_REALTIME_0[.]1")
   endforeach()
   cudaq_refuse_foreign("${CUDAQ_LIBDIR}" libcudaq-realtime-dispatch.a "cudaq_launch_dispatch_kernel_regular_v2")

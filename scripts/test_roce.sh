@@ -45,7 +45,8 @@ for name in sh mount insmod cat sleep mknod ping rm head touch kill poweroff sed
   ln -s busybox "$guest/bin/$name"
 done
 cp /sbin/ip "$(command -v rdma)" "$guest/tools/"
-cp "$build/unittests/transport/datagram/datagram-server-program" "$build/lib/libcudaq-realtime.so.0" "$guest/server/"
+soname=$(readlink "$build/lib/libcudaq-realtime.so")
+cp "$build/unittests/transport/datagram/datagram-server-program" "$build/lib/$soname" "$guest/server/"
 if [[ $part != cpu_roce ]]; then
   gcc -O1 -I "$source" -I "$source/include" -o "$guest/tools/soft_roce_requester" "$here/soft_roce_requester.c" \
     -libverbs

@@ -7,17 +7,20 @@ way=$1 prefix=$2 scratch=$3 nvcc=${4:-}
 rm -rf "$scratch" "$scratch.copy"
 mkdir -p "$scratch"
 libdir=$(dirname "$(find "$prefix" -name libcudaq-realtime.so)")
-shared=$libdir/libcudaq-realtime.so.0
+version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
+  "$prefix/include/cudaq/realtime/version.h" | paste -sd.)
+shared=$libdir/libcudaq-realtime.so.${version%%.*}
 
 gpu_project() { # target, more options
   CUDACXX=$nvcc cmake -S "$here/gpu_consumer" -B "$scratch" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" \
-    "-DCONSUMER=$1" "${@:2}"
+    "-DCONSUMER=$1" "-DWANTED_VERSION=$version" "${@:2}"
 }
 
 cmake_project() { # target, more options
   local target=$1
   shift
-  cmake -S "$here/consumer" -B "$scratch" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" "-DCONSUMER=$target" "$@"
+  cmake -S "$here/consumer" -B "$scratch" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" "-DCONSUMER=$target" \
+    "-DWANTED_VERSION=$version" "$@"
 }
 
 pkg_config_build() { # compiler, options of the language, source, program, package
@@ -27,7 +30,7 @@ pkg_config_build() { # compiler, options of the language, source, program, packa
   fi
   export PKG_CONFIG_PATH=$libdir/pkgconfig
   local package=${5:-cudaq-realtime}
-  pkg-config --exists --print-errors "$package >= 0.1"
+  pkg-config --exists --print-errors "$package >= $version"
   local flags
   # pkg-config quotes blanks as a shell does.
   eval "flags=($(pkg-config --cflags --libs "$package"))"
@@ -146,8 +149,7 @@ case $way in
   DlopenOnly)
     # A host that loads the library by name uses neither its headers nor its link options.
     cc -std=c11 -Wall -Wextra -Werror "$here/consumer/dlopen_only.c" -o "$scratch/consumer" -ldl
-    "$scratch/consumer" "$shared" "$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
-      "$prefix/include/cudaq/realtime/version.h" | tr '\n' ' ')"
+    "$scratch/consumer" "$shared" "$version"
     ;;
   HiddenCuda)
     pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer

@@ -7,6 +7,7 @@ set -euo pipefail
 cmake=$1 build=$2 installed=$3 scratch=$4 lib=$5
 rm -rf "$scratch"
 headers=include/cudaq/realtime/daemon/dispatcher
+soname=$(readlink "$installed/$lib/libcudaq-realtime.so")
 qec=()
 [ ! -e "$installed/include/cudaq/qec/realtime/pipeline.h" ] || qec=(include/cudaq/qec/realtime/pipeline.h)
 check() { # prefix
@@ -14,7 +15,7 @@ check() { # prefix
 }
 
 check "$installed" || { cat "$scratch.log" && echo "the library's own copy was refused" && exit 1; }
-for file in $headers/cudaq_realtime.h "$lib/libcudaq-realtime.so" "$lib/libcudaq-realtime.so.0" \
+for file in $headers/cudaq_realtime.h "$lib/libcudaq-realtime.so" "$lib/$soname" \
   "$lib/libcudaq-realtime-dispatch.a" "$lib/cmake/cudaq-realtime/cudaq-realtime-config.cmake" "${qec[@]}"; do
   prefix=$scratch/$(basename "$file")
   mkdir -p "$(dirname "$prefix/$file")"

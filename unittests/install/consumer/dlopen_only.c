@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads the library by name and checks its version. Usage: dlopen_only <library> "<major> <minor> <patch>" */
+/* Loads the library by name and checks its version. Usage: dlopen_only <library> <major>.<minor>.<patch> */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 int main(int argc, char **argv) {
   unsigned major, minor, patch;
-  if (argc != 3 || sscanf(argv[2], "%u %u %u", &major, &minor, &patch) != 3)
+  if (argc != 3 || sscanf(argv[2], "%u.%u.%u", &major, &minor, &patch) != 3)
     return 2;
   void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (!library) {
