@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """With a word before a release, each reader of version.h has its own form of the version: release_word.py SOURCE CMAKE
 SCRATCH. version.h is a copy in which the version is 1.0.0-rc1."""
+import json
 import pathlib
 import re
 import shutil
@@ -40,4 +41,8 @@ assert read.startswith("1.0.0 1.0.0-rc1 ") and read.endswith("cudaq-realtime 1.0
 settings = (source / "pyproject.toml").read_text()
 regex, result = re.search(r"^regex = \'\'\'(.*?)\'\'\'\nresult = \"(.*)\"$", settings, re.M | re.S).groups()
 assert result.format(**re.search(regex, text, re.M).groupdict()) == "1.0.0rc1"
+# Reports have it, too.
+pattern = json.loads((source / "docs/report_schema.json").read_text())["properties"]["version"]["pattern"]
+for version, fits in (("1.0.0-rc1", True), ("1.0.0", True), ("1.0.0-", False), ("1.0.0rc1", False), ("1.0", False)):
+    assert bool(re.search(pattern, version)) == fits, version
 print("1.0.0-rc1 in each form")
