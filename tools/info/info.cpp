@@ -135,7 +135,7 @@ json devices_json(const cuda_probe &probe) {
 
 int run_info(const output &out) {
   const std::uint32_t library = cudaq_realtime_version();
-  const bool fits = library >> 8 == CUDAQ_REALTIME_VERSION >> 8;
+  const bool fits = library_fits(CUDAQ_REALTIME_VERSION, library);
   const machine_info m = read_machine_info();
   const cuda_probe probe = probe_cuda();
   const std::vector<piece> pieces = {cores_piece(),         pymatching_piece(),  cuda_memory_piece(),
@@ -143,9 +143,9 @@ int run_info(const output &out) {
                                      requests_piece(probe), nvcc_piece(),        numa_piece(),
                                      hugepages_piece(),     isolation_piece(),   realtime_piece()};
   const bool host_path = (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_HOST_PATH) != 0;
-  out.text("cudaq-realtime {} (built {} with {}); library {}{}\n", version_text(CUDAQ_REALTIME_VERSION),
-           CUDAQ_TOOL_BUILD_TYPE, __VERSION__, version_text(library),
-           fits ? "" : ": WRONG VERSION, a 0.x library must have the program's minor version");
+  out.text("cudaq-realtime {} (built {} with {}); library {}{}\n", program_version(), CUDAQ_TOOL_BUILD_TYPE,
+           __VERSION__, version_text(library),
+           fits ? "" : ": WRONG VERSION, it must have the program's major and at least its minor version");
   out.text("{}, {} cores, {} {}{}\n", m.cpu_model, m.online_cores, m.kernel, m.architecture,
            m.virtual_machine ? ", virtual machine" : "");
   out.text("HOST_CALL dispatch on CPU threads: {}\n\n", host_path ? "yes" : "no");

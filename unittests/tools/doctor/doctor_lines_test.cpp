@@ -3,6 +3,7 @@
 #include "tools/doctor/doctor_checks.h"
 #include "tools/doctor/loopback_check.h"
 #include "tools/info/gpu_pieces.h"
+#include "tools/info/info.h"
 
 #include <filesystem>
 #include <fstream>
@@ -162,7 +163,15 @@ TEST(SilentHop, IsTheFirstPartThatDidNothing) {
   }
 }
 
-// What `info` says of GPUs that are made up.
+// What `info` says of libraries and GPUs that are made up.
+
+TEST(InfoVersion, ALibraryFitsFromTheProgramsMinorVersionOnUntilTheNextMajorOne) {
+  const std::uint32_t program = 0x010203;
+  for (const std::uint32_t fitting : {0x010200, 0x010203, 0x010209, 0x010300, 0x01ff00})
+    EXPECT_TRUE(library_fits(program, fitting)) << std::hex << fitting;
+  for (const std::uint32_t other : {0x000203, 0x000900, 0x0101ff, 0x020000, 0x020203})
+    EXPECT_FALSE(library_fits(program, other)) << std::hex << other;
+}
 
 TEST(InfoGpuPieces, RequestsInGpuMemoryAreThereIfOneGpuHasAWay) {
   cuda_probe probe;
