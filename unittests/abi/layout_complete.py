@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The layout lists contain every struct, field and enumerator of the public headers, and nothing else."""
+"""The layout lists contain every struct, field and enumerator of the public headers, and nothing else; the page of what
+is frozen names each header of include/cudaq/qec that they cover."""
 import pathlib
 import re
 import sys
@@ -36,6 +37,8 @@ problems = [f"CUDAQ_SIZE({name}, ...) is missing" for name in sorted(set(structs
 problems += [f"CUDAQ_OFFSET({s}, {f}, ...) is missing" for s, f in sorted(fields - offsets)]
 problems += [f"CUDAQ_VALUE({name}, ...) is missing" for name in sorted(enumerators - values)]
 problems += [f"{name} is listed but no public header defines it" for name in sorted(sizes - set(structs))]
+page = (root / "docs/guide/frozen.md").read_text()
+problems += [f"docs/guide/frozen.md does not name {name}" for name in sorted(FROZEN) if f"`{name}`" not in page]
 if len(structs) < 10 or len(enumerators) < 30:
     problems.append("the headers could not be read: too few structs or enumerators")
 print("\n".join(problems) or

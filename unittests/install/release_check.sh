@@ -37,8 +37,7 @@ format = ssh
 allowedSignersFile = $scratch/allowed
 G
 echo "release@localhost $(cut -d ' ' -f 1,2 "$scratch/key.pub")" >"$scratch/allowed"
-mapfile -t needed < <(find include lib unittests/abi -name '*.map' -o -name '*.inc' -o -name version.h \
-  -o -name decoder_plugin.h)
+mapfile -t needed < <(find include lib kernels unittests/abi -name '*.map' -o -name '*.inc' -o -path 'include/*.h')
 mkdir "$scratch/copy"
 cp --parents "${needed[@]}" CITATION.cff cmake/conda/recipe.yaml docs/changelog.md docs/guide/frozen.md \
   scripts/{release_check,version}.sh unittests/lint/{changelog,tree}.py "$scratch/copy"
