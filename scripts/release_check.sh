@@ -66,6 +66,17 @@ versions_agree() {
   grep -x "version: $version" CITATION.cff && grep -x "  version: \"$of_python\"" cmake/conda/recipe.yaml
 }
 
+# Names with a version that a reader copies from a page: packages, sonames, wheels, find_package.
+pages_name_this_version() {
+  local major=${version%%.*} named other
+  named=$(find README.md docs -name '*.md' ! -name changelog.md -exec grep -HnoE "libcudaq-realtime[0-9]+\
+|libcudaq[a-z-]+\.so\.[0-9]+|cudaq_realtime-[0-9]+\.[0-9]+\.[0-9]+([a-z]+[0-9]+)?\
+|find_package\(cudaq-realtime [0-9]+" {} + || true)
+  other=$(grep -vE ":(libcudaq-realtime$major|libcudaq[a-z-]+\.so\.$major|cudaq_realtime-$of_python\
+|find_package\(cudaq-realtime $major)$" <<<"$named" || true)
+  [[ $named && -z $other ]] || { echo "${other:-no page has such a name}" && return 1; }
+}
+
 newest_node_is_of_this_version() {
   local map node
   for map in $(git ls-files '*.map' 2>/dev/null || find lib -name '*.map'); do
@@ -160,6 +171,7 @@ abi_is_recorded() {
 
 echo "release $version (include/cudaq/realtime/version.h)"
 check "version in CITATION.cff and in the recipe of conda (step 3)" versions_agree
+check "pages name the packages and libraries of this version (step 3)" pages_name_this_version
 check "form of the changelog (step 4)" python3 unittests/lint/changelog.py .
 if grep -E "^## \[${version//./\\.}\] - " docs/changelog.md >/dev/null; then
   line ok "the changelog has the section [$version] (step 4)"

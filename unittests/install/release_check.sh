@@ -39,8 +39,9 @@ G
 echo "release@localhost $(cut -d ' ' -f 1,2 "$scratch/key.pub")" >"$scratch/allowed"
 mapfile -t needed < <(find include lib kernels unittests/abi -name '*.map' -o -name '*.inc' -o -path 'include/*.h')
 mkdir "$scratch/copy"
-cp --parents "${needed[@]}" CITATION.cff cmake/conda/recipe.yaml docs/changelog.md docs/guide/frozen.md \
-  scripts/{release_check,version}.sh unittests/lint/{changelog,tree}.py "$scratch/copy"
+cp --parents "${needed[@]}" CITATION.cff README.md cmake/conda/recipe.yaml docs/changelog.md docs/guide/frozen.md \
+  docs/packages/{packages,python}.md scripts/{release_check,version}.sh unittests/lint/{changelog,tree}.py \
+  "$scratch/copy"
 cd "$scratch/copy"
 git init --quiet
 git add . && git commit --quiet --message "Release $version"
@@ -65,6 +66,9 @@ expect 1 "needs a glibc newer than 2.34"
 make_wheel "$wheel"
 sed -i 's/^version: .*/version: 99.0.0/' CITATION.cff
 expect 1 "FAILED  version" "open    files are changed"
+sed -i 's/libcudaq-realtime[0-9]/libcudaq-realtime99/' docs/packages/packages.md
+sed -i 's/cudaq_realtime-[0-9]/cudaq_realtime-99/' docs/packages/python.md
+expect 1 "FAILED  pages" "libcudaq-realtime99" "cudaq_realtime-99"
 git commit --quiet --all --message "Another version"
 expect 1 "is another commit"
 git checkout --quiet "v$version"
