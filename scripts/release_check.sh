@@ -178,6 +178,11 @@ if grep -E "^## \[${version//./\\.}\] - " docs/changelog.md >/dev/null; then
 else
   line open "the changelog has no section [$version] yet (step 4)"
 fi
+if grep -s 'maintainers@localhost' cmake/CudaqPackages.cmake >/dev/null; then
+  line open "the packages name no maintainer: CUDAQ_PACKAGE_CONTACT of cmake/CudaqPackages.cmake (the page's table)"
+else
+  line ok "the packages name a maintainer"
+fi
 check "no map has a version node newer than $version (step 5)" newest_node_is_of_this_version
 check "the lists that docs/guide/frozen.md names are there" frozen_lists_are_there
 if [[ $in_git == no ]]; then
