@@ -322,8 +322,9 @@ MUTANTS = {
         "tools_program_test", "CommandLineErrors.AreJsonIfTheCommandLineCannotBeParsed"),
     "report_overwrites_an_input": (
         TOOLS + "common/output_file.cpp", "    if (!file->is_at(path))", "    if (file->option() != path)",
-        "tools_program_test", "*"),
+        "tools_program_test", "OutputFiles.AreNotTheSameFile"),
     "stream_ends_in_the_middle_of_a_repetition": (
         TOOLS + "shots/round_reader.cpp", " || (round_ - head_.size()) % body_.size() != 0)", ")",
-        "tools_program_test", "*"),
+        "tools_program_test",
+        "DecodeStream.AnInputThatEndsTooEarlyKeepsTheFramesBeforeIt"),
 }
