@@ -4,6 +4,7 @@
 
 #include "lib/base/ticks.h"
 
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <thread>
@@ -51,6 +52,11 @@ inline void relax() noexcept {
 #elif defined(__aarch64__)
   asm volatile("yield" ::: "memory");
 #endif
+}
+
+/// Seconds since 1970, of the clock that people read: it may be set.
+inline double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 /// Waits between polls: the first `spins` polls without work spin, later polls yield the core. For threads that may

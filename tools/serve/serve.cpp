@@ -138,7 +138,8 @@ private:
   void end_if_idle();
   std::vector<http_page> pages();
   std::string counters() const {
-    return counters_text(server_, transport_, host_.reloads(), learning_text(host_.learning().reports()));
+    return counters_text(server_, transport_, {start_, host_.reloads(), reloads_rejected_.value()},
+                         learning_text(host_.learning().reports()));
   }
 
   const serve_options &options_;
@@ -154,7 +155,9 @@ private:
   const std::string library_;
   provider_service transport_;
   counter_listeners listeners_;
-  bool running_ = false; ///< handlers may be called, and use this object
+  const double start_ = unix_seconds();
+  mutable detail::counter reloads_rejected_; ///< and those that gave up
+  bool running_ = false;                     ///< handlers may be called, and use this object
   const std::vector<http_page> pages_ = pages();
   std::size_t next_listener_ = 0;
   std::unique_ptr<background_task> reload_task_; ///< the last reload
@@ -331,6 +334,8 @@ void serving::reload() noexcept {
 
 /// `line` comes after the reason, for programs that wait for it.
 void serving::finish_reload_with(const std::string &line, const char *reason) const noexcept {
+  if (line != reload_lines_.applied)
+    reloads_rejected_.add();
   try {
     if (*reason != '\0')
       print_log("{}\n", reason);

@@ -230,7 +230,7 @@ std::string status_label(std::size_t status) {
 }
 
 std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
-                          std::uint64_t reloads, const std::string &more) {
+                          const server_facts &facts, const std::string &more) {
   std::string text;
   std::vector<reading> readings;
   for (const auto &decoder : server.decoders())
@@ -279,8 +279,14 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
     text += fmt::format("{} {}\n", name, value);
   };
   const cudaq_dispatcher_stats_t stats = transport.stats();
+  family(text, "cudaq_build_info", "gauge", "1, with the version of the program.");
+  text += fmt::format("cudaq_build_info{{version={}}} 1\n", label_value(program_version()));
+  family(text, "cudaq_server_start_time_seconds", "gauge", "When the server began, in seconds since 1970.");
+  text += fmt::format("cudaq_server_start_time_seconds {:.3f}\n", facts.start);
   one("cudaq_server_stray_requests_total", "counter", "Requests that named no decoder.", server.strays());
-  one("cudaq_server_reloads_total", "counter", "Configurations that were applied.", reloads);
+  one("cudaq_server_reloads_total", "counter", "Configurations that were applied.", facts.reloads);
+  one("cudaq_server_reloads_rejected_total", "counter", "Configurations that were not: the previous one goes on.",
+      facts.reloads_rejected);
   one("cudaq_server_processed_total", "counter", "Requests that were answered.", transport.processed());
   one("cudaq_server_in_flight", "gauge", "Requests that were accepted and are not answered.", stats.in_flight);
   one("cudaq_server_dropped_bad_magic_total", "counter", "Frames that are no request.", stats.dropped_bad_magic);

@@ -17,9 +17,15 @@ namespace cudaq::realtime::tools {
 /// The label of a server_status: its name in lower case.
 std::string status_label(std::size_t status);
 
+/// What the program knows of its server. `start`: in seconds since 1970.
+struct server_facts {
+  double start = 0;
+  std::uint64_t reloads = 0, reloads_rejected = 0;
+};
+
 /// Prometheus' text format, version 0.0.4. `more`: lines before the end.
 std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
-                          std::uint64_t reloads, const std::string &more = "");
+                          const server_facts &facts, const std::string &more = "");
 
 /// Listens for readers of the counters, on the thread that calls answer(). Off unless a path or a port is given.
 class counter_listeners {

@@ -282,6 +282,10 @@ server_counters parse_counters(const std::string &text) {
         any = true;
         server.is_router = server.is_router || read.name.starts_with("cudaq_router_");
       }
+    if (read.name == "cudaq_build_info")
+      server.version = label_of(read, "version");
+    if (read.name == "cudaq_server_start_time_seconds")
+      server.start_time = read.value;
     std::uint64_t id = 0;
     if (const auto found = read.labels.find("decoder"); found != read.labels.end() && parse_number(found->second, id))
       read_decoder_line(read, decoder_of(server, places, id));

@@ -50,6 +50,8 @@ struct counted_node {
 
 /// The counters of a server, or of a router, at one moment.
 struct server_counters {
+  std::string version;   ///< of the program; "" of one that does not say it
+  double start_time = 0; ///< in seconds since 1970; 0: not known
   std::uint64_t processed = 0, in_flight = 0, strays = 0, reloads = 0;
   std::uint64_t bad_magic = 0; ///< dropped by the dispatcher, or by the transport before it
   /// All that the server counts besides its decoders and nodes, such as each reason of a drop, in the order of the

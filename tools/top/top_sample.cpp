@@ -168,6 +168,22 @@ json stages_json(const sampled_decoder &d) {
   return stages;
 }
 
+/// The clock may have been set since the start.
+double uptime_of(const server_sample &s, double now) { return std::max(0.0, now - s.start_time); }
+
+/// Version and time since the start, if the server says them: "; version 1.2.0, up 3 d 04:05:06".
+std::string server_text(const server_sample &s, double now) {
+  std::string text;
+  if (!s.version.empty())
+    text = "; version " + s.version;
+  if (s.start_time == 0)
+    return text;
+  const auto up = static_cast<std::uint64_t>(uptime_of(s, now));
+  const std::uint64_t days = up / 86'400;
+  return text + fmt::format("{} up {}{:02}:{:02}:{:02}", text.empty() ? ";" : ",",
+                            days == 0 ? "" : fmt::format("{} d ", days), up / 3600 % 24, up / 60 % 60, up % 60);
+}
+
 /// At the end of the interval. Null: the decoder does not count detection events.
 json detectors_json(const counted_decoder &now) {
   if (now.detectors == 0)
@@ -197,6 +213,8 @@ double sampled_times::percentile_ns(double percent) const {
 server_sample sample_between(const server_counters &before, const server_counters &after, double seconds) {
   server_sample s;
   s.seconds = seconds;
+  s.version = after.version;
+  s.start_time = after.start_time;
   s.processed = grown(before.processed, after.processed);
   s.in_flight = after.in_flight;
   s.strays = grown(before.strays, after.strays);
@@ -218,7 +236,7 @@ server_sample sample_between(const server_counters &before, const server_counter
   return s;
 }
 
-json sample_json(const server_sample &s) {
+json sample_json(const server_sample &s, double now) {
   json decoders = json::array();
   for (const sampled_decoder &d : s.decoders) {
     json stream;
@@ -275,6 +293,8 @@ json sample_json(const server_sample &s) {
   for (std::size_t k = 0; k < s.others.size(); ++k)
     counters[s.others[k].first] = {{"interval", s.others[k].second}, {"total", s.total_others[k].second}};
   return {{"seconds", s.seconds},
+          {"version", s.version.empty() ? json() : json(s.version)},
+          {"uptime_seconds", s.start_time == 0 ? json() : json(uptime_of(s, now))},
           {"counters", counters},
           {"total_processed", s.total_processed},
           {"nodes", nodes},
@@ -395,12 +415,12 @@ std::string races_text(const server_sample &s) {
 
 } // namespace
 
-std::string sample_text(const server_sample &s) {
+std::string sample_text(const server_sample &s, double now) {
   if (s.is_router)
     return router_text(s);
-  std::string text = fmt::format("{:.1f} s: {} requests/s, {} in flight, {} stray, {} of a wrong magic, {} reloads\n",
-                                 s.seconds, format_rate(static_cast<double>(s.processed) / s.seconds), s.in_flight,
-                                 s.strays, s.bad_magic, s.reloads);
+  std::string text = fmt::format("{:.1f} s: {} requests/s, {} in flight, {} stray, {} reloads{}\n", s.seconds,
+                                 format_rate(static_cast<double>(s.processed) / s.seconds), s.in_flight, s.strays,
+                                 s.reloads, server_text(s, now));
   text += fmt::format("{:>10} {:>11} {:>10} {:>8} {:>9} {:>9} {:>9} {:>8}  {}\n", "decoder", "requests/s", "shots/s",
                       "waiting", "p50", "p99", "p99.9", "busy", "errors");
   for (const sampled_decoder &d : s.decoders) {

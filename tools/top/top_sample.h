@@ -2,6 +2,7 @@
 // The difference of two readings of a server's counters, for people and for programs.
 #pragma once
 
+#include "tools/common/clock.h"
 #include "tools/common/report.h"
 #include "tools/top/counters_reader.h"
 
@@ -48,6 +49,8 @@ struct sampled_node {
 
 struct server_sample {
   double seconds = 0;
+  std::string version; ///< as in server_counters, as the next one
+  double start_time = 0;
   std::uint64_t total_processed = 0; ///< since the start
   std::uint64_t processed = 0, in_flight = 0, strays = 0, bad_magic = 0, reloads = 0;
   /// Besides decoders and nodes, such as each reason of a drop: of the interval, and since the start in this order.
@@ -60,9 +63,10 @@ struct server_sample {
 /// A counter that went down belongs to a server that was started again: it counts from 0.
 server_sample sample_between(const server_counters &before, const server_counters &after, double seconds);
 
-json sample_json(const server_sample &sample);
+/// `now`: in seconds since 1970.
+json sample_json(const server_sample &sample, double now = unix_seconds());
 /// A line for the server, a table of the decoders, one each of streams, deadlines and races if there are any, and
 /// one of all other counters that are not 0. Of a router a line, a table of its nodes, and the last one.
-std::string sample_text(const server_sample &sample);
+std::string sample_text(const server_sample &sample, double now = unix_seconds());
 
 } // namespace cudaq::realtime::tools

@@ -59,6 +59,7 @@ int prometheus_port(const std::string &ready) {
 // Known failure 35.
 TEST_F(Serve, ShowsItsCounters) {
   const std::string path = (folder_.path() / "counters").string(), report = (folder_.path() / "report").string();
+  const double before = unix_seconds();
   running_program server(arguments({"--counters", path, "--prometheus-port", "0", "--json", report}), err());
   const int port = prometheus_port(server.line());
   ASSERT_NE(port, 0) << read_file(err());
@@ -71,6 +72,10 @@ TEST_F(Serve, ShowsItsCounters) {
   for (const char *status : {"invalid_decoder", "bad_request", "internal", "not_ready", "busy", "syndromes_dropped"})
     EXPECT_TRUE(contains(text, "cudaq_decoder_answers_total{decoder=\"6\",status=\"" + std::string(status) + "\"} 0\n"))
         << text;
+  const server_counters all = parse_counters(text);
+  EXPECT_EQ("cudaq-realtime " + all.version, run_program("--version").out.substr(0, 15 + all.version.size())) << text;
+  EXPECT_GT(all.start_time, before - 0.001) << "in milliseconds";
+  EXPECT_LT(all.start_time, unix_seconds());
   const std::string page = page_at(port);
   EXPECT_TRUE(page.starts_with("HTTP/1.1 200 OK\r\n")) << page;
   EXPECT_TRUE(contains(page, "cudaq_decoder_shots_total{decoder=\"6\"} 1\n")) << page;

@@ -59,7 +59,8 @@ TEST_F(Serve, ReloadsWithoutLosingARequest) {
 }
 
 TEST_F(Serve, KeepsTheOldConfigurationIfTheNewOneIsRefused) {
-  running_program server(arguments(), err());
+  const std::string counters = (folder_.path() / "counters").string();
+  running_program server(arguments({"--counters", counters}), err());
   ASSERT_NE(server.line(), "") << read_file(err());
   socket_peer peer(socket());
   const std::pair<std::string, std::string> refused[] = {
@@ -75,6 +76,8 @@ TEST_F(Serve, KeepsTheOldConfigurationIfTheNewOneIsRefused) {
     EXPECT_TRUE(contains(read_file(err()), reason)) << reason << "\n" << read_file(err());
     EXPECT_EQ(peer.call(kOneShot, {0b0100}).result, bytes{0b0100});
   }
+  EXPECT_TRUE(contains(counters_at(counters), "\ncudaq_server_reloads_total 0\n"));
+  EXPECT_TRUE(contains(counters_at(counters), "\ncudaq_server_reloads_rejected_total 5\n"));
 }
 
 TEST_F(Serve, SurvivesAReloadWhoseReasonCannotBeWritten) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/serve/grafana_board.json asks only for what the server writes: each metric, and each label of it.
-grafana_board_test.py SOURCE PROGRAM UDP_PROVIDER FOLDER"""
+"""tools/serve/grafana_board.json asks only for what the server writes: each metric, and each label of it. And
+docs/transport/server_counters.md has each metric of the page of a server, those of all transports, and no others.
+metrics_names_test.py SOURCE PROGRAM UDP_PROVIDER FOLDER"""
 import json
 import pathlib
 import re
@@ -60,6 +61,36 @@ def mistakes(board, written):
     return found
 
 
+def names_of_page(text, label_values):
+    """The metrics that the page names: whole ones, those of tables with a prefix in their head, and `..._end`. The
+    tables have values of labels, too."""
+    found, prefix, last = set(), None, ""
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            prefix = None
+        elif head := re.match(r"\| line, after `(cudaq_\w+_)`", line):
+            prefix = head[1]
+        elif prefix:
+            found.update(prefix + name for name in re.findall(r"`([a-z_]+)[`{]", line.split("|")[1])
+                         if name not in label_values)
+        for name in re.findall(r"`(cudaq_(?!qec)\w*[a-z]|\.\.\._\w+)[`{]", line):
+            last = last if name.startswith("...") else name
+            found.add(last + name[3:] if name.startswith("...") else name)
+    return found
+
+
+def mistakes_of_page(text, written, of_transports, label_values):
+    """`written`: the series of a server; a histogram and a summary have one name on the page."""
+    parts = r"_(bucket|sum|count)$"
+    named = names_of_page(text, label_values)
+    known = named | {re.sub(parts, "", name) for name in named}
+    families = {name if name in known else re.sub(parts, "", name) for name in written}
+    lost = [f"server_counters.md does not have {name}" for name in sorted((families | of_transports) - known)]
+    also = {"cudaq_decoder_race_wins_total"} | of_transports  # that of a race
+    return lost + [f"server_counters.md has {name}, which no server writes" for name in
+                   sorted(named - families - set(written) - also)]
+
+
 board = json.loads((source / "tools/serve/grafana_board.json").read_text())
 written = {}
 for line in page_of_a_server().splitlines():
@@ -73,5 +104,18 @@ broken = json.loads(broken.replace("by (decoder, le)", "by (node, le)"))
 if not any("cudaq_decoder_queue is not" in text for text in mistakes(broken, written)) or \
         not any("has no label ['node']" in text for text in mistakes(broken, written)):
     problems.append("this check does not see a wrong name or label")
-print("\n".join(problems) or f"{len(board['panels'])} panels ask only for what the server writes")
+text = (source / "docs/transport/server_counters.md").read_text()
+rows = (source / "tools/services/transport_counters.cpp").read_text()
+transports = {"cudaq_transport_" + name for name in re.findall(r'^    \{"(\w+)", "', rows, re.M)}
+assert {"cudaq_transport_received_total", "cudaq_transport_packets_total",
+        "cudaq_transport_callers_delayed_total"} <= transports
+label_values = set(re.findall(r'^    \{"\w+", "(?:\w+=\\")?(\w+)', rows, re.M)) - {"peers"}
+assert {"magic", "unverified"} <= label_values
+problems += mistakes_of_page(text, written, transports, label_values)
+seen = mistakes_of_page(text.replace("`padded_total`", "`stuffed_total`"), written, transports, label_values)
+if not any("does not have cudaq_decoder_padded_total" in problem for problem in seen) or \
+        not any("has cudaq_decoder_stuffed_total," in problem for problem in seen):
+    problems.append("this check does not see a wrong name on the page")
+print("\n".join(problems) or f"{len(board['panels'])} panels ask only for what the server writes, and its page has all "
+      f"{len(written)} series")
 sys.exit(bool(problems))
