@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 #include <utility>
 
@@ -34,7 +35,7 @@ int lock_flags() {
 } // namespace
 
 realtime_calls realtime_calls::of_this_system() {
-  return {&tools::refused_placement, &mlockall, "/dev/cpu_dma_latency"};
+  return {&tools::refused_placement, &mlockall, "/dev/cpu_dma_latency", get_nprocs_conf()};
 }
 
 realtime_setup::realtime_setup(const std::string &option, realtime_calls calls) : calls_(std::move(calls)) {
@@ -57,6 +58,8 @@ void realtime_setup::note(std::string what, std::string why) { steps_.push_back(
 bool realtime_setup::grant(const std::string &what, int core, int priority) {
   std::string why = calls_.refused_placement(core, priority);
   const bool is_granted = why.empty();
+  if (!is_granted && core >= calls_.cores)
+    throw usage_error(fmt::format("realtime: {}: this machine has the cores 0 to {}", what, calls_.cores - 1));
   if (!is_granted)
     why += (priority != 0 ? "; give the process CAP_SYS_NICE, or raise RLIMIT_RTPRIO (systemd: LimitRTPRIO=)"
                           : fmt::format("; the process may use the cores {}", fmt::join(allowed_cores(), ", ")));
@@ -83,6 +86,16 @@ void realtime_setup::adjust(cudaq::qec::realtime::server_config &config) {
   if (r.priority != 0 && !grant(fmt::format("priority {}", r.priority), CUDAQ_CORE_ANY, r.priority))
     r.priority = 0;
   granted_ = r;
+  check_required(r);
+}
+
+void realtime_setup::check_required(const realtime_config &section) const {
+  std::string refused;
+  for (const realtime_step &step : steps_)
+    if (section.required && !step.why.empty())
+      refused += fmt::format("{}{}: {}", refused.empty() ? "" : "; ", step.what, step.why);
+  if (!refused.empty())
+    throw std::runtime_error("realtime: it is required, and not all of it can be applied: " + refused);
 }
 
 std::string realtime_setup::lock_memory() const {
@@ -100,7 +113,7 @@ void realtime_setup::apply(const realtime_config &granted) {
   if (granted.lock_memory)
     note("lock_memory", lock_memory());
   if (granted.cpu_dma_latency_us < 0)
-    return;
+    return check_required(granted);
   const auto us = static_cast<std::int32_t>(granted.cpu_dma_latency_us);
   if (dma_latency_fd_ < 0)
     dma_latency_fd_ = open(calls_.dma_latency.c_str(), O_WRONLY | O_CLOEXEC);
@@ -110,6 +123,7 @@ void realtime_setup::apply(const realtime_config &granted) {
        held ? ""
             : fmt::format("{}: {}; give the user of the server the right to write to this device", calls_.dma_latency,
                           std::strerror(errno)));
+  check_required(granted);
 }
 
 std::string realtime_setup::lock_again(const realtime_config &granted) const {

@@ -17,6 +17,7 @@ struct realtime_calls {
   std::function<std::string(int core, int priority)> refused_placement; ///< as the function of this name
   std::function<int(int flags)> lock_all;                               ///< mlockall
   std::string dma_latency; ///< the device that holds the wake-up latency of all cores
+  int cores = 0;           ///< of the machine, also those that this process may not use
 
   static realtime_calls of_this_system();
 };
@@ -37,9 +38,10 @@ public:
   ~realtime_setup(); ///< gives the wake-up latency back; the memory stays locked
 
   /// Before the decoders are made: leaves in the section what this system grants. The same section later, in a reload,
-  /// becomes the same.
+  /// becomes the same. Throws usage_error for a core that the machine does not have, and as check_required.
   void adjust(cudaq::qec::realtime::server_config &config);
   /// After the threads and the decoders are there: holds the wake-up latency, and locks the memory.
+  /// Throws as check_required, after all steps.
   void apply(const cudaq::qec::realtime::realtime_config &granted);
   /// After a reload, whose decoders are new. "", or why the memory is not locked.
   [[nodiscard]] std::string lock_again(const cudaq::qec::realtime::realtime_config &granted) const;
@@ -50,6 +52,8 @@ public:
 
 private:
   bool grant(const std::string &what, int core, int priority);
+  /// Throws std::runtime_error, with all steps that are not applied, if there are such and the section is required.
+  void check_required(const cudaq::qec::realtime::realtime_config &section) const;
   void note(std::string what, std::string why);
   [[nodiscard]] std::string lock_memory() const;
 

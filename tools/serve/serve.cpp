@@ -3,6 +3,7 @@
 
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/hosted_server.h"
+#include "lib/qec/server/record/request_recorder.h"
 #include "lib/qec/server/slot_size.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
@@ -486,8 +487,11 @@ int check(const serve_options &o, const output &out, signal_events &signals,
   const std::string transport = o.transport.empty() ? loaded->config.transport : o.transport;
   const std::string line = fmt::format("QEC_DECODING_SERVER_CONFIG_GOOD decoders={} transport={}\n", decoders.size(),
                                        transport.empty() ? "none" : transport);
+  signals.begin_end(); // before a refusal, which calls the plug-ins' destroy, too
+  if (const std::string &file = loaded->config.record.file; !file.empty())
+    if (const auto result = server_ns::request_recorder::check(file); result.failed())
+      refuse(result.status() != CUDAQ_ERR_INVALID_ARG, "record: " + result.text());
   realtime->apply(loaded->config.realtime);
-  signals.begin_end();
   loaded.reset(); // calls the plug-ins' destroy
   out.text("{}", line);
   for (const realtime_step &step : realtime->steps())

@@ -152,6 +152,10 @@ constexpr config_field kRealtimeFields[] = {
      "true: the memory of the process is in RAM, and stays there (mlockall). serve only", nullptr},
     {"cpu_dma_latency_us", number, false, 0, 1e6, "",
      "the most that a core may need to wake up, in microseconds; 0: no core sleeps deeply. serve only", nullptr},
+    {"required", choice, false, 0, 0, "true|false",
+     "true: the start and --check fail if one of these is refused. false or missing: serve goes on without it. serve "
+     "only",
+     nullptr},
 };
 constexpr config_object kRealtime{kRealtimeFields};
 

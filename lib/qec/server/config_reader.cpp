@@ -140,6 +140,9 @@ realtime_config realtime_of(const config_node &map) {
   read_field(map, "lock_memory", lock);
   config.lock_memory = lock == "true";
   read_field(map, "cpu_dma_latency_us", config.cpu_dma_latency_us);
+  std::string required;
+  read_field(map, "required", required);
+  config.required = required == "true";
   return config;
 }
 

@@ -55,6 +55,7 @@ struct realtime_config {
   int priority = 0;               ///< SCHED_FIFO, of all of these; 0: the policy is not changed
   bool lock_memory = false;       ///< the program's, as the next one
   int cpu_dma_latency_us = -1;    ///< the most that a core may need to wake up; negative: not asked for
+  bool required = false;          ///< all of it, or no start; the program's, as the two before it
   bool operator==(const realtime_config &) const = default;
 
   [[nodiscard]] thread_places pool() const { return {pool_cores, priority}; }

@@ -54,10 +54,11 @@ TEST(ServerConfig, ReadsTheExamples) {
 
 TEST(ServerConfig, ReadsTheRealtimeSection) {
   const std::string decoder = "decoders: [{id: 1, type: lookup}]\n";
-  const auto config = read_server_config(decoder + "realtime: {loop_core: 2, pool_cores: [3, 4], stream_cores: [5], "
-                                                   "priority: 50, lock_memory: true, cpu_dma_latency_us: 0}\n");
+  const auto config =
+      read_server_config(decoder + "realtime: {loop_core: 2, pool_cores: [3, 4], stream_cores: [5], "
+                                   "priority: 50, lock_memory: true, cpu_dma_latency_us: 0, required: true}\n");
   ASSERT_TRUE(config.ok()) << config.text();
-  EXPECT_EQ(config->realtime, (realtime_config{2, {3, 4}, {5}, 50, true, 0}));
+  EXPECT_EQ(config->realtime, (realtime_config{2, {3, 4}, {5}, 50, true, 0, true}));
   EXPECT_EQ(config->realtime.pool().of(2).core, 3) << "the list begins again";
   EXPECT_EQ(config->realtime.streams().of(1).realtime_priority, 50);
   EXPECT_EQ(read_server_config(decoder)->realtime, realtime_config{});

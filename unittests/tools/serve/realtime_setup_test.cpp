@@ -29,7 +29,7 @@ struct fake_system {
               errno = lock_error;
               return lock_error == 0 ? 0 : -1;
             },
-            dma_latency};
+            dma_latency, 16};
   }
 
   int placed = 0, lock_error = 0;
@@ -134,6 +134,59 @@ TEST(RealtimeSetup, TakesTheFieldsOfTheCommandLineInPlaceOfTheSection) {
       << refused("priority: 100");
   EXPECT_NE(refused("cores: 1").find("cores"), std::string::npos) << refused("cores: 1");
   EXPECT_NE(refused("}").find("--realtime \"}\": "), std::string::npos) << refused("}");
+}
+
+/// What the call throws, with its kind.
+template <typename Call>
+std::string thrown_by(const Call &call) {
+  try {
+    call();
+  } catch (const usage_error &e) {
+    return std::string("usage: ") + e.what();
+  } catch (const std::runtime_error &e) {
+    return std::string("refused: ") + e.what();
+  }
+  return "";
+}
+
+TEST(RealtimeSetup, RefusesACoreThatTheMachineDoesNotHave) {
+  fake_system system;
+  realtime_calls calls = system.calls();
+  calls.cores = 9; // so the core 9 is none
+  for (const realtime_config &section : {realtime_config{9}, realtime_config{0, {1, 9}}, realtime_config{0, {}, {9}}}) {
+    realtime_setup setup("", calls);
+    server_config config = with(section);
+    const std::string text = thrown_by([&] { setup.adjust(config); });
+    EXPECT_EQ(text.rfind("usage: realtime: ", 0), 0u) << text;
+    EXPECT_NE(text.find("_core"), std::string::npos) << text;
+    EXPECT_NE(text.find(" 9: this machine has the cores 0 to 8"), std::string::npos) << text;
+  }
+}
+
+TEST(RealtimeSetup, RefusesTheStartIfARequiredStepIsNotApplied) {
+  fake_system system;
+  system.lock_error = EPERM;
+  const auto adjusted = [&](realtime_config section, bool required) {
+    section.required = required;
+    realtime_setup setup("", system.calls());
+    server_config config = with(section);
+    return thrown_by([&] { setup.adjust(config); });
+  };
+  EXPECT_EQ(adjusted({0, {9}, {}, 50}, false), "");
+  EXPECT_EQ(adjusted({0, {1}, {2}}, true), "");
+  const std::string cores = adjusted({0, {9}, {}, 50}, true);
+  EXPECT_EQ(cores.rfind("refused: realtime: it is required, and not all of it can be applied: pool_cores 9: ", 0), 0u)
+      << cores;
+  EXPECT_NE(cores.find("; priority 50: Operation not permitted"), std::string::npos) << cores;
+
+  const auto applied = [&](realtime_config section) {
+    section.required = true;
+    realtime_setup setup("", system.calls());
+    return thrown_by([&] { setup.apply(section); });
+  };
+  EXPECT_EQ(applied({0}), "");
+  EXPECT_NE(applied({0, {}, {}, 0, true}).find("applied: lock_memory: mlockall: "), std::string::npos);
+  EXPECT_NE(applied({0, {}, {}, 0, false, 0}).find("applied: cpu_dma_latency_us 0: "), std::string::npos);
 }
 
 } // namespace

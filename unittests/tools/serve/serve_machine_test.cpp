@@ -135,7 +135,7 @@ pid_t thread_of(pid_t program, const std::string &name) {
 TEST_F(Serve, AppliesItsRealtimeSectionOrNamesTheMissingRight) {
   const int core = own_core();
   const std::string section = fmt::format(
-      "realtime: {{loop_core: {0}, pool_cores: [{0}, 1023], priority: 5, lock_memory: true, cpu_dma_latency_us: 10}}\n",
+      "realtime: {{loop_core: {0}, pool_cores: [{0}], priority: 5, lock_memory: true, cpu_dma_latency_us: 10}}\n",
       core);
   write(yaml(), config(0, section));
   const auto json_file = folder_.path() / "report.json";
@@ -159,8 +159,6 @@ TEST_F(Serve, AppliesItsRealtimeSectionOrNamesTheMissingRight) {
     EXPECT_EQ(contains(status, "VmLck:\t       0 kB"), !is_locked) << status;
   }
   EXPECT_TRUE(contains(log, fmt::format("realtime: pool_cores {}: applied\n", core))) << log;
-  EXPECT_TRUE(contains(log, "realtime: pool_cores 1023: not applied: core 1023: the system refused the affinity: "))
-      << log;
   EXPECT_TRUE(contains(log, "realtime: cpu_dma_latency_us 10: ")) << log;
 
   socket_peer peer(socket());
@@ -174,19 +172,33 @@ TEST_F(Serve, AppliesItsRealtimeSectionOrNamesTheMissingRight) {
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 0) << read_file(err());
   const auto report = nlohmann::json::parse(read_file(json_file));
-  EXPECT_EQ(report.at("realtime").size(), 6u);
+  EXPECT_EQ(report.at("realtime").size(), 5u);
   EXPECT_EQ(report.at("realtime").at(0).at("what"), fmt::format("loop_core {}", core));
   EXPECT_EQ(report.at("decoders").at(0).at("stages_ns").at("whole").at("count"),
             report.at("decoders").at(0).at("requests"));
 }
 
 TEST_F(Serve, ChecksItsRealtimeSection) {
-  const program_result checked =
-      run_program("serve --check '" + yaml().string() + "' --realtime 'pool_cores: [1023], priority: 5'");
+  const auto run = [this](const std::string &option, const std::string &fields) {
+    return run_program("serve --transport udp " + option + " '" + yaml().string() + "' --realtime '" + fields + "'");
+  };
+  const program_result checked = run("--check", "priority: 5, cpu_dma_latency_us: 9");
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_TRUE(contains(checked.out, "QEC_DECODING_SERVER_CONFIG_GOOD")) << checked.out;
-  EXPECT_TRUE(contains(checked.out, "\nrealtime: pool_cores 1023: cannot: ")) << checked.out;
   EXPECT_TRUE(contains(checked.out, "\nrealtime: priority 5: can")) << checked.out;
+  const bool can_all = !contains(checked.out, ": cannot: ");
+  const program_result required = run("--check", "priority: 5, cpu_dma_latency_us: 9, required: true");
+  EXPECT_EQ(required.exit_code, can_all ? 0 : 3) << required.err;
+  EXPECT_EQ(contains(required.err, "realtime: it is required, and not all of it can be applied: "), !can_all)
+      << required.err;
+  if (!can_all) {
+    EXPECT_EQ(run("--config", "priority: 5, cpu_dma_latency_us: 9, required: true").err, required.err);
+  }
+  for (const char *option : {"--check", "--config"}) {
+    const program_result no_core = run(option, "pool_cores: [1023]");
+    EXPECT_EQ(no_core.exit_code, 2) << no_core.err;
+    EXPECT_TRUE(contains(no_core.err, "realtime: pool_cores 1023: this machine has the cores 0 to ")) << no_core.err;
+  }
   const program_result refused = run_program("serve --config '" + yaml().string() + "' --realtime 'priority: high'");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_TRUE(contains(refused.err, "--realtime \"priority: high\": ")) << refused.err;

@@ -222,6 +222,24 @@ TEST_F(ServeCheck, RefusesWhatTheServerRefusesWithTheSameTextAndStatus) {
   }
 }
 
+TEST_F(ServeCheck, RefusesARecordThatCannotBeMade) {
+  write(folder_.path() / "text", "no recording");
+  for (const char *file : {"no_such_folder/requests", "text", "text/requests"}) {
+    write(yaml(), config(0, fmt::format("record: {{file: {}}}\n", file)));
+    const program_result served = run_program("serve --transport udp --config '" + yaml().string() + "' -- --port=0");
+    const program_result checked = check();
+    EXPECT_NE(checked.exit_code, 0) << file;
+    EXPECT_EQ(checked.exit_code, served.exit_code) << file;
+    EXPECT_TRUE(contains(checked.err, "record: " + (folder_.path() / file).string() + ": ")) << checked.err;
+  }
+  write(yaml(), config(0, "record: {file: requests}\n"));
+  running_program server(arguments(), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  EXPECT_EQ(check().exit_code, 0) << "before a reload: the server writes to the file";
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "requests"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "requests.1")) << "it changes nothing";
+}
+
 TEST_F(ServeCheck, NamesFilesBesideTheConfigurationWithOneDotOnly) {
   const auto check_here = [this](const std::string &type, const std::string &model_of) {
     write(yaml(), "decoders:\n  - {id: 6, type: " + type + ", " + model_of + "}\n");

@@ -11,11 +11,14 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <filesystem>
 #include <new>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace cudaq::qec::realtime {
 
@@ -109,6 +112,14 @@ bool is_above_limit(std::uint64_t bytes) {
 }
 
 } // namespace
+
+expected<> request_recorder::check(const std::string &path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string(), folder = parent.empty() ? "." : parent;
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    return refused(path, "no file can be made in its folder", errno);
+  open_file earlier;
+  return open_earlier(path, earlier);
+}
 
 expected<std::unique_ptr<request_recorder>> request_recorder::create(const std::string &path, const sizes &size,
                                                                      std::uint64_t boot_id,
