@@ -15,6 +15,7 @@
 #include "tools/serve/detector_pages.h"
 #include "tools/serve/live_pages.h"
 #include "tools/serve/realtime_setup.h"
+#include "tools/serve/refusal_log.h"
 #include "tools/serve/serve_config.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
@@ -28,6 +29,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <poll.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -83,6 +85,16 @@ struct reload_lines {
                     busy = "QEC_DECODING_SERVER_CONFIG_BUSY",
                     no_memory = "cudaq-realtime: out of memory while --config was read again\n";
 };
+
+/// When an event was whose line on stdout has no time, because programs parse it. Not where both streams have one
+/// reader: the journal has a time for each line, and a terminal shows the line.
+void log_time_of(const std::string &event) {
+  struct stat out {
+  }, err{};
+  if (fstat(STDOUT_FILENO, &out) != 0 || fstat(STDERR_FILENO, &err) != 0 || out.st_dev != err.st_dev ||
+      out.st_ino != err.st_ino)
+    print_log("{}\n", event);
+}
 
 /// The server with its transport. The main thread calls everything, except the work of a reload.
 class serving {
@@ -165,6 +177,7 @@ private:
   std::optional<int> reported_;                  ///< the status that report() has returned
   decode_log decode_log_{server_};
   client_log client_log_{transport_};
+  refusal_log refusal_log_{server_, transport_};
   long_message_log long_message_log_{
       transport_, [this]() -> std::uint64_t { return host_.slot_bytes() == 0 ? 0 : host_.shot_request_bytes(); }};
   std::uint64_t processed_ = 0, processed_since_ = now_ns(); ///< the count of requests, and when it changed
@@ -200,6 +213,7 @@ void serving::start() {
   if (listeners_.port() >= 0)
     line += fmt::format(" prometheus_port={}", listeners_.port());
   announce(line);
+  log_time_of("ready");
   notify_service_manager("READY=1\nSTATUS=" + line);
 }
 
@@ -276,6 +290,7 @@ void serving::control_turn(int wait_ms) {
   answer_a_reader(fds); // before the lines, which may find no memory again and again
   decode_log_.poll();
   client_log_.poll();
+  refusal_log_.poll();
   long_message_log_.poll();
   log_learning();
 }
@@ -441,6 +456,10 @@ int serving::report(const std::string &problem) {
   json learning = json::array();
   for (const server_ns::learning_report &report : host_.learning().reports())
     learning.push_back(learning_json(report));
+  refusal_log_.poll_at_end();
+  log_time_of(fmt::format("the end: {} requests were processed", transport_.processed()));
+  if (!problem.empty())
+    print_log("{}\n", problem);
   out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
   reported_ = out_.finish({{"schema_version", kServeSchemaVersion},
                            {"endpoint", transport_.endpoint()},

@@ -144,6 +144,15 @@ client_counts clients_of(const provider_service &transport) {
   return {};
 }
 
+untaken_counts untaken_by(const provider_service &transport) {
+  const provider_statistics library(transport.library());
+  if (const auto all = library.read<udp_statistics>("cudaq_udp_get_statistics", transport.endpoint()))
+    return {all->answered_busy, all->dropped_magic + all->dropped_short};
+  if (const auto all = library.read<adapter_statistics>("cudaq_cpu_roce_get_statistics", transport.endpoint()))
+    return {all->answered_busy, all->dropped_immediate + all->dropped_short};
+  return {};
+}
+
 std::uint64_t long_message_count(const provider_service &transport) {
   const provider_statistics library(transport.library());
   if (const auto all = library.read<udp_statistics>("cudaq_udp_get_statistics", transport.endpoint()))

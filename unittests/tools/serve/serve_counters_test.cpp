@@ -347,6 +347,17 @@ TEST_F(ServeTransport, ShowsItsTransportsCountersOverUdp) {
       read_file(err()),
       std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z cudaq-realtime: clients: 1 came, 0 went; 1 now\n)")))
       << read_file(err());
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+  const std::string log = read_file(err());
+  EXPECT_TRUE(contains(log, "Z cudaq-realtime: ready\n")) << log;
+  EXPECT_TRUE(contains(log, "Z cudaq-realtime: the end: 2 requests were processed\n")) << log;
+  std::uint64_t noise = 0; // the first of them may have had a line of its own
+  const std::regex line(
+      "Z cudaq-realtime: messages that were not taken: ([0-9]+) dropped because they are no requests\n");
+  for (std::sregex_iterator one(log.begin(), log.end(), line), end; one != end; ++one)
+    noise += std::stoull((*one)[1]);
+  EXPECT_EQ(noise, 3u) << log;
 }
 
 /// A SEND of one packet, whose last four bytes make `finding` of it.
