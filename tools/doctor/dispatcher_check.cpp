@@ -52,7 +52,7 @@ std::vector<finding> check_dispatcher() {
     const cudaq_dispatcher_stats_t stats = service.stats();
     service.stop();
     if (right)
-      return {{name, grade::good, "one request through a ring and back in " + format_ns(took_ns), ""}};
+      return {judged_round_trip(name, "one request through a ring and back", took_ns)};
     const std::string why = consumer.collected() != 0 ? "the answer is wrong" : silent_step(stats, calls->load());
     return {{name, grade::wrong, why, remedy}};
   } catch (const api_error &e) {

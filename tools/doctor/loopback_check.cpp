@@ -165,10 +165,8 @@ finding result_of(const std::string &transport, std::uint64_t limit_ns) {
     return {wrong.name, wrong.is, silent_hop(counts), wrong.remedy};
   if (!std::ranges::equal(result, kLoopbackPayload))
     return {wrong.name, wrong.is, "the answer is wrong", wrong.remedy};
-  return {wrong.name, grade::good,
-          fmt::format("one request through client, provider and dispatcher and back in {}{}", format_ns(took_ns),
-                      carrier.empty() ? "" : ", over " + carrier),
-          ""};
+  return judged_round_trip(wrong.name, "one request through client, provider and dispatcher and back", took_ns,
+                           carrier.empty() ? "" : ", over " + carrier);
 }
 
 } // namespace
@@ -179,6 +177,16 @@ std::int32_t echo_and_count(cudaq_host_call_t *call, void *user) {
               static_cast<std::uint8_t *>(call->result));
   call->result_len = call->payload_len;
   return 0;
+}
+
+finding judged_round_trip(const std::string &name, const std::string &what, double took_ns, const std::string &after) {
+  constexpr double kLimitNs = 1e6;
+  const std::string text = fmt::format("{} in {}{}", what, format_ns(took_ns), after);
+  if (took_ns <= kLimitNs)
+    return {name, grade::good, text, ""};
+  return {name, grade::warning, fmt::format("{}: more than {}", text, format_ns(kLimitNs)),
+          "other programs use the cores, or the cores sleep: run it again without them, and see the part `machine`; "
+          "`cudaq-realtime latency --quick` has the distribution"};
 }
 
 std::string silent_hop(const hop_counts &c) {

@@ -27,6 +27,11 @@ public:
   virtual std::string carrier() { return ""; }
 };
 
+/// Of a request that was answered right, in `what`: "one request ... and back". A warning if it took more than 1 ms,
+/// which is some hundred times what it needs on an idle core.
+finding judged_round_trip(const std::string &name, const std::string &what, double took_ns,
+                          const std::string &after = "");
+
 /// The counts of the parts on the way of a request.
 struct hop_counts {
   bool connected = true;        ///< the provider has answered the client before it sends

@@ -13,6 +13,16 @@
 namespace cudaq::realtime::tools {
 namespace {
 
+TEST(DoctorLines, JudgesARoundTripByALimit) {
+  const finding quick = judged_round_trip("loopback", "one request and back", 999e3, ", over tcp");
+  EXPECT_EQ(quick.is, grade::good);
+  EXPECT_EQ(quick.detail, "one request and back in 999 us, over tcp");
+  const finding slow = judged_round_trip("loopback", "one request and back", 21.9e6);
+  EXPECT_EQ(slow.is, grade::warning);
+  EXPECT_EQ(slow.detail, "one request and back in 21.9 ms: more than 1.00 ms");
+  EXPECT_NE(slow.remedy, "");
+}
+
 // The lines of `doctor` on GPUs that are made up: how requests get into their memory.
 
 /// A folder in place of "/", which may have the device of GDRCopy's module.
