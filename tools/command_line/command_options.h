@@ -37,12 +37,16 @@ inline CLI::Validator number_between(double low, double high) {
 }
 
 /// An option whose value is one of `words`; --help shows the default.
-/// `others`: what else than the words is taken. The help lists the words.
+/// `others`: what else than the words is taken, and `form`, for the text of a wrong one. The help lists the words.
 inline CLI::Option *add_choice(CLI::App &command, const char *name, std::string &value, const char *text,
-                               const std::vector<std::string> &words, bool (*others)(const std::string &) = nullptr) {
+                               const std::vector<std::string> &words, bool (*others)(const std::string &) = nullptr,
+                               const char *form = "") {
   CLI::Validator known = CLI::IsMember(words);
   if (others != nullptr)
-    known.operation([others, test = known](std::string &word) { return others(word) ? std::string() : test(word); });
+    known.operation([others, form, test = known](std::string &word) {
+      std::string wrong = others(word) ? std::string() : test(word);
+      return wrong.empty() ? wrong : fmt::format("{}; or {}", wrong, form);
+    });
   return command.add_option(name, value, text)->capture_default_str()->check(known);
 }
 

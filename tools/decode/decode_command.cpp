@@ -95,7 +95,8 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
       decode, "--predecoder", o.predecoder,
       "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone; "
       "model=FILE: a network",
-      {"passthrough", "local", "auto"}, +[](const std::string &word) { return qec::is_learned_predecoder(word); });
+      {"passthrough", "local", "auto"}, +[](const std::string &word) { return qec::is_learned_predecoder(word); },
+      "model=FILE");
   add_choice(decode, "--late", o.late,
              "what an answer after its deadline is in the logical error rate: failure, or answer: as one in time",
              {"failure", "answer"});

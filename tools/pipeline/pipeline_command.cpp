@@ -68,7 +68,7 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
       add_choice(pipeline, "--predecoder", o.engine,
                  "predecoder; passthrough, auto: none; local: the built-in rule, less accurate than matching alone; "
                  "resident: local, on blocks that stay on the GPU; model=FILE: a network",
-                 predecoders, &is_model_file);
+                 predecoders, &is_model_file, "model=FILE");
   add_renamed(pipeline, chosen, "--engine", predecoder, o.engine)->check(CLI::IsMember(predecoders));
   const CLI::Option *const device = add_device_option(pipeline, o.device, "where the engine runs");
   const CLI::Option *const gpu =

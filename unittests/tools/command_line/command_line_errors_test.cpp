@@ -241,6 +241,7 @@ const refusals kRefusals[] = {
       {"pipeline --predecoder resident --staging dma", "--staging: requests reach --predecoder resident"},
       {"pipeline --device gpu --staging resident --predecoder model=x --plan rate",
        "--plan: resident blocks have a plan"},
+      {"pipeline --predecoder weights.safetensors", "auto,local,passthrough,resident}; or model=FILE"},
       {"pipeline --predecoder model= --shots 1", "--predecoder: model="}}},
     {"OldNamesBesideNewOnes",
      false,
