@@ -326,9 +326,7 @@ expected<> plan_readout(const decoder_config &c, const std::string &path, decode
   plan.readout = std::make_unique<unit_readout>(std::move(*table));
   const readout_facts &facts = plan.readout->facts();
   if (facts.measurements != 0 && facts.kinds == 0)
-    return reason("readout: " + path +
-                  ": no kind of soft values suits all of its measurements: some have tables of 16 levels, which take "
-                  "u4, others of 256, which take u8");
+    return reason("readout: " + path + ": " + kNoKindSuits);
   plan.digest = digest_with(plan.digest, *text);
   return budget.add((c.limits.queue_length + std::uint64_t{1}) * facts.longest_bytes());
 }

@@ -95,8 +95,7 @@ private:
                               [&](const auto &one) { return table_.calibrations[one.calibration].takes(kind); }))
         made_.kinds_ |= 1U << static_cast<unsigned>(kind);
     if (made_.kinds_ == 0)
-      return reason("no kind of soft values suits all measurements: some have tables of 16 levels, which take u4, "
-                    "others of 256, which take u8");
+      return reason(kNoKindSuits);
     return {};
   }
 

@@ -95,10 +95,31 @@ TEST(Readout, TakesNothingAndCertaintyExactly) {
 }
 
 TEST(Readout, OfBytesIsThatOfTheirNumbers) {
-  const auto table = table_of(kLines);
-  const listing of_floats = list_of(*table, bytes_of({1, 14, 9}), soft_kind::f32, {0, 0});
-  expect_list(list_of(*table, {1, 14, 9}, soft_kind::u8, {0, 0}), of_floats.list);
-  expect_list(list_of(*table, {0xE1, 0x09}, soft_kind::u4, {0, 0}), of_floats.list); // the first in the low half
+  const auto table = table_of("measurements 3\ngaussian 0 12 3 2 0.5\ngaussian 1 4 15 2.5 0.25\n"
+                              "misread 1 0.002 0 0 2 1\nmisread 2 0 1 1\n");
+  const listing of_floats = list_of(*table, bytes_of({1, 14, 9}), soft_kind::f32);
+  expect_list(list_of(*table, {1, 14, 9}, soft_kind::u8), of_floats.list);
+  expect_list(list_of(*table, {0xE1, 0x09}, soft_kind::u4), of_floats.list); // the first in the low half
+}
+
+TEST(Readout, OfGaussiansInVoltsTakesNoBytes) {
+  const struct {
+    const char *means;
+    bool takes_u8, takes_u4;
+  } cases[] = {{"1 -1", false, false},    {"0.8 0.2", false, false}, {"255 0", true, false}, {"0 255.5", false, false},
+               {"-0.5 10", false, false}, {"0 1", true, true},       {"15 3", true, true},   {"16 3", true, false}};
+  for (const auto &[means, takes_u8, takes_u4] : cases) {
+    const auto table = table_of("measurements 1\ngaussian 0 " + std::string(means) + " 0.5 0.5\nmisread 1 0.1 0 0\n");
+    EXPECT_EQ(list_of(*table, bytes_of({0.5}), soft_kind::f32).status, decode_status::ok) << means;
+    EXPECT_EQ(list_of(*table, {1}, soft_kind::u8).status, takes_u8 ? decode_status::ok : decode_status::not_supported)
+        << means;
+    EXPECT_EQ(list_of(*table, {1}, soft_kind::u4).status, takes_u4 ? decode_status::ok : decode_status::not_supported)
+        << means;
+  }
+  EXPECT_EQ(
+      list_of(*table_of("measurements 1\ngaussian 0 0.8 -1.1 0.55 0.5\nmisread 1 0.1 0 0\n"), {1}, soft_kind::u8).fault,
+      "measurement 0 has Gaussians with the means 0.8 and -1.1, so its values are not in the kind u8, numbers from "
+      "0 to 255; accepted: f32 in the unit of the means, or a table of levels");
 }
 
 TEST(Readout, TakesLevelsOfATable) {

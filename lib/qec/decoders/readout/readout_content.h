@@ -20,11 +20,15 @@
 
 #include "lib/qec/decoding/decoder_model.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
 namespace cudaq::qec::realtime {
+
+/// The highest value of u8 or u4; the lowest is 0.
+[[nodiscard]] inline double highest_of(soft_kind kind) noexcept { return kind == soft_kind::u8 ? 255 : 15; }
 
 /// From a soft value to the probability that its hard bit is wrong.
 struct readout_calibration {
@@ -35,8 +39,17 @@ struct readout_calibration {
   double slope = 0, middle = 0, offset = 0; ///< of these: the log-likelihood ratio is slope * (v - middle) + offset
   gaussians both{};                         ///< the same, for samples
 
+  /// Values of u8 and u4 are numbers from 0. So Gaussians take these kinds only with such means, at least 1 apart: else
+  /// they are in another unit, as volts are.
   [[nodiscard]] bool takes(soft_kind kind) const noexcept {
-    return misread.empty() || misread.size() == (kind == soft_kind::u8 ? 256U : kind == soft_kind::u4 ? 16U : 0U);
+    if (!misread.empty())
+      return misread.size() == (kind == soft_kind::u8 ? 256U : kind == soft_kind::u4 ? 16U : 0U);
+    return kind == soft_kind::f32 || (std::abs(both.mean_of_0 - both.mean_of_1) >= 1 && has_mean_of(kind));
+  }
+  /// Whether values of u8 or u4 can be the two means.
+  [[nodiscard]] bool has_mean_of(soft_kind kind) const noexcept {
+    const auto [low, high] = std::minmax(both.mean_of_0, both.mean_of_1);
+    return low >= 0 && high <= highest_of(kind);
   }
   /// The probability that the hard bit of a value is wrong. The value of a kind that it takes, finite: of u8 and u4 the
   /// level.
@@ -45,6 +58,11 @@ struct readout_calibration {
                            : misread[static_cast<std::size_t>(value)];
   }
 };
+
+/// Of a table whose calibrations take no common kind.
+inline constexpr const char *kNoKindSuits =
+    "no kind of soft values suits all measurements: tables of 16 levels take u4, those of 256 take u8, and Gaussians "
+    "take f32, and u8 or u4 only if their means are such numbers";
 
 struct readout_table::content {
   struct reading {

@@ -23,9 +23,6 @@ detector_error_model without(detector_error_model model, const readout_table::co
   return model;
 }
 
-/// Of the levels of a kind.
-double highest_of(soft_kind kind) noexcept { return kind == soft_kind::u8 ? 255 : 15; }
-
 /// Normal with mean 0 and standard deviation 1, by Box and Muller: an equal seed gives equal values with every library.
 double normal(std::mt19937_64 &random) {
   const double radius = std::sqrt(-2 * std::log(uniform(random)));
@@ -37,11 +34,11 @@ double normal(std::mt19937_64 &random) {
 std::string refuses_draws(const readout_calibration &calibration, soft_kind kind) {
   if (!calibration.misread.empty())
     return " has levels, and does not say how often each of them comes; accepted: gaussian";
-  const auto &[mean_of_0, mean_of_1, sigma, share] = calibration.both;
-  const double highest = highest_of(kind);
-  if (kind != soft_kind::f32 && (std::min(mean_of_0, mean_of_1) < 0 || std::max(mean_of_0, mean_of_1) > highest))
-    return " has a mean that no value of this kind has; accepted: 0 to " + std::to_string(std::lround(highest)) +
-           ", or the kind f32";
+  const std::string highest = std::to_string(std::lround(highest_of(kind)));
+  if (kind != soft_kind::f32 && !calibration.has_mean_of(kind))
+    return " has a mean that no value of this kind has; accepted: 0 to " + highest + ", or the kind f32";
+  if (!calibration.takes(kind))
+    return " has means that are less than 1 apart; accepted: numbers from 0 to " + highest + ", or the kind f32";
   return "";
 }
 

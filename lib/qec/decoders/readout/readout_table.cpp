@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -20,9 +21,16 @@ const char *name_of(soft_kind kind) noexcept {
   return kind == soft_kind::f32 ? "f32" : kind == soft_kind::u8 ? "u8" : "u4";
 }
 
-std::string kind_refusal(std::size_t levels, std::uint64_t measurement, soft_kind kind) {
-  return "measurement " + std::to_string(measurement) + " has a table of " + std::to_string(levels) +
-         " levels, which takes the kind " + (levels == 16 ? "u4" : "u8") + ", not " + name_of(kind);
+std::string kind_refusal(const readout_calibration &calibration, std::uint64_t measurement, soft_kind kind) {
+  const std::string begin = "measurement " + std::to_string(measurement) + " has ";
+  if (const std::size_t levels = calibration.misread.size(); levels != 0)
+    return begin + "a table of " + std::to_string(levels) + " levels, which takes the kind " +
+           (levels == 16 ? "u4" : "u8") + ", not " + name_of(kind);
+  char means[64];
+  std::snprintf(means, sizeof means, "%g and %g", calibration.both.mean_of_0, calibration.both.mean_of_1);
+  return begin + "Gaussians with the means " + means + ", so its values are not in the kind " + name_of(kind) +
+         ", numbers from 0 to " + std::to_string(std::lround(highest_of(kind))) +
+         "; accepted: f32 in the unit of the means, or a table of levels";
 }
 
 } // namespace
@@ -97,7 +105,7 @@ decode_status readout_table::list_of(const shot_readout &shot, std::vector<error
                                            : std::uint32_t{shot.soft[measurement / 2]} >> 4 * (measurement % 2) & 15U;
       }
       if (!calibration.takes(shot.kind))
-        return refuse(decode_status::not_supported, kind_refusal(calibration.misread.size(), measurement, shot.kind));
+        return refuse(decode_status::not_supported, kind_refusal(calibration, measurement, shot.kind));
       probability = merged_probability(probability, calibration.misread_of(value));
     }
     list[k].probability = probability;

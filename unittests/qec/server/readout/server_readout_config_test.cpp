@@ -53,6 +53,15 @@ TEST(ServerReadoutConfig, GivesADecoderItsTable) {
   EXPECT_EQ(std::string(name.result.begin(), name.result.end()), "bp-osd") << "a name that make_decoder takes";
 }
 
+TEST(ServerReadoutConfig, NamesOnlyTheKindsThatSuitTheTable) {
+  const configured volts(readout_text("measurements 3\ngaussian 0 1 -1 0.5 0.5\nmisread 0 0.01 1 0\n"));
+  decoding_server server(std::move(*volts.built()));
+  EXPECT_EQ(server.decoders().front()->readout(), (readout_facts{3, 0, 0b001})) << "f32";
+  EXPECT_EQ(call(server, kOneShotFunctionId, one_shot_payload({"10", {1, 1, 0}, {}}, soft_kind::u8)).status,
+            static_cast<int>(decode_status::buffer_too_small))
+      << "the length says the kind";
+}
+
 TEST(ServerReadoutConfig, CountsTheTableInTheDigest) {
   const configured one, other(readout_text("measurements 3\nflags 5\ngaussian 0 12 3 2 0.5\nmisread 0 0.02 1 0\n"));
   EXPECT_EQ(one.digest(), one.digest());
@@ -80,7 +89,7 @@ TEST(ServerReadoutConfig, RefusesATableThatCannotBeUsed) {
       {good, "readout: ''", "bp-osd", kDem, "readout: "},
       {of_other, "readout: r.txt", "bp-osd", kDem, "r.txt: line 2: "},
       {broken, "readout: r.txt", "bp-osd", kDem, "r.txt: line 4: error 7 is not one of the model, which has 3"},
-      {no_kind, "readout: r.txt", "bp-osd", kDem, "r.txt: no kind of soft values suits all of its measurements"},
+      {no_kind, "readout: r.txt", "bp-osd", kDem, "r.txt: no kind of soft values suits all measurements"},
       {good, "readout: r.txt", "lookup", kDem, "readout: lookup"},
   };
   for (const auto &[in, settings, type, fields, text] : cases) {
