@@ -86,11 +86,16 @@ std::string with_settings_of_stream(std::string refusal) {
     return refusal;
   const std::string_view rest = std::string_view(refusal).substr(at + kUnknown.size());
   const std::vector<std::string> own(kOwnKeys.begin(), kOwnKeys.end());
-  const std::string similar = rt::did_you_mean(rt::similar_words(rest.substr(0, rest.find('"')), own));
+  const std::string_view key = rest.substr(0, rest.find('"'));
+  const bool is_own = std::ranges::find(kOwnKeys, key) != kOwnKeys.end(); // after the name of another decoder
+  const std::string similar = is_own ? "" : rt::did_you_mean(rt::similar_words(key, own));
   const std::size_t end = std::min(refusal.find(kSuggestion, at), refusal.size());
   std::string known = "; of the windows:";
-  for (const std::string &key : own)
-    known += (key == own.front() ? " " : ", ") + key;
+  for (const std::string &one : own)
+    known += (one == own.front() ? " " : ", ") + one;
+  if (is_own)
+    known += ", which need the decoder sliding-window (type: sliding-window in the file of serve) with this one as "
+             "its inner";
   if (!similar.empty())
     refusal.replace(end, std::string::npos, "." + similar);
   return refusal.insert(end, known);

@@ -57,6 +57,10 @@ TEST(StreamName, NamesTheSettingsOfTheWindowsBesideThoseOfTheirDecoder) {
   EXPECT_TRUE(refused("speed=3").ends_with(own)) << refused("speed=3");
   const std::string shots = make_decoder("sliding-window:inner=lookup,commit=4,buffer=2,commits=3", kText).error;
   EXPECT_TRUE(shots.ends_with(own + ". Did you mean commit?")) << shots;
+  const std::string without = description_of({.decoder = "lookup:commit=3"});
+  EXPECT_TRUE(without.ends_with(own + ", which need the decoder sliding-window (type: sliding-window in the file of "
+                                      "serve) with this one as its inner"))
+      << without;
   EXPECT_EQ(make_decoder("lookup:commits=3", kText).error.find("Did you mean"), std::string::npos)
       << "it has no windows";
 }
