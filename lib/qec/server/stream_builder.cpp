@@ -74,12 +74,11 @@ std::string stream_name(const stream_options &options, const stream_decoder &mad
   std::string inner = options.decoder, settings;
   if (inner.starts_with(kRace)) { // in a list of settings it has parentheses
     inner = "race(" + inner.substr(kRace.size()) + ")";
-  } else {
-    const std::size_t plugin = inner.find(".so:");
-    if (const std::size_t colon = plugin != inner.npos ? plugin + 3 : inner.find(':'); colon != inner.npos) {
-      settings = inner.substr(colon + 1);
-      inner.resize(colon);
-    }
+  } else if (const std::size_t plugin = inner.find(".so:"); plugin != inner.npos) { // it may have a mode, too
+    inner = inner.substr(0, plugin + 3) + "(" + inner.substr(plugin + 4) + ")";
+  } else if (const std::size_t colon = inner.find(':'); colon != inner.npos) {
+    settings = inner.substr(colon + 1);
+    inner.resize(colon);
   }
   std::string name = "sliding-window:inner=" + inner;
   const auto add = [&name](const char *key, const std::string &value) { name.append(",").append(key).append(value); };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoders of streams in a configuration.
 #include "lib/qec/decoders/decoder_name.h"
+#include "lib/qec/decoders/stream_settings.h"
 #include "lib/qec/server/server_config.h"
 #include "lib/qec/server/stream_builder.h"
 #include "unittests/qec/model_text.h"
@@ -69,6 +70,18 @@ TEST(ServerStreamConfig, TakesTheDecoderOfEachWindowAsTheNameOfAStream) {
   ASSERT_TRUE(setups.ok()) << setups.text();
   EXPECT_EQ(setups->front().unit->stream()->description(),
             "commit 2 and buffer 2 rounds (distance 2); a repetition has 1 detector in 1 round; lookup; sequential");
+}
+
+TEST(ServerStreamConfig, NamesTheSettingsOfAPlugInApartFromThoseOfTheWindows) {
+  const stream_result made = make_stream_decoder(kDem, {.decoder = "lookup", .commit = 3, .buffer = 2});
+  ASSERT_TRUE(made) << made.error;
+  const std::string plugin = "./my.so:mode=fast,commit=7";
+  const std::string name = stream_name({.decoder = plugin, .commit = 3, .buffer = 2}, *made.instance);
+  const auto read = with_settings_of_name({.decoder = name});
+  ASSERT_TRUE(read.ok()) << name << ": " << read.text();
+  EXPECT_EQ(read->decoder, plugin);
+  EXPECT_EQ(read->commit, 3U);
+  EXPECT_EQ(read->mode, stream_mode::sequential);
 }
 
 TEST(ServerStreamConfig, TakesHeraldsOfTheModelOfAStream) {
