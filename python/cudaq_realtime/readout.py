@@ -24,13 +24,25 @@ UNLIKELY = 1e-9  # the probability in the model of errors that only a flag or a 
 _LEAKAGE = re.compile(r"leakage (\d+)(?: ([012]))?")  # the tag of an instruction: its flag, and the value: 2
 
 
-class Gaussian(NamedTuple):
-    """Values of a measurement whose result is 0 have the mean `zero`, those of 1 `one`; `sigma` is the standard
-    deviation of both, and `prior` the share of 1 among the results."""
+class _Gaussian(NamedTuple):
     zero: float
     one: float
     sigma: float
     prior: float = 0.5
+
+
+class Gaussian(_Gaussian):
+    """Values of a measurement whose result is 0 have the mean `zero`, those of 1 `one`; `sigma` is the standard
+    deviation of both, and `prior` the share of 1 among the results. Raises ValueError for numbers that calibrate
+    nothing."""
+    __slots__ = ()
+
+    def __new__(cls, zero: float, one: float, sigma: float, prior: float = 0.5) -> Gaussian:
+        of = super().__new__(cls, zero, one, sigma, prior)
+        if not (all(map(math.isfinite, of)) and zero != one and sigma > 0 and 0 < prior < 1):
+            raise ValueError(f"{of} is no calibration, accepted: two means, a sigma above 0, and a prior between 0 and "
+                             "1")
+        return of
 
     def log_ratios(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """log(P(0 | value) / P(1 | value)): the hard bit is 1 where it is below 0."""
@@ -52,13 +64,6 @@ class Gaussian(NamedTuple):
         return self.zero / 2 + self.one / 2 - offset * self.sigma * self.sigma / (self.zero - self.one)
 
 
-def checked(of: Gaussian) -> Gaussian:
-    """Raises ValueError for a Gaussian that calibrates nothing."""
-    if not (all(map(math.isfinite, of)) and of.zero != of.one and of.sigma > 0 and 0 < of.prior < 1):
-        raise ValueError(f"{of} is no calibration, accepted: two means, a sigma above 0, and a prior between 0 and 1")
-    return of
-
-
 def _between(low: float, high: float) -> float:
     """The share of a Gaussian between two ends, in units of sigma times the root of 2, from the nearer tail."""
     return (math.erfc(low) - math.erfc(high) if low > 0 else math.erfc(-high) - math.erfc(-low)) / 2
@@ -78,7 +83,6 @@ class Levels:
     def __post_init__(self) -> None:
         if self.levels not in (16, 256):
             raise ValueError(f"there are {self.levels} levels, accepted: 16 (two values in a byte) or 256")
-        checked(self.gaussian)
 
     @functools.cached_property
     def edges(self) -> npt.NDArray[np.float64]:
@@ -305,7 +309,7 @@ def readout_model(circuit: stim.Circuit, calibration: Calibration | Sequence[Cal
             raise ValueError(f"a calibration is {one!r:.60}, accepted: a Gaussian, or Levels of one")
         if one not in numbers:
             number = numbers[one] = len(numbers)
-            values = tuple(checked(one)) if isinstance(one, Gaussian) else one.ratios.tolist()
+            values = tuple(one) if isinstance(one, Gaussian) else one.ratios.tolist()
             lines.append(f"{'gaussian' if isinstance(one, Gaussian) else 'levels'} {number} "
                          + " ".join(repr(float(value)) for value in values))
     for flips, measurements in readings.items():

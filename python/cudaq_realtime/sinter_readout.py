@@ -15,7 +15,7 @@ import stim
 
 from ._circuits import measurements_of
 from .decoders import DEADLINE, DecodeError, Decoder
-from .readout import Gaussian, Levels, checked, is_soft, pack_u4, quiet_circuit, readout_model
+from .readout import Gaussian, Levels, is_soft, pack_u4, quiet_circuit, readout_model
 from .sinter_decoder import NOT_CONVERGED
 
 Knows = Literal["f32", "u8", "u4", "hard"]
@@ -41,7 +41,6 @@ class ReadoutSampler(sinter.Sampler):
     knows: Knows = "f32"
 
     def __post_init__(self) -> None:
-        checked(self.gaussian)
         if self.knows not in get_args(Knows):
             raise ValueError(f"knows is {self.knows!r:.60}, accepted: 'f32', 'u8', 'u4', 'hard'")
 
