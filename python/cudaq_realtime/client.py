@@ -30,6 +30,7 @@ READOUT_BYTES = 96  # of the answer to describe_decoder that ends with the reado
 GAPS_BYTES = 104  # and with the bytes of a gap
 GAP_BYTES = 4
 BAD_REQUEST, BUSY = 2, 5
+BUFFER_TOO_SMALL = 4  # of qec_decode: a status of a decode
 SYNDROMES_DROPPED = 6
 NOT_EXECUTED = (1, 4, BUSY)  # and each status of the library
 QEC_DECODE = "qec_decode"
@@ -424,6 +425,12 @@ class Client:
         if leakage is not None:
             payload += leakage_bytes(leakage, None, np.size(leakage)).tobytes()
         answer = self._patient(QEC_DECODE, payload)
+        if answer.status == BUFFER_TOO_SMALL:
+            parts = f"{given} bits, " + ", ".join(
+                f"no {name}" if part is None else f"{name} of {np.size(part)} {np.asarray(part).dtype}"
+                for part, name in ((soft, "soft"), (leakage, "leakage")))
+            raise DecodeError(answer.status, fault=f"the request had {parts}; readout() tells how many soft values, of "
+                                                   "which kinds, and how many flags the decoder needs with each shot")
         if answer.status > 0:
             raise DecodeError(answer.status)
         if answer.status < 0:  # above -1000 the negative of a status of the server

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from cudaq_realtime import Client
+from cudaq_realtime import Client, DecodeError
 from test_client import DESCRIBE, READOUT_FRAMES, SLOT_SIZE, Peer, bits, response
 
 ENQUEUE_READOUT = 0xD1B0F222
@@ -48,6 +48,15 @@ def test_soft_values_and_flags_make_the_golden_requests():
             client.enqueue(6, bits("10"), soft=u8, soft_count=3, leakage=no_flag)
         with pytest.raises(ValueError, match="float64"):
             client.decode(bits("10"), soft=np.zeros(3), observables=1)
+
+
+def test_a_shot_without_its_values_is_refused_with_what_came():
+    with Peer(lambda request: [response(request, 4)]) as peer, Client("udp", peer.address, slot_size=SLOT_SIZE,
+                                                                      timeout=60) as client:
+        with pytest.raises(DecodeError, match=r"the request had 2 bits, no soft, no leakage; readout\(\) tells"):
+            client.decode(bits("10"), observables=1)
+        with pytest.raises(DecodeError, match="2 bits, soft of 3 uint8, leakage of 1 int64; readout"):
+            client.decode(bits("10"), observables=1, soft=np.zeros(3, np.uint8), leakage=[2])
 
 
 def test_rounds_with_values_make_the_golden_requests():
