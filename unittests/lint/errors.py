@@ -11,7 +11,7 @@ PAGE = "docs/guide/errors.md"
 # The static texts of the statuses: file, beginning of the function.
 STATUS_TEXTS = (("lib/api/status.cpp", "const char *cudaq_status_string"),
                 ("lib/api/status.cpp", "const char *cudaq_rpc_status_string"),
-                ("lib/qec/decoders/decoder.cpp", "const char *decode_status_text"))
+                ("lib/qec/decoders/decode_status_text.cpp", "const char *decode_status_text"))
 STRING = r'"(?:[^"\\]|\\.)*"'
 REASON = re.compile(r"make_reason\(\s*([^,\"]*?CUDAQ_ERR_\w+[^,\"]*?),\s*(" + STRING +
                     r"(?:\s*(?:" + STRING + r"|PRI\w+))*)")

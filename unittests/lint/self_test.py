@@ -58,7 +58,7 @@ TREE = {
     f"{REALTIME}/version.h": CODE + VERSION,
     "docs/guide/errors.md": f"{TEXT}| `fine` |\n| `... is closed: ...` |\n",
     "lib/api/status.cpp": STATUS,
-    "lib/qec/decoders/decoder.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
+    "lib/qec/decoders/decode_status_text.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
     "docs/testing.md": f"{TEXT}`Call.Works`\n",
     NAMES: f"{TEXT}| specification | kind | here | where |\n|---|---|---|---|\n| `old` | test | absent: because | |\n",
     FAILURES: f"{TEXT}| 1 | wrong | `Call.*` |\n| 2 | slow | no test: needs hardware |\n",

@@ -330,6 +330,19 @@ TEST(ServerStatus, HasANameAndAMeaningInBothSigns) {
   EXPECT_NE(std::string(cudaq_qec_server_status_string(INT32_MIN)), "");
 }
 
+TEST(AnswerStatus, OfADecodeIsNotThatOfTheServer) {
+  const std::string short_of_bytes = cudaq_qec_server_answer_string(CUDAQ_QEC_DECODE, 4);
+  EXPECT_NE(short_of_bytes.find("too small"), std::string::npos) << short_of_bytes;
+  EXPECT_EQ(cudaq_qec_server_answer_string(CUDAQ_QEC_DECODE_READOUT, 4), short_of_bytes);
+  for (const std::uint32_t function : {CUDAQ_QEC_DECODE, CUDAQ_QEC_RESET_DECODER})
+    for (const std::int32_t status : {0, -CUDAQ_QEC_SERVER_BUSY, -1011})
+      EXPECT_STREQ(cudaq_qec_server_answer_string(function, status), cudaq_qec_server_status_string(status));
+  EXPECT_STREQ(cudaq_qec_server_answer_string(CUDAQ_QEC_ENQUEUE_SYNDROMES, CUDAQ_QEC_SERVER_NOT_READY),
+               cudaq_qec_server_status_string(CUDAQ_QEC_SERVER_NOT_READY));
+  for (const std::int32_t status : {0, 4, -4, -1011}) // the function's own, or the library's
+    EXPECT_STREQ(cudaq_qec_server_answer_string(7, status), cudaq_rpc_status_string(status));
+}
+
 // A client over a fork: both sides have its socket and its next id. If the child used it, each could take the answer of
 // the other, and the server would take a request of one for the repetition of the other's.
 

@@ -159,7 +159,13 @@ CUDAQ_QEC_CLIENT_API cudaq_status_t cudaq_qec_client_get_counts(const cudaq_qec_
 /* Ends the client; open requests may be executed or not. The handle must not be used again. NULL has no effect. */
 CUDAQ_QEC_CLIENT_API void cudaq_qec_client_close(cudaq_qec_client_t *client);
 
-/* The name and the meaning of a status of the server, or of the library: "BUSY: ...". Never NULL; static. */
+/* What the status of an answer to `function_id` means. A number above 0 is a status of a decode for CUDAQ_QEC_DECODE
+ * and CUDAQ_QEC_DECODE_READOUT, one of the server for its other functions, and the function's own for any other. Never
+ * NULL; static. */
+CUDAQ_QEC_CLIENT_API const char *cudaq_qec_server_answer_string(uint32_t function_id, int32_t status);
+
+/* The name and the meaning of a status of the server, or of the library: "BUSY: ...". Not for numbers above 0 of
+ * CUDAQ_QEC_DECODE and CUDAQ_QEC_DECODE_READOUT: there 4 is no NOT_READY. Never NULL; static. */
 CUDAQ_QEC_CLIENT_API const char *cudaq_qec_server_status_string(int32_t status);
 
 /* The reason of the last failed call of this thread. Empty before the first failure. */
