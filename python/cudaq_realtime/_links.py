@@ -14,7 +14,7 @@ from .dispatcher import Answer
 REQUEST_BYTES = 24  # of the header of a request
 LONGEST_WAIT = 0.1  # seconds in a library, where Ctrl-C is not seen
 LONGEST_LIMIT = 1e9  # seconds, which fit as nanoseconds into 64 bits
-MAX_REFUSALS = 5  # in one call, if requests are sent again: a server may just start
+MAX_REFUSALS = 5  # in a row, if requests are sent again: a server may just start
 NEVER = 2**64 - 1
 OK, INVALID_ARG, UNSUPPORTED, TIMEOUT, STATE = 0, 1, 4, 5, 6  # cudaq_status_t
 ANSWERED, NO_ANSWER = 0, 1  # cudaq_qec_client_event_t

@@ -23,6 +23,7 @@ public:
   void answered() { refused_ = false; }
   /// A report since the last answer.
   [[nodiscard]] bool any() const { return refused_; }
+  [[nodiscard]] bool has_patience() const { return patience_ != 0; }
   [[nodiscard]] bool is_absent() const { return refused_ && last_ - since_ >= patience_; }
 
 private:

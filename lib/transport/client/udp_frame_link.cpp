@@ -30,6 +30,7 @@ public:
   }
 
   bool send(std::span<const std::uint8_t> frame, std::uint64_t now) override {
+    sent_at_ = now;
     // The report of an earlier refusal takes the place of a datagram, which is therefore sent again.
     for (std::size_t tries = 0; tries <= sockets_.size(); ++tries) {
       if (::send(sockets_[used_], frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
@@ -54,7 +55,7 @@ public:
       return std::nullopt;
     }
     watch_.answered();
-    in_row_ = 0;
+    in_row_ = refusals_ = 0;
     slot_size_ = static_cast<std::uint64_t>(n);
     return arrival{{incoming_.data(), static_cast<std::size_t>(n)}, std::nullopt};
   }
@@ -66,19 +67,28 @@ public:
     (void)::ppoll(&ready, 1, &time, nullptr); // also after a signal the caller looks again
   }
   void begin() override {
+    if (std::exchange(reported_, false)) { // the caller goes on: the server may start now
+      watch_.answered();
+      refusals_ = 0;
+    }
+    late_ = false;
     for (const int fd : sockets_) { // the report of an earlier request's refusal says nothing of this one
       int error = 0;
       socklen_t length = sizeof(error);
       (void)::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+      late_ = late_ || (error == ECONNREFUSED && watch_.has_patience());
     }
-    watch_.answered();
+    if (late_) // but nothing listened when that one was sent
+      refused(sent_at_);
     in_row_ = 0;
     error_ = 0;
   }
   bool changed_address() override { return std::exchange(elsewhere_, false); }
 
   [[nodiscard]] expected<> check() override {
-    if (!elsewhere_ && in_row_ >= sockets_.size() && watch_.is_absent())
+    const bool all_refuse = in_row_ >= sockets_.size() || (late_ && refusals_ >= sockets_.size());
+    reported_ = !elsewhere_ && all_refuse && watch_.is_absent();
+    if (reported_)
       return make_reason(CUDAQ_ERR_STATE, "no server listens at %s", where_.c_str());
     if (error_ != 0 && error_ != EAGAIN && error_ != ENOBUFS && error_ != EINTR)
       return make_reason(CUDAQ_ERR_INTERNAL, "the system does not send to %s: %s", where_.c_str(),
@@ -91,15 +101,22 @@ private:
   void refused(std::uint64_t now) {
     watch_.refused(now);
     ++in_row_;
+    ++refusals_;
     used_ = (used_ + 1) % sockets_.size();
   }
 
   const std::string where_;
   const std::vector<int> sockets_;
   std::size_t used_ = 0;   ///< its place in sockets_
-  std::size_t in_row_ = 0; ///< refusals since the last answer
+  std::size_t in_row_ = 0; ///< refusals since the last answer, of the open requests
   bool elsewhere_ = false;
-  int error_ = 0; ///< of the last send that failed
+  // A request with a limit of microseconds ends before the patience does, and perhaps before the report of its refusal
+  // comes. So refusals count across requests.
+  std::size_t refusals_ = 0;  ///< since the last answer
+  std::uint64_t sent_at_ = 0; ///< the last frame
+  bool late_ = false;         ///< a report came after its request had ended
+  bool reported_ = false;     ///< check() said that no server listens
+  int error_ = 0;             ///< of the last send that failed
   refusal_watch watch_;
   std::vector<std::uint8_t> incoming_;
   std::uint64_t slot_size_ = 0;

@@ -235,6 +235,48 @@ TEST(DecodingClient, ARefusalOfAnEarlierRequestSaysNothingOfTheNextOne) {
   EXPECT_EQ(client.call(CUDAQ_QEC_RESET_DECODER, kBody, answer), CUDAQ_OK) << cudaq_qec_client_error();
 }
 
+constexpr int kMaxCalls = 1000;
+
+/// The number of requests with a limit of 2 ms that end without an answer before no server listens.
+int requests_until_absent(udp_client &client) {
+  cudaq_qec_client_answer_t answer;
+  int ended = 0;
+  while (ended < kMaxCalls && client.call(CUDAQ_QEC_RESET_DECODER, kBody, answer, 2 * kMs) == CUDAQ_ERR_TIMEOUT)
+    ++ended;
+  return ended;
+}
+
+TEST(DecodingClient, NoticesOverManyShortRequestsThatNothingListens) {
+  udp_client client(static_cast<std::uint16_t>(unused_udp_port()), 20 * kMs, 1, "127.0.0.1", 100 * kMs);
+  const int first = requests_until_absent(client);
+  EXPECT_LT(first, kMaxCalls);
+  EXPECT_NE(std::string(cudaq_qec_client_error()).find("no server listens"), std::string::npos)
+      << cudaq_qec_client_error();
+  EXPECT_GE(requests_until_absent(client), 1) << "the patience begins again";
+}
+
+TEST(DecodingClient, CountsRefusalsThatAreReportedAfterTheEndOfTheirRequests) {
+  const auto port = static_cast<std::uint16_t>(unused_udp_port());
+  const int socket = next_socket();
+  udp_client client(port, 10'000 * kMs, 1, "127.0.0.1", 50 * kMs);
+  const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, kBody);
+  cudaq_status_t status = CUDAQ_ERR_TIMEOUT;
+  int seen = 0;
+  for (; status == CUDAQ_ERR_TIMEOUT && seen < 1000; ++seen) {
+    std::uint32_t id = 0;
+    ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK);
+    wait_for_refusal(socket);
+    ASSERT_EQ(cudaq_qec_client_give_up(client.get(), id), CUDAQ_OK); // without a look at the report
+    const played_server silent([](const played_request &, std::size_t) { return std::nullopt; }, port);
+    ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK);
+    cudaq_qec_client_answer_t answer;
+    status = cudaq_qec_client_wait(client.get(), 0, &answer);
+    ASSERT_EQ(cudaq_qec_client_give_up(client.get(), id), CUDAQ_OK);
+  }
+  EXPECT_EQ(status, CUDAQ_ERR_STATE) << cudaq_qec_client_error();
+  EXPECT_GT(seen, 1) << "one report is not enough";
+}
+
 TEST(DecodingClient, SaysWhichLimitKeepsAnotherRequestBack) {
   std::atomic<std::uint32_t> first{0};
   played_server server([&](const played_request &r, std::size_t number) -> std::optional<played_answer> {

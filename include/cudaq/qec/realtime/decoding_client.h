@@ -47,8 +47,9 @@ typedef struct cudaq_qec_client_options_t {
    * attempt. 0: 20 ms. CUDAQ_QEC_CLIENT_NEVER: it is sent once, and the first report of the system that nothing listens
    * ends the wait. Shared memory loses nothing. */
   uint64_t repeat_after_ns;
-  /* UDP: the system reports that nothing listens at any address of the server for so long: the wait ends with
-   * CUDAQ_ERR_STATE. Until then the server may start. 0: 1 s. */
+  /* UDP: the system reports that nothing listens at any address of the server for so long, with or without requests
+   * that ended meanwhile: the wait ends with CUDAQ_ERR_STATE. Until then the server may start. 0: 1 s. A server that is
+   * silent, because its machine is off or its process stands still, is not reported: requests end without an answer. */
   uint64_t start_patience_ns;
 } cudaq_qec_client_options_t;
 
