@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/serve.h"
 
+#include "lib/qec/decoding/number_of.h"
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/hosted_server.h"
 #include "lib/qec/server/record/request_recorder.h"
@@ -501,18 +502,24 @@ int check(const serve_options &o, const output &out, signal_events &signals,
   if (!loaded)
     leave_now(out.finish(unserved(), "", kExitCheckFailed, ended(true, 0, kNotKnown, "decoders")));
   json decoders = json::array();
-  for (const server_ns::decoder_setup &setup : loaded->setups)
-    decoders.push_back({{"id", setup.limits.id}, {"decoder", setup.unit->identity()->name}});
+  std::string lines;
+  for (const server_ns::decoder_setup &setup : loaded->setups) {
+    const server_ns::decoding_unit &unit = *setup.unit;
+    decoders.push_back({{"id", setup.limits.id}, {"decoder", unit.identity()->name}});
+    lines += fmt::format("decoder {}: {}, {}, digest {:016x}\n", setup.limits.id,
+                         server_ns::number_of(unit.num_detectors(), "detector"),
+                         server_ns::number_of(unit.num_observables(), "observable"), unit.digest());
+  }
   const std::string transport = o.transport.empty() ? loaded->config.transport : o.transport;
-  const std::string line = fmt::format("QEC_DECODING_SERVER_CONFIG_GOOD decoders={} transport={}\n", decoders.size(),
-                                       transport.empty() ? "none" : transport);
+  lines += fmt::format("QEC_DECODING_SERVER_CONFIG_GOOD decoders={} transport={}\n", decoders.size(),
+                       transport.empty() ? "none" : transport);
   signals.begin_end(); // before a refusal, which calls the plug-ins' destroy, too
   if (const std::string &file = loaded->config.record.file; !file.empty())
     if (const auto result = server_ns::request_recorder::check(file); result.failed())
       refuse(result.status() != CUDAQ_ERR_INVALID_ARG, "record: " + result.text());
   realtime->apply(loaded->config.realtime);
   loaded.reset(); // calls the plug-ins' destroy
-  out.text("{}", line);
+  out.text("{}", lines);
   for (const realtime_step &step : realtime->steps())
     out.text("realtime: {}: {}\n", step.what, step.why.empty() ? "can be applied" : "cannot: " + step.why);
   return out.finish(unserved(std::move(decoders), realtime->as_json()));

@@ -169,7 +169,7 @@ protected:
   }
 };
 
-TEST_F(ServeCheck, AcceptsAConfigurationInOneLineAndOpensNoPort) {
+TEST_F(ServeCheck, AcceptsAConfigurationWithTheDigestsOfItsModelsAndOpensNoPort) {
   detail::udp_address address;
   detail::udp_socket other; // has the port of the configuration
   ASSERT_TRUE(detail::udp_address_of("address", "127.0.0.1", 0, address).ok());
@@ -178,8 +178,12 @@ TEST_F(ServeCheck, AcceptsAConfigurationInOneLineAndOpensNoPort) {
   EXPECT_NE(run_program("serve --config '" + yaml().string() + "'").exit_code, 0) << "the port is in use";
   const program_result run = check();
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_EQ(run.out, "QEC_DECODING_SERVER_CONFIG_GOOD decoders=1 transport=udp\n");
+  const std::size_t first_line = run.out.find('\n') + 1;
+  EXPECT_EQ(run.out.substr(first_line), "QEC_DECODING_SERVER_CONFIG_GOOD decoders=1 transport=udp\n");
+  EXPECT_TRUE(run.out.starts_with("decoder 6: 4 detectors, 4 observables, digest ")) << run.out;
   EXPECT_EQ(run.err, "");
+  write(yaml(), config(1));
+  EXPECT_NE(check().out.substr(0, first_line), run.out.substr(0, first_line)) << "another model, another digest";
 }
 
 TEST_F(ServeCheck, NamesTheDecodersInItsReport) {
