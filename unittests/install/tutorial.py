@@ -9,7 +9,7 @@ SCRATCH. A ```text block after them must be the end of what they have printed; `
 marked `server` is for a terminal of its own: it runs beside the blocks after it, from its READY line on, and gets a
 SIGTERM at the next `server` block or at the end of the page. What it prints up to READY is compared. Blocks marked
 `nvcc` need the compiler NVCC, blocks marked `gpu` a GPU: without them the rest of the page is skipped, with the
-reason. A page without a block that ran fails."""
+reason. A block marked `setup` is not run: this script has done what it says. A page without a block that ran fails."""
 import os
 import pathlib
 import re
@@ -89,7 +89,7 @@ script = ["set -euo pipefail\n"
           "trap '[ -z \"${terminal:-}\" ] || kill -9 -- \"-$terminal\"; jobs -p | xargs -r kill -9' EXIT\n"]
 expectations, lacking = [], None
 for language, marks, text in blocks():
-    if language == "sh":
+    if language == "sh" and "setup" not in marks:
         lacking = ("no nvcc" if "nvcc" in marks and not nvcc else None) or (gpu_lacking() if "gpu" in marks else None)
         if lacking:
             break

@@ -12,18 +12,20 @@
 #include <string.h>
 #include <time.h>
 
+/* Request k is due at begin_ns + k cycles, whatever the one before it took. */
 typedef struct {
-  uint64_t *ns; /* from the time at which a request was due to its answer, or to the end of its time */
-  size_t count;
-  uint64_t limit_ns, late; /* an answer after the limit is late */
-} latencies_t;
+  uint64_t begin_ns, cycle_ns, limit_ns;
+  uint64_t *ns;       /* from the time at which a request was due to its answer, or to the end of its time */
+  size_t count, late; /* an answer after the limit is late */
+} pace_t;
 
 /* `host` shm: the server `port` of shared memory. Else UDP. NULL after a text. */
-static inline cudaq_qec_client_t *open_client(const char *host, const char *port) {
+static inline cudaq_qec_client_t *open_client(const char *host, const char *port, uint32_t max_open) {
+  const cudaq_qec_client_options_t options = {.struct_size = sizeof options, .max_open = max_open};
   cudaq_qec_client_t *client = NULL;
   const cudaq_status_t status = strcmp(host, "shm") == 0
-                                    ? cudaq_qec_client_open_shm(&client, port, 5000000000u, NULL)
-                                    : cudaq_qec_client_open_udp(&client, host, (uint16_t)atoi(port), NULL);
+                                    ? cudaq_qec_client_open_shm(&client, port, 5000000000u, &options)
+                                    : cudaq_qec_client_open_udp(&client, host, (uint16_t)atoi(port), &options);
   if (status != CUDAQ_OK)
     fprintf(stderr, "%s %s: %s\n", host, port, cudaq_qec_client_error());
   return status == CUDAQ_OK ? client : NULL;
@@ -41,10 +43,22 @@ static inline void wait_until(uint64_t due_ns) {
   }
 }
 
-/* From `due_ns`, not from the send: a request that had to wait for the one before it is late, too. */
-static inline void record(latencies_t *of, uint64_t due_ns) {
-  of->ns[of->count] = now_ns() - due_ns;
-  of->late += of->ns[of->count++] > of->limit_ns;
+/* The first one is due now. `ns` is NULL if there is no memory. */
+static inline pace_t begin_pace(size_t requests, const char *cycle_us, const char *limit_us) {
+  return (pace_t){now_ns(),
+                  strtoull(cycle_us, NULL, 10) * 1000,
+                  strtoull(limit_us, NULL, 10) * 1000,
+                  calloc(requests, sizeof(uint64_t)),
+                  0,
+                  0};
+}
+
+static inline uint64_t due_ns(const pace_t *pace, size_t k) { return pace->begin_ns + k * pace->cycle_ns; }
+
+/* The end of request k. From its due time, not from the send: one that waited for the one before it is late, too. */
+static inline void record(pace_t *pace, size_t k) {
+  pace->ns[pace->count] = now_ns() - due_ns(pace, k);
+  pace->late += pace->ns[pace->count++] > pace->limit_ns;
 }
 
 static inline int by_size(const void *a, const void *b) {
@@ -52,7 +66,7 @@ static inline int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static inline void print_latencies(latencies_t *of) {
+static inline void print_latencies(pace_t *of) {
   const struct {
     const char *name;
     double share;
@@ -61,7 +75,7 @@ static inline void print_latencies(latencies_t *of) {
   for (size_t k = 0; of->count != 0 && k < sizeof percentiles / sizeof *percentiles; ++k)
     printf("%s %.1f us  ", percentiles[k].name,
            (double)of->ns[(size_t)(percentiles[k].share * (double)(of->count - 1) + 0.5)] / 1e3);
-  printf("late %llu of %zu\n", (unsigned long long)of->late, of->count);
+  printf("late %zu of %zu\n", of->late, of->count);
 }
 
 #endif

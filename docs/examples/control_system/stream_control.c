@@ -12,7 +12,7 @@ static void call(uint32_t function, const void *head, size_t head_bytes, const v
   const cudaq_qec_client_request_t request = {
       function, 0, head, head_bytes, bits, bytes, CUDAQ_QEC_REPEAT_SECONDS * 1000000000ull};
   const char *const error = cudaq_qec_client_call(client, &request, &answer) != CUDAQ_OK ? cudaq_qec_client_error()
-                            : answer.status != 0 ? cudaq_qec_server_status_string(answer.status)
+                            : answer.status != 0 ? cudaq_qec_server_answer_string(function, answer.status)
                                                  : NULL;
   if (error != NULL) {
     fprintf(stderr, "function 0x%08X: %s\n", (unsigned)function, error);
@@ -30,8 +30,8 @@ static void send_bits(uint64_t count, int fires) {
   call(CUDAQ_QEC_ENQUEUE_SYNDROMES, &head, sizeof head, bits, (size_t)(count + 7) / 8);
 }
 
-/* The rounds whose corrections are final. wait_for_round above 0: the answer waits. */
-static uint64_t committed(uint64_t observables, uint64_t wait_for_round) {
+/* Rounds that have come, and of them those whose corrections are final. wait_for_round above 0: the answer waits. */
+static cudaq_qec_committed_t committed(uint64_t observables, uint64_t wait_for_round) {
   const cudaq_qec_get_committed_t wanted = {decoder, observables, 0, {0}, wait_for_round};
   cudaq_qec_committed_t rounds;
   call(CUDAQ_QEC_GET_COMMITTED, &wanted, sizeof wanted, NULL, 0);
@@ -40,18 +40,16 @@ static uint64_t committed(uint64_t observables, uint64_t wait_for_round) {
     exit(1);
   }
   memcpy(&rounds, answer.result, sizeof rounds); /* the corrections follow: a bit for each observable */
-  return rounds.committed_through;
+  return rounds;
 }
 
 int main(int argc, char **argv) {
   if (argc != 7 || strtoull(argv[4], NULL, 10) == 0)
     return fprintf(stderr, "usage: stream_control HOST PORT DECODER REPETITIONS CYCLE_US LIMIT_US\n"), 2;
   const size_t repetitions = strtoull(argv[4], NULL, 10);
-  const uint64_t cycle_ns = strtoull(argv[5], NULL, 10) * 1000;
-  latencies_t times = {calloc(repetitions, sizeof(uint64_t)), 0, strtoull(argv[6], NULL, 10) * 1000, 0};
   decoder = strtoull(argv[3], NULL, 10);
-  client = open_client(argv[1], argv[2]);
-  if (client == NULL || times.ns == NULL)
+  client = open_client(argv[1], argv[2], 1);
+  if (client == NULL)
     return 1;
   const cudaq_qec_describe_decoder_t about = {decoder, 2}; /* 2: with the parts of a stream */
   cudaq_qec_stream_description_t model = {0};
@@ -62,29 +60,33 @@ int main(int argc, char **argv) {
       detectors > CUDAQ_QEC_MAX_ENQUEUED_BITS || model.head_detectors > CUDAQ_QEC_MAX_ENQUEUED_BITS ||
       model.tail_detectors > CUDAQ_QEC_MAX_ENQUEUED_BITS)
     return fprintf(stderr, "decoder %llu is no stream with observables\n", (unsigned long long)decoder), 1;
-  printf("head %llu, repetition %llu, tail %llu detectors\n", (unsigned long long)model.head_detectors,
-         (unsigned long long)detectors, (unsigned long long)model.tail_detectors);
   const cudaq_qec_reset_decoder_t reset = {decoder};
   call(CUDAQ_QEC_RESET_DECODER, &reset, sizeof reset, NULL, 0);
   send_bits(model.head_detectors, 0);
-  uint64_t final = 0;
-  const uint64_t begin = now_ns();
-  for (size_t k = 0; k < repetitions; ++k) {
-    wait_until(begin + k * cycle_ns);
+  const uint64_t head_rounds = committed(observables, 0).pushed_rounds; /* the description has only detectors */
+  uint64_t final = 0, come = head_rounds;
+  pace_t pace = begin_pace(repetitions, argv[5], argv[6]);
+  for (size_t k = 0; k < repetitions && pace.ns != NULL; ++k) {
+    wait_until(due_ns(&pace, k));
     send_bits(detectors, k % 16 == 15);
-    final = committed(observables, 0);
-    record(&times, begin + k * cycle_ns);
+    const cudaq_qec_committed_t rounds = committed(observables, 0);
+    final = rounds.committed_through;
+    come = rounds.pushed_rounds;
+    record(&pace, k);
   }
+  printf("head: %llu detectors, %llu rounds; repetition: %llu, %llu; tail: %llu detectors\n",
+         (unsigned long long)model.head_detectors, (unsigned long long)head_rounds, (unsigned long long)detectors,
+         (unsigned long long)((come - head_rounds) / repetitions), (unsigned long long)model.tail_detectors);
   printf("final before the tail %llu rounds\n", (unsigned long long) final);
   const cudaq_qec_begin_tail_t tail = {decoder, counter++};
   call(CUDAQ_QEC_BEGIN_TAIL, &tail, sizeof tail, NULL, 0);
   const uint64_t last_bits = now_ns();
   send_bits(model.tail_detectors, 0);
-  final = committed(observables, UINT64_MAX); /* at the end of the tail it is answered */
+  final = committed(observables, UINT64_MAX).committed_through; /* at the end of the tail it is answered */
   printf("final %llu rounds, %.1f us after the last bits; correction 0x%02x\n", (unsigned long long) final,
          (double)(now_ns() - last_bits) / 1e3, answer.result[sizeof(cudaq_qec_committed_t)]);
-  print_latencies(&times);
+  print_latencies(&pace);
   cudaq_qec_client_close(client);
-  free(times.ns);
+  free(pace.ns);
   return 0;
 }
