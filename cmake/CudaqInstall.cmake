@@ -75,8 +75,10 @@ if(CUDAQ_CUDA_INCLUDE_DIR STREQUAL "${CUDAQ_CUDA_PACKAGES}/include") # only for 
 endif()
 configure_file(cmake/cudaq-realtime.pc.in cudaq-realtime.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-# Each other library that programs link: its target has the name of the library and of its .pc file.
+# Each other library that programs link: its target has the name of the library and of its .pc file. More arguments:
+# options of the compiler.
 function(add_pkgconfig _name _requires _description)
+  list(TRANSFORM ARGN PREPEND " " OUTPUT_VARIABLE _options)
   if(TARGET ${_name})
     if(_requires)
       string(APPEND _requires " = ${PROJECT_VERSION}")
@@ -85,6 +87,8 @@ function(add_pkgconfig _name _requires _description)
     install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${_name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
   endif()
 endfunction()
+add_pkgconfig(cudaq-realtime-dispatch cudaq-realtime
+  "dispatch kernels for handlers on the GPU, for nvcc -rdc=true" -DCUDAQ_REALTIME_USES_DISPATCH_ARCHIVE)
 add_pkgconfig(cudaq-realtime-graphs cudaq-realtime
   "dispatch of RPC requests to CUDA graphs, launched from the device")
 add_pkgconfig(cudaq-realtime-shm-client cudaq-realtime "requests to another process through shared memory")

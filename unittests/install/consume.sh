@@ -135,10 +135,11 @@ case $way in
     pkg_config_build c++ -std=c++17 "$here/consumer/consumer.cpp" consumer
     "$scratch/consumer"
     ;;
-  PkgConfigEach) # each .pc file alone leads to its library, which the program finds by the rpath that it gives
+  PkgConfigEach) # each .pc file alone leads to its shared library, which the program finds by the rpath that it gives
     pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer
     for file in "$libdir"/pkgconfig/*.pc; do
       name=$(basename "$file" .pc)
+      [ -e "$libdir/lib$name.so" ] || continue
       eval "flags=($(pkg-config --cflags --libs --print-errors "$name") $(pkg-config --variable=rpath "$name"))"
       # shellcheck disable=SC2154
       c++ -x c++ - -o "$scratch/$name" -Wl,--no-as-needed "${flags[@]}" <<<'int main() {}'
@@ -170,6 +171,21 @@ case $way in
     cmake --build "$scratch" -j 1
     "$scratch/consumer"
     "$scratch/through_library"
+    ;;
+  GpuArchivePkgConfig) # as docs/building.md says; it is not run, as GpuArchive runs it
+    ln -sfn "$libdir" "$scratch.lib" # nvcc cannot link libraries in a folder with a blank in its name
+    export PKG_CONFIG_PATH=$scratch.lib/pkgconfig
+    # shellcheck disable=SC2046
+    "$nvcc" -std=c++17 -arch=sm_90 -rdc=true "$here"/gpu_consumer/archive_{handler.cu,main.cpp} -o "$scratch/consumer" \
+      $(pkg-config --cflags --libs cudaq-realtime-dispatch) \
+      $(pkg-config --variable=rpath cudaq-realtime | sed 's/^/-Xlinker=/; s/-Wl,//')
+    env -u LD_LIBRARY_PATH ldd "$scratch/consumer" | grep "libcudaq-realtime\.so.* => $scratch.lib/"
+    if "$nvcc" -std=c++17 -arch=sm_90 -c "$here/gpu_consumer/archive_handler.cu" -o "$scratch/handler.o" \
+      $(pkg-config --cflags cudaq-realtime-dispatch) 2>"$scratch.log"; then
+      echo "handlers that are not relocatable device code were accepted: their program would hang"
+      exit 1
+    fi
+    grep -m1 'must be device-linked with it' "$scratch.log"
     ;;
   GpuGraphsCmakeC)
     cmake_project GraphsC
