@@ -41,7 +41,7 @@ static int32_t parity_later(cudaq_host_call_t *call, void *user) {
 }
 
 int serve(cudaq_dispatcher_t *dispatcher, const cudaq_ringbuffer_t *ring, volatile int *end, uint64_t *processed) {
-  return cudaq_dispatcher_set_ringbuffer(dispatcher, ring) != CUDAQ_OK ||
+  return (ring != NULL && cudaq_dispatcher_set_ringbuffer(dispatcher, ring) != CUDAQ_OK) ||
          cudaq_dispatcher_set_host_handler_v2(dispatcher, 7, parity_later, dispatcher, NULL) != CUDAQ_OK ||
          cudaq_dispatcher_set_control(dispatcher, end, processed) != CUDAQ_OK ||
          cudaq_dispatcher_start(dispatcher) != CUDAQ_OK;
