@@ -121,7 +121,8 @@ TEST_F(ServeStuck, ReportsADecoderThatDoesNotEnd) {
     EXPECT_TRUE(server->line().starts_with("CUDAQ_REALTIME_SERVER_PROCESSED count="));
     EXPECT_EQ(server->wait(), 1) << "signal " << server->ended_by() << "\n" << read_file(err());
   }
-  EXPECT_TRUE(contains(read_file(err()), "Z cudaq-realtime: decoder 6 did not end; 1 request has no answer\n")) << read_file(err());
+  EXPECT_TRUE(contains(read_file(err()), "Z cudaq-realtime: decoder 6 did not end; 1 request has no answer\n"))
+      << read_file(err());
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "0.counters"));
 }
 
