@@ -152,7 +152,9 @@ std::string case_text(const case_counts &counts) {
   for (const auto &part : kUnansweredParts)
     if (const std::uint64_t count = part.count(counts); count != 0)
       parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", count, part.text);
-  return parts.empty() ? text : text + fmt::format("  failures        among them {}\n", parts);
+  if (!parts.empty())
+    text += fmt::format("  failures        among them {}\n", parts);
+  return counts.first_fault.empty() ? text : text + fmt::format("  first fault     {}\n", counts.first_fault);
 }
 
 json case_fields(const case_counts &counts) {
@@ -164,6 +166,8 @@ json case_fields(const case_counts &counts) {
     fields["deadline_missed"] = counts.deadlines.missed;
     fields["deadline_late"] = counts.deadlines.late;
   }
+  if (!counts.first_fault.empty())
+    fields["first_fault"] = counts.first_fault;
   fields["shot_ns"] = latency_json(counts.shot_ns);
   return fields;
 }
@@ -194,7 +198,13 @@ std::string case_tables(const json &cases, const std::function<std::string(const
   return (times.size() == 1 ? "" : html_table(times)) + (any == 0 ? "" : html_table(unanswered));
 }
 
-void case_counts::operator+=(const case_counts &more) noexcept {
+void case_counts::add_unanswered(qec::decode_status status, const char *fault) {
+  unanswered.add(status);
+  if (first_fault.empty() && unanswered.refused + unanswered.failed != 0)
+    first_fault = qec::decode_status_text(status, fault);
+}
+
+void case_counts::operator+=(const case_counts &more) {
   errors.shots += more.errors.shots;
   errors.with += more.errors.with;
   errors.without += more.errors.without;
@@ -202,6 +212,8 @@ void case_counts::operator+=(const case_counts &more) noexcept {
   errors.only_without += more.errors.only_without;
   events += more.events;
   unanswered += more.unanswered;
+  if (first_fault.empty())
+    first_fault = more.first_fault;
   deadlines += more.deadlines;
   late += more.late;
   ns += more.ns;
@@ -321,7 +333,7 @@ private:
       count.shot_ns.record(shot_end - std::exchange(shot_begin, shot_end));
       count.events += with.decoded_events();
       if (!with.has_solution())
-        count.unanswered.add(status);
+        count.add_unanswered(status, with.inner().fault());
       count.late += with.has_solution() && with.is_late(); // without a solution it is counted already
       // At a deadline the best solution so far is the answer. One after it is too late.
       wrong.push_back(!with.has_solution() || with.is_late() || !std::ranges::equal(with.observables(), truth(i)));

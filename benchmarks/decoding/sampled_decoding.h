@@ -35,12 +35,15 @@ struct case_counts {
   paired_errors errors{}; ///< `without` is the reference
   std::uint64_t events = 0;
   unanswered_counts unanswered;
+  std::string first_fault; ///< why the first shot was refused, or its decoder failed; "": there is none
   qec::deadline_counts deadlines;
   std::uint64_t late = 0; ///< answers after their deadline; deadlines.late also has shots without a solution
   double ns = 0;
   latency_histogram shot_ns; ///< wall-clock time of each shot since the one before, also of those without a solution
 
-  void operator+=(const case_counts &more) noexcept;
+  /// Counts a shot without a solution. `fault`: of its decoder.
+  void add_unanswered(qec::decode_status status, const char *fault);
+  void operator+=(const case_counts &more);
 };
 
 /// Of the reports that have case_fields. In 1 `refused` had also the shots that did not converge or failed.

@@ -81,7 +81,9 @@ played_rounds rounds_of(const endless_sampler::shot &shot, const qec::repeating_
 struct stream_counts {
   latency_histogram lag, tail_ns; ///< lag: rounds
   std::uint64_t rounds = 0, experiments = 0, busy = 0, windows = 0, decode_ns = 0, worst_decode_ns = 0;
-  std::uint64_t worst_queue_rounds = 0, late_ns = 0, ns = 0, wrong = 0, broken = 0;
+  std::uint64_t worst_queue_rounds = 0, late_ns = 0, ns = 0, wrong = 0;
+  std::uint64_t broken = 0; ///< experiments without a final correction: of them no rounds, times and answers count
+  std::string first_fault;  ///< of these
   qec::deadline_counts deadlines;
   sending_pace pace;
   tenth first, last;
@@ -98,6 +100,7 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
   const std::uint64_t part = std::max<std::uint64_t>(1, rounds / kTenths);
   counts.first = counts.last = {};
   std::uint64_t last_late_ns = 0, worst_lag = 0;
+  latency_histogram lags;
   counts.first.begin(stream, 0);
   for (std::uint64_t round = 0; round < rounds && status == qec::decode_status::ok; ++round) {
     if (round == part)
@@ -118,7 +121,7 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
     // Rounds that are due and not final: also those that could not be sent yet.
     const std::uint64_t sent = round + 1, late = cycle_ns == 0 ? 0 : (now_ns() - due(round)) / std::uint64_t(cycle_ns);
     const std::uint64_t lag = sent + late - std::min(sent, stream.committed_rounds());
-    counts.lag.record(lag);
+    lags.record(lag);
     // What waits for the rest of its window is not late.
     const std::uint64_t complete = qec::complete_rounds(stream);
     worst_lag = std::max(worst_lag, complete + late - std::min(complete, stream.committed_rounds()));
@@ -142,18 +145,24 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
       status = stream.poll().status;
   const std::uint64_t now = now_ns();
   const qec::stream_progress last = stream.poll();
+  ++counts.experiments;
+  if (!last.is_final) {
+    if (++counts.broken == 1)
+      counts.first_fault =
+          qec::decode_status_text(status == qec::decode_status::ok ? last.status : status, stream.fault());
+    return;
+  }
+  counts.lag.merge(lags);
   counts.tail_ns.record(now - std::min(end, now));
   counts.ns += now - begin;
   counts.rounds += all;
-  ++counts.experiments;
   const qec::stream_statistics own = stream.statistics();
   counts.windows += own.windows;
   counts.decode_ns += own.decode_ns;
   counts.worst_decode_ns = std::max(counts.worst_decode_ns, own.worst_decode_ns);
   counts.deadlines += own.deadlines;
   counts.worst_queue_rounds = std::max(counts.worst_queue_rounds, own.worst_queue_rounds);
-  counts.broken += !last.is_final;
-  counts.wrong += last.is_final && !std::ranges::equal(stream.observables(), truth);
+  counts.wrong += !std::ranges::equal(stream.observables(), truth);
 }
 
 json tenth_json(const tenth &part) {
@@ -176,10 +185,12 @@ qec::stream_mode mode_of(const std::string &name) {
 
 json report_of(const bench_stream_options &o, const stream_counts &c, const std::string &description) {
   const double windows = std::max(1.0, double(c.windows)), rounds = std::max(1.0, double(c.rounds));
+  const double seconds = 1e-9 * std::max(1.0, double(c.ns));
   return {{"method",
            "experiments are sampled before they are played; the calling thread pushes one round each cycle "
            "by polling CLOCK_MONOTONIC; lag: rounds that are due and not final, looked at after each push; "
-           "tail: from the time that the last round is due to the final correction; first and last tenth of the last "
+           "tail: from the time that the last round is due to the final correction; nothing of an experiment without "
+           "one, which is broken; first and last tenth of the last "
            "experiment: resident memory at the end of each, which contains all sampled rounds"},
           {"dem", o.dem_file},
           {"stream", description},
@@ -191,7 +202,7 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
           {"seed", o.seed},
           {"experiments", c.experiments},
           {"rounds", c.rounds},
-          {"rounds_per_second", rounds / (1e-9 * std::max(1.0, double(c.ns)))},
+          {"rounds_per_second", c.rounds == 0 ? json() : json(rounds / seconds)},
           {"lag_rounds", lag_json(c.lag)},
           {"tail_ns", latency_json(c.tail_ns)},
           {"backlog_rounds", c.backlog},
@@ -208,7 +219,31 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
           {"deadline_missed", c.deadlines.missed},
           {"deadline_late", c.deadlines.late},
           {"wrong", c.wrong},
-          {"broken", c.broken}};
+          {"broken", c.broken},
+          {"first_fault", c.first_fault.empty() ? json() : json(c.first_fault)}};
+}
+
+/// Of the experiments with a final correction.
+void print_counts(const stream_counts &counts, const output &out) {
+  out.text("pace          {}\n", counts.pace.text());
+  out.text("lag, rounds   {}\n",
+           counts.lag.count() == 0
+               ? "-"
+               : fmt::format("p50 {}  p99 {}  p99.9 {}  max {}", counts.lag.percentile(50), counts.lag.percentile(99),
+                             counts.lag.percentile(99.9), counts.lag.max()));
+  out.text("tail          {}\n", latency_line(counts.tail_ns));
+  const double windows = std::max(1.0, double(counts.windows));
+  out.text("windows       {}, {} each, at most {}; {} a round\n", counts.windows,
+           format_ns(double(counts.decode_ns) / windows), format_ns(double(counts.worst_decode_ns)),
+           format_ns(double(counts.decode_ns) / std::max(1.0, double(counts.rounds))));
+  out.text("tenths        first: {} a round, {} of them in the decoder, {:.1f} MiB; last: {}, {}, {:.1f} MiB\n",
+           format_ns(counts.first.ns_per_round), format_ns(counts.first.decode_ns_per_round),
+           double(counts.first.resident_bytes) / (1 << 20), format_ns(counts.last.ns_per_round),
+           format_ns(counts.last.decode_ns_per_round), double(counts.last.resident_bytes) / (1 << 20));
+  out.text("rate          {} rounds per second; {} times busy; rounds at most {} late\n",
+           format_rate(double(counts.rounds) / (1e-9 * std::max(1.0, double(counts.ns)))), counts.busy,
+           format_ns(double(counts.late_ns)));
+  out.text("wrong         {} of {} experiments\n", counts.wrong, counts.experiments - counts.broken);
 }
 
 } // namespace
@@ -242,28 +277,14 @@ int run_bench_stream(const bench_stream_options &o, const output &out) {
   }
   out.text("{}\n{} experiments, {} rounds, one each {} us; {}\n\n", o.dem_file, counts.experiments, counts.rounds,
            o.cycle_us, made.instance->description());
-  out.text("pace          {}\n", counts.pace.text());
-  out.text("lag, rounds   {}\n",
-           counts.lag.count() == 0
-               ? "-"
-               : fmt::format("p50 {}  p99 {}  p99.9 {}  max {}", counts.lag.percentile(50), counts.lag.percentile(99),
-                             counts.lag.percentile(99.9), counts.lag.max()));
-  out.text("tail          {}\n", latency_line(counts.tail_ns));
-  const double windows = std::max(1.0, double(counts.windows));
-  out.text("windows       {}, {} each, at most {}; {} a round\n", counts.windows,
-           format_ns(double(counts.decode_ns) / windows), format_ns(double(counts.worst_decode_ns)),
-           format_ns(double(counts.decode_ns) / std::max(1.0, double(counts.rounds))));
-  out.text("tenths        first: {} a round, {} of them in the decoder, {:.1f} MiB; last: {}, {}, {:.1f} MiB\n",
-           format_ns(counts.first.ns_per_round), format_ns(counts.first.decode_ns_per_round),
-           double(counts.first.resident_bytes) / (1 << 20), format_ns(counts.last.ns_per_round),
-           format_ns(counts.last.decode_ns_per_round), double(counts.last.resident_bytes) / (1 << 20));
-  out.text("rate          {} rounds per second; {} times busy; rounds at most {} late\n",
-           format_rate(double(counts.rounds) / (1e-9 * std::max(1.0, double(counts.ns)))), counts.busy,
-           format_ns(double(counts.late_ns)));
-  out.text("wrong         {} of {} experiments\n", counts.wrong, counts.experiments);
-  return out.finish(report_of(o, counts, made.instance->description()),
-                    counts.broken != 0 ? fmt::format("{} streams ended without a final correction", counts.broken) : "",
-                    kExitCheckFailed, ended(guard.interrupted(), counts.experiments, o.experiments, "experiments"));
+  if (counts.experiments != counts.broken)
+    print_counts(counts, out);
+  std::string failure;
+  if (counts.broken != 0)
+    failure = fmt::format("{} of {} experiments ended without a final correction; the first: {}", counts.broken,
+                          counts.experiments, counts.first_fault);
+  return out.finish(report_of(o, counts, made.instance->description()), failure, kExitCheckFailed,
+                    ended(guard.interrupted(), counts.experiments, o.experiments, "experiments"));
 }
 
 } // namespace cudaq::realtime::tools

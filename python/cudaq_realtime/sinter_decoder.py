@@ -27,6 +27,15 @@ Late = Literal["unanswered", "answer"]
 FunctionOf = Callable[[stim.DetectorErrorModel], Function]
 
 
+def failure(status: int, shot: int, decode_again: Callable[[], object]) -> DecodeError:
+    """Of a shot of a batch, whose statuses have come without texts: the shot, decoded again, says why."""
+    try:
+        decode_again()
+    except DecodeError as again:
+        return DecodeError(status, shot, fault=again.fault)
+    return DecodeError(status, shot)
+
+
 @dataclass(frozen=True)
 class CompiledSinterDecoder(sinter.CompiledDecoder):
     decoder: Union[Decoder, FunctionDecoder]
@@ -61,9 +70,12 @@ class CompiledSinterDecoder(sinter.CompiledDecoder):
         refused = np.flatnonzero(~solved & ~counted)
         if refused.size:
             shot = int(refused[0])
-            why = ("with 8, 16, ... observables sinter cannot count it as a failure; "
-                   "SinterDecoder(unanswered='discard') discards it") if unanswered[shot] else ""
-            raise DecodeError(int(statuses[shot]), shot, fault=why)
+            if unanswered[shot]:
+                raise DecodeError(int(statuses[shot]), shot,
+                                  fault="with 8, 16, ... observables sinter cannot count it as a failure; "
+                                  "SinterDecoder(unanswered='discard') discards it")
+            raise failure(int(statuses[shot]), shot,
+                          lambda: self.decoder.decode_batch(events[shot:shot + 1], bit_packed_shots=True))
         if self.unanswered != "discard":
             rows[unanswered, -1:] |= 0x80
         if self.unanswered != "discard" and self.discard_below is None:

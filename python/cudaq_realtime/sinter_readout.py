@@ -14,9 +14,9 @@ import sinter
 import stim
 
 from ._circuits import measurements_of
-from .decoders import DEADLINE, DecodeError, Decoder
+from .decoders import DEADLINE, Decoder
 from .readout import Gaussian, Levels, is_soft, pack_u4, quiet_circuit, readout_model
-from .sinter_decoder import NOT_CONVERGED
+from .sinter_decoder import NOT_CONVERGED, failure
 
 Knows = Literal["f32", "u8", "u4", "hard"]
 BATCH = 4096
@@ -90,6 +90,8 @@ class _CompiledReadoutSampler(sinter.CompiledSampler):
         predictions = self._decoder.decode_batch(events, statuses=statuses, solved=solved, **given)
         refused = np.flatnonzero(~solved & (statuses != NOT_CONVERGED) & (statuses != DEADLINE))
         if refused.size:
-            raise DecodeError(int(statuses[refused[0]]), int(refused[0]))
+            shot = int(refused[0])
+            row = {name: rows if name == "soft_kind" else rows[shot:shot + 1] for name, rows in given.items()}
+            raise failure(int(statuses[shot]), shot, lambda: self._decoder.decode_batch(events[shot:shot + 1], **row))
         wrong = (predictions != flips).any(axis=1) | ~solved
         return sinter.AnonTaskStats(shots=shots, errors=int(wrong.sum()), seconds=time.monotonic() - begun)

@@ -176,6 +176,11 @@ TEST(BenchDecoding, CountsAShotInWhichTheDecoderFailsApart) {
   EXPECT_GT(c.at("decoder_failures"), 0);
   EXPECT_EQ(c.at("decoder_failures"), c.at("unanswered"));
   EXPECT_EQ(c.at("refused"), 0);
+  const std::string why = "plug-in breaking: decode returned 17, accepted: ";
+  EXPECT_TRUE(contains(c.at("first_fault"), why)) << c;
+  const program_result text = run_program("decoding --shots 100 --predecoder none --dem " + model + " --decoder " +
+                                          std::string(CUDAQ_TEST_BREAKING_PLUGIN) + ":break=status");
+  EXPECT_TRUE(contains(text.out, why)) << text.out;
 }
 
 TEST(BenchDecoding, AnotherSeedSendsOtherShots) {

@@ -51,6 +51,21 @@ TEST(BenchStream, SaysThatItCouldNotKeepThePace) {
   EXPECT_TRUE(report_of("--rounds 1000 --cycle-us 0").at("pace_kept").is_null());
 }
 
+TEST(BenchStream, OfADecoderThatFailsSaysWhyAndNothingElse) {
+  const std::string run = "stream --rounds 100 --experiments 2 --cycle-us 0 --dem " + std::string(CUDAQ_TEST_DATA) +
+                          "/surface_loop_d3_p0.004.dem --decoder " + std::string(CUDAQ_TEST_BREAKING_PLUGIN) +
+                          ":break=status";
+  const program_result r = run_program(run);
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_TRUE(contains(r.err, "2 of 2 experiments ended without a final correction; the first: ")) << r.err;
+  EXPECT_TRUE(contains(r.err, "plug-in breaking: decode returned 17, accepted: ")) << r.err;
+  for (const char *const of_an_answer : {"\nrate ", "\ntail ", "\nwrong "})
+    EXPECT_FALSE(contains(r.out, of_an_answer)) << r.out;
+  const auto report = run_program(run + " --json").json();
+  EXPECT_TRUE(report.at("rounds_per_second").is_null());
+  EXPECT_TRUE(contains(report.at("first_fault"), "decode returned 17"));
+}
+
 TEST(BenchStream, AnExperimentHasTheLeastRoundsWithWholeRepetitions) {
   SKIP_WITHOUT_PYMATCHING();
   // A head of 2 rounds, repetitions of 2 and a tail of 3: the number is odd.

@@ -233,6 +233,13 @@ def test_a_shot_without_an_answer_of_a_whole_byte_of_observables_must_be_discard
         SinterDecoder(name, unanswered="ignore")
 
 
+def test_a_failed_shot_says_what_the_plugin_did(breaking_plugin):
+    compiled = SinterDecoder(f"{breaking_plugin}:break=status").compile_decoder_for_dem(
+        dem=stim.DetectorErrorModel("error(0.1) D0 L0"))
+    with pytest.raises(DecodeError, match="shot 0: .*plug-in breaking: decode returned 17"):
+        compiled.decode_shots_bit_packed(bit_packed_detection_event_data=np.array([[1]], dtype=np.uint8))
+
+
 def test_sinters_command_line_takes_the_decoders(tmp_path):
     repetition_code(0.05, distance=3).to_file(tmp_path / "code.stim")
     ended = subprocess.run(
