@@ -34,7 +34,11 @@ void decode_log::poll_failures() {
     const cudaq::qec::realtime::decode_failures found = decoder.failures();
     if (found.count == decoders_[k].failures)
       continue;
-    print_log("decoder {}: failed decodes: {}; the last one: {}\n", decoder.limits().id, found.count, found.last);
+    const bool has_both = found.not_converged != 0 && found.not_converged != found.count;
+    print_log("decoder {}: failed decodes: {}{}: {}\n", decoder.limits().id, found.count,
+              has_both ? fmt::format(", {} of them not converged; the last of the others", found.not_converged)
+                       : "; the last one",
+              found.last);
     decoders_[k].failures = found.count;
     failures_logged_ = clock::now();
   }

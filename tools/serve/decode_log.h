@@ -23,6 +23,8 @@ public:
 
   /// Prints a line for each decoder with new failures, at most once a second; and one for each decode that takes long.
   void poll();
+  /// Prints a line for each decoder with new failures: before the end, which comes before the next second.
+  void poll_failures();
 
 private:
   using clock = std::chrono::steady_clock;
@@ -33,7 +35,6 @@ private:
     bool reported = false;                          ///< its line is printed
   };
 
-  void poll_failures();
   void poll_decode(cudaq::qec::realtime::served_decoder &decoder, seen &before, clock::time_point now);
 
   cudaq::qec::realtime::decoding_server &server_;

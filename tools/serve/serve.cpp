@@ -413,6 +413,7 @@ json times_json(const detail::time_histogram::snapshot &times) {
 }
 
 int serving::report(const std::string &problem) {
+  decode_log_.poll_failures();
   json decoders = json::array();
   for (const auto &decoder : server_.decoders()) {
     const server_ns::decoder_counts counts = decoder->counts();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One decoder of a server: its requests, and shots that have no answer.
 #include "lib/qec/server/server_config.h"
+#include "unittests/qec/server/readout/server_readout_support.h"
 #include "unittests/qec/server/server_stream_support.h"
 #include "unittests/qec/server/server_test_support.h"
 
@@ -273,6 +274,20 @@ TEST(ServerNotConverged, IsAnsweredUntilAReset) {
   EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::not_converged)], 5U);
   EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::internal)], 0U);
   EXPECT_EQ(server.decoders()[0]->failures().last, decode_status_text(decode_status::not_converged));
+}
+
+TEST(ServerNotConverged, LeavesTheReasonOfAnotherFailureInPlace) {
+  decoding_server server(one_setup({.id = kId}, unit_with("lookup:depth=1")));
+  call(server, kOneShotFunctionId, packed("0110"));
+  EXPECT_EQ(server.decoders()[0]->failures().last, decode_status_text(decode_status::not_converged));
+  call(server, kEnqueueReadoutFunctionId, readout_payload(kId, 0, {"1000", {1}, {}}, soft_kind::u8));
+  const std::string other = server.decoders()[0]->failures().last;
+  EXPECT_EQ(other.find("a request with 1 soft values (u8)"), 0U) << other;
+  call(server, kOneShotFunctionId, packed("0110"));
+  const decode_failures failures = server.decoders()[0]->failures();
+  EXPECT_EQ(failures.last, other);
+  EXPECT_EQ(failures.count, 3U);
+  EXPECT_EQ(failures.not_converged, 2U);
 }
 
 TEST(ServerNotConverged, OfAWindowBreaksItsStream) {

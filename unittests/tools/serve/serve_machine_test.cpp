@@ -56,6 +56,22 @@ TEST_F(ServePlugins, ABrokenPromiseIsInTheLogAndInTheReport) {
   EXPECT_EQ(j["decoders"][0]["last_failure"], text);
 }
 
+TEST_F(ServePlugins, AServerThatEndsAtOnceSaysWhyADecodeFailed) {
+  write(yaml(), plugin_config("./breaking.so:break=status"));
+  running_program server(arguments(), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  socket_peer peer(socket());
+  for (int shot = 0; shot < 3; ++shot) // a line comes once a second
+    EXPECT_EQ(peer.call(kOneShot, {0b0110}).status, 5);
+  server.signal(SIGTERM);
+  while (server.line() != "")
+    ;
+  EXPECT_EQ(server.wait(), 0) << read_file(err());
+  EXPECT_TRUE(contains(read_file(err()), "failed decodes: 3; the last one: internal error of the decoder: plug-in "
+                                         "breaking: decode returned 17"))
+      << read_file(err());
+}
+
 // Another file takes the name of the plug-in between two reloads, as a linker or `install` does it. The requests go on.
 TEST_F(ServePlugins, AReloadTakesTheNewFileWhileRequestsRun) {
   const auto put = [&](const char *library) {

@@ -31,17 +31,18 @@ void decoder_counters::set_stream(const stream_totals &now) noexcept {
   add_deadlines({deadline_met_.value(), deadline_missed_.value(), deadline_late_.value()}, now.deadlines);
 }
 
-void decoder_counters::set_failures(std::uint64_t number, const char *last) noexcept {
+void decoder_counters::set_failures(std::uint64_t number, std::uint64_t not_converged, const char *last) noexcept {
   if (failures_ == number) // only this thread writes it
     return;
   const std::lock_guard<std::mutex> lock(failure_mutex_);
   failures_ = number;
+  not_converged_ = not_converged;
   std::snprintf(last_failure_.data(), last_failure_.size(), "%s", last);
 }
 
 decode_failures decoder_counters::failures() const {
   const std::lock_guard<std::mutex> lock(failure_mutex_);
-  return {failures_, last_failure_.data()};
+  return {failures_, not_converged_, last_failure_.data()};
 }
 
 decoder_counts decoder_counters::read() const noexcept {

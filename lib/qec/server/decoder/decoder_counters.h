@@ -37,7 +37,8 @@ struct decoder_counts {
 /// Decodes that failed, and why the last one did.
 struct decode_failures {
   std::uint64_t count = 0;
-  std::string last; ///< decoder_session::last_failure()
+  std::uint64_t not_converged = 0; ///< of these
+  std::string last;                ///< decoder_session::last_failure()
 };
 
 /// Threads: the functions of each group as its comment says; those that read, by any thread.
@@ -68,7 +69,7 @@ public:
   /// Of all streams since start.
   void set_stream(const stream_totals &now) noexcept;
   /// `number`: since start. `last`: why the last of them failed.
-  void set_failures(std::uint64_t number, const char *last) noexcept;
+  void set_failures(std::uint64_t number, std::uint64_t not_converged, const char *last) noexcept;
 
   [[nodiscard]] decoder_counts read() const noexcept;
   /// stream_totals::missing_tail.
@@ -91,8 +92,8 @@ private:
   cudaq::realtime::detail::shared_word<std::uint64_t> pushed_, committed_, lag_, worst_lag_, worst_tail_ns_,
       missing_tail_;
   stage_times times_;
-  mutable std::mutex failure_mutex_; ///< protects the two members below; never held during a decode
-  std::uint64_t failures_ = 0;
+  mutable std::mutex failure_mutex_; ///< protects the members below; never held during a decode
+  std::uint64_t failures_ = 0, not_converged_ = 0;
   std::array<char, 512> last_failure_{};
 };
 

@@ -38,7 +38,7 @@ locked_session::served_answer locked_session::serve_alone(const read_result &rea
   if (!had_all_bits && session_->has_all_bits())
     tail_arrival_ = arrival;
   counters_.add_deadlines(before, session_->unit().deadlines());
-  counters_.set_failures(session_->failures(), session_->last_failure());
+  counters_.set_failures(session_->failures(), session_->not_converged(), session_->last_failure());
   exchange_if_possible();
   count_progress(shots);
   if (!answer.waits)

@@ -160,8 +160,14 @@ void decoder_session::note_failure(decode_status status) noexcept {
   const bool has_fault = status == decode_status::internal_error || unit_->is_refused() || unit_->is_stream();
   const char *const fault = has_fault ? unit_->fault() : "";
   const std::uint64_t of_members = unit_->take_member_faults();
+  const bool has_other = failures_ != not_converged_; // its reason says more than that of one that did not converge
   // Of a race an internal error is that of its members; another status is a failure of its own.
   failures_ += status == decode_status::internal_error && of_members != 0 ? of_members : of_members + 1;
+  if (status == decode_status::not_converged) {
+    ++not_converged_;
+    if (has_other)
+      return;
+  }
   // What is wrong with the values of a stream is the whole text.
   const bool is_whole = unit_->is_stream() && status != decode_status::internal_error && *fault != '\0';
   std::snprintf(last_failure_.data(), last_failure_.size(), "%s%s%s", is_whole ? "" : decode_status_text(status),

@@ -130,8 +130,10 @@ public:
   /// Shots that were decoded, whole ones and parts; streams whose rounds were all final at the last advance().
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
   /// Decodes of shots and windows without a solution, except of shots at their deadline, with those whose readout was
-  /// refused; and why the last one failed: the text of its status, and the decoder's fault().
+  /// refused; those of them that did not converge; and why the last one failed: the text of its status, and the
+  /// decoder's fault(). After another failure the text is not that of one that did not converge.
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
+  [[nodiscard]] std::uint64_t not_converged() const noexcept { return not_converged_; }
   [[nodiscard]] const char *last_failure() const noexcept { return last_failure_.data(); }
   /// It waits for a round that cannot become final before further bits of the tail come.
   [[nodiscard]] virtual bool lacks_bits(const wire_request &) const noexcept { return false; }
@@ -198,7 +200,7 @@ private:
   std::unique_ptr<decoding_unit> unit_;
   const bool sequence_;
   bool was_reset_ = false;
-  std::uint64_t failures_ = 0;
+  std::uint64_t failures_ = 0, not_converged_ = 0;
   std::array<char, 512> last_failure_{};
   std::optional<std::uint64_t> expected_counter_;
   std::optional<std::uint64_t> refused_counter_; ///< the last one of refuse_copies
