@@ -201,6 +201,7 @@ public:
   }
 
   [[nodiscard]] bool ok() const noexcept { return differences_ == 0; }
+  [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
   [[nodiscard]] bool has_truth() const noexcept { return truth_appended_ || truth_; }
   [[nodiscard]] error_rate logical_errors() const noexcept { return {logical_errors_, shots_}; }
 
@@ -550,7 +551,8 @@ int run_decode(const decode_options &o, const output &out) {
       print_note(o, out,
                  fmt::format("picture         none, {} is unchanged: {}\n", o.svg,
                              picture->has_shot() ? "places of detectors are too far apart"
-                                                 : fmt::format("no shot is that of --svg-shot {}", o.svg_shot)));
+                                                 : fmt::format("of {} none is that of --svg-shot {}",
+                                                               number_of(run->shots(), "shot"), o.svg_shot)));
     else
       svg->write([&drawn](std::ostream &file) { file << drawn; });
   }

@@ -6,13 +6,14 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
+#include <sstream>
 
 namespace cudaq::realtime::tools {
 namespace {
 
 /// From here on a difference has its full colour.
 constexpr double kFullSigma = 10, kFramedSigma = 5;
-constexpr double kEdge = 24, kMaxHeight = 560, kLegend = 40, kHeraldRow = 22;
+constexpr double kEdge = 24, kMaxHeight = 560, kLegend = 40, kMoreLegend = 22, kTitleRow = 18;
 
 /// The least distance above 0 of two values; 1 if there is none.
 double spacing_of(std::vector<double> values) {
@@ -38,7 +39,8 @@ std::string mark(double x, double y, double radius, double sigma, const std::str
 /// Panels side by side, all with the same places.
 class panels {
 public:
-  explicit panels(const std::vector<plotted_detector> &detectors) : detectors_(detectors) {
+  /// `heading`: the height above them.
+  panels(const std::vector<plotted_detector> &detectors, double heading) : heading_(heading), detectors_(detectors) {
     std::vector<double> xs, ys;
     for (const plotted_detector &d : detectors) {
       xs.push_back(d.x);
@@ -99,11 +101,11 @@ public:
   }
   [[nodiscard]] point moved(point p, std::size_t panel) const {
     return {p.x + kBetween / 2 + static_cast<double>(panel % columns_) * (width_ + kBetween),
-            p.y + kHeading + static_cast<double>(panel / columns_) * (height_ + kCaption)};
+            p.y + heading_ + static_cast<double>(panel / columns_) * (height_ + kCaption)};
   }
   [[nodiscard]] double dot() const noexcept { return dot_; }
   [[nodiscard]] double bottom() const {
-    return kHeading + static_cast<double>((number_.size() + columns_ - 1) / columns_) * (height_ + kCaption);
+    return heading_ + static_cast<double>((number_.size() + columns_ - 1) / columns_) * (height_ + kCaption);
   }
   /// Frames with their times.
   [[nodiscard]] std::string frames() const {
@@ -119,7 +121,8 @@ public:
 
 private:
   static constexpr double kStep = 36, kLeastStep = 12;
-  static constexpr double kBetween = 12, kHeading = 36, kCaption = 26;
+  static constexpr double kBetween = 12, kCaption = 26;
+  const double heading_;
   const std::vector<plotted_detector> &detectors_;
   std::map<double, std::size_t> number_; ///< of the panel of each time
   std::size_t columns_ = 1;
@@ -180,6 +183,20 @@ std::string drawn(const panels &of, const plotted_error &error) {
   return out;
 }
 
+/// In rows that are no wider than the plot, if no word is.
+std::vector<std::string> rows_of(const std::string &title) {
+  constexpr double kBold = 8; // a character of a title
+  constexpr auto kLongest = static_cast<std::size_t>((kWidth - 12) / kBold);
+  std::vector<std::string> rows{""};
+  std::istringstream words(title);
+  for (std::string word; words >> word;) {
+    if (!rows.back().empty() && rows.back().size() + 1 + word.size() > kLongest)
+      rows.emplace_back();
+    rows.back() += (rows.back().empty() ? "" : " ") + word;
+  }
+  return rows;
+}
+
 } // namespace
 
 std::string correction_plot(const std::vector<plotted_detector> &detectors, const std::vector<plotted_error> &errors,
@@ -189,10 +206,19 @@ std::string correction_plot(const std::vector<plotted_detector> &detectors, cons
         return std::abs(d.x) <= kFarthest && std::abs(d.y) <= kFarthest && std::isfinite(d.time);
       }))
     return "";
-  const panels of(detectors);
-  std::string out = fmt::format(R"(<text class="heading" x="6" y="20">{}</text>)", html_text(title)) + of.frames();
-  for (const plotted_error &error : errors)
-    out += drawn(of, error);
+  const std::vector<std::string> title_rows = rows_of(title);
+  const panels of(detectors, 18 + kTitleRow * static_cast<double>(title_rows.size()));
+  std::string out;
+  for (std::size_t row = 0; row < title_rows.size(); ++row)
+    out += fmt::format(R"(<text class="heading" x="6" y="{}">{}</text>)", 20 + kTitleRow * static_cast<double>(row),
+                       html_text(title_rows[row]));
+  out += of.frames();
+  bool has_dashes = false;
+  for (const plotted_error &error : errors) {
+    const std::string one = drawn(of, error);
+    has_dashes = has_dashes || one.find(" d1") != std::string::npos;
+    out += one;
+  }
   for (std::size_t d = 0; d < detectors.size(); ++d) {
     const bool fired = detectors[d].fired;
     out += dot_at(!fired                 ? "detector"
@@ -203,8 +229,8 @@ std::string correction_plot(const std::vector<plotted_detector> &detectors, cons
   }
   for (const plotted_herald &herald : heralds)
     out += diamond_at(of.at(herald), of.dot() + 3.5, herald.name);
-  const double y = of.bottom() + 14;
-  const auto label = [y](double x, const char *text) {
+  double y = of.bottom() + 14;
+  const auto label = [&y](double x, const char *text) {
     return fmt::format(R"(<text x="{}" y="{}">{}</text>)", x, y + 4, text);
   };
   out += dot_at("detector", {12, y}, 2.7, "") + label(22, "detector") + dot_at("f1", {94, y}, 5.5, "") +
@@ -212,10 +238,16 @@ std::string correction_plot(const std::vector<plotted_detector> &detectors, cons
          label(198, "error of the correction") + line_between(stroke_of(true), {366, y}, {386, y}) +
          label(392, "it flips an observable") + ring_at(stroke_of(false), {558, y}, 7) +
          label(572, "it joins two times");
-  if (!heralds.empty())
-    out += diamond_at({12, y + kHeraldRow}, 7, "") +
-           fmt::format(R"(<text x="26" y="{}">a herald fired, at the errors that it means</text>)", y + kHeraldRow + 4);
-  return svg(title, y + 16 + (heralds.empty() ? 0 : kHeraldRow), out);
+  if (has_dashes) {
+    y += kMoreLegend;
+    out += line_between("s0 d1", {6, y}, {26, y}) +
+           label(32, "it moves: from the place of its earlier detector to that of its later one");
+  }
+  if (!heralds.empty()) {
+    y += kMoreLegend;
+    out += diamond_at({12, y}, 7, "") + label(26, "a herald fired, at the errors that it means");
+  }
+  return svg(title, y + 16, out);
 }
 
 std::string layout_plot(const std::vector<plotted_place> &places) {
