@@ -69,18 +69,20 @@ std::string header(const std::string &title, const std::string &unchecked, const
   const bool ok = report.value("ok", false), partial = report.value("exit_status", 0) == kExitInterrupted;
   const bool is_unchecked = ok && !unchecked.empty();
   const std::uint64_t unanswered = ok ? unanswered_in(report) : 0;
+  const bool is_late = ok && report.contains("pace_kept") && report["pace_kept"] == false;
   const std::string result = is_unchecked ? "Nothing was checked: " + unchecked
                              : unanswered != 0
                                  ? fmt::format("Complete, but {} decode{} no answer or a late one: failures "
                                                "of the rate",
                                                unanswered, unanswered == 1 ? " has" : "s have")
+                             : is_late ? "Every check passed, but the pace was not kept"
                              : ok      ? "Good: every check passed"
                              : partial ? "Not complete: " + report.value("error", std::string())
                                        : "Failed: " + report.value("error", std::string("unknown"));
   return fmt::format("<h1>{}</h1>\n<p class=\"result {}\">{}{}</p>\n<dl>\n", html_text(title),
-                     is_unchecked || unanswered != 0 ? ""
-                     : ok                            ? "good"
-                                                     : "bad",
+                     is_unchecked || unanswered != 0 || is_late ? ""
+                     : ok                                       ? "good"
+                                                                : "bad",
                      html_text(result), report.value("interrupted", false) ? " (ended by a signal)" : "") +
          fact("Command", report.value("command_line", std::string())) +
          fact("Machine", machine_text(report["machine"])) +

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/html/html_page.h"
 #include "tools/html/html_plots.h"
 #include "tools/html/plot_axis.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <regex>
 
 namespace cudaq::realtime::tools {
@@ -201,6 +203,17 @@ TEST(HtmlPlots, MarkEachStageWithItsShare) {
 TEST(HtmlPlots, EscapeNames) {
   const latency_histogram h = histogram({5});
   EXPECT_TRUE(has(histogram_plot({{"<b> & \"c\"", &h}}), ">&lt;b&gt; &amp; &quot;c&quot;</text>"));
+}
+
+TEST(HtmlPage, IsGreenOnlyIfEachCheckPassedAndThePaceWasKept) {
+  const auto result_of = [](const json &pace_kept) {
+    const std::string page = html_page("t").text({{"ok", true}, {"machine", json::object()}, {"pace_kept", pace_kept}});
+    const std::size_t begin = page.find("<p class=\"result");
+    return page.substr(begin, page.find("</p>", begin) - begin);
+  };
+  EXPECT_EQ(result_of(true), "<p class=\"result good\">Good: every check passed");
+  EXPECT_EQ(result_of({}), "<p class=\"result good\">Good: every check passed") << "without a pace";
+  EXPECT_EQ(result_of(false), "<p class=\"result \">Every check passed, but the pace was not kept");
 }
 
 } // namespace
