@@ -49,13 +49,13 @@ struct decoder_config {
 
 /// The section `realtime`. What is not given changes nothing.
 struct realtime_config {
-  int loop_core = CUDAQ_CORE_ANY; ///< of the thread that takes requests from the transport: the program's
-  std::vector<int> pool_cores;    ///< of the threads that the decoders share, in turn
-  std::vector<int> stream_cores;  ///< of stream_workers, in turn
-  int priority = 0;               ///< SCHED_FIFO, of all of these; 0: the policy is not changed
-  bool lock_memory = false;       ///< the program's, as the next one
-  int cpu_dma_latency_us = -1;    ///< the most that a core may need to wake up; negative: not asked for
-  bool required = false;          ///< all of it, or no start; the program's, as the two before it
+  int loop_core = CUDAQ_CORE_ANY;  ///< of the thread that takes requests from the transport: the program's
+  std::vector<int> pool_cores{};   ///< of the threads that the decoders share, in turn
+  std::vector<int> stream_cores{}; ///< of stream_workers, in turn
+  int priority = 0;                ///< SCHED_FIFO, of all of these; 0: the policy is not changed
+  bool lock_memory = false;        ///< the program's, as the next one
+  int cpu_dma_latency_us = -1;     ///< the most that a core may need to wake up; negative: not asked for
+  bool required = false;           ///< all of it, or no start; the program's, as the two before it
   bool operator==(const realtime_config &) const = default;
 
   [[nodiscard]] thread_places pool() const { return {pool_cores, priority}; }
