@@ -166,11 +166,24 @@ TEST(DecoderSession, DecodesSingleShotsBesideTheStream) {
   decoding_server server(setups(unit_for(rotated_model(4))));
   ASSERT_EQ(enqueue(server, 0, "11"), answered(server_status::ok));
   EXPECT_EQ(call(server, kOneShotFunctionId, packed("0011")), answered(server_status::ok, "0011"));
-  EXPECT_EQ(call(server, kOneShotFunctionId, bytes{}).status, 4) << "decode_status::buffer_too_small";
   EXPECT_EQ(call(server, kOneShotFunctionId, bytes{0x10}).status, 1) << "decode_status::bad_detector_index";
-  EXPECT_EQ(call(server, kOneShotFunctionId, bytes{0, 0}).status, 1);
   ASSERT_EQ(enqueue(server, 1, "00"), answered(server_status::ok));
   EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "1100"));
+}
+
+TEST(DecoderSession, SaysWhichSizeASingleShotShouldHave) {
+  decoding_server server(setups(unit_for(rotated_model(9))));
+  const auto last = [&] { return server.decoders()[0]->failures().last; };
+  EXPECT_EQ(call(server, kOneShotFunctionId, bytes{0}).status, 4) << "decode_status::buffer_too_small";
+  EXPECT_EQ(last(), "the shot has 1 bytes, the model needs 2");
+  EXPECT_EQ(call(server, kOneShotFunctionId, bytes{0, 0, 0}).status, 1) << "decode_status::bad_detector_index";
+  EXPECT_EQ(last(), "the shot has 3 bytes, the model needs 2");
+  bytes small(1);
+  server_answer now;
+  ASSERT_TRUE(server.submit(kOneShotFunctionId, packed("000000000"), small, {}, now));
+  EXPECT_EQ(now.status, 4) << "decode_status::buffer_too_small";
+  EXPECT_EQ(last(), "the slot's room for the answer has 1 bytes, the model needs 2");
+  EXPECT_EQ(server.decoders()[0]->failures().count, 3U);
 }
 
 TEST(DecoderSession, DescribesTheModelOfADecoderWithoutAnEffectOnItsStream) {
@@ -209,8 +222,6 @@ TEST(DecoderSession, RefusesAnswersThatDoNotFit) {
   server_answer now;
   ASSERT_TRUE(server.submit(kGetCorrectionsFunctionId, get_payload(kId, 9), small, {}, now));
   EXPECT_EQ(now.status, static_cast<std::int32_t>(server_status::bad_request));
-  ASSERT_TRUE(server.submit(kOneShotFunctionId, packed("000000000"), small, {}, now));
-  EXPECT_EQ(now.status, 4) << "decode_status::buffer_too_small";
 }
 
 // A decoder of the server whose shots have no answer: at their deadline, or within the limits of the decoder.

@@ -195,6 +195,12 @@ void decoder_session::note_refused_readout(const wire_request &request, const re
                 more.data());
 }
 
+void decoder_session::note_other_size(const char *has, std::uint64_t bytes, std::uint64_t needed) noexcept {
+  ++failures_;
+  std::snprintf(last_failure_.data(), last_failure_.size(), "%s %" PRIu64 " bytes, the model needs %" PRIu64, has,
+                bytes, needed);
+}
+
 void decoder_session::note_member_faults() noexcept {
   const std::uint64_t faults = unit_->take_member_faults();
   if (faults == 0)

@@ -110,14 +110,21 @@ decode_status shot_session::decode_arrays(const wire_request &one_shot, std::spa
 
 server_answer shot_session::decode_one(const wire_request &request, std::span<std::uint8_t> result) noexcept {
   const std::size_t bytes = observables_.size();
-  if (result.size() < unit().answer_bytes(unit().num_observables()))
+  if (const std::uint64_t answer = unit().answer_bytes(unit().num_observables()); result.size() < answer) {
+    note_other_size("the slot's room for the answer has", result.size(), answer);
     return {static_cast<std::int32_t>(decode_status::buffer_too_small), 0};
+  }
   if (request.names_kind && !fits(request)) {
     note_refused_readout(request, unit().readout(), {});
     return refuse(request.function, server_status::bad_request);
   }
-  if (!unit().readout().any() && request.bits.size() > (unit().num_detectors() + 7) / 8)
-    return {static_cast<std::int32_t>(decode_status::bad_detector_index), 0};
+  const std::uint64_t events = (unit().num_detectors() + 7) / 8;
+  if (!unit().readout().any() && request.bits.size() != events) {
+    note_other_size("the shot has", request.bits.size(), events);
+    return {static_cast<std::int32_t>(request.bits.size() < events ? decode_status::buffer_too_small
+                                                                   : decode_status::bad_detector_index),
+            0};
+  }
   const decode_status status = request.names_kind ? decode_arrays(request, result.first(bytes))
                                                   : decode_payload(request.bits, result.first(bytes));
   if (!unit().has_solution() && status != decode_status::deadline)
