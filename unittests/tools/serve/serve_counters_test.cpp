@@ -4,6 +4,7 @@
 #include "lib/transport/roce/roce_icrc.h"
 #include "lib/transport/roce/roce_packet.h"
 #include "lib/transport/roce/roce_wire.h"
+#include "tools/common/clock.h"
 #include "tools/top/counters_reader.h"
 #include "unittests/support/program_paths.h"
 #include "unittests/tools/common/helper_thread.h"
