@@ -196,7 +196,8 @@ TEST_F(Serve, AppliesItsRealtimeSectionOrNamesTheMissingRight) {
 
 TEST_F(Serve, ChecksItsRealtimeSection) {
   const auto run = [this](const std::string &option, const std::string &fields) {
-    return run_program("serve --transport udp " + option + " '" + yaml().string() + "' --realtime '" + fields + "'");
+    return run_program("serve --transport udp " + option + " '" + yaml().string() + "' --realtime '" + fields +
+                       "' -- --port=0");
   };
   const program_result checked = run("--check", "priority: 5, cpu_dma_latency_us: 9");
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
