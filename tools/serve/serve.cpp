@@ -30,7 +30,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <poll.h>
-#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -86,16 +85,6 @@ struct reload_lines {
                     busy = "QEC_DECODING_SERVER_CONFIG_BUSY",
                     no_memory = "cudaq-realtime: out of memory while --config was read again\n";
 };
-
-/// When an event was whose line on stdout has no time, because programs parse it. Not where both streams have one
-/// reader: the journal has a time for each line, and a terminal shows the line.
-void log_time_of(const std::string &event) {
-  struct stat out {
-  }, err{};
-  if (fstat(STDOUT_FILENO, &out) != 0 || fstat(STDERR_FILENO, &err) != 0 || out.st_dev != err.st_dev ||
-      out.st_ino != err.st_ino)
-    print_log("{}\n", event);
-}
 
 /// The server with its transport. The main thread calls everything, except the work of a reload.
 class serving {
@@ -214,7 +203,6 @@ void serving::start() {
   if (listeners_.port() >= 0)
     line += fmt::format(" prometheus_port={}", listeners_.port());
   announce(line);
-  log_time_of("ready");
   notify_service_manager("READY=1\nSTATUS=" + line);
 }
 
@@ -459,9 +447,8 @@ int serving::report(const std::string &problem) {
   for (const server_ns::learning_report &report : host_.learning().reports())
     learning.push_back(learning_json(report));
   refusal_log_.poll_at_end();
-  log_time_of(fmt::format("the end: {} requests were processed", transport_.processed()));
   if (!problem.empty())
-    print_log("{}\n", problem);
+    print_log("{}\n", problem); // the line of FAILED has no time
   out_.log("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
   reported_ = out_.finish({{"schema_version", kServeSchemaVersion},
                            {"endpoint", transport_.endpoint()},

@@ -351,8 +351,6 @@ TEST_F(ServeTransport, ShowsItsTransportsCountersOverUdp) {
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 0);
   const std::string log = read_file(err());
-  EXPECT_TRUE(contains(log, "Z cudaq-realtime: ready\n")) << log;
-  EXPECT_TRUE(contains(log, "Z cudaq-realtime: the end: 2 requests were processed\n")) << log;
   std::uint64_t noise = 0; // the first of them may have had a line of its own
   const std::regex line(
       "Z cudaq-realtime: messages that were not taken: ([0-9]+) dropped because they are no requests\n");
