@@ -153,7 +153,8 @@ TEST(RealtimeSetup, RefusesACoreThatTheMachineDoesNotHave) {
   fake_system system;
   realtime_calls calls = system.calls();
   calls.cores = 9; // so the core 9 is none
-  for (const realtime_config &section : {realtime_config{9}, realtime_config{0, {1, 9}}, realtime_config{0, {}, {9}}}) {
+  for (const realtime_config &section :
+       {realtime_config{9, {}, {}}, realtime_config{0, {1, 9}, {}}, realtime_config{0, {}, {9}}}) {
     realtime_setup setup("", calls);
     server_config config = with(section);
     const std::string text = thrown_by([&] { setup.adjust(config); });
@@ -184,7 +185,7 @@ TEST(RealtimeSetup, RefusesTheStartIfARequiredStepIsNotApplied) {
     realtime_setup setup("", system.calls());
     return thrown_by([&] { setup.apply(section); });
   };
-  EXPECT_EQ(applied({0}), "");
+  EXPECT_EQ(applied({0, {}, {}}), "");
   EXPECT_NE(applied({0, {}, {}, 0, true}).find("applied: lock_memory: mlockall: "), std::string::npos);
   EXPECT_NE(applied({0, {}, {}, 0, false, 0}).find("applied: cpu_dma_latency_us 0: "), std::string::npos);
 }
