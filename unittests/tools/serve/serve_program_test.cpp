@@ -229,7 +229,7 @@ TEST_F(ServeCheck, RefusesWhatTheServerRefusesWithTheSameTextAndStatus) {
 TEST_F(ServeCheck, RefusesARecordThatCannotBeMade) {
   write(folder_.path() / "text", "no recording");
   for (const char *file : {"no_such_folder/requests", "text", "text/requests"}) {
-    write(yaml(), config(0, fmt::format("record: {{file: {}}}\n", file)));
+    write(yaml(), config(0, std::string("record: {file: ") + file + "}\n"));
     const program_result served = run_program("serve --transport udp --config '" + yaml().string() + "' -- --port=0");
     const program_result checked = check();
     EXPECT_NE(checked.exit_code, 0) << file;
