@@ -265,8 +265,8 @@ class Decoder:
             with takes_flags; of others NotImplementedError.
         soft: with a table of the readout: a value of each measurement, float32 or uint8 [num_measurements]; with
             soft_kind="u4" uint8 with two values in a byte, the first in its low half. uint8 are levels of the table,
-            or numbers in the unit of its means: a table in volts takes only float32. They are not copied. `events`
-            are those of the hard bits.
+            or numbers in the unit of its means: a table in another unit, as volts, takes only float32. They are not
+            copied. `events` are those of the hard bits.
         leakage: with a table of the readout: 0, 1 or 2 of each flag, whole numbers [num_flags].
         Raises DecodeError, and ValueError for a value that is not finite.
         """

@@ -106,8 +106,8 @@ TEST(ReadoutSampler, RefusesLevelsMeansOutsideTheKindAndWrongFlags) {
             "values of measurement 0 cannot be drawn: calibration 0 has levels, and does not say how often each of "
             "them comes; accepted: gaussian");
   EXPECT_EQ(refusal(kLines, soft_kind::u4),
-            "values of measurement 0 cannot be drawn: calibration 0 has a mean that no value of this kind has; "
-            "accepted: 0 to 15, or the kind f32");
+            "values of measurement 0 cannot be drawn: calibration 0 has means that are not values of this kind; "
+            "accepted: two numbers from 0 to 15, or the kind f32");
   const auto table = table_of(kLines);
   auto sampler = readout_sampler::of(*parse_dem(kModel), *table, soft_kind::f32);
   ASSERT_TRUE(sampler.ok()) << sampler.text();

@@ -102,12 +102,14 @@ TEST(Readout, OfBytesIsThatOfTheirNumbers) {
   expect_list(list_of(*table, {0xE1, 0x09}, soft_kind::u4), of_floats.list); // the first in the low half
 }
 
-TEST(Readout, OfGaussiansInVoltsTakesNoBytes) {
+TEST(Readout, OfGaussiansTakesBytesIfItsMeansAreSuchNumbers) {
   const struct {
     const char *means;
     bool takes_u8, takes_u4;
-  } cases[] = {{"1 -1", false, false},    {"0.8 0.2", false, false}, {"255 0", true, false}, {"0 255.5", false, false},
-               {"-0.5 10", false, false}, {"0 1", true, true},       {"15 3", true, true},   {"16 3", true, false}};
+  } cases[] = {{"1 -1", false, false},       {"0.8 0.2", false, false}, {"-0.6 10", false, false},
+               {"0 255.6", false, false},    {"0 1", true, true},       {"-0.3 15.4", true, true},
+               {"127.6 128.3", true, false}, {"255 0", true, false},    {"15 3", true, true},
+               {"16 3", true, false}};
   for (const auto &[means, takes_u8, takes_u4] : cases) {
     const auto table = table_of("measurements 1\ngaussian 0 " + std::string(means) + " 0.5 0.5\nmisread 1 0.1 0 0\n");
     EXPECT_EQ(list_of(*table, bytes_of({0.5}), soft_kind::f32).status, decode_status::ok) << means;

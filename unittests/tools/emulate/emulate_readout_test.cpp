@@ -112,8 +112,8 @@ TEST_P(EmulatedReadout, DrawsValuesAndCountsLogicalErrorsWithAndWithoutThem) {
   refused("--soft " + path("values.u8"), "--soft: it has no effect with --sample");
   refused("--leaked 0.3", " excludes --leak");
   write("readout.txt", of_server::readout_text("measurements 3\nflags 5\ngaussian 0 -1 3 2 0.5\nmisread 0 0.01 1 0\n"));
-  refused("--soft_kind u8", "values of measurement 1 cannot be drawn: calibration 0 has a mean that no value of this "
-                            "kind has");
+  refused("--soft_kind u8", "values of measurement 1 cannot be drawn: calibration 0 has means that are not "
+                            "values of this kind");
 }
 
 TEST_P(EmulatedReadout, RefusesWhatTheServerDoesNotTake) {

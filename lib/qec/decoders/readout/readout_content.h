@@ -39,17 +39,13 @@ struct readout_calibration {
   double slope = 0, middle = 0, offset = 0; ///< of these: the log-likelihood ratio is slope * (v - middle) + offset
   gaussians both{};                         ///< the same, for samples
 
-  /// Values of u8 and u4 are numbers from 0. So Gaussians take these kinds only with such means, at least 1 apart: else
-  /// they are in another unit, as volts are.
+  /// Values of u8 and u4 are numbers from 0. So Gaussians take these kinds only if both means are such numbers, rounded.
+  /// Two means of about 0 to 1 that are close are in another unit.
   [[nodiscard]] bool takes(soft_kind kind) const noexcept {
     if (!misread.empty())
       return misread.size() == (kind == soft_kind::u8 ? 256U : kind == soft_kind::u4 ? 16U : 0U);
-    return kind == soft_kind::f32 || (std::abs(both.mean_of_0 - both.mean_of_1) >= 1 && has_mean_of(kind));
-  }
-  /// Whether values of u8 or u4 can be the two means.
-  [[nodiscard]] bool has_mean_of(soft_kind kind) const noexcept {
     const auto [low, high] = std::minmax(both.mean_of_0, both.mean_of_1);
-    return low >= 0 && high <= highest_of(kind);
+    return kind == soft_kind::f32 || (low >= -0.5 && high <= highest_of(kind) + 0.5 && (high > 1.5 || high - low >= 1));
   }
   /// The probability that the hard bit of a value is wrong. The value of a kind that it takes, finite: of u8 and u4 the
   /// level.

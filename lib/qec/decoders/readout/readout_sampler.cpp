@@ -34,11 +34,9 @@ double normal(std::mt19937_64 &random) {
 std::string refuses_draws(const readout_calibration &calibration, soft_kind kind) {
   if (!calibration.misread.empty())
     return " has levels, and does not say how often each of them comes; accepted: gaussian";
-  const std::string highest = std::to_string(std::lround(highest_of(kind)));
-  if (kind != soft_kind::f32 && !calibration.has_mean_of(kind))
-    return " has a mean that no value of this kind has; accepted: 0 to " + highest + ", or the kind f32";
   if (!calibration.takes(kind))
-    return " has means that are less than 1 apart; accepted: numbers from 0 to " + highest + ", or the kind f32";
+    return " has means that are not values of this kind; accepted: two numbers from 0 to " +
+           std::to_string(std::lround(highest_of(kind))) + ", or the kind f32";
   return "";
 }
 
