@@ -65,7 +65,7 @@ command_of() {
       "passthrough,kernel-70us,local,many-workers,staging,resident") ;;
     buffers) gpu=yes command=("$bench" pipeline --exchanges 24000 --data "$data" --cases
       "kernel-70us-buffers,staging-buffers,two-streams") ;;
-    learned) gpu=yes command=("$bench" pipeline --exchanges 1000 --data "$data" --cases
+    learned) gpu=yes command=("$bench" pipeline --exchanges 1000 --data "$root/tools/data" --cases
       "learned-shot,learned-pipeline") ;;
     relay-bp) gpu=yes command=("$bench" pipeline --cases relay-bp --exchanges 3000 --data "$models") ;;
     shm-kernel) gpu=yes command=("$build/unittests/gpu/transport/shm_kernel_latency" 20000 10) ;;

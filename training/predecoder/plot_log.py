@@ -55,11 +55,11 @@ def drawing(lines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("svg", type=pathlib.Path)
-    parser.add_argument("logs", nargs="+", metavar="NAME=FILE", help=f"at longest {len(COLOURS)}")
+    parser.add_argument("logs", nargs="+", metavar="NAME=FILE", help=f"at most {len(COLOURS)}")
     o = parser.parse_args()
     logs = [log.rpartition("=")[::2] for log in o.logs]
-    if len(logs) > len(COLOURS) or not all(name for name, _ in logs):
-        parser.error(f"one to {len(COLOURS)} NAME=FILE")
+    if len(logs) > len(COLOURS) or len({name for name, _ in logs if name}) != len(logs):
+        parser.error(f"one to {len(COLOURS)} NAME=FILE, each with a name of its own")
     lines = {name: points_of(path) for name, path in logs}
     if not all(lines.values()):
         parser.error("a log without a line of a loss")

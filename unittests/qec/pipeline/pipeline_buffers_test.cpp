@@ -79,7 +79,6 @@ TEST(PipelineBuffers, AWorkerStagesTheNextRequestWhileTheLastOneStillRuns) {
   ASSERT_TRUE(all_are_idle(rig, 2)) << rig.pipeline->dump();
   rig.submit(injector, 3);
   ASSERT_TRUE(eventually([&] { return stages.launched == 4; }));
-  EXPECT_EQ(stages.launches(0) + stages.launches(1), 4u);
   stages.end(stages.launches(0) == 2 ? 0 : 1); // the one that its worker looked at next
   rig.pipeline->stop();
   CUDAQ_EXPECT_ALL_GOOD(rig);

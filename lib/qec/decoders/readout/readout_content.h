@@ -39,8 +39,8 @@ struct readout_calibration {
   double slope = 0, middle = 0, offset = 0; ///< of these: the log-likelihood ratio is slope * (v - middle) + offset
   gaussians both{};                         ///< the same, for samples
 
-  /// Values of u8 and u4 are numbers from 0. So Gaussians take these kinds only if both means are such numbers, rounded.
-  /// Two means of about 0 to 1 that are close are in another unit.
+  /// Values of u8 and u4 are numbers from 0. So Gaussians take these kinds only if both means, rounded, are such
+  /// numbers. Two means of about 0 to 1 that are close are in another unit.
   [[nodiscard]] bool takes(soft_kind kind) const noexcept {
     if (!misread.empty())
       return misread.size() == (kind == soft_kind::u8 ? 256U : kind == soft_kind::u4 ? 16U : 0U);
