@@ -2,6 +2,7 @@
 // Whether a server is absent, by the system's reports that no program listens at its address.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace cudaq::realtime::detail {
@@ -14,10 +15,11 @@ public:
   /// still between two reports with a longer gap.
   refusal_watch(std::uint64_t longest_gap, std::uint64_t patience) : gap_(longest_gap), patience_(patience) {}
 
+  /// `now` may be before that of the last call: the time of a frame whose report is read later.
   void refused(std::uint64_t now) {
-    if (!refused_ || now - last_ > gap_)
+    if (!refused_ || (now > last_ && now - last_ > gap_))
       since_ = now;
-    last_ = now;
+    last_ = refused_ ? std::max(last_, now) : now;
     refused_ = true;
   }
   void answered() { refused_ = false; }

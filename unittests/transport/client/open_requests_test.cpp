@@ -236,6 +236,16 @@ TEST(RefusalWatch, SaysAbsentOnlyAfterReportsThatGoOn) {
   EXPECT_FALSE(watch.any() || watch.is_absent());
 }
 
+TEST(RefusalWatch, GoesOnAfterAReportOfAnEarlierTime) {
+  refusal_watch watch(2000 * kMs, 3000 * kMs);
+  watch.refused(0);
+  watch.refused(1500 * kMs);
+  watch.refused(1400 * kMs);
+  EXPECT_FALSE(watch.is_absent());
+  watch.refused(3000 * kMs);
+  EXPECT_TRUE(watch.is_absent());
+}
+
 TEST(RefusalWatch, DoesNotCountATimeInWhichItsOwnProcessStoodStill) {
   refusal_watch watch(2000 * kMs, 3000 * kMs);
   watch.refused(0);
