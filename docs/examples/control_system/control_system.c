@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
         waiting[num_waiting++].k = k++;
         continue;
       }
-      if (status != CUDAQ_ERR_STATE) /* STATE: the answer to an old one must come first */
+      if (status != CUDAQ_ERR_STATE || num_waiting == 0) /* else the answer to an old one must come first */
         return fprintf(stderr, "request %zu: %s\n", k, cudaq_qec_client_error()), 1;
     }
     const uint64_t end = k == requests ? UINT64_MAX : is_due ? too_late : due;

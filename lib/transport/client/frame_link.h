@@ -29,8 +29,9 @@ public:
   virtual std::optional<arrival> receive(std::uint64_t now) = 0;
   /// Waits until something may have come, at most so long.
   virtual void wait(std::uint64_t time_ns) = 0;
-  /// No request is open, and one begins: what was known of the server's absence may be over.
-  virtual void begin() {}
+  /// No request is open, and one begins: what was known of the server's absence may be over. Fails if it is known that
+  /// no server listens; then the request is not sent.
+  [[nodiscard]] virtual expected<> begin() { return {}; }
   /// True once after the last frames were refused, and the link has gone on to another address of the server.
   virtual bool changed_address() { return false; }
   /// Fails if no answer can come any more.

@@ -36,7 +36,8 @@ expected<std::uint32_t> request_driver::send(std::uint32_t function, std::span<c
                        frame_bytes_ - sizeof(cudaq_rpc_header_t));
   const std::uint64_t now = now_ns();
   if (requests_.size() == 0)
-    link_->begin();
+    if (expected<> result = link_->begin(); result.failed())
+      return result.reason();
   cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, function, static_cast<std::uint32_t>(payload), 0, now};
   // After a request that was renewed, or that does not end, the places of some ids are in use.
   for (std::uint32_t tries = 0, id = requests_.last_id(); tries <= requests_.window(); ++tries) {

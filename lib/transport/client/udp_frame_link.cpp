@@ -66,30 +66,33 @@ public:
     pollfd ready{sockets_[used_], POLLIN, 0};
     (void)::ppoll(&ready, 1, &time, nullptr); // also after a signal the caller looks again
   }
-  void begin() override {
+  [[nodiscard]] expected<> begin() override {
     if (std::exchange(reported_, false)) { // the caller goes on: the server may start now
       watch_.answered();
       refusals_ = 0;
     }
-    late_ = false;
-    for (const int fd : sockets_) { // the report of an earlier request's refusal says nothing of this one
+    // A report that comes after the end of its request says nothing of this one.
+    bool reported_late = false; // by the address in use
+    for (std::size_t k = 0; k < sockets_.size(); ++k) {
       int error = 0;
       socklen_t length = sizeof(error);
-      (void)::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-      late_ = late_ || (error == ECONNREFUSED && watch_.has_patience());
+      (void)::getsockopt(sockets_[k], SOL_SOCKET, SO_ERROR, &error, &length);
+      reported_late = reported_late || (k == used_ && error == ECONNREFUSED && watch_.has_patience());
     }
-    if (late_) // but nothing listened when that one was sent
+    if (reported_late) // but nothing listened when that one was sent
       refused(sent_at_);
     in_row_ = 0;
     error_ = 0;
+    // Now, and not in check(): a server that starts meanwhile would have the frame of this request.
+    reported_ = reported_late && refusals_ >= sockets_.size() && watch_.is_absent();
+    return reported_ ? absent() : expected<>{};
   }
   bool changed_address() override { return std::exchange(elsewhere_, false); }
 
   [[nodiscard]] expected<> check() override {
-    const bool all_refuse = in_row_ >= sockets_.size() || (late_ && refusals_ >= sockets_.size());
-    reported_ = !elsewhere_ && all_refuse && watch_.is_absent();
+    reported_ = !elsewhere_ && in_row_ >= sockets_.size() && watch_.is_absent();
     if (reported_)
-      return make_reason(CUDAQ_ERR_STATE, "no server listens at %s", where_.c_str());
+      return absent();
     if (error_ != 0 && error_ != EAGAIN && error_ != ENOBUFS && error_ != EINTR)
       return make_reason(CUDAQ_ERR_INTERNAL, "the system does not send to %s: %s", where_.c_str(),
                          std::strerror(std::exchange(error_, 0)));
@@ -98,6 +101,9 @@ public:
   [[nodiscard]] std::uint64_t slot_size() const override { return slot_size_; }
 
 private:
+  [[nodiscard]] expected<> absent() const {
+    return make_reason(CUDAQ_ERR_STATE, "no server listens at %s", where_.c_str());
+  }
   void refused(std::uint64_t now) {
     watch_.refused(now);
     ++in_row_;
@@ -114,8 +120,7 @@ private:
   // comes. So refusals count across requests.
   std::size_t refusals_ = 0;  ///< since the last answer
   std::uint64_t sent_at_ = 0; ///< the last frame
-  bool late_ = false;         ///< a report came after its request had ended
-  bool reported_ = false;     ///< check() said that no server listens
+  bool reported_ = false;     ///< begin() or check() said that no server listens
   int error_ = 0;             ///< of the last send that failed
   refusal_watch watch_;
   std::vector<std::uint8_t> incoming_;

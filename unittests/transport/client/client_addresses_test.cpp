@@ -73,6 +73,19 @@ TEST(ClientAddresses, AllOpenRequestsGoToTheNextOne) {
   EXPECT_EQ(server.requests().size(), 4u) << "no frame came twice";
 }
 
+TEST(ClientAddresses, AReportOfOneThatIsNotInUseChangesNothing) {
+  played_server server([](const played_request &, std::size_t) { return played_answer{}; });
+  const int first = next_socket();
+  udp_client client(server.port(), 10'000 * kMs);
+  cudaq_qec_client_answer_t answer;
+  ASSERT_EQ(client.call(CUDAQ_QEC_RESET_DECODER, {1}, answer), CUDAQ_OK) << cudaq_qec_client_error();
+  EXPECT_EQ(answer.attempts, 2u) << "the first address has refused it";
+  ASSERT_EQ(::send(first, "", 1, 0), 1);
+  wait_for_refusal(first);
+  ASSERT_EQ(client.call(CUDAQ_QEC_RESET_DECODER, {1}, answer), CUDAQ_OK) << cudaq_qec_client_error();
+  EXPECT_EQ(answer.attempts, 1u);
+}
+
 TEST(ClientAddresses, SendsEndIfSeveralRequestsAreOpenAndNoneListens) {
   const auto port = static_cast<std::uint16_t>(unused_udp_port());
   udp_client client(port, 5 * kMs, 4, "localhost", 50 * kMs);

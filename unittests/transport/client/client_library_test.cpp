@@ -258,23 +258,22 @@ TEST(DecodingClient, NoticesOverManyShortRequestsThatNothingListens) {
 TEST(DecodingClient, CountsRefusalsThatAreReportedAfterTheEndOfTheirRequests) {
   const auto port = static_cast<std::uint16_t>(unused_udp_port());
   const int socket = next_socket();
-  udp_client client(port, 10'000 * kMs, 1, "127.0.0.1", 50 * kMs);
+  udp_client client(port, 10'000 * kMs, 1, "127.0.0.1", 10 * kMs);
   const auto request = udp_client::request(CUDAQ_QEC_RESET_DECODER, kBody);
-  cudaq_status_t status = CUDAQ_ERR_TIMEOUT;
+  cudaq_status_t status = CUDAQ_OK;
   int seen = 0;
-  for (; status == CUDAQ_ERR_TIMEOUT && seen < 1000; ++seen) {
-    std::uint32_t id = 0;
-    ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK);
+  std::uint32_t id = 0;
+  while (seen < 1000 && (status = cudaq_qec_client_send(client.get(), &request, &id)) == CUDAQ_OK) {
+    ++seen;
     wait_for_refusal(socket);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ASSERT_EQ(cudaq_qec_client_give_up(client.get(), id), CUDAQ_OK); // without a look at the report
-    const played_server silent([](const played_request &, std::size_t) { return std::nullopt; }, port);
-    ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK);
-    cudaq_qec_client_answer_t answer;
-    status = cudaq_qec_client_wait(client.get(), 0, &answer);
-    ASSERT_EQ(cudaq_qec_client_give_up(client.get(), id), CUDAQ_OK);
   }
   EXPECT_EQ(status, CUDAQ_ERR_STATE) << cudaq_qec_client_error();
   EXPECT_GT(seen, 1) << "one report is not enough";
+  pollfd refused{socket, 0, 0};
+  EXPECT_EQ(::poll(&refused, 1, 0), 0) << "the last request was not sent";
+  ASSERT_EQ(cudaq_qec_client_send(client.get(), &request, &id), CUDAQ_OK) << "the patience begins again";
 }
 
 TEST(DecodingClient, SaysWhichLimitKeepsAnotherRequestBack) {

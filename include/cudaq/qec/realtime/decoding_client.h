@@ -48,8 +48,9 @@ typedef struct cudaq_qec_client_options_t {
    * ends the wait. Shared memory loses nothing. */
   uint64_t repeat_after_ns;
   /* UDP: the system reports that nothing listens at any address of the server for so long, with or without requests
-   * that ended meanwhile: the wait ends with CUDAQ_ERR_STATE. Until then the server may start. 0: 1 s. A server that is
-   * silent, because its machine is off or its process stands still, is not reported: requests end without an answer. */
+   * that ended meanwhile, while requests come at least every 2 s: the wait ends with CUDAQ_ERR_STATE, or the next
+   * request is not sent. Until then the server may start. 0: 1 s. A server that is silent, because its machine is off
+   * or its process stands still, is not reported: requests end without an answer. */
   uint64_t start_patience_ns;
 } cudaq_qec_client_options_t;
 
@@ -113,16 +114,17 @@ CUDAQ_QEC_CLIENT_API cudaq_status_t cudaq_qec_client_open_shm(cudaq_qec_client_t
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, an unknown flag, or a request that is longer than a slot
  *   CUDAQ_ERR_TIMEOUT       no answer in time: the request may have been executed or not
  *   CUDAQ_ERR_UNSUPPORTED   the server has dropped the request
- *   CUDAQ_ERR_STATE         nothing listens at the address, or the server of shared memory has ended: no answer will
- *                           come; or another request is open; or this process has not opened the client */
+ *   CUDAQ_ERR_STATE         nothing listens at the address, or the server of shared memory has ended: the wait is over,
+ *                           and a server that has just started may have executed the request; or another request is
+ *                           open; or this process has not opened the client */
 CUDAQ_QEC_CLIENT_API cudaq_status_t cudaq_qec_client_call(cudaq_qec_client_t *client,
                                                           const cudaq_qec_client_request_t *request,
                                                           cudaq_qec_client_answer_t *out_answer);
 
 /* Sends a request and returns. *out_request: the number of the request, for its answer. While the transport has no room
- * the request waits here, and leaves in cudaq_qec_client_wait. Statuses as of call; CUDAQ_ERR_STATE also if max_open
- * requests are open, or if CUDAQ_QEC_REPEAT_REQUESTS - 1 were sent after one that is open: a server does not remember
- * more, so collect answers first. */
+ * the request waits here, and leaves in cudaq_qec_client_wait. Statuses as of call; after CUDAQ_ERR_STATE it was not
+ * sent. That is also the status if max_open requests are open, or if CUDAQ_QEC_REPEAT_REQUESTS - 1 were sent after one
+ * that is open: a server does not remember more, so collect answers first. */
 CUDAQ_QEC_CLIENT_API cudaq_status_t cudaq_qec_client_send(cudaq_qec_client_t *client,
                                                           const cudaq_qec_client_request_t *request,
                                                           uint32_t *out_request);
