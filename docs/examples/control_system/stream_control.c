@@ -64,19 +64,21 @@ int main(int argc, char **argv) {
   call(CUDAQ_QEC_RESET_DECODER, &reset, sizeof reset, NULL, 0);
   send_bits(model.head_detectors, 0);
   const uint64_t head_rounds = committed(observables, 0).pushed_rounds; /* the description has only detectors */
-  uint64_t final = 0, come = head_rounds;
+  uint64_t final = 0, pushed_rounds = head_rounds;
   pace_t pace = begin_pace(repetitions, argv[5], argv[6]);
-  for (size_t k = 0; k < repetitions && pace.ns != NULL; ++k) {
+  if (pace.ns == NULL)
+    return 1;
+  for (size_t k = 0; k < repetitions; ++k) {
     wait_until(due_ns(&pace, k));
     send_bits(detectors, k % 16 == 15);
     const cudaq_qec_committed_t rounds = committed(observables, 0);
     final = rounds.committed_through;
-    come = rounds.pushed_rounds;
+    pushed_rounds = rounds.pushed_rounds;
     record(&pace, k);
   }
   printf("head: %llu detectors, %llu rounds; repetition: %llu, %llu; tail: %llu detectors\n",
          (unsigned long long)model.head_detectors, (unsigned long long)head_rounds, (unsigned long long)detectors,
-         (unsigned long long)((come - head_rounds) / repetitions), (unsigned long long)model.tail_detectors);
+         (unsigned long long)((pushed_rounds - head_rounds) / repetitions), (unsigned long long)model.tail_detectors);
   printf("final before the tail %llu rounds\n", (unsigned long long) final);
   const cudaq_qec_begin_tail_t tail = {decoder, counter++};
   call(CUDAQ_QEC_BEGIN_TAIL, &tail, sizeof tail, NULL, 0);
