@@ -79,6 +79,7 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime.pc" DESTINATION "${CMA
 # options of the compiler.
 function(add_pkgconfig _name _requires _description)
   list(TRANSFORM ARGN PREPEND " " OUTPUT_VARIABLE _options)
+  list(JOIN _options "" _options)
   if(TARGET ${_name})
     if(_requires)
       string(APPEND _requires " = ${PROJECT_VERSION}")
