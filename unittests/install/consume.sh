@@ -139,7 +139,7 @@ case $way in
     pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer
     for file in "$libdir"/pkgconfig/*.pc; do
       name=$(basename "$file" .pc)
-      [ -e "$libdir/lib$name.so" ] || continue
+      [ ! -e "$libdir/lib$name.a" ] || continue
       eval "flags=($(pkg-config --cflags --libs --print-errors "$name") $(pkg-config --variable=rpath "$name"))"
       # shellcheck disable=SC2154
       c++ -x c++ - -o "$scratch/$name" -Wl,--no-as-needed "${flags[@]}" <<<'int main() {}'
