@@ -12,14 +12,24 @@ using realtime::test::played_server;
 
 constexpr std::uint64_t kDetectors = 10, kObservables = 1, kDigest = 0xAB, kRecordedShots = 6;
 
-/// Says that its model has these sizes. `decode`: the answer to request `number` of qec_decode.
+/// Says that its model has these sizes. `decode`: the answer to request `number` of qec_decode. A frame that comes
+/// again gets the same one.
 played_server::play decoding(std::function<std::optional<played_answer>(std::size_t number)> decode) {
-  return [decode = std::move(decode), decoded = std::size_t{0}](const played_request &request,
-                                                                std::size_t) mutable -> std::optional<played_answer> {
+  return [=, decoded = std::size_t{0}, last_id = std::uint32_t{0}, last = std::optional<played_answer>()](
+             const played_request &request, std::size_t) mutable -> std::optional<played_answer> {
     if (request.header.function_id == CUDAQ_QEC_DESCRIBE_DECODER)
       return played_answer{0, numbers({kDetectors, kDetectors, kObservables, kDigest, 1, 0})};
-    return decode(decoded++);
+    if (std::exchange(last_id, request.header.request_id) != request.header.request_id)
+      last = decode(decoded++);
+    return last;
   };
+}
+
+/// One frame, or copies of it.
+bool only_described(played_server &server) {
+  return std::ranges::all_of(server.requests(), [](const played_request &request) {
+    return request.header.function_id == CUDAQ_QEC_DESCRIBE_DECODER;
+  });
 }
 
 class ControlSystem : public testing::Test {
@@ -66,7 +76,7 @@ TEST_F(ControlSystem, PlaysNoShotsOfAnotherModel) {
                           err(), "", CUDAQ_TEST_CONTROL_SYSTEM);
   EXPECT_EQ(program.wait(), 1);
   EXPECT_TRUE(contains(read_file(err()), "do not hold shots of such a model")) << read_file(err());
-  EXPECT_EQ(server.requests().size(), 1u) << "only the description was asked for";
+  EXPECT_TRUE(only_described(server));
 }
 
 } // namespace
