@@ -32,6 +32,11 @@ static void collect(const cudaq_qec_client_answer_t *answer, const shots_t *shot
     ++missed;
     return;
   }
+  if (answer->event == CUDAQ_QEC_CLIENT_DROPPED) { /* it has no status */
+    if (refused + wrong++ == 0)
+      fprintf(stderr, "request %zu: the server has dropped it: no function 0x%08X\n", k, (unsigned)shots->function);
+    return;
+  }
   const uint8_t *const expected = shots->answers + k % shots->rows * shots->answer_bytes;
   if (answer->status == 0 && answer->result_bytes == shots->answer_bytes &&
       memcmp(answer->result, expected, shots->answer_bytes) == 0)
@@ -43,10 +48,10 @@ static void collect(const cudaq_qec_client_answer_t *answer, const shots_t *shot
 }
 
 int main(int argc, char **argv) {
-  if ((argc != 7 && argc != 9) || strtoull(argv[3], NULL, 10) == 0)
+  const uint32_t max_open = argc < 7 ? 0 : (uint32_t)strtoul(argv[6], NULL, 10);
+  if ((argc != 7 && argc != 9) || max_open == 0 || strtoull(argv[3], NULL, 10) == 0)
     return fprintf(stderr, "usage: control_system HOST PORT REQUESTS CYCLE_US LIMIT_US OPEN [EVENTS ANSWERS]\n"), 2;
   const size_t requests = strtoull(argv[3], NULL, 10);
-  const uint32_t max_open = (uint32_t)strtoul(argv[6], NULL, 10);
   cudaq_qec_client_t *const client = open_client(argv[1], argv[2], max_open);
   if (client == NULL)
     return 1;
@@ -90,5 +95,5 @@ int main(int argc, char **argv) {
   print_latencies(&pace);
   cudaq_qec_client_close(client);
   free(pace.ns);
-  return wrong != 0 || missed + skipped == requests;
+  return wrong != 0 || missed + refused + skipped == requests;
 }

@@ -43,6 +43,10 @@ static inline shots_t recorded_shots(cudaq_qec_client_t *client, const char *eve
          (unsigned long long)model.observables, (unsigned long long)model.digest);
   shots.event_bytes = (size_t)(model.detectors + 7) / 8;
   shots.answer_bytes = (size_t)(model.observables + 7) / 8;
+  if (shots.event_bytes == 0 || shots.answer_bytes == 0) { /* or so many that the sum wraps */
+    fprintf(stderr, "decoder 0: no shots have so many detectors and observables\n");
+    return shots;
+  }
   const size_t rows = read_rows(events, shots.event_bytes, &shots.events);
   if (rows == 0 || rows != read_rows(answers, shots.answer_bytes, &shots.answers))
     fprintf(stderr, "%s and %s do not hold shots of such a model\n", events, answers);

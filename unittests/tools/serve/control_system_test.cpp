@@ -14,11 +14,12 @@ constexpr std::uint64_t kDetectors = 10, kObservables = 1, kDigest = 0xAB, kReco
 
 /// Says that its model has these sizes. `decode`: the answer to request `number` of qec_decode. A frame that comes
 /// again gets the same one.
-played_server::play decoding(std::function<std::optional<played_answer>(std::size_t number)> decode) {
+played_server::play decoding(std::function<std::optional<played_answer>(std::size_t number)> decode,
+                             std::uint64_t detectors = kDetectors, std::uint64_t observables = kObservables) {
   return [=, decoded = std::size_t{0}, last_id = std::uint32_t{0}, last = std::optional<played_answer>()](
              const played_request &request, std::size_t) mutable -> std::optional<played_answer> {
     if (request.header.function_id == CUDAQ_QEC_DESCRIBE_DECODER)
-      return played_answer{0, numbers({kDetectors, kDetectors, kObservables, kDigest, 1, 0})};
+      return played_answer{0, numbers({detectors, detectors, observables, kDigest, 1, 0})};
     if (std::exchange(last_id, request.header.request_id) != request.header.request_id)
       last = decode(decoded++);
     return last;
@@ -77,6 +78,32 @@ TEST_F(ControlSystem, PlaysNoShotsOfAnotherModel) {
   EXPECT_EQ(program.wait(), 1);
   EXPECT_TRUE(contains(read_file(err()), "do not hold shots of such a model")) << read_file(err());
   EXPECT_TRUE(only_described(server));
+}
+
+TEST_F(ControlSystem, PlaysNoShotsOfAModelWithoutASize) {
+  for (const auto &[detectors, observables] :
+       {std::pair<std::uint64_t, std::uint64_t>{0, 1}, {UINT64_MAX, 1}, {10, 0}, {10, UINT64_MAX}}) {
+    played_server server(decoding([](std::size_t) { return std::nullopt; }, detectors, observables));
+    EXPECT_EQ(play(server, {"1", "0", "1000", "1"})->wait(), 1);
+    EXPECT_TRUE(contains(read_file(err()), "no shots have so many")) << read_file(err());
+    EXPECT_TRUE(only_described(server));
+  }
+}
+
+TEST_F(ControlSystem, FailsIfEachShotIsRefused) {
+  played_server server(decoding([](std::size_t) { return played_answer{-CUDAQ_QEC_SERVER_BUSY, {}}; }));
+  const auto program = play(server, {"3", "1000", "60000000", "1"});
+  program->line();
+  EXPECT_EQ(program->line(), "requests 3, missed 0, refused 3, skipped 0, wrong 0") << read_file(err());
+  EXPECT_EQ(program->wait(), 1);
+}
+
+TEST_F(ControlSystem, WantsAtLeastOneOpenRequest) {
+  played_server server(decoding([](std::size_t) { return std::nullopt; }));
+  for (const char *const open : {"0", "x"}) {
+    EXPECT_EQ(play(server, {"3", "1000", "1000", open})->wait(), 2);
+    EXPECT_TRUE(read_file(err()).starts_with("usage: ")) << read_file(err());
+  }
 }
 
 } // namespace
