@@ -178,8 +178,11 @@ if grep -E "^## \[${version//./\\.}\] - " docs/changelog.md >/dev/null; then
 else
   line open "the changelog has no section [$version] yet (step 4)"
 fi
-if grep -s 'maintainers@localhost' cmake/CudaqPackages.cmake >/dev/null; then
-  line open "the packages name no maintainer: CUDAQ_PACKAGE_CONTACT of cmake/CudaqPackages.cmake (the page's table)"
+if ! contact=$(grep -Es '^set\(CUDAQ_PACKAGE_CONTACT "[^"]+ <[^">]+>" CACHE' cmake/CudaqPackages.cmake); then
+  line FAILED "cmake/CudaqPackages.cmake has no \"Name <mail>\" as the default of CUDAQ_PACKAGE_CONTACT"
+elif [[ $contact == *maintainers@localhost* ]]; then
+  line open "the packages name no maintainer: the default of CUDAQ_PACKAGE_CONTACT in cmake/CudaqPackages.cmake (the\
+ page's table)"
 else
   line ok "the packages name a maintainer"
 fi

@@ -39,9 +39,9 @@ G
 echo "release@localhost $(cut -d ' ' -f 1,2 "$scratch/key.pub")" >"$scratch/allowed"
 mapfile -t needed < <(find include lib kernels unittests/abi -name '*.map' -o -name '*.inc' -o -path 'include/*.h')
 mkdir "$scratch/copy"
-cp --parents "${needed[@]}" CITATION.cff README.md cmake/conda/recipe.yaml docs/changelog.md docs/guide/frozen.md \
-  docs/packages/{packages,python}.md scripts/{release_check,version}.sh unittests/lint/{changelog,tree}.py \
-  "$scratch/copy"
+cp --parents "${needed[@]}" CITATION.cff README.md cmake/{CudaqPackages.cmake,conda/recipe.yaml} docs/changelog.md \
+  docs/guide/frozen.md docs/packages/{packages,python}.md scripts/{release_check,version}.sh \
+  unittests/lint/{changelog,tree}.py "$scratch/copy"
 cd "$scratch/copy"
 git init --quiet
 git add . && git commit --quiet --message "Release $version"
@@ -77,4 +77,10 @@ expect 1 "FAILED  the lists that docs/guide/frozen.md names are there" "cudaq-re
 git checkout --quiet .
 sed -i 's/^CUDAQ_REALTIME_0.1 /CUDAQ_REALTIME_99.1 /' lib/cudaq-realtime.map
 expect 1 "CUDAQ_REALTIME_99.1 is newer than $version"
+git checkout --quiet .
+expect 0 "open    the packages name no maintainer"
+sed -i 's/<maintainers@localhost>/<owner@example.org>/' cmake/CudaqPackages.cmake
+expect 0 "ok      the packages name a maintainer"
+rm cmake/CudaqPackages.cmake
+expect 1 "FAILED  cmake/CudaqPackages.cmake has no"
 echo "each planted fault is found"
