@@ -130,7 +130,7 @@ typedef struct cudaq_qec_decoder_plugin_t {
    * the sum of log((1 - p) / p) of the correction; holds NaN, which means none. It is not infinite, and not below 0
    * unless an error of the model is above 1/2. With `columns` and CUDAQ_QEC_ERRORS_WHOLE it is the sum of the errors of
    * `columns`, to 1 %, equal errors counted by themselves or as one; it is compared with them when they are checked.
-   * Must not allocate after the first shots. */
+   * Should not allocate after the first shots. */
   int32_t (*decode)(void *decoder, const uint64_t *events, size_t num_events, uint8_t *observables, double *weight);
 
   /* Frees the decoder. */
