@@ -44,6 +44,11 @@ class Gaussian(_Gaussian):
                              "1")
         return of
 
+    # _replace calls it, and a tuple's would check nothing. The ignored error: a tuple's makes any type.
+    @classmethod
+    def _make(cls, iterable: Iterable[float]) -> Gaussian:  # type: ignore[override]
+        return cls(*iterable)
+
     def log_ratios(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """log(P(0 | value) / P(1 | value)): the hard bit is 1 where it is below 0."""
         given = np.asarray(values, dtype=np.float64)

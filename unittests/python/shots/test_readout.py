@@ -305,6 +305,9 @@ def test_a_calibration_that_does_not_fit_is_refused():
     for wrong in ((1, 1, 0.5), (1, -1, 0), (1, -1, -0.5), (1, -1, 0.5, 1), (1, -1, 0.5, 0), (math.nan, -1, 0.5)):
         with pytest.raises(ValueError, match=r"^Gaussian\(zero=.* is no calibration, accepted: two means"):
             Gaussian(*wrong)
+    assert CALIBRATION._replace(prior=0.25) == Gaussian(1, -1, 0.6, 0.25)
+    with pytest.raises(ValueError, match=r"^Gaussian\(zero=1, one=-1, sigma=0, prior=0.5\) is no calibration"):
+        CALIBRATION._replace(sigma=0)
     with pytest.raises(ValueError, match="no noise with the tag leakage, and there is no calibration"):
         readout_model(surface_code())
 
