@@ -429,8 +429,9 @@ class Client:
             parts = f"{given} bits, " + ", ".join(
                 f"no {name}" if part is None else f"{name} of {np.size(part)} {np.asarray(part).dtype}"
                 for part, name in ((soft, "soft"), (leakage, "leakage")))
-            raise DecodeError(answer.status, fault=f"the request had {parts}; readout() tells how many soft values, of "
-                                                   "which kinds, and how many flags the decoder needs with each shot")
+            raise DecodeError(answer.status, fault=f"the request had {parts}; the decoder needs all of its detectors, "
+                                                   "and the soft values and flags that readout() names; or the answer "
+                                                   "does not fit into a slot")
         if answer.status > 0:
             raise DecodeError(answer.status)
         if answer.status < 0:  # above -1000 the negative of a status of the server

@@ -53,9 +53,10 @@ def test_soft_values_and_flags_make_the_golden_requests():
 def test_a_shot_without_its_values_is_refused_with_what_came():
     with Peer(lambda request: [response(request, 4)]) as peer, Client("udp", peer.address, slot_size=SLOT_SIZE,
                                                                       timeout=60) as client:
-        with pytest.raises(DecodeError, match=r"the request had 2 bits, no soft, no leakage; readout\(\) tells"):
+        with pytest.raises(DecodeError, match=r"the request had 2 bits, no soft, no leakage; the decoder needs all "
+                                              r"of its detectors, .* readout\(\) names; or the answer does not fit"):
             client.decode(bits("10"), observables=1)
-        with pytest.raises(DecodeError, match="2 bits, soft of 3 uint8, leakage of 1 int64; readout"):
+        with pytest.raises(DecodeError, match="2 bits, soft of 3 uint8, leakage of 1 int64; the decoder"):
             client.decode(bits("10"), observables=1, soft=np.zeros(3, np.uint8), leakage=[2])
 
 
