@@ -28,7 +28,7 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// One tenth of the last experiment.
+/// One tenth of an experiment.
 struct tenth {
   std::uint64_t begin_ns = 0, begin_decode_ns = 0, begin_round = 0;
   double ns_per_round = 0, decode_ns_per_round = 0;
@@ -77,17 +77,33 @@ played_rounds rounds_of(const endless_sampler::shot &shot, const qec::repeating_
   return made;
 }
 
-/// What happened in all experiments.
+/// What happened while the rounds of one or more experiments were sent.
+struct sent_rounds {
+  latency_histogram lag; ///< rounds
+  std::uint64_t busy = 0, late_ns = 0;
+  tenth first, last;                                                        ///< of the last experiment
+  std::vector<std::uint64_t> backlog = std::vector<std::uint64_t>(kPoints); ///< the largest lag in each part
+
+  void add(const sent_rounds &experiment) {
+    lag.merge(experiment.lag);
+    busy += experiment.busy;
+    late_ns = std::max(late_ns, experiment.late_ns);
+    first = experiment.first;
+    last = experiment.last;
+    std::ranges::transform(backlog, experiment.backlog, backlog.begin(), std::ranges::max);
+  }
+};
+
+/// What happened in all experiments with a final correction.
 struct stream_counts {
-  latency_histogram lag, tail_ns; ///< lag: rounds
-  std::uint64_t rounds = 0, experiments = 0, busy = 0, windows = 0, decode_ns = 0, worst_decode_ns = 0;
-  std::uint64_t worst_queue_rounds = 0, late_ns = 0, ns = 0, wrong = 0;
-  std::uint64_t broken = 0; ///< experiments without a final correction: of them no rounds, times and answers count
-  std::string first_fault;  ///< of these
+  sent_rounds sent;
+  latency_histogram tail_ns;
+  std::uint64_t rounds = 0, windows = 0, decode_ns = 0, worst_decode_ns = 0;
+  std::uint64_t worst_queue_rounds = 0, ns = 0, wrong = 0;
   qec::deadline_counts deadlines;
   sending_pace pace;
-  tenth first, last;
-  std::vector<std::uint64_t> backlog = std::vector<std::uint64_t>(kPoints); ///< the largest lag in each part
+  std::uint64_t experiments = 0, broken = 0; ///< all experiments, and those without a final correction
+  std::string first_fault;                   ///< of these
 };
 
 /// Plays one experiment. The calling thread keeps the pace by polling the clock.
@@ -98,40 +114,36 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
   const auto due = [&](std::uint64_t round) { return begin + static_cast<std::uint64_t>(cycle_ns * double(round)); };
   qec::decode_status status = qec::decode_status::ok;
   const std::uint64_t part = std::max<std::uint64_t>(1, rounds / kTenths);
-  counts.first = counts.last = {};
   std::uint64_t last_late_ns = 0, worst_lag = 0;
-  latency_histogram lags;
-  counts.first.begin(stream, 0);
+  sent_rounds own_rounds;
+  own_rounds.first.begin(stream, 0);
   for (std::uint64_t round = 0; round < rounds && status == qec::decode_status::ok; ++round) {
     if (round == part)
-      counts.first.end(stream, round);
+      own_rounds.first.end(stream, round);
     if (round == rounds - part)
-      counts.last.begin(stream, round);
+      own_rounds.last.begin(stream, round);
     std::uint64_t now = now_ns();
     for (; now < due(round); now = now_ns())
       ;
     if (cycle_ns != 0)
-      counts.late_ns = std::max(counts.late_ns, now - due(round));
+      own_rounds.late_ns = std::max(own_rounds.late_ns, now - due(round));
     last_late_ns = now - std::min(now, due(round));
     const std::span bits = std::span(experiment.bits)
                                .subspan(experiment.first[round], experiment.first[round + 1] - experiment.first[round]);
     while ((status = stream.push(bits, experiment.count[round])) == qec::decode_status::busy &&
            !interrupt_guard::interrupted())
-      ++counts.busy;
+      ++own_rounds.busy;
     // Rounds that are due and not final: also those that could not be sent yet.
     const std::uint64_t sent = round + 1, late = cycle_ns == 0 ? 0 : (now_ns() - due(round)) / std::uint64_t(cycle_ns);
     const std::uint64_t lag = sent + late - std::min(sent, stream.committed_rounds());
-    lags.record(lag);
+    own_rounds.lag.record(lag);
     // What waits for the rest of its window is not late.
     const std::uint64_t complete = qec::complete_rounds(stream);
     worst_lag = std::max(worst_lag, complete + late - std::min(complete, stream.committed_rounds()));
-    std::uint64_t &max_lag = counts.backlog[round * kPoints / rounds];
+    std::uint64_t &max_lag = own_rounds.backlog[round * kPoints / rounds];
     max_lag = std::max(max_lag, lag);
   }
-  if (status == qec::decode_status::ok) {
-    counts.last.end(stream, rounds);
-    counts.pace.add(rounds, cycle_ns, last_late_ns, worst_lag);
-  }
+  own_rounds.last.end(stream, rounds);
   // The tail is complete with its last round.
   const std::uint64_t all = rounds + model.tail().size();
   while (status == qec::decode_status::ok && now_ns() < due(all - 1))
@@ -152,7 +164,8 @@ void play(const played_rounds &experiment, const qec::repeating_model &model, do
           qec::decode_status_text(status == qec::decode_status::ok ? last.status : status, stream.fault());
     return;
   }
-  counts.lag.merge(lags);
+  counts.sent.add(own_rounds);
+  counts.pace.add(rounds, cycle_ns, last_late_ns, worst_lag);
   counts.tail_ns.record(now - std::min(end, now));
   counts.ns += now - begin;
   counts.rounds += all;
@@ -189,9 +202,9 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
   return {{"method",
            "experiments are sampled before they are played; the calling thread pushes one round each cycle "
            "by polling CLOCK_MONOTONIC; lag: rounds that are due and not final, looked at after each push; "
-           "tail: from the time that the last round is due to the final correction; nothing of an experiment without "
-           "one, which is broken; first and last tenth of the last "
-           "experiment: resident memory at the end of each, which contains all sampled rounds"},
+           "tail: from the time that the last round is due to the final correction; an experiment without one is "
+           "broken, and nothing else of it is counted; first and last tenth of the last experiment with a final "
+           "correction, null if there is none: resident memory at the end of each, which contains all sampled rounds"},
           {"dem", o.dem_file},
           {"stream", description},
           {"workers", o.workers},
@@ -203,13 +216,13 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
           {"experiments", c.experiments},
           {"rounds", c.rounds},
           {"rounds_per_second", c.rounds == 0 ? json() : json(rounds / seconds)},
-          {"lag_rounds", lag_json(c.lag)},
+          {"lag_rounds", lag_json(c.sent.lag)},
           {"tail_ns", latency_json(c.tail_ns)},
-          {"backlog_rounds", c.backlog},
-          {"first_tenth", tenth_json(c.first)},
-          {"last_tenth", tenth_json(c.last)},
-          {"busy", c.busy},
-          {"worst_late_ns", c.late_ns},
+          {"backlog_rounds", c.sent.backlog},
+          {"first_tenth", c.rounds == 0 ? json() : tenth_json(c.sent.first)},
+          {"last_tenth", c.rounds == 0 ? json() : tenth_json(c.sent.last)},
+          {"busy", c.sent.busy},
+          {"worst_late_ns", c.sent.late_ns},
           {"windows", c.windows},
           {"decode_ns_per_window", double(c.decode_ns) / windows},
           {"decode_ns_per_round", double(c.decode_ns) / rounds},
@@ -225,24 +238,24 @@ json report_of(const bench_stream_options &o, const stream_counts &c, const std:
 
 /// Of the experiments with a final correction.
 void print_counts(const stream_counts &counts, const output &out) {
+  const sent_rounds &sent = counts.sent;
   out.text("pace          {}\n", counts.pace.text());
-  out.text("lag, rounds   {}\n",
-           counts.lag.count() == 0
-               ? "-"
-               : fmt::format("p50 {}  p99 {}  p99.9 {}  max {}", counts.lag.percentile(50), counts.lag.percentile(99),
-                             counts.lag.percentile(99.9), counts.lag.max()));
+  out.text("lag, rounds   {}\n", sent.lag.count() == 0
+                                     ? "-"
+                                     : fmt::format("p50 {}  p99 {}  p99.9 {}  max {}", sent.lag.percentile(50),
+                                                   sent.lag.percentile(99), sent.lag.percentile(99.9), sent.lag.max()));
   out.text("tail          {}\n", latency_line(counts.tail_ns));
   const double windows = std::max(1.0, double(counts.windows));
   out.text("windows       {}, {} each, at most {}; {} a round\n", counts.windows,
            format_ns(double(counts.decode_ns) / windows), format_ns(double(counts.worst_decode_ns)),
            format_ns(double(counts.decode_ns) / std::max(1.0, double(counts.rounds))));
   out.text("tenths        first: {} a round, {} of them in the decoder, {:.1f} MiB; last: {}, {}, {:.1f} MiB\n",
-           format_ns(counts.first.ns_per_round), format_ns(counts.first.decode_ns_per_round),
-           double(counts.first.resident_bytes) / (1 << 20), format_ns(counts.last.ns_per_round),
-           format_ns(counts.last.decode_ns_per_round), double(counts.last.resident_bytes) / (1 << 20));
+           format_ns(sent.first.ns_per_round), format_ns(sent.first.decode_ns_per_round),
+           double(sent.first.resident_bytes) / (1 << 20), format_ns(sent.last.ns_per_round),
+           format_ns(sent.last.decode_ns_per_round), double(sent.last.resident_bytes) / (1 << 20));
   out.text("rate          {} rounds per second; {} times busy; rounds at most {} late\n",
-           format_rate(double(counts.rounds) / (1e-9 * std::max(1.0, double(counts.ns)))), counts.busy,
-           format_ns(double(counts.late_ns)));
+           format_rate(double(counts.rounds) / (1e-9 * std::max(1.0, double(counts.ns)))), sent.busy,
+           format_ns(double(sent.late_ns)));
   out.text("wrong         {} of {} experiments\n", counts.wrong, counts.experiments - counts.broken);
 }
 

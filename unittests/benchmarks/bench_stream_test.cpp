@@ -62,8 +62,28 @@ TEST(BenchStream, OfADecoderThatFailsSaysWhyAndNothingElse) {
   for (const char *const of_an_answer : {"\nrate ", "\ntail ", "\nwrong "})
     EXPECT_FALSE(contains(r.out, of_an_answer)) << r.out;
   const auto report = run_program(run + " --json").json();
-  EXPECT_TRUE(report.at("rounds_per_second").is_null());
+  for (const char *const of_an_answer : {"rounds_per_second", "first_tenth", "last_tenth"})
+    EXPECT_TRUE(report.at(of_an_answer).is_null()) << of_an_answer;
   EXPECT_TRUE(contains(report.at("first_fault"), "decode returned 17"));
+}
+
+// The plug-in breaks at the first event of a window. With this seed the first experiment has none, and the second has.
+TEST(BenchStream, CountsNothingElseOfAnExperimentThatBreaks) {
+  const scratch_folder scratch;
+  const std::string model = scratch.path() / "loop.dem";
+  const std::string round = "error(0.007) D0 L0\ndetector(0) D0\n", shift = "shift_detectors(1) 1\n";
+  std::ofstream(model) << round + shift + "repeat 100 {\n" + round + shift + "}\n" + round;
+  const std::string run = "stream --json --rounds 100 --cycle-us 0 --seed 1 --commit 4 --buffer 2 --dem " + model +
+                          " --decoder " + std::string(CUDAQ_TEST_BREAKING_PLUGIN) +
+                          ":break=column_cause --experiments ";
+  const auto first = run_good_program(run + "1"), both = run_program(run + "2").json();
+  ASSERT_EQ(first.at("broken"), 0);
+  ASSERT_EQ(both.at("broken"), 1);
+  EXPECT_EQ(both.at("experiments"), 2);
+  for (const char *const field : {"rounds", "windows", "busy", "lag_rounds", "backlog_rounds"})
+    EXPECT_EQ(both.at(field), first.at(field)) << field;
+  for (const char *const tenth : {"first_tenth", "last_tenth"})
+    EXPECT_GT(both.at(tenth).at("ns_per_round"), 0) << tenth;
 }
 
 TEST(BenchStream, AnExperimentHasTheLeastRoundsWithWholeRepetitions) {
