@@ -78,7 +78,7 @@ expected<stream_options> with_settings_of_name(stream_options options) {
   return options;
 }
 
-std::string with_settings_of_stream(std::string refusal) {
+std::string with_settings_of_stream(std::string refusal, bool is_whole_form) {
   namespace rt = cudaq::realtime::detail;
   constexpr std::string_view kUnknown = "unknown setting \"", kSuggestion = ". Did you mean";
   const std::size_t at = refusal.find(kUnknown);
@@ -94,8 +94,9 @@ std::string with_settings_of_stream(std::string refusal) {
   for (const std::string &one : own)
     known += (one == own.front() ? " " : ", ") + one;
   if (is_own)
-    known += ", which need the decoder sliding-window (type: sliding-window in the file of serve) with this one as "
-             "its inner";
+    known += is_whole_form ? ", which stand outside of the parentheses of inner"
+                           : ", which need the decoder sliding-window (type: sliding-window in the file of serve) "
+                             "with this one as its inner";
   if (!similar.empty())
     refusal.replace(end, std::string::npos, "." + similar);
   return refusal.insert(end, known);

@@ -18,7 +18,8 @@ namespace cudaq::qec::realtime {
 [[nodiscard]] expected<stream_options> with_settings_of_name(stream_options options);
 
 /// A refusal by the inner decoder, which got each setting that sliding-window does not know: if it does not know one
-/// either, the text also has the settings of sliding-window, and those that the key may mean.
-[[nodiscard]] std::string with_settings_of_stream(std::string refusal);
+/// either, the text also has the settings of sliding-window, those that the key may mean, and where a setting of
+/// sliding-window belongs. `is_whole_form`: the name was that of sliding-window.
+[[nodiscard]] std::string with_settings_of_stream(std::string refusal, bool is_whole_form);
 
 } // namespace cudaq::qec::realtime

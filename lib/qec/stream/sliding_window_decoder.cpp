@@ -63,9 +63,10 @@ decoder_result make_sliding_window_decoder(const decoder_model &given, decoder_s
     const auto options = read_stream_settings(settings.rest());
     if (options.failed())
       return {nullptr, options.text()};
-    const auto source = read_stream(given, *options, heralds);
+    auto source = read_stream(given, *options, heralds);
     if (source.failed())
       return failed(source.text());
+    source->is_whole_form = true;
     const repeating_model &model = source->model;
     const std::uint64_t body = model.body_detectors(), rest = model.head_detectors() + model.tail_detectors();
     if (model.repetitions() > (kMaxDetectors - rest) / body)

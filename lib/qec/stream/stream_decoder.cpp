@@ -111,10 +111,10 @@ stream_result made_or_throw(const stream_source &source, std::uint64_t push_bits
   return {std::make_unique<stream_engine>(std::move(made), std::move(pool), threads, queue, description), {}};
 }
 
-stream_result failed(const std::exception &failure) {
+stream_result failed(const std::exception &failure, bool is_whole_form) {
   const bool machine_lacks = dynamic_cast<const stream_machine_error *>(&failure) != nullptr ||
                              dynamic_cast<const std::bad_alloc *>(&failure) != nullptr;
-  return {nullptr, "stream decoder: " + with_settings_of_stream(failure.what()), machine_lacks};
+  return {nullptr, "stream decoder: " + with_settings_of_stream(failure.what(), is_whole_form), machine_lacks};
 }
 
 } // namespace
@@ -126,6 +126,7 @@ expected<stream_source> read_stream(const decoder_model &errors, const stream_op
   auto full = with_settings_of_name(options);
   if (full.failed())
     return full.reason();
+  const bool is_whole_form = full->decoder != options.decoder;
   const auto rule = round_rule::parse(full->rounds);
   if (rule.failed())
     return rule.reason();
@@ -153,14 +154,14 @@ expected<stream_source> read_stream(const decoder_model &errors, const stream_op
     readout = std::move(*of_stream);
     full->readout.reset(); // not kept
   }
-  return stream_source{std::move(*full), std::move(*model), std::move(heralds), std::move(readout)};
+  return stream_source{std::move(*full), std::move(*model), std::move(heralds), std::move(readout), is_whole_form};
 }
 
 stream_result make_stream_decoder(const stream_source &source, std::uint64_t push_bits) {
   try {
     return made_or_throw(source, push_bits);
   } catch (const std::exception &failure) {
-    return failed(failure);
+    return failed(failure, source.is_whole_form);
   }
 }
 
@@ -169,9 +170,9 @@ stream_result make_stream_decoder(std::string_view dem_text, const stream_option
     const auto source = read_stream(dem_text, options);
     if (source.failed())
       throw stream_error(source.text());
-    return made_or_throw(*source, 0);
+    return make_stream_decoder(*source);
   } catch (const std::exception &failure) {
-    return failed(failure);
+    return failed(failure, false);
   }
 }
 

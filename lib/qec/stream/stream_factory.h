@@ -18,6 +18,7 @@ struct stream_source {
   repeating_model model;
   stream_heralds heralds;
   stream_readout readout;
+  bool is_whole_form = false; ///< the name was sliding-window's, with this decoder as its inner
 };
 /// Reads the decoder's name, the model, and the file of heralds. `heralds`: the contents of that file, which then is
 /// not read.

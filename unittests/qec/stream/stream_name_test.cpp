@@ -61,6 +61,10 @@ TEST(StreamName, NamesTheSettingsOfTheWindowsBesideThoseOfTheirDecoder) {
   EXPECT_TRUE(without.ends_with(own + ", which need the decoder sliding-window (type: sliding-window in the file of "
                                       "serve) with this one as its inner"))
       << without;
+  for (const std::string name :
+       {"sliding-window:inner=lookup(commit=3)", "sliding-window:inner=lookup(commit=3),buffer=2"})
+    for (const std::string &inside : {description_of({.decoder = name}), make_decoder(name, kText).error})
+      EXPECT_TRUE(inside.ends_with(own + ", which stand outside of the parentheses of inner")) << inside;
   EXPECT_EQ(make_decoder("lookup:commits=3", kText).error.find("Did you mean"), std::string::npos)
       << "it has no windows";
 }
