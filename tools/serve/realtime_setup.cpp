@@ -5,6 +5,7 @@
 #include "tools/services/thread_rights.h"
 
 #include <cerrno>
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
@@ -53,7 +54,12 @@ realtime_setup::~realtime_setup() {
     close(dma_latency_fd_);
 }
 
-void realtime_setup::note(std::string what, std::string why) { steps_.push_back({std::move(what), std::move(why)}); }
+void realtime_setup::note(std::string what, std::string why) {
+  if (const auto earlier = std::ranges::find(steps_, what, &realtime_step::what); earlier != steps_.end())
+    earlier->why = std::move(why);
+  else
+    steps_.push_back({std::move(what), std::move(why)});
+}
 
 bool realtime_setup::grant(const std::string &what, int core, int priority) {
   std::string why = calls_.refused_placement(core, priority);

@@ -40,8 +40,10 @@ public:
   /// Before the decoders are made: leaves in the section what this system grants. The same section later, in a reload,
   /// becomes the same. Throws usage_error for a core that the machine does not have, and as check_required.
   void adjust(cudaq::qec::realtime::server_config &config);
-  /// After the threads and the decoders are there: holds the wake-up latency, and locks the memory.
-  /// Throws as check_required, after all steps.
+  /// Holds the wake-up latency, and locks the memory. After the decoders are there and before the first request: a
+  /// required step that is refused must not end a server that has answered. And again after the transport's threads are
+  /// there, to lock their memory, too; then a step has what the last call has found. Throws as check_required, after
+  /// all steps.
   void apply(const cudaq::qec::realtime::realtime_config &granted);
   /// After a reload, whose decoders are new. "", or why the memory is not locked.
   [[nodiscard]] std::string lock_again(const cudaq::qec::realtime::realtime_config &granted) const;
@@ -54,6 +56,7 @@ private:
   bool grant(const std::string &what, int core, int priority);
   /// Throws std::runtime_error, with all steps that are not applied, if there are such and the section is required.
   void check_required(const cudaq::qec::realtime::realtime_config &section) const;
+  /// In place of an earlier step with the same `what`.
   void note(std::string what, std::string why);
   [[nodiscard]] std::string lock_memory() const;
 

@@ -194,9 +194,10 @@ void serving::start() {
   if (const auto result = host_.start(wait_policy_of(options_.wait, few_cores_), options_.decoder_threads);
       result.failed())
     throw api_error("the decoders' threads: " + result.text());
+  realtime_.apply(realtime); // some transports have requests from here on
   transport_.start();
   running_ = true;
-  realtime_.apply(realtime);
+  realtime_.apply(realtime); // with the memory of the transport's threads
   for (const realtime_step &step : realtime_.steps())
     print_log("realtime: {}: {}\n", step.what, step.why.empty() ? "applied" : "not applied: " + step.why);
   std::string line = "QEC_DECODING_SERVER_READY " + transport_.ready_words();

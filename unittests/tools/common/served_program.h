@@ -188,6 +188,13 @@ public:
     const ssize_t n = poll(&ready, 1, kLimitMs) > 0 ? recv(fd_, text, sizeof text, 0) : 0;
     return std::string(text, n > 0 ? static_cast<std::size_t>(n) : 0);
   }
+  void send_to(const notified_socket &other, const std::string &text) const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    other.path_.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(sendto(fd_, text.data(), text.size(), 0, reinterpret_cast<const sockaddr *>(&address), sizeof address),
+              static_cast<ssize_t>(text.size()));
+  }
 
 private:
   const std::string path_;

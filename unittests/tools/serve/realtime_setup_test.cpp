@@ -88,6 +88,27 @@ TEST(RealtimeSetup, HoldsTheWakeUpLatencyAndLocksTheMemoryAgainAfterAReload) {
   EXPECT_EQ(system.lock_flags.size(), 2u) << "not without lock_memory";
 }
 
+TEST(RealtimeSetup, LocksTheMemoryOfTheTransportTooAndHasOneStepForBoth) {
+  const realtime::test::scratch_folder folder;
+  fake_system system;
+  system.dma_latency = (folder.path() / "latency").string();
+  std::ofstream(system.dma_latency).close();
+  realtime_setup setup("", system.calls());
+  const realtime_config section{CUDAQ_CORE_ANY, {}, {}, 0, true, 3};
+  const auto reasons = [&] {
+    std::vector<std::string> all;
+    for (const realtime_step &step : setup.steps())
+      all.push_back(step.why.substr(0, step.why.find(':')));
+    return all;
+  };
+  setup.apply(section);
+  EXPECT_EQ(reasons(), (std::vector<std::string>{"", ""}));
+  system.lock_error = ENOMEM; // the limit has no room for the threads
+  setup.apply(section);
+  EXPECT_EQ(reasons(), (std::vector<std::string>{"mlockall", ""}));
+  EXPECT_EQ(system.lock_flags.size(), 2u);
+}
+
 TEST(RealtimeSetup, NamesTheRightsThatMemoryAndLatencyNeed) {
   fake_system system;
   system.lock_error = ENOMEM;

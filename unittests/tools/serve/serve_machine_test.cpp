@@ -4,11 +4,15 @@
 #include "unittests/tools/serve/serve_fixture.h"
 
 #include <fmt/format.h>
+#include <linux/capability.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sched.h>
 #include <sstream>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <thread>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -216,9 +220,37 @@ TEST_F(Serve, ChecksItsRealtimeSection) {
     EXPECT_EQ(no_core.exit_code, 2) << no_core.err;
     EXPECT_TRUE(contains(no_core.err, "realtime: pool_cores 1023: this machine has the cores 0 to ")) << no_core.err;
   }
+  // The priority is refused while the configuration is read, the latency at the start.
+  const bool can_wake = contains(checked.out, "\nrealtime: cpu_dma_latency_us 9: can be applied");
+  const program_result latency = run("--check", "cpu_dma_latency_us: 9, required: true");
+  EXPECT_EQ(latency.exit_code, can_wake ? 0 : 3) << latency.err;
+  EXPECT_EQ(contains(latency.err, "realtime: it is required, and not all of it can be applied: cpu_dma_latency_us 9: "),
+            !can_wake)
+      << latency.err;
   const program_result refused = run_program("serve --config '" + yaml().string() + "' --realtime 'priority: high'");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_TRUE(contains(refused.err, "--realtime \"priority: high\": ")) << refused.err;
+}
+
+TEST_F(Serve, TakesNoRequestBeforeARequiredStepIsApplied) {
+  const notified_socket manager((folder_.path() / "notify").string()), own((folder_.path() / "own").string());
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+  const rlimit no_memory{0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &no_memory), 0);
+  // The thread, and what it starts, lose the right that is above this limit; a user who may not do that lacks it.
+  std::thread([&] {
+    (void)prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK);
+    running_program server({"serve", "--config", yaml(), "--transport", "shm", "--realtime",
+                            "lock_memory: true, required: true", "--", "--name=required-" + std::to_string(getpid())},
+                           err(), manager.path());
+    EXPECT_EQ(server.wait(), 3);
+  }).join();
+  EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+  const std::string log = read_file(err());
+  EXPECT_TRUE(contains(log, "realtime: it is required, and not all of it can be applied: lock_memory: ")) << log;
+  own.send_to(manager, "no message before");
+  EXPECT_EQ(manager.next(), "no message before") << "a server whose transport has begun tells of its end";
 }
 
 // The unit file for systemd agrees with the program.
