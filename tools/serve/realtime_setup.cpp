@@ -2,10 +2,11 @@
 #include "tools/serve/realtime_setup.h"
 
 #include "tools/common/machine.h"
+#include "tools/common/system_files.h"
 #include "tools/services/thread_rights.h"
 
-#include <cerrno>
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 #include <utility>
 
@@ -36,7 +36,7 @@ int lock_flags() {
 } // namespace
 
 realtime_calls realtime_calls::of_this_system() {
-  return {&tools::refused_placement, &mlockall, "/dev/cpu_dma_latency", get_nprocs_conf()};
+  return {&tools::refused_placement, &mlockall, "/dev/cpu_dma_latency", read_line("/sys/devices/system/cpu/possible")};
 }
 
 realtime_setup::realtime_setup(const std::string &option, realtime_calls calls) : calls_(std::move(calls)) {
@@ -64,8 +64,9 @@ void realtime_setup::note(std::string what, std::string why) {
 bool realtime_setup::grant(const std::string &what, int core, int priority) {
   std::string why = calls_.refused_placement(core, priority);
   const bool is_granted = why.empty();
-  if (!is_granted && core >= calls_.cores)
-    throw usage_error(fmt::format("realtime: {}: this machine has the cores 0 to {}", what, calls_.cores - 1));
+  const std::vector<int> cores = parse_cpu_list(calls_.cores);
+  if (!is_granted && core != CUDAQ_CORE_ANY && !cores.empty() && std::ranges::find(cores, core) == cores.end())
+    throw usage_error(fmt::format("realtime: {}: this machine has the cores {}", what, calls_.cores));
   if (!is_granted)
     why += (priority != 0 ? "; give the process CAP_SYS_NICE, or raise RLIMIT_RTPRIO (systemd: LimitRTPRIO=)"
                           : fmt::format("; the process may use the cores {}", fmt::join(allowed_cores(), ", ")));

@@ -17,7 +17,7 @@ struct realtime_calls {
   std::function<std::string(int core, int priority)> refused_placement; ///< as the function of this name
   std::function<int(int flags)> lock_all;                               ///< mlockall
   std::string dma_latency; ///< the device that holds the wake-up latency of all cores
-  int cores = 0;           ///< of the machine, also those that this process may not use
+  std::string cores;       ///< of the machine, also those that this process may not use: "0-7"; "": not known
 
   static realtime_calls of_this_system();
 };

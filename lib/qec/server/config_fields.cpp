@@ -153,8 +153,8 @@ constexpr config_field kRealtimeFields[] = {
     {"cpu_dma_latency_us", number, false, 0, 1e6, "",
      "the most that a core may need to wake up, in microseconds; 0: no core sleeps deeply. serve only", nullptr},
     {"required", choice, false, 0, 0, "true|false",
-     "true: the start and --check fail if one of these is refused. false or missing: serve goes on without it. serve "
-     "only",
+     "true: the start and --check fail if one of these is refused. false or missing: serve goes on without it, "
+     "except for a core that the machine does not have. serve only",
      nullptr},
 };
 constexpr config_object kRealtime{kRealtimeFields};

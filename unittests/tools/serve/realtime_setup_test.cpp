@@ -29,7 +29,7 @@ struct fake_system {
               errno = lock_error;
               return lock_error == 0 ? 0 : -1;
             },
-            dma_latency, 16};
+            dma_latency, "0-15"};
   }
 
   int placed = 0, lock_error = 0;
@@ -173,7 +173,7 @@ std::string thrown_by(const Call &call) {
 TEST(RealtimeSetup, RefusesACoreThatTheMachineDoesNotHave) {
   fake_system system;
   realtime_calls calls = system.calls();
-  calls.cores = 9; // so the core 9 is none
+  calls.cores = "0-8,10-15"; // so the core 9 is none
   for (const realtime_config &section :
        {realtime_config{9, {}, {}}, realtime_config{0, {1, 9}, {}}, realtime_config{0, {}, {9}}}) {
     realtime_setup setup("", calls);
@@ -181,8 +181,13 @@ TEST(RealtimeSetup, RefusesACoreThatTheMachineDoesNotHave) {
     const std::string text = thrown_by([&] { setup.adjust(config); });
     EXPECT_EQ(text.rfind("usage: realtime: ", 0), 0u) << text;
     EXPECT_NE(text.find("_core"), std::string::npos) << text;
-    EXPECT_NE(text.find(" 9: this machine has the cores 0 to 8"), std::string::npos) << text;
+    EXPECT_NE(text.find(" 9: this machine has the cores 0-8,10-15"), std::string::npos) << text;
   }
+  calls.cores = "";
+  realtime_setup unknown("", calls);
+  server_config config = with({9, {}, {}});
+  EXPECT_EQ(thrown_by([&] { unknown.adjust(config); }), "") << "the system does not say which cores there are";
+  EXPECT_EQ(config.realtime.loop_core, CUDAQ_CORE_ANY);
 }
 
 TEST(RealtimeSetup, RefusesTheStartIfARequiredStepIsNotApplied) {
