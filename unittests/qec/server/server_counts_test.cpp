@@ -140,6 +140,24 @@ TEST(ServerCounts, HaveTheFaultOfEachMemberWhereNoneAnswers) {
   EXPECT_EQ(count_after("111", decode_status::not_converged), 8U);
 }
 
+TEST(ServerCounts, HaveTheFaultOfAMemberWhereTheOthersDoNotConverge) {
+  auto made = std::make_unique<broken_race>();
+  broken_race &race = *made;
+  decoding_server server(one_setup({.id = 1}, std::make_unique<decoding_unit>(std::move(made), sparse_rows{}, 3)));
+  const auto after_one = [&] {
+    EXPECT_EQ(call(server, kOneShotFunctionId, packed("111")).status,
+              static_cast<std::int32_t>(decode_status::not_converged));
+    return server.decoders()[0]->failures();
+  };
+  EXPECT_EQ(after_one().last, decode_status_text(decode_status::not_converged));
+  race.fail_late();
+  const decode_failures both = after_one();
+  EXPECT_EQ(both.count, 3U) << "two shots and a member";
+  EXPECT_EQ(both.not_converged, 2U);
+  EXPECT_EQ(both.last, "of a race, whose other members go on: member b: broken");
+  EXPECT_EQ(after_one().last, both.last) << "one that did not converge says less";
+}
+
 /// A race with a name.
 std::vector<decoder_setup> named_race(unsigned seed) {
   decoder_result made = make_decoder("race:bp-osd|relay-bp(seed=" + std::to_string(seed) + ")", rotated_model(4));

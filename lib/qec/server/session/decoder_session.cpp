@@ -165,6 +165,8 @@ void decoder_session::note_failure(decode_status status) noexcept {
   failures_ += status == decode_status::internal_error && of_members != 0 ? of_members : of_members + 1;
   if (status == decode_status::not_converged) {
     ++not_converged_;
+    if (of_members != 0)
+      return keep_fault_of_race();
     if (has_other)
       return;
   }
@@ -206,6 +208,10 @@ void decoder_session::note_member_faults() noexcept {
   if (faults == 0)
     return;
   failures_ += faults;
+  keep_fault_of_race();
+}
+
+void decoder_session::keep_fault_of_race() noexcept {
   std::snprintf(last_failure_.data(), last_failure_.size(), "of a race, whose other members go on: %s", unit_->fault());
 }
 

@@ -200,6 +200,9 @@ private:
   [[nodiscard]] bool is_untouched() const noexcept { return !was_reset_ && !expected_counter_; }
 
   std::unique_ptr<decoding_unit> unit_;
+  /// After take_member_faults: why the last member failed, also where none of the others has a solution.
+  void keep_fault_of_race() noexcept;
+
   const bool sequence_;
   bool was_reset_ = false;
   std::uint64_t failures_ = 0, not_converged_ = 0;
