@@ -175,14 +175,14 @@ TEST(DecoderSession, SaysWhichSizeASingleShotShouldHave) {
   decoding_server server(setups(unit_for(rotated_model(9))));
   const auto last = [&] { return server.decoders()[0]->failures().last; };
   EXPECT_EQ(call(server, kOneShotFunctionId, bytes{0}).status, 4) << "decode_status::buffer_too_small";
-  EXPECT_EQ(last(), "the shot has 1 bytes, the model needs 2");
+  EXPECT_EQ(last(), "the shot has 1 byte, the model needs 2");
   EXPECT_EQ(call(server, kOneShotFunctionId, bytes{0, 0, 0}).status, 1) << "decode_status::bad_detector_index";
   EXPECT_EQ(last(), "the shot has 3 bytes, the model needs 2");
   bytes small(1);
   server_answer now;
   ASSERT_TRUE(server.submit(kOneShotFunctionId, packed("000000000"), small, {}, now));
   EXPECT_EQ(now.status, 4) << "decode_status::buffer_too_small";
-  EXPECT_EQ(last(), "the slot's room for the answer has 1 bytes, the model needs 2");
+  EXPECT_EQ(last(), "the slot's room for the answer has 1 byte, the model needs 2");
   EXPECT_EQ(server.decoders()[0]->failures().count, 3U);
 }
 

@@ -199,8 +199,8 @@ void decoder_session::note_refused_readout(const wire_request &request, const re
 
 void decoder_session::note_other_size(const char *has, std::uint64_t bytes, std::uint64_t needed) noexcept {
   ++failures_;
-  std::snprintf(last_failure_.data(), last_failure_.size(), "%s %" PRIu64 " bytes, the model needs %" PRIu64, has,
-                bytes, needed);
+  std::snprintf(last_failure_.data(), last_failure_.size(), "%s %" PRIu64 " byte%s, the model needs %" PRIu64, has,
+                bytes, bytes == 1 ? "" : "s", needed);
 }
 
 void decoder_session::note_member_faults() noexcept {

@@ -130,8 +130,9 @@ public:
   /// Shots that were decoded, whole ones and parts; streams whose rounds were all final at the last advance().
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }
   /// Decodes of shots and windows without a solution, except of shots at their deadline, with those whose readout was
-  /// refused; those of them that did not converge; and why the last one failed: the text of its status, and the
-  /// decoder's fault(). After another failure the text is not that of one that did not converge.
+  /// refused, and those of qec_decode whose shot or room for the answer has another size; those of them that did not
+  /// converge; and why the last one failed: the text of its status, and the decoder's fault(), or both sizes. After
+  /// another failure the text is not that of one that did not converge.
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
   [[nodiscard]] std::uint64_t not_converged() const noexcept { return not_converged_; }
   [[nodiscard]] const char *last_failure() const noexcept { return last_failure_.data(); }
@@ -179,7 +180,7 @@ protected:
   /// Counts a request whose soft values or flags are not those that come next; `facts`: what the decoder takes.
   void note_refused_readout(const wire_request &request, const readout_facts &facts,
                             const readout_so_far &before = {}) noexcept;
-  /// Counts a request of qec_decode whose shot, or whose room for the answer, has another size: "has 14 bytes".
+  /// Counts a request of qec_decode whose shot, or whose room for the answer, has another size. `has`: "the shot has".
   void note_other_size(const char *has, std::uint64_t bytes, std::uint64_t needed) noexcept;
   /// Counts the members of a race that failed where another one has answered. Before the next decode.
   void note_member_faults() noexcept;
@@ -199,10 +200,10 @@ private:
   /// Neither bits nor a reset have come since the start.
   [[nodiscard]] bool is_untouched() const noexcept { return !was_reset_ && !expected_counter_; }
 
-  std::unique_ptr<decoding_unit> unit_;
   /// After take_member_faults: why the last member failed, also where none of the others has a solution.
   void keep_fault_of_race() noexcept;
 
+  std::unique_ptr<decoding_unit> unit_;
   const bool sequence_;
   bool was_reset_ = false;
   std::uint64_t failures_ = 0, not_converged_ = 0;
