@@ -227,21 +227,29 @@ TEST_F(ServeCheck, RefusesWhatTheServerRefusesWithTheSameTextAndStatus) {
 }
 
 TEST_F(ServeCheck, RefusesARecordThatCannotBeMade) {
-  write(folder_.path() / "text", "no recording");
-  for (const char *file : {"no_such_folder/requests", "text", "text/requests"}) {
-    write(yaml(), config(0, std::string("record: {file: ") + file + "}\n"));
+  const auto expect_refused = [this](const std::string &file, const std::string &named) {
+    write(yaml(), config(0, "record: {file: " + file + "}\n"));
     const program_result served = run_program("serve --transport udp --config '" + yaml().string() + "' -- --port=0");
     const program_result checked = check();
     EXPECT_NE(checked.exit_code, 0) << file;
     EXPECT_EQ(checked.exit_code, served.exit_code) << file;
-    EXPECT_TRUE(contains(checked.err, "record: " + (folder_.path() / file).string() + ": ")) << checked.err;
-  }
+    EXPECT_TRUE(contains(checked.err, "record: " + (folder_.path() / named).string() + ": ")) << checked.err;
+  };
+  write(folder_.path() / "text", "no recording");
+  for (const char *file : {"no_such_folder/requests", "text", "text/requests"})
+    expect_refused(file, file);
   write(yaml(), config(0, "record: {file: requests}\n"));
   running_program server(arguments(), err());
   ASSERT_NE(server.line(), "") << read_file(err());
   EXPECT_EQ(check().exit_code, 0) << "before a reload: the server writes to the file";
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "requests"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "requests.1")) << "it changes nothing";
+  write(folder_.path() / "requests.1", "no recording");
+  EXPECT_EQ(check().exit_code, 0) << "a recording without a request does not get this name";
+  ASSERT_EQ(socket_peer(socket()).call(kOneShot, {0b0110}).status, 0);
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0) << read_file(err());
+  expect_refused("requests", "requests.1");
 }
 
 TEST_F(ServeCheck, NamesFilesBesideTheConfigurationWithOneDotOnly) {

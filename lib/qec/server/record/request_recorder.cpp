@@ -86,6 +86,11 @@ expected<> open_earlier(const std::string &path, open_file &file) {
   return {};
 }
 
+bool has_requests(const open_file &recording) {
+  std::uint64_t first_mark = 0;
+  return rt::read_at(recording.get(), &first_mark, sizeof first_mark, kRecordHeadBytes) && first_mark != 0;
+}
+
 /// A server that was started again must not overwrite what the one before it has left.
 expected<> keep_earlier(const std::string &path) {
   open_file file, before_it;
@@ -93,14 +98,12 @@ expected<> keep_earlier(const std::string &path) {
     return result;
   if (expected<> result = lock_file(path, file); result.failed())
     return result;
-  std::uint64_t first_mark = 0;
-  const bool has_requests =
-      rt::read_at(file.get(), &first_mark, sizeof first_mark, kRecordHeadBytes) && first_mark != 0;
-  if (has_requests)
+  const bool is_kept = has_requests(file);
+  if (is_kept)
     if (expected<> result = open_earlier(path + ".1", before_it); result.failed())
       return result;
   // One without a request must not take the place of the one before it, which may show a failure.
-  if (has_requests ? ::rename(path.c_str(), (path + ".1").c_str()) != 0 : ::unlink(path.c_str()) != 0)
+  if (is_kept ? ::rename(path.c_str(), (path + ".1").c_str()) != 0 : ::unlink(path.c_str()) != 0)
     return refused(path, "the earlier recording cannot get the suffix .1", errno);
   return {};
 }
@@ -117,8 +120,10 @@ expected<> request_recorder::check(const std::string &path) {
   const std::string parent = std::filesystem::path(path).parent_path().string(), folder = parent.empty() ? "." : parent;
   if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
     return refused(path, "no file can be made in its folder", errno);
-  open_file earlier;
-  return open_earlier(path, earlier);
+  open_file earlier, before_it;
+  if (expected<> result = open_earlier(path, earlier); result.failed() || earlier.get() < 0)
+    return result;
+  return has_requests(earlier) ? open_earlier(path + ".1", before_it) : expected<>();
 }
 
 expected<std::unique_ptr<request_recorder>> request_recorder::create(const std::string &path, const sizes &size,

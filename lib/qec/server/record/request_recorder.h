@@ -30,8 +30,8 @@ public:
   static expected<std::unique_ptr<request_recorder>> create(const std::string &path, const sizes &size,
                                                             std::uint64_t boot_id,
                                                             const cudaq::realtime::detail::tick_clock &ticks);
-  /// Whether create would find a folder to write to, and no file that it refuses, now. Changes nothing; a server may
-  /// write to the file. Fails with the statuses of create.
+  /// Whether create would find a folder to write to, and no file that it refuses, now: `path`, and `path`.1 if it would
+  /// take that name. Changes nothing; a server may write to the file. Fails with the statuses of create.
   static expected<> check(const std::string &path);
   request_recorder(const request_recorder &) = delete;
   request_recorder &operator=(const request_recorder &) = delete;
