@@ -54,7 +54,7 @@ function add(parent, name, attributes, text = '') {
 }
 
 async function read() {
-  const reading = {at: Date.now() / 1000, of: {}};
+  const reading = {at: performance.now() / 1000, of: {}};
   try {
     const answer = await fetch('/metrics', {cache: 'no-store', signal: AbortSignal.timeout(2 * pollMs)});
     const text = await answer.text();
