@@ -167,7 +167,7 @@ private:
   std::optional<int> reported_;                  ///< the status that report() has returned
   decode_log decode_log_{server_};
   client_log client_log_{transport_};
-  refusal_log refusal_log_{server_, transport_};
+  refusal_log refusal_log_{[this] { return refusals_of(server_, transport_); }};
   long_message_log long_message_log_{
       transport_, [this]() -> std::uint64_t { return host_.slot_bytes() == 0 ? 0 : host_.shot_request_bytes(); }};
   std::uint64_t processed_ = 0, processed_since_ = now_ns(); ///< the count of requests, and when it changed

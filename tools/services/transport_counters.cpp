@@ -144,7 +144,7 @@ client_counts clients_of(const provider_service &transport) {
   return {};
 }
 
-untaken_counts untaken_by(const provider_service &transport) {
+message_refusals refusals_of(const provider_service &transport) {
   const provider_statistics library(transport.library());
   if (const auto all = library.read<udp_statistics>("cudaq_udp_get_statistics", transport.endpoint()))
     return {all->answered_busy, all->dropped_magic + all->dropped_short};

@@ -20,12 +20,12 @@ struct client_counts {
 };
 client_counts clients_of(const provider_service &transport);
 
-/// Messages since the start that the provider did not give to the dispatcher: requests without a free slot, and
-/// messages without the magic number or too short for a request. 0 for a provider that does not count them.
-struct untaken_counts {
-  std::uint64_t no_slot = 0, noise = 0;
+/// Messages since the start that the provider did not give to the dispatcher. 0: it does not count them.
+struct message_refusals {
+  std::uint64_t busy = 0;    ///< requests that were answered BUSY: no slot was free
+  std::uint64_t dropped = 0; ///< no requests: too short, without the magic number, of cpu_roce without a slot
 };
-untaken_counts untaken_by(const provider_service &transport);
+message_refusals refusals_of(const provider_service &transport);
 
 /// Messages that were longer than a slot and not executed, as the provider counts them: in its statistics, or as the
 /// word too_long of its endpoint line, which a provider of the user may have. 0: it counts none.

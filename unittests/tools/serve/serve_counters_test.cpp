@@ -351,12 +351,12 @@ TEST_F(ServeTransport, ShowsItsTransportsCountersOverUdp) {
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 0);
   const std::string log = read_file(err());
-  std::uint64_t noise = 0; // the first of them may have had a line of its own
+  std::uint64_t dropped = 0; // the first of them may have had a line of its own
   const std::regex line(
       "Z cudaq-realtime: messages that were not taken: ([0-9]+) dropped because they are no requests\n");
   for (std::sregex_iterator one(log.begin(), log.end(), line), end; one != end; ++one)
-    noise += std::stoull((*one)[1]);
-  EXPECT_EQ(noise, 3u) << log;
+    dropped += std::stoull((*one)[1]);
+  EXPECT_EQ(dropped, 3u) << log;
 }
 
 /// A SEND of one packet, whose last four bytes make `finding` of it.
