@@ -11,6 +11,8 @@
  * Threads: one thread uses a client at a time; clients are independent. No function starts a thread.
  * Processes: a client belongs to the process that opened it. In a child of fork each function returns CUDAQ_ERR_STATE
  * and sends nothing, except cudaq_qec_client_close, which there frees only what the child has.
+ * Waiting: over UDP in the system (ppoll). Over shared memory it looks at the slot of the oldest open request for 50 us
+ * without a pause, which takes a core, and then sleeps; at the slots of the others each 200 us.
  * Times are durations in nanoseconds; UINT64_MAX: without a limit. Pointers may be NULL where it is said.
  * Errors: a status other than CUDAQ_OK is of this side, and cudaq_qec_client_error has its text; the status of the
  * server is in the answer. Numbers of the wire are little-endian, and so must be those of this machine. */
@@ -74,7 +76,8 @@ typedef enum cudaq_qec_client_flag_t {
 typedef enum cudaq_qec_client_event_t {
   CUDAQ_QEC_CLIENT_ANSWERED = 0, /* `status` is that of the server */
   /* The time of the request is over, and it may have been executed. If it is known that it was not, the event is
-   * ANSWERED, with the BUSY that refused it last. */
+   * ANSWERED, with the BUSY that refused it last. If the transport had no room for it all the time, this library says
+   * CUDAQ_RPC_ERR_BUSY (-1011): in shared memory, where requests without an answer keep their slots. */
   CUDAQ_QEC_CLIENT_NO_ANSWER = 1,
   CUDAQ_QEC_CLIENT_DROPPED = 2 /* shared memory: the server dropped the frame (an unknown function); not executed */
 } cudaq_qec_client_event_t;
@@ -90,7 +93,7 @@ typedef struct cudaq_qec_client_answer_t {
 
 typedef struct cudaq_qec_client_counts_t {
   uint64_t repeated;   /* frames that were sent after the first one of their request */
-  uint64_t busy;       /* answers BUSY of both kinds */
+  uint64_t busy;       /* answers BUSY of the server, of both kinds; not the one of this library (see NO_ANSWER) */
   uint64_t unexpected; /* datagrams and answers of no open request */
   uint64_t slot_size;  /* of the server; 0: not known yet */
 } cudaq_qec_client_counts_t;
