@@ -41,7 +41,7 @@ extern "C" {
 typedef enum cudaq_qec_server_status_t {
   CUDAQ_QEC_SERVER_OK = 0,
   CUDAQ_QEC_SERVER_INVALID_DECODER = 1,   /* no decoder has this id */
-  CUDAQ_QEC_SERVER_BAD_REQUEST = 2,       /* a length or a field that is not accepted */
+  CUDAQ_QEC_SERVER_BAD_REQUEST = 2,       /* a wrong length or field, or a counter that was used: another client? */
   CUDAQ_QEC_SERVER_INTERNAL = 3,          /* the decoder failed */
   CUDAQ_QEC_SERVER_NOT_READY = 4,         /* the server ends and takes no new shot; not executed */
   CUDAQ_QEC_SERVER_BUSY = 5,              /* not executed: send it as another request, with a new id and time */
@@ -106,7 +106,7 @@ typedef struct __attribute__((packed)) cudaq_qec_get_committed_t {
 /* Result of get_committed; ceil(num_observables / 8) bytes follow it. */
 typedef struct __attribute__((packed)) cudaq_qec_committed_t {
   uint64_t committed_through; /* rounds that are final */
-  uint64_t pushed_rounds;     /* rounds that have come */
+  uint64_t pushed_rounds;     /* rounds that have come: those of the head, after it; then more for each repetition */
 } cudaq_qec_committed_t;
 
 /* Payload of describe_decoder: nothing (the decoder of qec_decode), its first 8 bytes, or all of it. The result ends

@@ -180,7 +180,7 @@ protected:
   /// Counts a request whose soft values or flags are not those that come next; `facts`: what the decoder takes.
   void note_refused_readout(const wire_request &request, const readout_facts &facts,
                             const readout_so_far &before = {}) noexcept;
-  /// Counts a request of qec_decode whose shot, or whose room for the answer, has another size. `has`: "the shot has".
+  /// Counts a qec_decode whose shot, or room for the answer, has another size. `has`: "the shot has".
   void note_other_size(const char *has, std::uint64_t bytes, std::uint64_t needed) noexcept;
   /// Counts the members of a race that failed where another one has answered. Before the next decode.
   void note_member_faults() noexcept;
