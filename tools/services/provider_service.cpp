@@ -130,9 +130,10 @@ std::string bridge_banner(const std::string &endpoint) {
 }
 
 std::string provider_service::ready_words(const std::string &own) const {
-  return fmt::format("port={} transport={} dispatch={} slots={} slot_size={}{}{}",
+  const std::string of_client = endpoint_value(endpoint_, "slots", ""); // of a transport that has a ring for each
+  return fmt::format("port={} transport={} dispatch={} slots={}{} slot_size={}{}{}",
                      endpoint_value(endpoint_, "port", "0"), endpoint_value(endpoint_, "transport", "unnamed"), shape(),
-                     num_slots(), slot_bytes(), own,
+                     num_slots(), of_client.empty() ? "" : " client_slots=" + of_client, slot_bytes(), own,
                      endpoint_words_except(endpoint_, {"port", "transport", "dispatch", "slots", "slot_size"}));
 }
 

@@ -122,7 +122,8 @@ void shm_server::attach(new_connection &c, const shm_attach_request &request) {
     ++k;
   if (k == options_.max_clients) {
     char text[sizeof(shm_attach_reply::text)];
-    std::snprintf(text, sizeof(text), "all %u rings of the server are in use (--max-clients)", options_.max_clients);
+    std::snprintf(text, sizeof(text), "all %u rings of the server are in use (%s)", options_.max_clients,
+                  options_.unified ? "--max-clients" : "the ring shape has one; the server's --unified has more");
     return refuse(c, CUDAQ_ERR_STATE, text);
   }
   if (const expected<> result = prepare_segment(k); result.failed())

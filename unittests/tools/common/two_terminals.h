@@ -40,6 +40,7 @@ protected:
     ASSERT_TRUE(contains(ready, "QEC_DECODING_SERVER_READY")) << ready << read_file(scratch_.path() / "serve.err");
     EXPECT_EQ(value_in(ready, "transport"), GetParam().transport);
     EXPECT_EQ(ready.find(" slots="), ready.rfind(" slots=")) << ready;
+    EXPECT_EQ(value_in(ready, "client_slots"), std::string(GetParam().transport) == "shm" ? "8" : "") << ready;
     port_ = value_in(ready, "port");
   }
 

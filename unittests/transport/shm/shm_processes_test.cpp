@@ -64,6 +64,18 @@ TEST_P(ShmProcesses, OneRingServesManyClientsAfterEachOther) {
   }
 }
 
+TEST(ShmRingShape, NamesTheUnifiedShapeToASecondClient) {
+  const std::string name = own_name("second");
+  peer_server server("ring", name, {});
+  const shm_client first(name);
+  ASSERT_EQ(first.status, CUDAQ_OK) << first.text;
+  const shm_client second(name, CUDAQ_WAIT_SPIN_YIELD, 0);
+  EXPECT_EQ(second.status, CUDAQ_ERR_TIMEOUT);
+  EXPECT_NE(second.text.find("all 1 rings of the server are in use (the ring shape has one; the server's --unified"),
+            std::string::npos)
+      << second.text;
+}
+
 TEST(ShmTraffic, AMillionMessagesArriveInOrderAndIntact) {
   const std::string name = own_name("million");
   const std::uint64_t count = number_from("CUDAQ_TEST_SHM_MESSAGES", kSanitized ? 20'000 : 1'000'000);
