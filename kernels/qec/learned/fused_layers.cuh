@@ -86,7 +86,8 @@ private:
     const float *const biases = block_.job.biases + layer * kNetworkChannels + first_octet() * kOctet + lane_ / 4;
     const float bias[2] = {biases[0], biases[8]};
     meet(kLayerBegins, Halves * 128 + 32);
-    if (Parts > 1 && threadIdx.x % 128 == 0)
+    // After a wait without an end the sums of the layer before may still be expected.
+    if (Parts > 1 && threadIdx.x % 128 == 0 && !block_.wait.has_failed())
       expect_bytes(shared_at(&block_.barriers.sums[group_]), (Parts - 1) * kOwnColumns * kColumnsBytes);
     const std::uint16_t *const input = block_.input(layer) + first_pair();
     std::uint32_t pairs[kOwnColumns][2];
