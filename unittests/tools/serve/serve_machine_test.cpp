@@ -76,6 +76,22 @@ TEST_F(ServePlugins, AServerThatEndsAtOnceSaysWhyADecodeFailed) {
       << read_file(err());
 }
 
+TEST_F(ServePlugins, TheFaultOfAMemberIsInTheLogWhereTheOtherOneDoesNotConverge) {
+  const std::string broken = (folder_.path() / "breaking.so").string() + "(break=status)";
+  write(yaml(), plugin_config("race:" + broken + "|" + CUDAQ_TEST_LEAST_WEIGHT_PLUGIN + "(steps=1)"));
+  running_program server(arguments(), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  EXPECT_EQ(socket_peer(socket()).call(kOneShot, {0b0110}).status, 7) << "one step is not enough";
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0) << read_file(err());
+  const std::string log = read_file(err());
+  EXPECT_TRUE(contains(log,
+                       "failed decodes: 2, 1 of them not converged; the last of the others: of a race, whose other "
+                       "members go on: member "))
+      << log;
+  EXPECT_TRUE(contains(log, "plug-in breaking: decode_until returned 17")) << log;
+}
+
 // Another file takes the name of the plug-in between two reloads, as a linker or `install` does it. The requests go on.
 TEST_F(ServePlugins, AReloadTakesTheNewFileWhileRequestsRun) {
   const auto put = [&](const char *library) {
