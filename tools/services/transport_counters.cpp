@@ -6,7 +6,9 @@
 #include "cudaq/realtime/daemon/bridge/udp_provider.h"
 #include "tools/services/provider_statistics.h"
 
+#include <arpa/inet.h>
 #include <charconv>
+#include <cstring>
 #include <fmt/core.h>
 #include <span>
 
@@ -124,6 +126,29 @@ std::string rows_text(const provider_statistics &library, const char *function, 
   return text;
 }
 
+/// `address`: 10.0.0.2 is 0x0A000002. 0: "".
+std::string v4_text(std::uint64_t address) {
+  return address == 0 ? ""
+                      : fmt::format("{}.{}.{}.{}", address >> 24 & 0xFF, address >> 16 & 0xFF, address >> 8 & 0xFF,
+                                    address & 0xFF);
+}
+
+/// "10.0.0.2:5001", "[fe80::1]:5001"; of no peer "".
+std::string newest_text(const udp_statistics &all) {
+  in6_addr address;
+  std::memcpy(&address, all.newest_address, sizeof(address));
+  if (all.newest_port == 0)
+    return "";
+  if (IN6_IS_ADDR_V4MAPPED(&address)) {
+    std::uint32_t v4 = 0;
+    std::memcpy(&v4, all.newest_address + 12, sizeof(v4));
+    return fmt::format("{}:{}", v4_text(ntohl(v4)), all.newest_port);
+  }
+  char text[INET6_ADDRSTRLEN] = "";
+  ::inet_ntop(AF_INET6, &address, text, sizeof(text));
+  return fmt::format("[{}]:{}", text, all.newest_port);
+}
+
 } // namespace
 
 std::string transport_counters_text(const provider_service &transport) {
@@ -138,9 +163,9 @@ client_counts clients_of(const provider_service &transport) {
   const provider_statistics library(transport.library());
   const std::string &endpoint = transport.endpoint();
   if (const auto all = library.read<adapter_statistics>("cudaq_cpu_roce_get_statistics", endpoint))
-    return {all->peers, all->peers_lost};
+    return {all->peers, all->peers_lost, v4_text(all->newest_address)};
   if (const auto all = library.read<udp_statistics>("cudaq_udp_get_statistics", endpoint))
-    return {all->peers + all->peers_expired, all->peers_expired};
+    return {all->peers + all->peers_expired, all->peers_expired, newest_text(*all)};
   return {};
 }
 

@@ -17,6 +17,7 @@ std::string transport_counters_text(const provider_service &transport);
 /// replay window). 0 for a provider that does not know them.
 struct client_counts {
   std::uint64_t came = 0, went = 0;
+  std::string newest{}; ///< its address, and its port over UDP and RoCE; "": not known
 };
 client_counts clients_of(const provider_service &transport);
 

@@ -13,6 +13,7 @@ struct cpu_roce_counters {
   counter dropped_immediate, dropped_short, dropped_long, answered_truncated, answered_busy;
   counter overwritten, unanswered, orphaned, refusals_dropped, peers, peers_lost;
   counter callers_refused, callers_delayed;
+  shared_word<std::uint64_t> newest_address;
 
   void read(cudaq_cpu_roce_statistics_t &out) const {
     out.received = received.value();
@@ -31,6 +32,7 @@ struct cpu_roce_counters {
     out.peers_lost = peers_lost.value();
     out.callers_refused = callers_refused.value();
     out.callers_delayed = callers_delayed.value();
+    out.newest_address = newest_address.load();
   }
 };
 

@@ -83,6 +83,7 @@ expected<> cpu_roce_instance::start_bridge() {
   if (expected<> result = pair->start({o.remote_qp, o.peer_address}, exchange_->max_receives()); result.failed())
     return result;
   bridge_qp_ = pair->number();
+  exchange_->counters().newest_address.store(o.peer_address);
   exchange_->attach(std::move(pair));
   return {};
 }
@@ -129,6 +130,7 @@ std::optional<rendezvous_numbers> cpu_roce_instance::accept(const rendezvous_num
   if (const expected<> result = pair->start({caller.qp, caller.address}, exchange_->max_receives()); result.failed())
     return refuse(result);
   const std::uint32_t number = pair->number();
+  exchange_->counters().newest_address.store(caller.address);
   exchange_->attach(std::move(pair));
   const std::lock_guard<std::mutex> lock(mutex_);
   linked_ = true;

@@ -7,8 +7,10 @@ std::optional<peer_windows::found> peer_windows::find(const udp_address &from, s
                                                       time now) {
   const auto [peer, is_new] = table_.find_or_add(from, now);
   if (is_new) {
-    if (peer != request_key::kNoPeer)
+    if (peer != request_key::kNoPeer) {
       requests_.restart(peer);
+      counters_.newest.set(from); // before the count: who finds it counted finds its address, or a later one
+    }
     counters_.peers.store(table_.count());
     counters_.peers_expired.bump(table_.expired() - counters_.peers_expired.value());
   }

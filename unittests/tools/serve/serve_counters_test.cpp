@@ -347,7 +347,8 @@ TEST_F(ServeTransport, ShowsItsTransportsCountersOverUdp) {
   server.until([&] { return contains(read_file(err()), "clients: "); });
   EXPECT_TRUE(std::regex_search(
       read_file(err()),
-      std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z cudaq-realtime: clients: 1 came, 0 went; 1 now\n)")))
+      std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z cudaq-realtime: clients: 1 came, 0 went; 1 now; )"
+                 R"(the newest: 127\.0\.0\.1:\d+\n)")))
       << read_file(err());
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 0);

@@ -150,6 +150,7 @@ TEST_F(CpuRoceInstance, APeerThatKeepsItsConnectionIsNotReplaced) {
   EXPECT_TRUE(eventually([&] { return call(0x79).has_value(); }));
   EXPECT_EQ(adapter->peer().qp, 0x79u);
   EXPECT_EQ(instance->counters().peers.value(), 2u);
+  EXPECT_EQ(instance->counters().newest_address.load(), adapter->peer().address);
 }
 
 TEST_F(CpuRoceInstance, APeerWhoseQueuePairFailsCanCallAgain) {

@@ -197,6 +197,27 @@ TEST_F(PeerWindows, KeepPeersApart) {
   EXPECT_EQ(counters.peers.load(), 2u);
 }
 
+TEST_F(PeerWindows, CountTheAddressOfTheNewestPeer) {
+  cudaq_udp_statistics_t all{};
+  counters.read(all);
+  EXPECT_EQ(all.newest_port, 0u) << "none has come";
+  detail::udp_address v6 = peer(0), v4;
+  v6.set_port(5001);
+  v6.bytes.sin6_addr.s6_addr[0] = 0xFE;
+  v6.bytes.sin6_addr.s6_addr[15] = 1;
+  ASSERT_TRUE(windows->find(v6, 10, 7, now));
+  counters.read(all);
+  EXPECT_EQ(all.newest_port, 5001u);
+  EXPECT_EQ(std::memcmp(all.newest_address, &v6.bytes.sin6_addr, 16), 0);
+  ASSERT_EQ(detail::udp_address_of("address", "10.0.0.2", 5002, v4).text(), "");
+  ASSERT_TRUE(windows->find(v4, 10, 7, now));
+  ASSERT_TRUE(windows->find(v6, 11, 7, now)) << "it is known already";
+  counters.read(all);
+  EXPECT_EQ(all.newest_port, 5002u);
+  const std::uint8_t mapped[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 2};
+  EXPECT_EQ(std::memcmp(all.newest_address, mapped, 16), 0);
+}
+
 TEST_F(PeerWindows, RefusePeersBeyondTheirNumberUntilOneExpires) {
   answer(begin(10, 1), 1);
   now += 600ms;

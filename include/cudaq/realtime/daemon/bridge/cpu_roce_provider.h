@@ -32,6 +32,7 @@ typedef struct cudaq_cpu_roce_statistics_t {
   uint64_t peers_lost;         /* connections that the adapter has put in an error state */
   uint64_t callers_refused;    /* connections to the rendezvous port that were closed without a reply */
   uint64_t callers_delayed;    /* attempts to accept a caller for which the system had no socket: files, memory */
+  uint64_t newest_address;     /* of the peer that was connected last: 10.0.0.2 is 0x0A000002; 0: there was none */
 } cudaq_cpu_roce_statistics_t;
 
 /* `endpoint`: the instance's line of cudaq_bridge_get_endpoint_info, because a handle of the loader is not known to the
