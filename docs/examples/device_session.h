@@ -58,6 +58,8 @@ struct shape {
   std::uint32_t slot_size = 1024;
   std::uint32_t resident_blocks = 0; ///< blocks of the program's own kernels that run at the same time
   const cudaq_dispatch_graph_io_t *graph_io = nullptr; ///< for a dispatcher that launches graphs
+  cudaq_kernel_type_t kernel = CUDAQ_KERNEL_REGULAR;
+  std::uint32_t blocks = 1, threads = 32; ///< of the kernel
 };
 
 /// A response; `result` is a copy of the bytes in the slot.
@@ -81,7 +83,10 @@ public:
     TRY(cudaHostAlloc(reinterpret_cast<void **>(&control_), sizeof(*control_), cudaHostAllocMapped));
     *control_ = {};
 
-    cudaq_dispatcher_config_t config{}; // device 0, 1 block of 32 threads, regular kernel, device calls
+    cudaq_dispatcher_config_t config{}; // device 0, device calls
+    config.kernel_type = s.kernel;
+    config.num_blocks = s.blocks;
+    config.threads_per_block = s.threads;
     config.num_slots = s.num_slots;
     config.slot_size = s.slot_size;
     if (s.graph_io != nullptr)
