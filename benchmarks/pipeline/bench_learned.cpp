@@ -254,9 +254,9 @@ void bench_rates(const bench_options &o, const learned_memory &memory, figure_li
   }
 }
 
-/// The whole pipeline: network on the GPU, pymatching on the workers. Each buffer of a worker has a stream.
-void bench_in_pipeline(const bench_options &o, const learned_memory &memory, int workers, int buffers,
-                       std::uint32_t plan, gpu::network_form form, figure_list &figures) {
+/// The whole pipeline: network on the GPU, pymatching on the workers.
+void bench_in_pipeline(const bench_options &o, const learned_memory &memory, int workers, std::uint32_t plan,
+                       gpu::network_form form, figure_list &figures) {
   const auto network = memory.network(plan, form);
   const std::size_t slot_size =
       (CUDAQ_RPC_HEADER_SIZE + std::max<std::size_t>(memory.set.detection_bytes() + 8, 64) + 63) / 64 * 64;
@@ -266,14 +266,14 @@ void bench_in_pipeline(const bench_options &o, const learned_memory &memory, int
     std::uint64_t ns = 0, shots = 0;
   };
   std::vector<matching_worker> all;
-  for (int id = 0; id < workers * buffers; ++id) {
+  for (int id = 0; id < workers; ++id) {
     auto made = qec::make_decoder("pymatching", memory.text);
     if (!made)
       throw std::runtime_error(made.error);
     all.push_back({std::make_unique<gpu::learned_worker>(network, gpu::staging::automatic, slot_size),
                    std::make_unique<qec::decode_stage>(std::move(made.instance))});
   }
-  traffic t(o, workers, slot_size, memory.set.detection_bytes(), pipe::ring_memory::mapped, ring_of::pipeline, buffers);
+  traffic t(o, workers, slot_size, memory.set.detection_bytes());
   t.start(
       [&](int id) {
         matching_worker &one = all[static_cast<std::size_t>(id)];
@@ -297,8 +297,7 @@ void bench_in_pipeline(const bench_options &o, const learned_memory &memory, int
   std::uint64_t matching_ns = 0, matched = 0;
   for (const matching_worker &one : all)
     matching_ns += one.ns, matched += one.shots;
-  const std::string how = fmt::format("{}, {} workers of {} buffer{}, {}", memory.name, workers, buffers,
-                                      buffers == 1 ? "" : "s", blocks_text(network->job()));
+  const std::string how = fmt::format("{}, {} workers, {}", memory.name, workers, blocks_text(network->job()));
   const auto us = [](const latency_histogram &of, double percent) {
     return static_cast<double>(of.percentile(percent)) / 1000;
   };
@@ -354,10 +353,7 @@ void bench_learned_pipeline(const bench_options &o, const std::string &weights, 
       for (const std::uint32_t plan : {1U, static_cast<std::uint32_t>(workers), 32U})
         for (const gpu::network_form form : forms)
           if (plan == 1 || workers != 1)
-            bench_in_pipeline(o, memory, workers, 1, plan, form, figures);
-    for (const int buffers : {2, 3}) // more shots at a time than cores
-      for (const gpu::network_form form : forms)
-        bench_in_pipeline(o, memory, 12, buffers, 32, form, figures);
+            bench_in_pipeline(o, memory, workers, plan, form, figures);
   });
 }
 
