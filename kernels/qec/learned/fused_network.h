@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused kernel of the learned predecoder, as C++ code sees it: a shot is one launch, or a request to blocks that
-// stay on the GPU (fused_layout.h). Its blocks wait for each other, so all of them must find room at a time. A wait is to
-// end after 2 s, and the shot, and all later ones with its memory, to be answered as internal errors; but then the
+// stay on the GPU (fused_layout.h). Its blocks wait for each other, so all of them must find room at a time. A wait is
+// to end after 2 s, and the shot, and all later ones with its memory, to be answered as internal errors; but then the
 // kernel does not end (docs/predecoding.md). It needs compute capability 9.0, and code for sm_90a.
 #pragma once
 

@@ -36,8 +36,8 @@ typedef struct cudaq_udp_statistics_t {
   uint64_t receive_errors;
   uint64_t peers_expired;
   uint64_t peers; /* that are remembered now; 0 without a replay window */
-  /* Of the peer that was remembered last: IPv6, or IPv4 as ::ffff:a.b.c.d, in the order of the network, and its port. All
-   * 0: there was none, or the next one comes just now. */
+  /* Of the peer that was remembered last: IPv6, or IPv4 as ::ffff:a.b.c.d, in the order of the network, and its port.
+   * All 0: there was none, or the next one comes just now. */
   uint8_t newest_address[16];
   uint64_t newest_port;
 } cudaq_udp_statistics_t;
