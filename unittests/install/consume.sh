@@ -180,6 +180,7 @@ case $way in
       $(pkg-config --cflags --libs cudaq-realtime-dispatch) \
       $(pkg-config --variable=rpath cudaq-realtime | sed 's/^/-Xlinker=/; s/-Wl,//')
     env -u LD_LIBRARY_PATH ldd "$scratch/consumer" | grep "libcudaq-realtime\.so.* => $scratch.lib/"
+    # shellcheck disable=SC2046
     if "$nvcc" -std=c++17 -arch=sm_90 -c "$here/gpu_consumer/archive_handler.cu" -o "$scratch/handler.o" \
       $(pkg-config --cflags cudaq-realtime-dispatch) 2>"$scratch.log"; then
       echo "handlers that are not relocatable device code were accepted: their program would hang"
