@@ -101,7 +101,8 @@ def test_bp_osd_comes_near_the_exact_decoder():
         answer = SinterDecoder(name).compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(
             bit_packed_detection_event_data=shots)
         wrong[name] = int((answer != flips).sum())
-    assert wrong["lookup"] < min(wrong["bp-osd"], wrong["bp-osd:osd_order=0"]), wrong
+    # In twelve samples bp-osd had 16 errors more than the exact decoder, with a deviation of 10; once it had 1 less.
+    assert wrong["lookup"] < 25 + min(wrong["bp-osd"], wrong["bp-osd:osd_order=0"]), wrong
     assert max(wrong["bp-osd"], wrong["bp-osd:osd_order=0"]) < 1.4 * wrong["lookup"] < flips.sum() / 2, wrong
 
 
