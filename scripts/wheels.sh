@@ -114,6 +114,9 @@ while (($#)); do
       ;;
   esac
 done
+for tool in apt-get dpkg-deb proot; do # before the long build
+  [[ $roots == no ]] || command -v "$tool" >/dev/null || refuse "--roots needs $tool"
+done
 pythons=("$@")
 if (($# == 0)); then
   mapfile -t pythons < <(

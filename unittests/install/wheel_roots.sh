@@ -8,9 +8,6 @@
 set -euo pipefail
 wheels=$(realpath "$1") scratch=$(realpath -m "$2")
 source=$(cd "$(dirname "$0")/../.." && pwd)
-for tool in apt-get dpkg-deb proot python3; do
-  command -v "$tool" >/dev/null || { echo "wheel_roots.sh: $tool is missing" >&2 && exit 1; }
-done
 
 unpack() { # suite, architecture of Debian, folder
   local work=$3.work package link
@@ -37,9 +34,9 @@ unpack() { # suite, architecture of Debian, folder
 }
 
 try() { # processor, suite, version of its Python, wheel
-  local root=$scratch/$2-$1 numpy=$scratch/numpy-$3-$1 architecture=amd64 emulator=()
-  if [[ $1 != "$(uname -m)" ]]; then
-    emulator=(-q "qemu-$1")
+  local root=$scratch/$2-$1 numpy=$scratch/numpy-$3-$1 architecture=amd64 emulator=() pip
+  if [[ $1 != "$(uname -m)" ]]; then # with a quick signature of pointers: with Arm's, Debian 13 takes 5 times as long
+    emulator=(-q "qemu-$1 -cpu max,pauth-impdef=on")
   fi
   [[ $1 == x86_64 ]] || architecture=arm64
   [[ -d $root ]] || unpack "$2" "$architecture" "$root"
@@ -47,15 +44,17 @@ try() { # processor, suite, version of its Python, wheel
     python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --python-version "$3" \
       --platform "manylinux2014_$1" --platform "manylinux_2_28_$1" --dest "$numpy" numpy
   fi
+  in_root() { # what is typed on such a system. Names of hosts are of no use there.
+    env -i PATH=/try/bin:/usr/bin:/bin HOME=/tmp "$(command -v proot)" -r "$root" "${emulator[@]}" -b /proc -b /dev \
+      -b /etc/ssl -b "$wheels:/wheels" -b "$numpy:/numpy" -b "$source/unittests/install:/source" -w /tmp "$@"
+  }
   rm -rf "$root/try"
-  # What is typed on such a system. Names of hosts are of no use there.
-  env -i PATH=/try/bin:/usr/bin:/bin HOME=/tmp "$(command -v proot)" -r "$root" "${emulator[@]}" -b /proc -b /dev \
-    -b /etc/ssl -b "$wheels:/wheels" -b "$numpy:/numpy" -b "$source/unittests/install:/source" -w /tmp /bin/sh -euc "
-      python3 -m venv --without-pip /try # Debian's own pip does, because to unpack it takes minutes under qemu
-      export PYTHONPATH=\$(echo /usr/share/python-wheels/pip-*.whl)
-      python -m pip install --quiet --disable-pip-version-check --no-index --find-links /numpy /wheels/$4
-      unset PYTHONPATH
-      python /source/wheel_trial.py $1"
+  in_root python3 -m venv --without-pip /try # Debian's own pip does, because to unpack it takes minutes under qemu
+  pip=$(cd "$root" && compgen -G "usr/share/python-wheels/pip-*.whl")
+  TIMEFORMAT="pip installed wheel and numpy in %R s (user %U s, system %S s)"
+  time in_root env "PYTHONPATH=/$pip" python -m pip install --quiet --disable-pip-version-check --no-index \
+    --find-links /numpy "/wheels/$4"
+  in_root python /source/wheel_trial.py "$1"
   echo "$4: tried on $2, $1${emulator[0]:+ under qemu}"
 }
 

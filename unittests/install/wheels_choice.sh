@@ -35,6 +35,11 @@ Python 3.14, fourteen: tries the wheel of 3.12" "${list[@]}" \
 expect 0 "Python 3.14, fourteen: builds a wheel" "${list[@]}" "$scratch/fourteen"
 expect 2 "wheels.sh: no CPython from 3.9 on with its headers and venv: old" "${list[@]}" "$scratch/old"
 expect 2 "wheels.sh: unknown option --all: --folder DIR, --native, --roots, --list" --all
+mkdir "$scratch/few"
+for tool in bash dirname nproc; do
+  ln -s "$(command -v "$tool")" "$scratch/few/"
+done
+PATH=$scratch/few expect 2 "wheels.sh: --roots needs apt-get" --roots
 # With the cross compiler each is also made for Arm, where nothing but --roots can try it.
 if [[ $(uname -m) == x86_64 ]]; then
   pretend aarch64-linux-gnu-g++ none

@@ -54,7 +54,7 @@ make_portable() { # wheel, folder, options of auditwheel
   local platform
   wheel=$1
   mkdir -p "$2"
-  "$python" -m auditwheel show "$wheel" >"$2/audit"
+  "$python" -m auditwheel show "$wheel" >"$2/audit" 2>&1
   platform=$(grep -o 'manylinux_2_[0-9]*_[a-z0-9_]*' "$2/audit" | head -n 1) || {
     cat "$2/audit"
     echo "the wheel needs more of the system than any manylinux has"
