@@ -94,7 +94,7 @@ TEST_F(DecodePicture, HasTheHeraldsThatFiredAmongTheDetectorsOfTheirErrors) {
     EXPECT_TRUE(contains(svg, "2 events, 1 herald, 1 error of the correction; it flips no observable\"")) << svg;
     EXPECT_EQ(count(svg, "<title>D6</title>"), 1U) << svg;
     EXPECT_EQ(count(svg, "<title>D7</title>"), 0U) << svg;
-    EXPECT_EQ(count(svg, "<line class=\"s0 d1\""), 1U) << "D1 D5, which is likely with the herald: " << svg;
+    EXPECT_EQ(count(svg, "<line class=\"s0 d1\""), 2U) << "D1 D5, which is likely with the herald; legend: " << svg;
   }
   const program_result r = decode("1\n", "--decoder bp-osd:heralds=" + path("heralds.txt"));
   EXPECT_EQ(r.exit_code, 2);
