@@ -37,6 +37,15 @@ struct fake_system {
   std::string dma_latency = "/no-such-folder/latency";
 };
 
+/// With a device that holds the wake-up latency.
+struct latency_device_system : fake_system {
+  latency_device_system() {
+    dma_latency = (folder.path() / "latency").string();
+    std::ofstream(dma_latency).close();
+  }
+  const realtime::test::scratch_folder folder;
+};
+
 server_config with(const realtime_config &section) {
   server_config config;
   config.realtime = section;
@@ -69,10 +78,7 @@ TEST(RealtimeSetup, LeavesWhatTheSystemGrantsAndNamesWhatIsMissing) {
 }
 
 TEST(RealtimeSetup, HoldsTheWakeUpLatencyAndLocksTheMemoryAgainAfterAReload) {
-  const realtime::test::scratch_folder folder;
-  fake_system system;
-  system.dma_latency = (folder.path() / "latency").string();
-  std::ofstream(system.dma_latency).close();
+  latency_device_system system;
   realtime_setup setup("", system.calls());
   const realtime_config section{CUDAQ_CORE_ANY, {}, {}, 0, true, 3};
   setup.apply(section);
@@ -89,10 +95,7 @@ TEST(RealtimeSetup, HoldsTheWakeUpLatencyAndLocksTheMemoryAgainAfterAReload) {
 }
 
 TEST(RealtimeSetup, LocksTheMemoryOfTheTransportTooAndHasOneStepForBoth) {
-  const realtime::test::scratch_folder folder;
-  fake_system system;
-  system.dma_latency = (folder.path() / "latency").string();
-  std::ofstream(system.dma_latency).close();
+  latency_device_system system;
   realtime_setup setup("", system.calls());
   const realtime_config section{CUDAQ_CORE_ANY, {}, {}, 0, true, 3};
   const auto reasons = [&] {
