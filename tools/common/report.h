@@ -171,7 +171,7 @@ private:
   std::shared_ptr<opened_files> files_; ///< never shared
 };
 
-/// Version of this program: "0.1.0".
+/// Version of this program: "1.0.0", or "1.0.0-rc1".
 std::string program_version();
 /// "13.0" from 13000, which is CUDA's form of a version.
 std::string format_cuda_version(int version);

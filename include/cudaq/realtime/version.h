@@ -4,11 +4,11 @@
 #ifndef CUDAQ_REALTIME_VERSION_H
 #define CUDAQ_REALTIME_VERSION_H
 
-#define CUDAQ_REALTIME_VERSION_MAJOR 0
-#define CUDAQ_REALTIME_VERSION_MINOR 1
+#define CUDAQ_REALTIME_VERSION_MAJOR 1
+#define CUDAQ_REALTIME_VERSION_MINOR 0
 #define CUDAQ_REALTIME_VERSION_PATCH 0
-/* Before the release of these numbers: "rc1" for 1.0.0-rc1. Empty for the release, and before the first one. */
-#define CUDAQ_REALTIME_VERSION_PRERELEASE ""
+/* Before the release of these numbers: "rc1" for 1.0.0-rc1. Empty for the release. */
+#define CUDAQ_REALTIME_VERSION_PRERELEASE "rc1"
 
 /* One number that orders versions: 0x00MMmmpp. */
 #define CUDAQ_REALTIME_VERSION                                                                                         \
